@@ -1,0 +1,95 @@
+"""What a conversation has established so far, and the keys its sealed messages may open with.
+
+A context holds public facts only (definitions, namespaces, sessions, names). Keys come by a resolver and never
+live in it. Messages are told in order, and what each establishes is added before the next is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from ._record import Entry, Message
+from ._value import Value
+
+
+class Key(Value):
+    """A key an auditor holds: an X25519 private key with its peer's public key, or a pre-shared key (bytes).
+
+    `session` is None where the key serves any session.
+    """
+
+    session: str | None = None
+    private: bytes | None = None
+    peer: bytes | None = None
+    psk: bytes | None = None
+    label: str | None = None
+
+
+class Keys(Protocol):
+    """A resolver of keys."""
+
+    def find(self, session: str | None) -> Iterable[Key]:
+        """The keys that may open a message of this session, likeliest first."""
+        ...
+
+
+class NoKeys:
+    """The resolver that knows none: sealed stays sealed."""
+
+    def find(self, session: str | None) -> Iterable[Key]:
+        """No key for any session."""
+        return ()
+
+
+class KeyList:
+    """A resolver over a plain list: keys of that very session first, then those for any session."""
+
+    def __init__(self, keys: Iterable[Key]) -> None:
+        self._keys = tuple(keys)
+
+    def find(self, session: str | None) -> Iterable[Key]:
+        """The keys of that session, then those bound to none."""
+        return (
+            *(key for key in self._keys if key.session is not None and key.session == session),
+            *(key for key in self._keys if key.session is None),
+        )
+
+
+class Context:
+    """The entries of one conversation, newest first to look up; it grows as messages are told.
+
+    `record` is the id of the record being told and `position` its one-based place in the conversation, for
+    wordings such as "in message 3": the entries a dialect makes carry both as their source. `parent` is the
+    message that the one being told answers, where it was placed.
+    """
+
+    def __init__(self, entries: Iterable[Entry] = (), *, position: int = 1) -> None:
+        self._latest: dict[tuple[str, str], list[Entry]] = {}
+        self._kinds: dict[str, dict[str, Entry]] = {}
+        self.record: Any = None
+        self.position = position
+        self.parent: Message | None = None
+        self.add(entries)
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Let these hold from here on; a later entry of the same kind and name replaces an earlier one."""
+        for entry in entries:
+            self._latest.setdefault((entry.kind, entry.name), []).append(entry)
+            self._kinds.setdefault(entry.kind, {})[entry.name] = entry
+
+    def find(self, kind: str, name: str, *, speaker: str | None = None) -> Entry | None:
+        """The entry now in force, or None; with `speaker`, the latest that this speaker made."""
+        held = self._latest.get((kind, name), ())
+        if speaker is None:
+            return held[-1] if held else None
+        return next((entry for entry in reversed(held) if entry.speaker == speaker), None)
+
+    def all_of(self, kind: str) -> dict[str, Entry]:
+        """Every entry in force of a kind, by name, in the order in which the names were first established."""
+        return dict(self._kinds.get(kind, {}))
+
+    def remove(self, kind: str) -> None:
+        """Forget a kind: the dialect's own reset."""
+        for name in self._kinds.pop(kind, {}):
+            del self._latest[(kind, name)]

@@ -1,0 +1,97 @@
+"""What a dialect is: one frozen object that a dialect's module ends with, holding its tables and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
+
+from ._context import Context, Keys
+from ._record import Candidate, Encoded, Envelope, Identity, Message, NoteKind, Reading, Told
+from ._value import Value
+
+# Which earlier message a reply answers. The threads look it up; a dialect only says which question to ask.
+Whom = Literal[
+    "message-id",  # the message whose id is `value`, in the conversation, else the trace, else the channel
+    "correlation-id",  # the statement whose correlation id, object id or message id is `value`
+    "latest-to-me",  # the latest earlier turn whose receiver is this sender and which shares the task
+    "latest-of-other",  # the latest message of another sender
+    "latest-unanswered-of-other",  # the latest message of another sender that nothing has answered yet
+    "previous",  # the message before this one: it follows, and is never drawn as an answer
+]
+
+
+class Reply(Value):
+    """One way to find the message that a message answers; tried in the order given."""
+
+    whom: Whom
+    basis: Literal["explicit", "correlation", "turn", "adjacency"]
+    why: str
+    value: str | None = None
+
+
+class Term(Value):
+    """One row of a dialect's glossary: an act, field, code or atom with its plain-English meaning."""
+
+    kind: str
+    code: str
+    name: str
+    meaning: str
+    cites: str | None = None
+
+
+class Block(Protocol):
+    """A record that may span several lines of a text log, fed line by line after its first.
+
+    Attributes:
+        is_complete: whether the lines taken so far are a whole record.
+        lines_if_cut: how many lines the record has when the log ends, or another record opens, before it is
+            complete; None for all that were taken.
+    """
+
+    is_complete: bool
+    lines_if_cut: int | None
+
+    def feed(self, line: str) -> Literal["more", "last", "not"]:
+        """Whether this next line belongs to the record and more may follow, ends it, or is not part of it."""
+        ...
+
+
+def no_block(line: str) -> Block | None:
+    """The answer of a dialect whose records never span lines."""
+    return None
+
+
+def no_reply(message: Message) -> Sequence[Reply]:
+    """The answer of a dialect whose messages cite nothing but their explicit parent."""
+    if message.parent_id is None:
+        return ()
+    return (Reply(whom="message-id", basis="explicit", why="it names its parent", value=message.parent_id),)
+
+
+class Dialect(Value):
+    """Everything the rest of the product knows of a dialect.
+
+    `slug` is its file name, its vector file's name, its part of a URL and its value in the database.
+    `sniff` scores a text from 0 to 1 and says why, or returns None; it looks at no more than it must.
+    `identify` finds conversation, id and time where the wire carries them, cheaply.
+    `read`, `identify` and `tell` never raise, whatever the text; `encode` raises `EncodeError` alone.
+    `opens` says whether a line opens a block of several lines; `replies` names the ways to the parent.
+    """
+
+    slug: str
+    title: str
+    summary: str
+    specification: str
+    sniff: Callable[[str], Candidate | None]
+    identify: Callable[[str], Identity]
+    read: Callable[[str, Envelope | None], Reading]
+    tell: Callable[[Reading, Context, Keys], Told]
+    encode: Callable[[Sequence[Message]], Encoded]
+    versions: tuple[str, ...] = ()
+    replies: Callable[[Message], Sequence[Reply]] = no_reply
+    opens: Callable[[str], Block | None] = no_block
+    orders_by_turn: bool = False
+    notes: tuple[NoteKind, ...] = ()
+    glossary: tuple[Term, ...] = ()
+    # What a detector should try first costs least; ties in score go to the dialect with the lower rank.
+    rank: int = 10

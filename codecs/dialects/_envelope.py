@@ -1,0 +1,108 @@
+"""The envelope's part in a record: it fills what the wire leaves open and never overrides what the wire says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ._record import Envelope, Message, Note, NoteKind, Reading
+from ._time import instant_of_seconds, instant_of_text
+
+DISAGREES = NoteKind(
+    code="envelope.disagrees",
+    severity="warning",
+    group="protocol",
+    about="The log's envelope and the wire name different values; the wire's stands.",
+)
+
+NOTES = (DISAGREES,)
+
+_KNOWN = {"raw", "at", "from", "to", "conversation", "trace", "parent", "id", "dialect", "label", "prior", "keys"}
+
+
+def envelope_of(mapping: Mapping[str, Any]) -> Envelope:
+    """The envelope that a JSON object of the HTTP contract describes; names it does not know are kept in `extra`.
+
+    Args:
+        mapping: at (ISO 8601 or Unix seconds), from, to (a name or a list), conversation, trace, parent, id,
+            dialect and label; `raw`, `prior` and `keys` are not the envelope's and are passed over.
+    """
+    at = mapping.get("at")
+    to = mapping.get("to")
+    receivers = to if isinstance(to, list) else [to]
+    return Envelope(
+        at=instant_of_text(at) if isinstance(at, str) else _seconds(at),
+        at_raw=_text(at),
+        sender=_text(mapping.get("from")),
+        receivers=tuple(str(name) for name in receivers if name not in (None, "")),
+        conversation=_text(mapping.get("conversation")),
+        trace=_text(mapping.get("trace")),
+        parent=_text(mapping.get("parent")),
+        id=_text(mapping.get("id")),
+        dialect=_text(mapping.get("dialect")),
+        label=_text(mapping.get("label")),
+        extra={name: value for name, value in mapping.items() if name not in _KNOWN},
+    )
+
+
+def _seconds(value: Any) -> str | None:
+    return instant_of_seconds(value) if isinstance(value, (int, float)) else None
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None or value == "" else str(value)
+
+
+# (name of the message, name of the envelope)
+_NAMES = (
+    ("sender", "sender"),
+    ("receivers", "receivers"),
+    ("conversation_id", "conversation"),
+    ("trace_id", "trace"),
+    ("parent_id", "parent"),
+    ("message_id", "id"),
+    ("sent_at", "at"),
+)
+
+
+def apply_envelope(reading: Reading, envelope: Envelope | None) -> Reading:
+    """The reading with the envelope's names where the wire is silent; a disagreement becomes a note.
+
+    A message id names one message: with several parts the envelope's id goes to the first alone.
+    """
+    if envelope is None:
+        return reading
+    if not reading.messages:
+        return reading.replace(envelope=envelope)
+    filled: set[str] = set()
+    notes: list[Note] = []
+    messages = tuple(_fill(message, envelope, filled, notes) for message in reading.messages)
+    return reading.replace(
+        messages=messages,
+        envelope=envelope,
+        from_envelope=tuple(name for name, _ in _NAMES if name in filled),
+        notes=(*reading.notes, *notes),
+    )
+
+
+def _fill(message: Message, envelope: Envelope, filled: set[str], notes: list[Note]) -> Message:
+    given: dict[str, Any] = {}
+    for name, source in _NAMES:
+        said, outside = getattr(message, name), getattr(envelope, source)
+        if not outside or (name == "message_id" and message.part > 1):
+            continue
+        if name == "receivers" and (message.broadcast or (message.target is not None and said)):
+            continue
+        if not said:
+            given[name] = outside
+            filled.add(name)
+            if name == "sent_at":
+                given["sent_at_raw"] = message.sent_at_raw or envelope.at_raw
+        elif said != outside:
+            text = f"the wire says {name} {_show(said)}, the envelope {_show(outside)}: the wire's stands"
+            notes.append(DISAGREES.note(text))
+    return message.replace(**given) if given else message
+
+
+def _show(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, tuple) else str(value)

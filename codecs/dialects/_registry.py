@@ -1,0 +1,49 @@
+"""The dialects that exist: found once, checked loudly.
+
+Every module or package beside this one whose name has no leading underscore is a dialect's home and must end
+with `DIALECT = Dialect(...)` under its own name. A missing or repeated declaration stops the start.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from ._dialect import Dialect
+from ._errors import RegistryError, UnknownDialectError
+
+
+@cache
+def all_dialects() -> tuple[Dialect, ...]:
+    """Every dialect, in the order of its rank and slug; prose is last."""
+    package = __name__.rpartition(".")[0]
+    home = import_module(package)
+    found: dict[str, Dialect] = {}
+    for module in iter_modules(home.__path__):
+        if module.name.startswith("_"):
+            continue
+        dialect = getattr(import_module(f"{package}.{module.name}"), "DIALECT", None)
+        if not isinstance(dialect, Dialect):
+            raise RegistryError(f"{package}.{module.name} declares no DIALECT")
+        if dialect.slug != module.name:
+            raise RegistryError(f"{package}.{module.name} calls itself {dialect.slug!r}")
+        found[dialect.slug] = dialect
+    return tuple(sorted(found.values(), key=lambda dialect: (dialect.rank, dialect.slug)))
+
+
+@cache
+def _by_slug() -> dict[str, Dialect]:
+    return {dialect.slug: dialect for dialect in all_dialects()}
+
+
+def get_dialect(slug: str) -> Dialect:
+    """The dialect of that slug.
+
+    Raises:
+        UnknownDialectError: if there is none.
+    """
+    try:
+        return _by_slug()[slug]
+    except KeyError:
+        raise UnknownDialectError(slug, tuple(_by_slug())) from None

@@ -1,0 +1,84 @@
+"""The base of every value: frozen, keyword-only, complete once it is built.
+
+Values are made by the hundred thousand, and most of their names stay at their default. A value therefore
+keeps only what it was given; a name that was not given is read from the class. Building one is a single
+dictionary update, which is what makes a record of some fifty names affordable for each message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self, dataclass_transform
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Value:
+    """A frozen value with keyword-only names.
+
+    Annotated names of the class are its fields; one without a default must be given.
+
+    Raises:
+        TypeError: for a name the class does not have, and for a missing name that has no default.
+        AttributeError: on assignment, for values do not change.
+    """
+
+    _names: ClassVar[frozenset[str]] = frozenset()
+    _needed: ClassVar[frozenset[str]] = frozenset()
+    _order: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        order = list(cls._order)
+        for name, kind in cls.__annotations__.items():
+            if not name.startswith("_") and not str(kind).startswith("ClassVar") and name not in order:
+                order.append(name)
+        cls._order = tuple(order)
+        cls._names = frozenset(order)
+        cls._needed = frozenset(name for name in order if not hasattr(cls, name))
+
+    def __init__(self, **values: Any) -> None:
+        given = values.keys()
+        if not self._names >= given:
+            raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(given - self._names))}")
+        if not given >= self._needed:
+            raise TypeError(f"{type(self).__name__} needs {', '.join(sorted(self._needed - given))}")
+        self.__dict__.update(values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self._order)
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, name) for name in self._order))
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={self.__dict__[name]!r}" for name in self._order if name in self.__dict__)
+        return f"{type(self).__name__}({given})"
+
+    def replace(self, **values: Any) -> Self:
+        """The same value with some names given anew."""
+        return type(self)(**{name: self.__dict__[name] for name in self._order if name in self.__dict__} | values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The value as JSON types: every name in its declared order, tuples as lists, absent as null."""
+        return {name: to_json_type(getattr(self, name)) for name in self._order}
+
+
+def to_json_type(value: Any) -> Any:
+    """A value, or a container of values, as what the json module can write."""
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    if isinstance(value, Value):
+        return value.to_dict()
+    if isinstance(value, dict):
+        return {str(name): to_json_type(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_json_type(inner) for inner in value]
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value)

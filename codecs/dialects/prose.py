@@ -1,0 +1,92 @@
+"""Prose: text that is in no dialect. It is kept and shown as what it is, an inform whose English is the text.
+
+Specification: none. The normalised record holds the text in `content`; there is nothing else to hold.
+`SLIP v1` and `SLIP v3` lines are prose with an info note until a dialect of their own exists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ._context import Context, Keys
+from ._dialect import Dialect
+from ._errors import EncodeError
+from ._record import (
+    Candidate,
+    Encoded,
+    Envelope,
+    Identity,
+    Layer,
+    Loss,
+    Message,
+    Note,
+    NoteKind,
+    Reading,
+    Segment,
+    Told,
+)
+from ._scan import leaf
+
+_SLIP = re.compile(r"(?:^|SLIP: )SLIP v(\d+) ")
+
+NOT_READ = NoteKind(
+    code="prose.slip-not-read",
+    severity="info",
+    group="undecoded",
+    about="A line of the SLIP wire that has no dialect here yet is kept as text.",
+)
+
+
+def _sniff(wire: str) -> Candidate:
+    return Candidate(dialect="prose", score=0.3, why="any text is at least text")
+
+
+def _read(wire: str, envelope: Envelope | None = None) -> Reading:
+    slip = _SLIP.search(wire[:4096])
+    notes: tuple[Note, ...] = ()
+    if slip:
+        span = (0, slip.start(), slip.end())
+        notes = (NOT_READ.note(f"SLIP v{slip[1]} is not read yet: kept as text", span),)
+    return Reading(
+        dialect="prose",
+        layers=(Layer(id=0, kind="wire", text=wire),),
+        tree=lambda: (leaf("text", "text", wire, 0, len(wire), value=wire),) if wire else (),
+        candidates=(_sniff(wire),),
+        messages=(Message(performative="inform", content=wire, notes=notes),),
+    )
+
+
+def _tell(reading: Reading, context: Context, keys: Keys) -> Told:
+    wire = reading.wire
+    said = (Segment(text=wire, spans=((0, 0, len(wire)),)),) if wire else ()
+    return Told(reading=reading, messages=tuple(message.replace(english=said) for message in reading.messages))
+
+
+def _encode(messages: Sequence[Message]) -> Encoded:
+    if len(messages) != 1 or not isinstance(messages[0].content, str):
+        raise EncodeError("prose", "only one message whose content is text can be written as prose")
+    message = messages[0]
+    losses = tuple(
+        Loss(name=name, part=message.part, reason="plain text has no place for it")
+        for name in message.__dict__
+        if name not in _HELD and getattr(message, name) != getattr(Message, name, None)
+    )
+    return Encoded(wire=message.content, losses=losses)
+
+
+_HELD = {"part", "performative", "content", "english", "also", "gloss", "notes", "parent"}
+
+DIALECT = Dialect(
+    slug="prose",
+    title="Prose",
+    summary="Text that is in no dialect, kept as it is.",
+    specification="none",
+    sniff=_sniff,
+    identify=lambda wire: Identity(),
+    read=_read,
+    tell=_tell,
+    encode=_encode,
+    notes=(NOT_READ,),
+    rank=99,
+)

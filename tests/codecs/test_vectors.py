@@ -1,0 +1,61 @@
+"""Each vector's wire decodes to its messages, its English and its notes, and is written back."""
+
+from __future__ import annotations
+
+import pytest
+
+import dialects
+
+from .cases import HOME, Case, cases, load, plain
+
+
+@pytest.mark.parametrize("dialect", [dialect.slug for dialect in dialects.all_dialects()])
+def test_every_dialect_has_vectors(dialect: str) -> None:
+    assert (HOME / f"{dialect}.json").exists(), f"{dialect} has no vector file"
+    assert load(dialect)["spec"]
+
+
+@pytest.mark.parametrize("case", cases("valid"), ids=str)
+def test_decodes_to_its_messages(case: Case) -> None:
+    reading = case.decode()
+    assert reading.dialect == case.dialect
+    assert [plain(message) for message in reading.messages] == case.data["messages"]
+
+
+@pytest.mark.parametrize("case", cases("valid"), ids=str)
+def test_reads_as_its_english(case: Case) -> None:
+    assert [message.sentence for message in case.decode().messages] == case.data["english"]
+
+
+@pytest.mark.parametrize("case", cases("valid"), ids=str)
+def test_carries_its_notes(case: Case) -> None:
+    reading = case.decode()
+    found = [*reading.notes, *(note for message in reading.messages for note in message.notes)]
+    assert sorted(note.code for note in found) == sorted(case.data["notes"])
+
+
+@pytest.mark.parametrize("case", cases("valid"), ids=str)
+def test_also_carries_what_it_says(case: Case) -> None:
+    if "also" not in case.data:
+        pytest.skip("the vector does not fix the also-list")
+    assert [[part.text for part in message.also] for message in case.decode().messages] == case.data["also"]
+
+
+@pytest.mark.parametrize("case", cases("malformed"), ids=str)
+def test_malformed_is_shown_with_its_offset(case: Case) -> None:
+    reading = case.decode()
+    notes = [*reading.notes, *(note for message in reading.messages for note in message.notes)]
+    expected = [note for note in notes if note.code == case.data["note"]]
+    assert expected, f"no {case.data['note']} among {[note.code for note in notes]}"
+    assert expected[0].span is not None
+    assert expected[0].span[1] == case.data["offset"]
+
+
+@pytest.mark.parametrize("case", cases("malformed"), ids=str)
+def test_malformed_says_whether_it_was_read(case: Case) -> None:
+    """An error is a malformed record (one message, no act); an odd one that is read has its act."""
+    reading = case.decode()
+    error = reading.error
+    assert (error is not None and error.group == "malformed") == reading.is_malformed
+    if reading.is_malformed:
+        assert len(reading.messages) == 1
