@@ -1,0 +1,286 @@
+"""One PostgreSQL cluster of our own: made, started, recovered and reached through a private Unix socket.
+
+The home folder holds `data` and `sockets`, which belong to the account that PostgreSQL runs as, and the passwords,
+which do not. There is no TCP port and no trust: who can read the passwords may come in, nobody else.
+"""
+
+import errno
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+from psycopg import sql
+
+from . import postmaster
+from .account import ServerAccount
+from .binaries import Binaries
+from .errors import ClusterFailedError, NoSpaceError
+from .processes import Program, Supervisor, read_last_lines
+
+NAME = "postgresql"
+ROLE = DATABASE = "inspector"
+SUPERUSER = "postgres"
+PORT = 5432  # Only the name of the socket; named, so that a PGPORT in the environment changes nothing.
+RANK = 9  # The last to stop: everything else still writes.
+STOP_GRACE_S = 60.0
+# The kernel's limit for a socket's path is 108 bytes on Linux and 104 on macOS, with a zero at the end.
+LONGEST_SOCKET_BYTES = 103
+
+# The same order and the same upper and lower case on every machine, whatever its C library knows.
+LOCALES = {True: ("--locale-provider=builtin", "--builtin-locale=C.UTF-8"), False: ("--locale-provider=libc",)}
+FIRST_WITH_BUILTIN_LOCALE = 17
+
+# What a committed transaction must survive: a throw-away cluster a kill, any other also a power cut.
+DURABILITY: Mapping[bool, Mapping[str, str]] = {
+    False: {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"},
+    True: {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"},
+}
+SETTINGS: Mapping[str, str] = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0600",
+    "port": str(PORT),
+    "password_encryption": "scram-sha-256",
+    "max_connections": "60",
+    "shared_buffers": "128MB",
+    "logging_collector": "off",
+    "log_line_prefix": "%m [%p] ",
+    "log_timezone": "UTC",
+    "timezone": "UTC",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """A cluster in its home. `account` is None where PostgreSQL runs as we do; a throw-away one serves tests."""
+
+    home: Path
+    binaries: Binaries
+    log: Path
+    account: ServerAccount | None = None
+    is_throw_away: bool = False
+
+    @property
+    def data(self) -> Path:
+        """The folder PostgreSQL calls its data directory."""
+        return self.home / "data"
+
+    @property
+    def socket_link(self) -> Path:
+        """Names the folder of the socket, wherever that is."""
+        return self.home / "sockets"
+
+    @property
+    def url(self) -> str:
+        """The address for the product's role, in libpq's form."""
+        return self._url(ROLE, DATABASE, (self.home / "password").read_text())
+
+    def start(self, supervisor: Supervisor, *, patience_s: float = 600.0) -> None:
+        """Make the cluster if it does not exist, start it and wait until it answers, after a crash also for recovery.
+
+        Raises:
+            ClusterFailedError, NoSpaceError: with the reason PostgreSQL gave.
+            ProcessFailedError: if the server ends instead of answering.
+        """
+        self._make_home()
+        if not (self.data / "PG_VERSION").exists():
+            self._initialise()
+        postmaster.clear(self.data)
+        self._make_socket_folder()
+        supervisor.start(self._program())
+        if not supervisor.wait_until(self._answers, seconds=patience_s, needs=NAME):
+            raise ClusterFailedError(
+                f"PostgreSQL does not answer after {patience_s:.0f} seconds; its log is {self.log}."
+            )
+        self._ensure_database()
+
+    def stop(self, supervisor: Supervisor) -> None:
+        """Stop the server: open transactions are rolled back, everything committed is on disk."""
+        supervisor.stop(NAME)
+        self._remove_socket_folder()
+
+    def is_healthy(self) -> bool:
+        """Whether the product's role gets an answer to a query."""
+        try:
+            with psycopg.connect(self.url, connect_timeout=5) as connection:
+                connection.execute("SELECT 1")
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _program(self) -> Program:
+        settings = {**SETTINGS, **DURABILITY[self.is_throw_away], "unix_socket_directories": str(self._socket_folder())}
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        return Program(
+            name=NAME,
+            command=(self.binaries.program("postgres"), "-D", str(self.data), *options),
+            environment=_environment(),
+            folder=self.data,
+            log=self.log,
+            rank=RANK,
+            stop_signal=signal.SIGINT,  # PostgreSQL's fast shutdown.
+            grace_s=STOP_GRACE_S,
+            account=self.account,
+        )
+
+    def _make_home(self) -> None:
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.account:
+            self.account.admit(self.home)
+        for name in ("password", "superuser_password"):
+            path = self.home / name
+            if not path.exists():
+                _write_private(path, secrets.token_urlsafe(32))
+
+    def _initialise(self) -> None:
+        # Made beside and renamed when complete: a start that was cut off leaves nothing that looks like a cluster.
+        partial = self.home / "data.partial"
+        if partial.exists():
+            shutil.rmtree(partial)
+        partial.mkdir(mode=0o700)
+        password = partial.with_name("initdb_password")
+        _write_private(password, (self.home / "superuser_password").read_text())
+        if self.account:
+            self.account.own(partial, 0o700)
+            self.account.own(password, 0o600)
+        try:
+            made = subprocess.run(
+                [
+                    self.binaries.program("initdb"),
+                    f"--pgdata={partial}",
+                    f"--username={SUPERUSER}",
+                    f"--pwfile={password}",
+                    "--auth-local=scram-sha-256",
+                    "--auth-host=scram-sha-256",
+                    "--encoding=UTF8",
+                    "--locale=C",
+                    *LOCALES[self.binaries.major >= FIRST_WITH_BUILTIN_LOCALE],
+                    "--data-checksums",
+                    "--no-instructions",
+                    *(["--no-sync"] if self.is_throw_away else []),
+                ],
+                cwd=partial,
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                umask=0o077,
+                check=False,
+                **(self.account.launch_options() if self.account else {}),
+            )
+        finally:
+            password.unlink()
+        if made.returncode != 0:
+            if os.strerror(errno.ENOSPC) in made.stdout:
+                raise NoSpaceError(self.home)
+            raise ClusterFailedError(
+                f"PostgreSQL's initdb failed in {self.home}; it last wrote:\n{made.stdout[-2000:]}"
+            )
+        partial.rename(self.data)
+
+    def _make_socket_folder(self) -> None:
+        self._remove_socket_folder()
+        here = self.socket_link
+        if len(os.fsencode(here / f".s.PGSQL.{PORT}")) <= LONGEST_SOCKET_BYTES:
+            here.mkdir(mode=0o700)
+        else:
+            # Short, private, and removed when the server stops.
+            elsewhere = Path(tempfile.mkdtemp(prefix="inspector-", dir="/tmp"))
+            here.symlink_to(elsewhere)
+        if self.account:
+            self.account.own(self._socket_folder(), 0o700)
+
+    def _remove_socket_folder(self) -> None:
+        folder = self._socket_folder()
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        if self.socket_link.is_symlink():
+            self.socket_link.unlink()
+
+    def _socket_folder(self) -> Path:
+        return self.socket_link.readlink() if self.socket_link.is_symlink() else self.socket_link
+
+    def _answers(self) -> bool:
+        if os.strerror(errno.ENOSPC) in read_last_lines(self.log, 5):
+            raise NoSpaceError(self.home)
+        try:
+            with psycopg.connect(self._superuser_url(), connect_timeout=5):
+                return True
+        except psycopg.OperationalError as refused:
+            if "password authentication failed" in str(refused):
+                raise ClusterFailedError(
+                    f"PostgreSQL refuses the password in {self.home / 'superuser_password'}: "
+                    f"put the file back, or move {self.home} away to start anew."
+                ) from refused
+            return False
+
+    def _ensure_database(self) -> None:
+        password = (self.home / "password").read_text()
+        with psycopg.connect(self._superuser_url(), autocommit=True) as connection:
+            known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [ROLE]).fetchone()
+            # The role owns its database and nothing else; only the one of tests may make others.
+            connection.execute(
+                sql.SQL("{} ROLE {} LOGIN NOSUPERUSER NOCREATEROLE {} PASSWORD {}").format(
+                    sql.SQL("ALTER" if known else "CREATE"),
+                    sql.Identifier(ROLE),
+                    sql.SQL("CREATEDB" if self.is_throw_away else "NOCREATEDB"),
+                    sql.Literal(password),
+                )
+            )
+            if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone() is None:
+                connection.execute(
+                    sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(DATABASE), sql.Identifier(ROLE))
+                )
+
+    def _superuser_url(self) -> str:
+        return self._url(SUPERUSER, "postgres", (self.home / "superuser_password").read_text())
+
+    def _url(self, role: str, database: str, password: str) -> str:
+        folder = quote(str(self._socket_folder()), safe="")
+        return f"postgresql://{role}:{quote(password, safe='')}@/{database}?host={folder}&port={PORT}"
+
+
+def choose_home(candidates: list[Path], account: ServerAccount | None) -> Path:
+    """The first folder that PostgreSQL's account can reach; the folders need not exist yet.
+
+    Raises:
+        ClusterFailedError: when it can reach none.
+    """
+    for home in candidates:
+        if account is None:
+            return home
+        existing = next(folder for folder in (home, *home.parents) if folder.exists())
+        if account.can_enter(existing):
+            return home
+    raise ClusterFailedError(
+        f"The account `{account.name if account else ''}`, as which PostgreSQL runs, can reach none of "
+        f"{', '.join(map(str, candidates))}: set INSPECTOR_STATE_DIR to a folder it can reach, or DATABASE_URL."
+    )
+
+
+def read_major(home: Path) -> int | None:
+    """The major version that wrote the data in this home, or None where there is none yet."""
+    written = home / "data" / "PG_VERSION"
+    return int(written.read_text()) if written.exists() else None
+
+
+def _environment() -> dict[str, str]:
+    # Nothing of ours: a PGDATA, PGHOST or locale in the environment must not change what the server does.
+    return {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
+
+
+def _write_private(path: Path, text: str) -> None:
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.rename(path)

@@ -1,0 +1,260 @@
+"""Child processes: each in a group of its own, watched, started again when it falls, stopped in order.
+
+The supervisor has no thread: whoever waits for something calls `check` meanwhile. A watchdog process (`watchdog.py`)
+stops the children if this process dies, however it dies.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from .account import ServerAccount
+from .errors import ProcessFailedError
+
+POLL_S = 0.05
+FIRST_DELAY_S = 0.5
+LONGEST_DELAY_S = 30.0
+STEADY_S = 60.0  # A process that ran for this long has earned a fresh start of the delays.
+LARGEST_LOG_BYTES = 16 * 1024 * 1024
+SHOWN_LINES = 15
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """What to run and how to stop it. Programs stop in the order of `rank`, the smallest first."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    folder: Path
+    log: Path
+    rank: int
+    stop_signal: signal.Signals = signal.SIGTERM
+    grace_s: float = 20.0
+    account: ServerAccount | None = None
+    inherited: tuple[int, ...] = ()
+
+
+@dataclass
+class _Child:
+    program: Program
+    process: subprocess.Popen[bytes]
+    started_at: float
+    delay_s: float = FIRST_DELAY_S
+    due_at: float | None = None  # When to start it again, while it is down.
+
+
+@dataclass
+class Supervisor:
+    """Starts programs and keeps them running until `stop_all`. Use it as a context manager.
+
+    `held` are descriptors that the watchdog keeps open until the last child is stopped: the lock of the state folder.
+    `say` hears one sentence whenever a child falls or is started again.
+    """
+
+    say: Callable[[str], None]
+    held: tuple[int, ...] = ()
+    _children: dict[str, _Child] = field(default_factory=dict)
+    _watchdog: subprocess.Popen[bytes] | None = None
+    _throw_away: list[Path] = field(default_factory=list)
+
+    def __enter__(self) -> "Supervisor":
+        self._start_watchdog()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self, program: Program) -> int:
+        """Start a program and answer its process id."""
+        child = _Child(program=program, process=self._launch(program), started_at=time.monotonic())
+        self._children[program.name] = child
+        return child.process.pid
+
+    def throw_away(self, folder: Path) -> None:
+        """Let the watchdog remove this folder, which we made, if we die before we do it ourselves."""
+        self._throw_away.append(folder)
+        self._tell({"remove": str(folder)})
+
+    def keep(self, folder: Path) -> None:
+        """Take `throw_away` back: the folder is gone, or shall stay."""
+        self._throw_away.remove(folder)
+        self._tell({"keep": str(folder)})
+
+    def is_running(self, name: str) -> bool:
+        """Whether that child lives at this moment."""
+        child = self._children.get(name)
+        return child is not None and child.due_at is None and child.process.poll() is None
+
+    def require(self, name: str) -> None:
+        """For start-up, where a child that ends will not get better by itself.
+
+        Raises:
+            ProcessFailedError: if the child has ended, with the last lines of its log.
+        """
+        child = self._children[name]
+        status = child.process.poll()
+        if status is not None:
+            raise ProcessFailedError(name, status, child.program.log, read_last_lines(child.program.log))
+
+    def check(self) -> None:
+        """Start again what fell, after a delay that doubles from half a second to half a minute."""
+        now = time.monotonic()
+        if self._watchdog is not None and self._watchdog.poll() is not None:
+            self._start_watchdog()
+        for child in self._children.values():
+            if child.due_at is not None:
+                if now >= child.due_at:
+                    child.process = self._launch(child.program)
+                    child.started_at, child.due_at = now, None
+                    self.say(f"The process `{child.program.name}` is started again.")
+                continue
+            status = child.process.poll()
+            if status is None:
+                continue
+            self._forget(child)
+            child.delay_s = (
+                FIRST_DELAY_S if now - child.started_at > STEADY_S else min(child.delay_s * 2, LONGEST_DELAY_S)
+            )
+            child.due_at = now + child.delay_s
+            lines = read_last_lines(child.program.log)
+            self.say(str(ProcessFailedError(child.program.name, status, child.program.log, lines)))
+
+    def wait_until(self, is_done: Callable[[], bool], *, seconds: float, needs: str | None = None) -> bool:
+        """Wait for something while the children are looked after; False when the time is over.
+
+        Raises:
+            ProcessFailedError: if the child named by `needs` ends meanwhile.
+        """
+        deadline = time.monotonic() + seconds
+        while not is_done():
+            if needs is not None:
+                self.require(needs)
+            if time.monotonic() > deadline:
+                return False
+            self.check()
+            time.sleep(POLL_S)
+        return True
+
+    def stop_all(self) -> None:
+        """Stop every child in the order of the ranks; what does not end in its grace is killed with its group."""
+        for child in sorted(self._children.values(), key=lambda one: one.program.rank):
+            self.stop(child.program.name)
+
+    def stop(self, name: str) -> None:
+        """Stop one child for good."""
+        child = self._children.pop(name, None)
+        if child is None or child.due_at is not None:
+            return
+        try:
+            if child.process.poll() is None:
+                child.process.send_signal(child.program.stop_signal)
+            child.process.wait(child.program.grace_s)
+        except subprocess.TimeoutExpired:
+            self.say(f"The process `{name}` did not stop in {child.program.grace_s:.0f} seconds and is killed.")
+        finally:
+            self._forget(child)
+
+    def close(self) -> None:
+        """Stop every child, then the watchdog."""
+        try:
+            self.stop_all()
+        finally:
+            # Whatever an exception left behind in `_children` is the watchdog's: it acts at the end of its input.
+            if self._watchdog is not None and self._watchdog.stdin is not None:
+                self._watchdog.stdin.close()
+                self._watchdog.wait()
+                self._watchdog = None
+
+    def _forget(self, child: _Child) -> None:
+        """Kill what is left of the child's group (a pool's processes, say), and stop watching it."""
+        _kill_group(child.process.pid)
+        child.process.wait()
+        self._tell({"forget": child.process.pid})
+
+    def _launch(self, program: Program) -> subprocess.Popen[bytes]:
+        options = program.account.launch_options() if program.account else {}
+        pipe = self._pipe()
+        with open_log(program.log) as log:
+            return subprocess.Popen(
+                program.command,
+                cwd=program.folder,
+                env=dict(program.environment),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                umask=0o077,
+                start_new_session=True,
+                pass_fds=program.inherited,
+                # The child announces itself, because we may be killed between its birth and any word of ours.
+                preexec_fn=lambda: _write(pipe, _describe(os.getpid(), program)),
+                **options,
+            )
+
+    def _start_watchdog(self) -> None:
+        self._watchdog = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(Path(__file__).with_name("watchdog.py"))],
+            cwd="/",
+            stdin=subprocess.PIPE,
+            pass_fds=self.held,
+            start_new_session=True,
+            bufsize=0,
+        )
+        for child in self._children.values():
+            if child.due_at is None:
+                self._tell(_describe(child.process.pid, child.program))
+        for folder in self._throw_away:
+            self._tell({"remove": str(folder)})
+
+    def _pipe(self) -> int:
+        if self._watchdog is None or self._watchdog.stdin is None:
+            raise RuntimeError("a supervisor starts programs only inside its `with` block")
+        return self._watchdog.stdin.fileno()
+
+    def _tell(self, order: Mapping[str, object]) -> None:
+        # If the watchdog was killed, `check` starts another and tells it everything.
+        with contextlib.suppress(BrokenPipeError):
+            _write(self._pipe(), order)
+
+
+def read_last_lines(log: Path, count: int = SHOWN_LINES) -> str:
+    """The last lines of a log, or nothing where there is none."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 16_384))
+            return "\n".join(file.read().decode(errors="replace").splitlines()[-count:])
+    except FileNotFoundError:
+        return ""
+
+
+def open_log(path: Path) -> IO[bytes]:
+    """The log to append to; a large one is put aside first, and only one is ever put aside."""
+    if path.exists() and path.stat().st_size > LARGEST_LOG_BYTES:
+        path.replace(path.with_name(f"{path.name}.1"))
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600), "ab")
+
+
+def _describe(pid: int, program: Program) -> dict[str, object]:
+    return {"watch": pid, "rank": program.rank, "signal": int(program.stop_signal), "grace_s": program.grace_s}
+
+
+def _write(pipe: int, order: Mapping[str, object]) -> None:
+    # One write of less than PIPE_BUF bytes is never mixed with another's.
+    os.write(pipe, json.dumps(order).encode() + b"\n")
+
+
+def _kill_group(group: int) -> None:
+    # Often nothing of the group lives any more.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
