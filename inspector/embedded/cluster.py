@@ -22,8 +22,8 @@ from psycopg import sql
 from . import postmaster
 from .account import ServerAccount
 from .binaries import Binaries
-from .errors import ClusterFailedError, NoSpaceError
-from .processes import Program, Supervisor, read_last_lines
+from .errors import ClusterFailedError, NoSpaceError, ProcessFailedError
+from .processes import Program, Supervisor
 
 NAME = "postgresql"
 ROLE = DATABASE = "inspector"
@@ -82,6 +82,16 @@ class Cluster:
         """The address for the product's role, in libpq's form."""
         return self._url(ROLE, DATABASE, (self.home / "password").read_text())
 
+    def prepare(self) -> None:
+        """Make the home and the passwords: from then on `url` is known, though nothing answers there yet."""
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.account:
+            self.account.admit(self.home)
+        for name in ("password", "superuser_password"):
+            path = self.home / name
+            if not path.exists():
+                _write_private(path, secrets.token_urlsafe(32))
+
     def start(self, supervisor: Supervisor, *, patience_s: float = 600.0) -> None:
         """Make the cluster if it does not exist, start it and wait until it answers, after a crash also for recovery.
 
@@ -89,13 +99,22 @@ class Cluster:
             ClusterFailedError, NoSpaceError: with the reason PostgreSQL gave.
             ProcessFailedError: if the server ends instead of answering.
         """
-        self._make_home()
+        self.prepare()
         if not (self.data / "PG_VERSION").exists():
             self._initialise()
         postmaster.clear(self.data)
         self._make_socket_folder()
+        old_bytes = self.log.stat().st_size if self.log.exists() else 0
         supervisor.start(self._program())
-        if not supervisor.wait_until(self._answers, seconds=patience_s, needs=NAME):
+        try:
+            is_up = supervisor.wait_until(self._answers, seconds=patience_s, needs=NAME)
+        except ProcessFailedError as failed:
+            with self.log.open("rb") as log:
+                log.seek(old_bytes)
+                if os.strerror(errno.ENOSPC).encode() in log.read():
+                    raise NoSpaceError(self.home) from failed
+            raise
+        if not is_up:
             raise ClusterFailedError(
                 f"PostgreSQL does not answer after {patience_s:.0f} seconds; its log is {self.log}."
             )
@@ -129,15 +148,6 @@ class Cluster:
             grace_s=STOP_GRACE_S,
             account=self.account,
         )
-
-    def _make_home(self) -> None:
-        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self.account:
-            self.account.admit(self.home)
-        for name in ("password", "superuser_password"):
-            path = self.home / name
-            if not path.exists():
-                _write_private(path, secrets.token_urlsafe(32))
 
     def _initialise(self) -> None:
         # Made beside and renamed when complete: a start that was cut off leaves nothing that looks like a cluster.
@@ -209,8 +219,6 @@ class Cluster:
         return self.socket_link.readlink() if self.socket_link.is_symlink() else self.socket_link
 
     def _answers(self) -> bool:
-        if os.strerror(errno.ENOSPC) in read_last_lines(self.log, 5):
-            raise NoSpaceError(self.home)
         try:
             with psycopg.connect(self._superuser_url(), connect_timeout=5):
                 return True

@@ -1,0 +1,53 @@
+# Everything from a fresh clone. `make` alone shows what there is; only Python 3.11 or newer is needed besides make.
+
+PYTHON ?= python3
+ARGS ?=
+IN_VENV := .venv/bin/python
+PATHS := codecs inspector tests bench manage.py
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint format lock clean venv venv-dev have-python
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: venv ## start everything here and show the samples; options as in make run ARGS='--port 8001' or ARGS=--once
+	@exec $(IN_VENV) -m inspector.embedded $(ARGS)
+
+test: venv-dev ## run the tests on a PostgreSQL of their own; make test ARGS='-k words' runs some of them
+	@exec $(IN_VENV) -m pytest $(ARGS)
+
+lint: venv-dev ## check format, rules, types, the directions of imports, templates, migrations and settings
+	$(IN_VENV) -m ruff format --check $(PATHS)
+	$(IN_VENV) -m ruff check $(PATHS)
+	$(IN_VENV) -m mypy
+	$(IN_VENV) -m mypy --config-file mypy-inspector.ini
+	$(IN_VENV) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
+	$(IN_VENV) -m djlint --quiet --check --lint templates
+	$(IN_VENV) -m inspector.embedded manage makemigrations --check --dry-run
+	$(IN_VENV) -m inspector.embedded manage check --fail-level WARNING
+
+format: venv-dev ## bring the code into the form that lint asks for
+	$(IN_VENV) -m ruff check --fix $(PATHS)
+	$(IN_VENV) -m ruff format $(PATHS)
+
+lock: venv-dev ## write requirements/*.txt anew from requirements/*.in
+	$(IN_VENV) -m uv pip compile $(LOCKING) requirements/base.in -o requirements/base.txt
+	$(IN_VENV) -m uv pip compile $(LOCKING) -c requirements/base.txt requirements/dev.in -o requirements/dev.txt
+
+# Without header and annotation no address and no path of this machine gets into the files.
+LOCKING := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+
+clean: ## remove what was built, but not the data in .state
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+	@if [ -e .venv.lock ]; then rm -rf .venv .venv.lock; fi
+
+venv: have-python
+	@$(PYTHON) inspector/embedded/bootstrap.py base
+
+venv-dev: have-python
+	@$(PYTHON) inspector/embedded/bootstrap.py dev
+
+have-python:
+	@command -v $(PYTHON) >/dev/null || { echo "Python is missing: install Python 3.11 or newer, or name one with make PYTHON=/path/to/python3." >&2; exit 1; }

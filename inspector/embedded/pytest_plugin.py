@@ -1,0 +1,102 @@
+"""A throw-away PostgreSQL for the tests, started when the first test asks for the database and gone with the last.
+
+The settings read the address when they are imported, which is before any conftest: so the address is fixed at once, in
+`pytest_load_initial_conftests`, and the server is started by whoever first sets up the test database. A run that needs
+no database (`tests/codecs`, `--help`, `--collect-only`) never starts one. Where DATABASE_URL is set, that is used.
+"""
+
+import os
+import shutil
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from .account import find_server_account
+from .binaries import find_binaries, publish_binaries
+from .cluster import Cluster, choose_home
+from .errors import EmbeddedError
+from .processes import Supervisor
+from .state import open_state
+
+KEPT_FROM_TESTS = ("INSPECTOR_STATE_DIR", "DATABASE_URL", "CELERY_BROKER_URL")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Choose the address of the database before Django's settings are read."""
+    server = ThrowAwayServer()
+    early_config.add_cleanup(server.stop)
+    try:
+        server.prepare()
+    except EmbeddedError as reason:
+        raise pytest.UsageError(str(reason)) from reason
+    early_config.pluginmanager.register(server, "inspector-test-server")
+
+
+@dataclass
+class ThrowAwayServer:
+    """The state folder of the tests, and the cluster in it once one is needed."""
+
+    root: Path | None = None
+    cluster: Cluster | None = None
+    is_running: bool = False
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _environment: dict[str, str | None] = field(default_factory=dict)
+
+    def prepare(self) -> None:
+        """Make a private state folder and let the environment name it and the database to be."""
+        account = find_server_account()
+        # The usual temporary folder, or /tmp where PostgreSQL's account cannot reach that.
+        parent = choose_home([Path(tempfile.gettempdir()), Path("/tmp")], account)  # noqa: S108  # mkdtemp makes it private
+        self.root = Path(tempfile.mkdtemp(prefix="inspector-tests-", dir=parent))
+        self._environment = {name: os.environ.get(name) for name in KEPT_FROM_TESTS}
+        os.environ["INSPECTOR_STATE_DIR"] = str(self.root)
+        state = open_state(self.root)
+        self._stack.callback(state.release)
+        if account:
+            account.admit(self.root)
+        if os.environ.get("DATABASE_URL"):
+            return
+        binaries = find_binaries()
+        if account:
+            binaries = publish_binaries(binaries, account, self.root / "binaries")
+        self.cluster = Cluster(
+            home=state.postgres,
+            binaries=binaries,
+            log=state.logs / "postgresql.log",
+            account=account,
+            is_throw_away=True,
+        )
+        self.cluster.prepare()
+        os.environ["DATABASE_URL"] = self.cluster.url
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_fixture_setup(self, fixturedef: "pytest.FixtureDef[object]") -> None:
+        """Start the server just before pytest-django makes the test database."""
+        if fixturedef.argname == "django_db_setup":
+            self.start()
+
+    def start(self) -> None:
+        """Start the cluster if there is one to start."""
+        if self.cluster is None or self.root is None or self.is_running:
+            return
+        supervisor = self._stack.enter_context(Supervisor(say=print))
+        supervisor.throw_away(self.root)
+        self._stack.callback(self.cluster.stop, supervisor)
+        self.cluster.start(supervisor)
+        self.is_running = True
+
+    def stop(self) -> None:
+        """Stop the server, remove its folder and give the environment back."""
+        self._stack.close()
+        for name, value in self._environment.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        if self.root is not None:
+            shutil.rmtree(self.root, ignore_errors=True)
+            self.root = None
