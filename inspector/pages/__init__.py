@@ -1,0 +1,1 @@
+"""All views for people, one module a page family."""

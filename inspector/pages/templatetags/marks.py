@@ -1,0 +1,168 @@
+"""The small signs of a page: icons, performatives, states, severities, agents, times, numbers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django import template
+from django.templatetags.static import static
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from inspector.pages.agents import AgentMark
+from inspector.pages.hidden_characters import spell_hidden
+from inspector.pages.wire_markup import write_visible
+
+register = template.Library()
+
+# Five families of acts, each with its own sign: what asks, tells, commits, breaks off, and manages the exchange.
+FAMILIES = {
+    **dict.fromkeys(("request", "query", "propose", "delegate", "subscribe"), "ask"),
+    **dict.fromkeys(("inform", "observe", "progress", "evaluate", "advertise"), "tell"),
+    **dict.fromkeys(("accept", "commit", "acknowledge", "done"), "commit"),
+    **dict.fromkeys(("reject", "failure", "not-understood", "cancel", "unsubscribe"), "break"),
+    **dict.fromkeys(("handshake", "control", "unknown"), "meta"),
+}
+
+# A state: (how it is coloured and drawn, its word).
+STATES = {
+    "open": ("open", "open"),
+    "acknowledged": ("running", "acknowledged"),
+    "in progress": ("running", "in progress"),
+    "waiting": ("waiting", "waiting"),
+    "delegated": ("running", "delegated"),
+    "stalled": ("waiting", "stands still"),
+    "done": ("done", "done"),
+    "failed": ("failed", "failed"),
+    "cancelled": ("cancelled", "cancelled"),
+    "timed out": ("failed", "timed out"),
+    "receiving": ("running", "receiving"),
+    "framing": ("running", "framing"),
+    "reading": ("running", "reading"),
+    "settling": ("running", "settling"),
+    "broken": ("failed", "broken off"),
+    "active": ("done", "active"),
+    "expired": ("waiting", "expired"),
+    "revoked": ("cancelled", "revoked"),
+    "fine": ("done", "nothing to object to"),
+    "concern": ("waiting", "of concern"),
+    "violation": ("failed", "a violation"),
+}
+
+SEVERITIES = ("none", "info", "notice", "warning", "error")
+
+
+@register.simple_tag
+def icon(name: str, label: str = "") -> SafeString:
+    """An icon of the sprite; without a label it is hidden from a screen reader."""
+    href = f"{static('icons.svg')}#{name}"
+    if label:
+        return format_html('<svg class="icon" role="img" aria-label="{}"><use href="{}"/></svg>', label, href)
+    return format_html('<svg class="icon" aria-hidden="true"><use href="{}"/></svg>', href)
+
+
+@register.simple_tag
+def act(performative: str | None, native_act: str | None = None) -> SafeString:
+    """A performative with the sign of its family; the dialect's own word stands in the title."""
+    if performative is None:
+        return SafeString('<span class="act" data-family="break">not readable</span>')
+    family = FAMILIES.get(performative, "meta")
+    title = f"{native_act} on the wire" if native_act else performative
+    return format_html(
+        '<span class="act" data-family="{}" title="{}">{}</span>', family, spell_hidden(title), performative
+    )
+
+
+@register.simple_tag
+def severity(value: str | int, words: str | int | None = None) -> SafeString:
+    """A severity by its name or number, with its shape; `words` stand beside it instead of its name."""
+    name = SEVERITIES[value] if isinstance(value, int) else value
+    if name == "none":
+        return SafeString('<span class="quiet">none</span>')
+    label = format_html("{}", name if words is None else words)
+    hint = "" if words is None else format_html('<span class="sr"> {}</span>', name)
+    return format_html('<span class="severity" data-severity="{}">{}{}{}</span>', name, icon(name), label, hint)
+
+
+@register.simple_tag
+def state(value: str, words: str | None = None) -> SafeString:
+    """A state of a task, conversation, delivery, key or review, with its shape; `words` replace its own."""
+    shape, word = STATES.get(value, ("open", value))
+    return format_html('<span class="state" data-state="{}">{}{}</span>', shape, icon(shape), words or word)
+
+
+@register.simple_tag
+def agent(mark: AgentMark | None) -> SafeString:
+    """An agent's tile and name; None is an agent that nothing names."""
+    if mark is None:
+        return SafeString('<span class="agent quiet">someone</span>')
+    return format_html(
+        '<span class="agent" data-agent="{}"><i class="tile" aria-hidden="true">{}</i><bdi>{}</bdi></span>',
+        mark.number,
+        mark.monogram,
+        write_visible(mark.name),
+    )
+
+
+@register.simple_tag
+def tile(mark: AgentMark) -> SafeString:
+    """An agent's tile alone, its name for the pointer and for a screen reader."""
+    return format_html(
+        '<i class="tile" data-agent="{}" title="{}">{}<span class="sr"> {}</span></i>',
+        mark.number,
+        spell_hidden(mark.name),
+        mark.monogram,
+        spell_hidden(mark.name),
+    )
+
+
+@register.simple_tag(takes_context=True)
+def moment(context: Any, value: datetime | None, form: str = "full") -> SafeString:
+    """A time in the reader's zone, ISO 8601 for the pointer.
+
+    `form` is full (with date and zone), short (to the minute, with the date), or clock (time of day only,
+    where date and zone stand nearby).
+    """
+    if value is None:
+        return SafeString('<span class="quiet">no time</span>')
+    zone = ZoneInfo(str(context.get("time_zone") or "UTC"))
+    here = value.astimezone(zone)
+    shown = {
+        "full": f"{here.day} {here:%b %Y, %H:%M:%S} {here.tzname()}",
+        "short": f"{here.day} {here:%b %Y, %H:%M}",
+        "clock": f"{here:%H:%M:%S}",
+    }[form]
+    iso = value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return format_html('<time datetime="{}" title="{}">{}</time>', iso, iso, shown)
+
+
+@register.filter
+def number(value: int | None) -> str:
+    """A count with its thousands apart; None is a dash for "not known"."""
+    return "–" if value is None else f"{value:,}"
+
+
+@register.filter
+def size(value: int) -> str:
+    """Bytes in words, powers of 1000: `2.4 MB`."""
+    amount = float(value)
+    for unit in ("bytes", "kB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+@register.filter
+def plural(value: int, words: str) -> str:
+    """A count with its noun: `3|plural:"message,messages"`."""
+    one, many = words.split(",")
+    return f"{value:,} {one if value == 1 else many}"
+
+
+@register.filter
+def hexadecimal(value: Any) -> str:
+    """A digest as hexadecimal digits; None is empty."""
+    return bytes(value).hex() if value is not None else ""

@@ -1,0 +1,49 @@
+"""Template names of `wire_markup` and `hidden_characters`: text from outside passes through one of these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+from django.utils.safestring import SafeString
+
+from inspector.pages.hidden_characters import spell_hidden
+from inspector.pages.wire_markup import mark_ranges, name_spans, write_english, write_visible, write_wire
+
+register = template.Library()
+
+
+@register.filter
+def visible(text: str | None) -> SafeString:
+    """Text from outside, hidden characters as badges; None is empty."""
+    return write_visible(text or "")
+
+
+@register.filter
+def spelled(text: str | None) -> str:
+    """Text from outside for an attribute or a title: hidden characters as `[U+200B]`."""
+    return spell_hidden(text or "")
+
+
+@register.filter
+def spans(value: Any) -> str:
+    """Spans as the value of `data-span`."""
+    return name_spans(value or ())
+
+
+@register.simple_tag
+def wire(text: str, stretches: Any = (), linked: bool = False) -> SafeString:
+    """A wire cut at its stretches, long ones folded."""
+    return write_wire(text, stretches, is_linked=linked)
+
+
+@register.simple_tag
+def english(segments: Any, linked: bool = False) -> SafeString:
+    """A sentence from its segments (text, spans, basis)."""
+    return write_english(segments, is_linked=linked)
+
+
+@register.simple_tag
+def marked(text: str, ranges: Any = ()) -> SafeString:
+    """Text with what a search found in it highlighted."""
+    return mark_ranges(text, ranges)

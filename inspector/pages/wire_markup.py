@@ -1,0 +1,185 @@
+"""Text from outside as markup: every character escaped, hidden ones as badges, cut at the borders of spans.
+
+The server cuts and names each piece, because positions count code points and a browser counts UTF-16. A piece
+carries `data-span="layer:start-end"`; pieces that share characters belong together, in whatever pane they stand.
+Nothing here marks input as safe: markup comes from format strings, text only ever goes in as their argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from .hidden_characters import HIDDEN, code_of, is_hidden, name_of
+
+Span = tuple[int, int, int]
+
+# How much of a long text stands open, and how much of it a page carries at all.
+OPEN_CHARACTERS = 2_000
+PAGE_CHARACTERS = 100_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stretch:
+    """The characters [start, end) of a text, and what they are.
+
+    `kind` is field, syntax, unread, masked or mark. `spans` are what the piece is linked to; none leaves it unlinked.
+    """
+
+    start: int
+    end: int
+    kind: str = "field"
+    spans: tuple[Span, ...] = ()
+
+
+_FORMS = {
+    # kind: (linked, not linked)
+    "field": ('<span data-span="{1}" tabindex="0">{0}</span>', "{0}"),
+    "unread": (
+        '<span data-span="{1}" tabindex="0" data-basis="unknown">{0}</span>',
+        '<span data-basis="unknown">{0}</span>',
+    ),
+    "syntax": ("<u>{0}</u><wbr>", "<u>{0}</u><wbr>"),
+    "mark": ("<mark>{0}</mark>", "<mark>{0}</mark>"),
+    "masked": (
+        '<span class="masked" data-span="{1}" tabindex="0">masked, {2} characters</span>',
+        '<span class="masked">masked, {2} characters</span>',
+    ),
+}
+
+
+def name_spans(spans: Iterable[Span]) -> str:
+    """Spans as the value of `data-span`: `0:3-5 1:0-9`."""
+    return " ".join(f"{layer}:{start}-{end}" for layer, start, end in spans)
+
+
+def write_visible(text: str, start: int = 0, end: int | None = None) -> SafeString:
+    """The characters [start, end) of the text, escaped, each hidden one as a badge that names it."""
+    stop = len(text) if end is None else end
+    return format_html_join("", "{}", ((piece,) for piece in _split_hidden(text, start, stop)))
+
+
+def _split_hidden(text: str, start: int, end: int) -> Iterator[str]:
+    at = start
+    for match in HIDDEN.finditer(text, start, end):
+        if not is_hidden(text, match.start()):
+            continue
+        yield text[at : match.start()]
+        yield format_html(
+            '<span class="hidden-character" title="{0} {1}">{0}</span>', code_of(match[0]), name_of(match[0])
+        )
+        at = match.end()
+    yield text[at:end]
+
+
+def write_wire(
+    text: str,
+    stretches: Iterable[Stretch] = (),
+    *,
+    is_linked: bool = False,
+    open_characters: int = OPEN_CHARACTERS,
+    page_characters: int = PAGE_CHARACTERS,
+) -> SafeString:
+    """The text cut at the borders of its stretches.
+
+    `stretches` are in order and do not overlap; what lies between them is plain. What is over `open_characters`
+    is folded and says how much it holds; what is over `page_characters` is left out and says so.
+    """
+    rows = list(_fill_gaps(len(text), stretches))
+    shown = min(len(text), page_characters)
+    # A fold that hides a few words costs more than it saves.
+    is_folded = shown > open_characters + open_characters // 4
+    border = open_characters if is_folded else shown
+    head = _write_rows(text, rows, 0, border, is_linked=is_linked)
+    tail = _write_rows(text, rows, border, shown, is_linked=is_linked)
+    rest = (
+        format_html('<span class="left-out">{} more characters are not on this page.</span>', f"{len(text) - shown:,}")
+        if shown < len(text)
+        else ""
+    )
+    if not is_folded:
+        return format_html("{}{}", head, rest)
+    return format_html(
+        '{}<details class="fold"><summary>{} of {} characters folded</summary>{}{}</details>',
+        head,
+        f"{len(text) - border:,}",
+        f"{len(text):,}",
+        tail,
+        rest,
+    )
+
+
+def _fill_gaps(length: int, stretches: Iterable[Stretch]) -> Iterator[Stretch]:
+    at = 0
+    for stretch in stretches:
+        start, end = max(stretch.start, at), min(stretch.end, length)
+        if start >= end:
+            continue
+        if start > at:
+            yield Stretch(start=at, end=start, kind="plain")
+        yield Stretch(start=start, end=end, kind=stretch.kind, spans=stretch.spans)
+        at = end
+    if at < length:
+        yield Stretch(start=at, end=length, kind="plain")
+
+
+def _write_rows(text: str, rows: list[Stretch], start: int, end: int, *, is_linked: bool) -> SafeString:
+    return format_html_join(
+        "",
+        "{}",
+        (
+            (_write_piece(text, row, max(row.start, start), min(row.end, end), is_linked=is_linked),)
+            for row in rows
+            if row.start < end and start < row.end
+        ),
+    )
+
+
+def _write_piece(text: str, row: Stretch, start: int, end: int, *, is_linked: bool) -> SafeString:
+    linked, plain = _FORMS.get(row.kind, ("{0}", "{0}"))
+    form = linked if is_linked and row.spans else plain
+    if row.kind == "masked" and start > row.start:
+        return SafeString("")  # Cut by the fold: its first half has already told its length.
+    # A masked piece is named by its length alone: its characters never reach the page.
+    shown = "" if row.kind == "masked" else write_visible(text, start, end)
+    return format_html(form, shown, name_spans(row.spans), f"{row.end - row.start:,}")
+
+
+def mark_ranges(text: str, ranges: Iterable[tuple[int, int]]) -> SafeString:
+    """The text with the given half-open ranges highlighted, for hits of a search."""
+    stretches = [Stretch(start=start, end=end, kind="mark") for start, end in join_ranges(ranges)]
+    return write_wire(text, stretches, page_characters=OPEN_CHARACTERS * 2, open_characters=OPEN_CHARACTERS)
+
+
+def join_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Half-open ranges in order, those that touch or overlap made one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def write_english(segments: Iterable[tuple[str, tuple[Span, ...], str]], *, is_linked: bool) -> SafeString:
+    """A sentence from its segments, each (text, spans, basis); what is not exact carries its basis as an attribute.
+
+    The spaces at a segment's ends stay outside its piece, so that an underline ends with the word.
+    """
+    return format_html_join("", "{}", ((_write_segment(*segment, is_linked=is_linked),) for segment in segments))
+
+
+def _write_segment(text: str, spans: tuple[Span, ...], basis: str, *, is_linked: bool) -> SafeString:
+    body = text.strip(" ")
+    before, after = text[: len(text) - len(text.lstrip(" "))], text[len(text.rstrip(" ")) :] if body else ""
+    shown = write_visible(body)
+    if is_linked and spans and body:
+        form = '{}<span data-span="{}" data-basis="{}" tabindex="0">{}</span>{}'
+        return format_html(form, before, name_spans(spans), basis, shown, after)
+    if basis == "exact" or not body:
+        return format_html("{}{}{}", before, shown, after)
+    return format_html('{}<span data-basis="{}">{}</span>{}', before, basis, shown, after)

@@ -1,0 +1,99 @@
+// Upload with progress: each chosen or dropped file goes up on its own, one after the other. The server answers
+// each with the row of its delivery, which then keeps itself up to date. Without this script the form still works.
+"use strict";
+
+(() => {
+  const form = document.querySelector("[data-upload]");
+  if (!form) return;
+  const input = form.querySelector("input[type=file]");
+  const zone = form.querySelector(".dropzone");
+  const list = document.getElementById("uploads");
+  const template = document.getElementById("upload-row");
+  const waiting = [];
+  let isSending = false;
+
+  function sizeOf(bytes) {
+    const units = ["bytes", "kB", "MB", "GB"];
+    const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), 3);
+    return `${(bytes / 1000 ** power).toFixed(power === 0 ? 0 : 1)} ${units[power]}`;
+  }
+
+  function makeRow(file) {
+    const row = template.content.firstElementChild.cloneNode(true);
+    row.querySelector("[data-name]").textContent = file.name;
+    row.querySelector("[data-words]").textContent = `waits, ${sizeOf(file.size)}`;
+    row.querySelector("progress").setAttribute("aria-label", `Sending ${file.name}`);
+    list.append(row);
+    return row;
+  }
+
+  function fail(row, sentence) {
+    row.dataset.severity = "error";
+    row.querySelector("progress").remove();
+    row.querySelector("[data-words]").textContent = sentence;
+    row.setAttribute("role", "alert");
+  }
+
+  function send({ file, row }) {
+    const words = row.querySelector("[data-words]");
+    const progress = row.querySelector("progress");
+    const data = new FormData(form);
+    data.delete(input.name);
+    data.append(input.name, file);
+    const request = new XMLHttpRequest();
+    request.open("POST", form.action);
+    request.setRequestHeader("HX-Request", "true");
+    request.upload.addEventListener("progress", (event) => {
+      progress.max = event.total;
+      progress.value = event.loaded;
+      words.textContent = `${sizeOf(event.loaded)} of ${sizeOf(event.total)} sent`;
+    });
+    request.upload.addEventListener("load", () => {
+      progress.removeAttribute("value");
+      words.textContent = "sent; the server keeps it now";
+    });
+    request.addEventListener("load", () => {
+      if (request.status >= 200 && request.status < 300) {
+        row.outerHTML = request.responseText;
+        htmx.process(list);
+      } else if (request.status === 413) {
+        fail(row, "This file is larger than the inspector takes. Nothing of it was kept.");
+      } else {
+        fail(row, `The server refused it (${request.status}). Nothing of this file was kept; try again.`);
+      }
+      next();
+    });
+    request.addEventListener("error", () => {
+      fail(row, "The connection broke off. Sending the file again adds only what is new.");
+      next();
+    });
+    request.send(data);
+  }
+
+  function next() {
+    isSending = waiting.length > 0;
+    if (isSending) send(waiting.shift());
+  }
+
+  function take(files) {
+    for (const file of files) waiting.push({ file, row: makeRow(file) });
+    if (!isSending) next();
+  }
+
+  form.querySelector("[data-without-script]").hidden = true;
+  input.addEventListener("change", () => {
+    take(Array.from(input.files));
+    input.value = "";
+  });
+  for (const name of ["dragenter", "dragover"]) {
+    zone.addEventListener(name, (event) => {
+      event.preventDefault();
+      zone.dataset.over = "";
+    });
+  }
+  for (const name of ["dragleave", "drop"]) zone.addEventListener(name, () => delete zone.dataset.over);
+  zone.addEventListener("drop", (event) => {
+    event.preventDefault();
+    take(Array.from(event.dataTransfer.files));
+  });
+})();

@@ -1,0 +1,189 @@
+"""What the markup of text from outside promises: everything escaped, nothing hidden, nothing left out in silence."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.pages.hidden_characters import HIDDEN, is_hidden, name_of, spell_hidden
+from inspector.pages.wire_markup import Stretch, join_ranges, mark_ranges, write_english, write_visible, write_wire
+
+TAGS = re.compile(r"<[^>]*>")
+ANY_TEXT = st.text(st.characters(categories=None), max_size=60)
+
+
+def read_back(markup: str) -> str:
+    """The text that a reader gets from the markup, badges as the characters they stand for."""
+    badges = re.compile(r'<span class="hidden-character" title="[^"]*">U\+([0-9A-F]+)</span>')
+    parts = badges.split(markup)
+    plain = [html.unescape(TAGS.sub("", part)) for part in parts[::2]]
+    marks = [chr(int(code, 16)) for code in parts[1::2]] + [""]
+    return "".join(text + mark for text, mark in zip(plain, marks, strict=True))
+
+
+HIDDEN_CASES = {
+    "null": ("a\x00b", "U+0000", "null"),
+    "escape": ("\x1b[31mred", "U+001B", "escape"),
+    "carriage-return": ("a\rb", "U+000D", "carriage return"),
+    "delete": ("\x7f", "U+007F", "delete"),
+    "c1": ("\x85", "U+0085", "control"),
+    "soft-hyphen": ("pass\u00adword", "U+00AD", "soft hyphen"),
+    "zero-width-space": ("rad\u200bar", "U+200B", "zero width space"),
+    "right-to-left-override": ("\u202egnp.exe", "U+202E", "right-to-left override"),
+    "isolate": ("\u2066x", "U+2066", "left-to-right isolate"),
+    "line-separator": ("a\u2028b", "U+2028", "line separator"),
+    "byte-order-mark": ("\ufeff{", "U+FEFF", "zero width no-break space"),
+    "hangul-filler": ("\u3164", "U+3164", "hangul filler"),
+    "lone-surrogate": ("\ud83d", "U+D83D", "lone surrogate"),
+    "private-use": ("\ue000", "U+E000", "private use"),
+    "noncharacter": ("\uffff", "U+FFFF", "not a character"),
+    "tag-letter": ("\U000e0041", "U+E0041", "tag latin capital letter a"),
+    "selector-after-a-letter": ("a\ufe0f", "U+FE0F", "variation selector-16"),
+    "joiner-between-letters": ("a\u200db", "U+200D", "zero width joiner"),
+    "joiner-at-the-end": ("👩\u200d", "U+200D", "zero width joiner"),
+}
+
+
+@pytest.mark.parametrize(("text", "code", "name"), HIDDEN_CASES.values(), ids=HIDDEN_CASES)
+def test_a_hidden_character_becomes_a_badge_that_names_it(text: str, code: str, name: str) -> None:
+    assert f'<span class="hidden-character" title="{code} {name}">{code}</span>' in write_visible(text)
+    assert f"[{code}]" in spell_hidden(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["line\n\tindented", "👩\u200d💻", "✔️", "1️⃣", "👍🏽", "👽42|@S", "é", "e\u0301", "日本", "א", "\u00a0"]
+)
+def test_what_can_be_seen_is_left_alone(text: str) -> None:
+    assert write_visible(text) == text
+    assert spell_hidden(text) == text
+
+
+@given(ANY_TEXT)
+def test_no_character_is_lost_and_none_is_left_hidden(text: str) -> None:
+    markup = write_visible(text)
+    assert read_back(markup) == text
+    assert not any(
+        is_hidden(text, match.start()) and match[0] in TAGS.sub("", markup)
+        for match in HIDDEN.finditer(text)
+        if match[0] not in "\u200d\ufe0e\ufe0f"
+    )
+
+
+@given(ANY_TEXT)
+def test_whatever_is_shown_can_be_sent(text: str) -> None:
+    write_visible(text).encode("utf-8")
+    spell_hidden(text).encode("utf-8")
+
+
+@given(ANY_TEXT, st.lists(st.tuples(st.integers(0, 70), st.integers(0, 70)), max_size=6), st.booleans())
+def test_cutting_changes_no_character(text: str, ranges: list[tuple[int, int]], is_linked: bool) -> None:
+    stretches = [
+        Stretch(start=min(pair), end=max(pair), kind=kind, spans=((0, min(pair), max(pair)),))
+        for pair, kind in zip(sorted(ranges), ["field", "syntax", "unread", "mark"] * 2, strict=False)
+    ]
+    assert read_back(write_wire(text, stretches, is_linked=is_linked)) == text
+
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> {{ x }} &amp;"
+
+
+@pytest.mark.parametrize("kind", ["field", "syntax", "unread", "mark", "plain", "no-such-kind"])
+def test_hostile_text_stays_text(kind: str) -> None:
+    markup = write_wire(HOSTILE, [Stretch(start=3, end=40, kind=kind, spans=((0, 3, 40),))], is_linked=True)
+    assert "<script" not in markup
+    assert "<img" not in markup
+    assert read_back(markup) == HOSTILE
+
+
+def test_braces_in_the_text_are_no_format() -> None:
+    assert write_wire("{0}{nope}{", [Stretch(start=0, end=3, spans=((0, 0, 3),))], is_linked=True).endswith("{nope}{")
+
+
+def test_a_piece_carries_its_span_and_can_take_the_focus() -> None:
+    markup = write_wire(
+        "@a3|f0#", [Stretch(start=1, end=3, spans=((0, 1, 3),)), Stretch(start=3, end=4, kind="syntax")], is_linked=True
+    )
+    assert markup == '@<span data-span="0:1-3" tabindex="0">a3</span><u>|</u><wbr>f0#'
+
+
+def test_an_unlinked_wire_has_nothing_to_focus() -> None:
+    assert write_wire("@a3", [Stretch(start=1, end=3, spans=((0, 1, 3),))]) == "@a3"
+
+
+def test_positions_count_code_points_and_not_utf_16() -> None:
+    markup = write_wire("👽👽x", [Stretch(start=2, end=3, spans=((0, 2, 3),))], is_linked=True)
+    assert markup == '👽👽<span data-span="0:2-3" tabindex="0">x</span>'
+
+
+def test_a_masked_piece_gives_away_its_length_alone() -> None:
+    markup = write_wire('"key":"hunter2"', [Stretch(start=7, end=14, kind="masked", spans=((0, 7, 14),))])
+    assert "hunter2" not in markup
+    assert '<span class="masked">masked, 7 characters</span>' in markup
+
+
+def test_a_mask_that_the_fold_cuts_is_told_once_and_leaks_nothing() -> None:
+    text = "a" * 8 + "secret" + "b" * 30
+    markup = write_wire(text, [Stretch(start=8, end=14, kind="masked")], open_characters=10)
+    assert markup.count("masked, 6 characters") == 1
+    assert not set("secrt") & set(
+        html.unescape(
+            TAGS.sub("", markup)
+            .replace("masked, 6 characters", "")
+            .replace("characters folded", "")
+            .replace("34 of 44", "")
+        )
+    )
+
+
+def test_a_fold_says_how_much_it_holds() -> None:
+    markup = write_wire("x" * 50, open_characters=10)
+    assert '<details class="fold"><summary>40 of 50 characters folded</summary>' in markup
+    assert markup.count("x") == 50
+
+
+def test_a_fold_that_would_hide_little_is_none() -> None:
+    assert write_wire("x" * 12, open_characters=10) == "x" * 12
+
+
+def test_what_a_page_cannot_carry_is_counted() -> None:
+    markup = write_wire("x" * 5_000, open_characters=100, page_characters=1_000)
+    assert "4,000 more characters are not on this page." in markup
+
+
+def test_overlapping_stretches_never_repeat_a_character() -> None:
+    stretches = [Stretch(start=0, end=4, kind="mark"), Stretch(start=2, end=6, kind="mark")]
+    assert write_wire("abcdefgh", stretches) == "<mark>abcd</mark><mark>ef</mark>gh"
+
+
+def test_hits_that_touch_become_one() -> None:
+    assert join_ranges([(4, 6), (0, 2), (1, 4), (9, 9)]) == [(0, 6), (9, 9)]
+    assert mark_ranges("<b>stars", [(3, 6), (5, 8)]) == "&lt;b&gt;<mark>stars</mark>"
+
+
+ENGLISH = [
+    ("oscar asks ", ((0, 1, 3),), "exact"),
+    ("the <planner>", ((0, 13, 15), (0, 20, 22)), "inferred"),
+    (": ", (), "exact"),
+    ("rad\u200bar", (), "unknown"),
+]
+
+
+def test_english_is_linked_by_segment_and_marks_what_is_not_exact() -> None:
+    assert write_english(ENGLISH, is_linked=True) == (
+        '<span data-span="0:1-3" data-basis="exact" tabindex="0">oscar asks</span> '
+        '<span data-span="0:13-15 0:20-22" data-basis="inferred" tabindex="0">the &lt;planner&gt;</span>: '
+        '<span data-basis="unknown">rad<span class="hidden-character" title="U+200B zero width space">U+200B</span>ar</span>'
+    )
+
+
+def test_english_without_links_keeps_every_space() -> None:
+    assert read_back(write_english(ENGLISH, is_linked=False)) == "oscar asks the <planner>: rad\u200bar"
+    assert read_back(write_english([("  ", (), "exact"), (" a ", (), "inferred")], is_linked=False)) == "   a "
+
+
+def test_every_hidden_character_has_a_name() -> None:
+    assert all(name_of(chr(code)) for code in (0, 0x1F, 0x7F, 0x9F, 0xD800, 0xE000, 0xFFFE, 0x10FFFF))
