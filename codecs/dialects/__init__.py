@@ -19,6 +19,7 @@ from ._detect import detect
 from ._dialect import Block, Dialect, Reply, Term
 from ._envelope import apply_envelope, envelope_of
 from ._errors import DialectsError, EncodeError, RegistryError, UnknownDialectError
+from ._log import Item, LogOptions, LogReader, LogRecord, Piece, Problem, Scaffold, read_log
 from ._performatives import PERFORMATIVES
 from ._record import (
     MASK,
@@ -66,10 +67,14 @@ __all__ = [
     "Failure",
     "Field",
     "Identity",
+    "Item",
     "Key",
     "KeyList",
     "Keys",
     "Layer",
+    "LogOptions",
+    "LogReader",
+    "LogRecord",
     "Loss",
     "Message",
     "Moment",
@@ -77,11 +82,14 @@ __all__ = [
     "Note",
     "NoteKind",
     "Parent",
+    "Piece",
     "Priority",
+    "Problem",
     "Reading",
     "Reference",
     "RegistryError",
     "Reply",
+    "Scaffold",
     "Security",
     "Segment",
     "Span",
@@ -90,6 +98,7 @@ __all__ = [
     "Told",
     "UnknownDialectError",
     "all_dialects",
+    "choose_dialect",
     "decode",
     "detect",
     "encode",
@@ -97,6 +106,7 @@ __all__ = [
     "get_dialect",
     "identify",
     "read",
+    "read_log",
     "tell",
 ]
 
@@ -139,14 +149,15 @@ def tell(reading: Reading, context: Context | None = None, keys: Keys | None = N
     that is among its candidates; the answer's `reading` is then the new one. Never raises for any reading.
     """
     context = Context() if context is None else context
-    reading = _settle_dialect(reading, context)
+    reading = choose_dialect(reading, context)
     told = get_dialect(reading.dialect).tell(reading, context, keys or NoKeys())
     spoken = Entry(kind="dialect", name=reading.dialect, value=reading.dialect)
     context.add((*told.entries, spoken) if reading.dialect != "prose" else told.entries)
     return told
 
 
-def _settle_dialect(reading: Reading, context: Context) -> Reading:
+def choose_dialect(reading: Reading, context: Context) -> Reading:
+    """The reading, or one in another of its candidates if it was a guess and its conversation speaks that dialect."""
     scores = {candidate.dialect: candidate.score for candidate in reading.candidates}
     if scores.get(reading.dialect, 1.0) >= _SURE:
         return reading

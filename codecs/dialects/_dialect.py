@@ -88,8 +88,9 @@ class Dialect(Value):
     tell: Callable[[Reading, Context, Keys], Told]
     encode: Callable[[Sequence[Message]], Encoded]
     versions: tuple[str, ...] = ()
-    replies: Callable[[Message], Sequence[Reply]] = no_reply
-    opens: Callable[[str], Block | None] = no_block
+    # A plain function as a default would be read from the class as a method.
+    replies: Callable[[Message], Sequence[Reply]] = staticmethod(no_reply)
+    opens: Callable[[str], Block | None] = staticmethod(no_block)
     orders_by_turn: bool = False
     notes: tuple[NoteKind, ...] = ()
     glossary: tuple[Term, ...] = ()

@@ -1,0 +1,8 @@
+"""Logs as people have them, framed into records: bytes in, records with envelopes and the scaffold between them out."""
+
+from __future__ import annotations
+
+from .items import Item, LogOptions, LogRecord, Piece, Problem, Scaffold
+from .reader import LogReader, read_log
+
+__all__ = ["Item", "LogOptions", "LogReader", "LogRecord", "Piece", "Problem", "Scaffold", "read_log"]

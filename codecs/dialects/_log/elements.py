@@ -1,0 +1,168 @@
+"""A JSON array, element by element, each with its exact bytes; nothing but the element at hand is held.
+
+White space, commas, `//` comments and the brackets of the array are scaffold, and so is a comma too many. An
+object may hold the array as `messages`; what else is in that object is scaffold too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from .brackets import Brackets
+from .items import Problem
+from .lines import explain_bytes
+from .mapping import read_object, read_string
+from .tape import Tape
+
+_BETWEEN = re.compile(rb"[\s,]*+")
+_BARE_END = re.compile(rb"[,\]\n]")
+_CLOSE, _SLASH, _QUOTE = b']/"'
+_OPENING = frozenset(b"{[")
+
+
+class ArrayForm:
+    """Frames the elements of one array. The cursor is at `[` when it begins, or at the `{` of the object around it.
+
+    It is in one phase at a time: `enter` (some bytes to the first element), `between` elements, in a `comment`, in
+    an `element`, in the `tail` of the object around the array, or `done`.
+
+    Args:
+        state: what `to_state` gave.
+        enter: how many bytes from the cursor lie before the first element.
+        is_wrapped: whether the array stands in an object.
+    """
+
+    name = "array"
+
+    def __init__(self, state: dict[str, Any] | None = None, *, enter: int = 0, is_wrapped: bool = False) -> None:
+        fresh: dict[str, Any] = {
+            "phase": "enter",
+            "enter": enter,
+            "is_wrapped": is_wrapped,
+            "is_bare": False,
+            "brackets": {},
+        }
+        state = state or fresh
+        self._phase: str = state["phase"]
+        self._enter: int = state["enter"]
+        self._is_wrapped: bool = state["is_wrapped"]
+        # The way through the element or the tail; unused in an element that is neither string, object nor array.
+        self._brackets = Brackets(**state["brackets"])
+        self._is_bare: bool = state["is_bare"]
+        self._read: dict[str, Callable[[Tape, bool], bool]] = {
+            "enter": self._read_enter,
+            "between": self._read_between,
+            "comment": self._read_comment,
+            "element": self._read_element,
+            "tail": self._read_tail,
+        }
+
+    def to_state(self, *, is_in_long: bool) -> dict[str, Any]:
+        """What must be known to go on at the cursor. An element is read again from its start, but a long one."""
+        is_again = self._phase == "element" and not is_in_long
+        return {
+            "phase": "between" if is_again else self._phase,
+            "enter": self._enter,
+            "is_wrapped": self._is_wrapped,
+            "is_bare": self._is_bare,
+            "brackets": self._brackets.to_state(),
+        }
+
+    def run(self, tape: Tape, *, is_last: bool) -> bool:
+        """Read what can be read; True where the array, and the object around it, came to its end."""
+        while self._phase != "done" and tape.unread:
+            if not self._read[self._phase](tape, is_last):
+                break
+        if is_last and self._phase != "done":
+            tape.ending = Problem(code="cut", reason="the JSON array is not closed", offset=tape.position)
+        return self._phase == "done"
+
+    def _read_enter(self, tape: Tape, is_last: bool) -> bool:
+        count = min(self._enter, tape.unread)
+        self._enter -= count
+        tape.skip_to(tape.at + count)
+        if not self._enter:
+            self._phase = "between"
+        return True
+
+    def _read_between(self, tape: Tape, is_last: bool) -> bool:
+        buffer = tape.buffer
+        tape.skip_to(_BETWEEN.match(buffer, tape.at).end())  # type: ignore[union-attr]  # it matches nothing, too
+        if not tape.unread:
+            return False
+        byte = buffer[tape.at]
+        if byte == _CLOSE:
+            tape.skip_to(tape.at + 1)
+            self._phase = "tail" if self._is_wrapped else "done"
+            self._brackets = Brackets(1)
+            return True
+        if byte == _SLASH:
+            if tape.unread == 1 and not is_last:
+                return False
+            if buffer.startswith(b"//", tape.at):
+                self._phase = "comment"
+                return True
+        self._phase = "element"
+        self._is_bare = byte not in _OPENING and byte != _QUOTE
+        self._brackets = Brackets(in_string=byte == _QUOTE)
+        tape.scanned = tape.at + (byte == _QUOTE)
+        return True
+
+    def _read_comment(self, tape: Tape, is_last: bool) -> bool:
+        end = tape.buffer.find(b"\n", tape.at)
+        tape.skip_to(len(tape.buffer) if end < 0 else end)
+        if end >= 0:
+            self._phase = "between"
+        return True
+
+    def _read_tail(self, tape: Tape, is_last: bool) -> bool:
+        end, is_closed = self._brackets.scan(tape.buffer, tape.at)
+        # A backslash at the end of what was fed is looked at again, together with what it escapes.
+        tape.skip_to(len(tape.buffer) if is_last and not is_closed else end)
+        if is_closed:
+            self._phase = "done"
+        return is_closed
+
+    def _read_element(self, tape: Tape, is_last: bool) -> bool:
+        buffer, start = tape.buffer, max(tape.at, tape.scanned)
+        if self._is_bare:
+            found = _BARE_END.search(buffer, start)
+            end, is_closed = (found.start(), True) if found else (len(buffer), False)
+        else:
+            end, is_closed = self._brackets.scan(buffer, start)
+        tape.scanned = end
+        size = (end if is_closed else len(buffer)) - tape.at
+        if tape.is_in_long or size > tape.options.max_record_bytes:
+            tape.take_long(end if is_closed else len(buffer), is_end=is_closed or is_last)
+        elif is_closed:
+            _take(tape, end)
+        elif is_last:
+            reason = "the JSON array breaks off within this element"
+            tape.take_to(len(buffer), problem=Problem(code="cut", reason=reason, offset=tape.offset + len(buffer)))
+        else:
+            return False
+        if not is_closed:
+            return False
+        tape.scanned = 0
+        self._phase = "between"
+        return True
+
+
+def _take(tape: Tape, end: int) -> None:
+    """Read up to the index `end` as an element."""
+    raw = bytes(tape.buffer[tape.at : end])
+    kept = raw.rstrip()
+    try:
+        text = kept.decode()
+    except UnicodeDecodeError as error:
+        tape.take_to(tape.at + len(kept), problem=explain_bytes(error, tape.position))
+        return
+    wire, envelope = text, None
+    if text[:1] == "{":
+        wire, envelope = read_object(text, tape.options.fields)
+    elif text[:1] == '"':
+        string = read_string(text)
+        wire = text if string is None else string
+    tape.take_to(tape.at + len(kept), wire, envelope)

@@ -1,0 +1,170 @@
+"""Which form a log has, told from its first bytes; and the form of bytes that are no text at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from .brackets import Brackets
+from .elements import ArrayForm
+from .items import Problem
+from .lines import LineForm
+from .rows import CsvForm, read_header
+from .tape import Tape
+
+# No more is looked at to tell the form.
+_LOOK_BYTES = 4096
+_BOM = b"\xef\xbb\xbf"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_BLANK = re.compile(rb"[ \t\r\n\f\v]*+")
+_KEY = re.compile(rb'\s*"((?:[^"\\]++|\\.)*+)"\s*:\s*(?=\S)', re.DOTALL)
+_SCALAR = re.compile(rb"[^\s,{}\[\]\"]++(?=[\s,}])")
+_NEXT = re.compile(rb"\s*([,}])")
+# Keys that say of an object that it is one record.
+_RECORD_KEYS = frozenset((b"raw", b"clowl", b"cl", b"p", b"semantic"))
+
+
+class Form(Protocol):
+    """One way to frame a stream. `run` reads what it can; True says that another form may begin at the cursor."""
+
+    name: str
+
+    def run(self, tape: Tape, *, is_last: bool) -> bool:
+        """Read what can be read."""
+        ...
+
+    def to_state(self, *, is_in_long: bool) -> dict[str, Any]:
+        """What must be known to go on at the cursor."""
+        ...
+
+
+class BinaryForm:
+    """A stream that is not UTF-8 as a whole: one quarantined record."""
+
+    name = "binary"
+
+    def run(self, tape: Tape, *, is_last: bool) -> bool:
+        """Read to the end of the stream."""
+        reason = "the stream is UTF-16, and only UTF-8 is read"
+        problem = Problem(code="utf-16", reason=reason, offset=0)
+        if tape.is_in_long or tape.unread > tape.options.max_record_bytes:
+            tape.take_long(len(tape.buffer), is_end=is_last, problem=problem)
+        elif is_last and tape.unread:
+            tape.take_to(len(tape.buffer), problem=problem)
+        return False
+
+    def to_state(self, *, is_in_long: bool) -> dict[str, Any]:
+        """Nothing but the place matters."""
+        return {}
+
+
+def load_form(name: str, state: dict[str, Any]) -> Form:
+    """The form of that name, as its `to_state` described it."""
+    if name == "binary":
+        return BinaryForm()
+    forms: dict[str, Callable[[dict[str, Any]], Form]] = {"lines": LineForm, "array": ArrayForm, "csv": CsvForm}
+    return forms[name](state)
+
+
+def find_form(tape: Tape, *, is_last: bool) -> Form | None:
+    """The form of what lies at the cursor; None where more must be fed to tell. Blank lines are passed over."""
+    is_enough = is_last or tape.unread >= _LOOK_BYTES
+    if tape.position == 0 and not _pass_mark(tape, is_last=is_last):
+        return None
+    if tape.position == 0 and (is_binary := _is_utf_16(tape, is_last=is_last)) is not False:
+        return BinaryForm() if is_binary else None
+    buffer = tape.buffer
+    start = _BLANK.match(buffer, tape.at).end()  # type: ignore[union-attr]  # it matches nothing, too
+    line = buffer.rfind(b"\n", tape.at, start) + 1
+    if line:
+        tape.skip_to(line)
+    if start >= len(buffer):
+        return LineForm() if is_last or tape.unread >= _LOOK_BYTES else None
+    wanted, first = tape.options.form, bytes(buffer[start : start + 1])
+    if wanted in (None, "array") and first in (b"[", b"{"):
+        look = _look_at_array if first == b"[" else _look_at_object
+        return look(tape, start, is_enough=is_enough)
+    if wanted == "csv":
+        return CsvForm()
+    if wanted is None and tape.index == 0:
+        return _look_at_header(tape, is_enough=is_enough)
+    return LineForm()
+
+
+def _pass_mark(tape: Tape, *, is_last: bool) -> bool:
+    """Pass over a byte order mark; False where more must be fed to tell."""
+    head = bytes(tape.buffer[:3])
+    if head == _BOM:
+        tape.skip_to(3)
+    return is_last or head == _BOM or not _BOM.startswith(head)
+
+
+def _is_utf_16(tape: Tape, *, is_last: bool) -> bool | None:
+    """Whether the stream is UTF-16: by its mark, or because every other one of its first bytes is NUL."""
+    head = bytes(tape.buffer[:512])
+    if len(head) < 2 and not is_last:
+        return None if head in (b"\xff", b"\xfe", b"\0") or not head else False
+    if head[:2] in _UTF_16:
+        return True
+    if 0 not in head[:2] or len(head) < 8:
+        return None if 0 in head[:2] and not is_last else False
+    if len(head) < 512 and not is_last:
+        return None
+    even, odd = head[::2], head[1::2]
+    return (not any(even) and all(odd)) or (not any(odd) and all(even))
+
+
+def _look_at_array(tape: Tape, start: int, *, is_enough: bool) -> Form | None:
+    """An array where `[` is followed by what a JSON value of a log begins with; else a bracket before a text."""
+    buffer = tape.buffer
+    inner = _BLANK.match(buffer, start + 1).end()  # type: ignore[union-attr]
+    if inner >= len(buffer) and not is_enough:
+        return None
+    is_array = tape.options.form == "array" or bytes(buffer[inner : inner + 1]) in (b"{", b'"', b"]")
+    return ArrayForm(enter=start + 1 - tape.at) if is_array else LineForm()
+
+
+def _look_at_object(tape: Tape, start: int, *, is_enough: bool) -> Form | None:
+    """An object around an array where an array stands under `messages` before any key that makes it a record."""
+    buffer, at = tape.buffer, start + 1
+    size = min(len(buffer), tape.at + _LOOK_BYTES)
+    while key := _KEY.match(buffer, at, size):
+        at = key.end()
+        if key[1] in _RECORD_KEYS:
+            return LineForm()
+        if key[1] == b"messages" and buffer[at : at + 1] == b"[":
+            return ArrayForm(enter=at + 1 - tape.at, is_wrapped=True)
+        scalar = _SCALAR.match(buffer, at, size)
+        if scalar:
+            at = scalar.end()
+        else:
+            brackets = Brackets(in_string=buffer[at] == 0x22)
+            at, is_closed = brackets.scan(buffer[:size], at + brackets.in_string)
+            if not is_closed:
+                break
+        after = _NEXT.match(buffer, at, size)
+        if not after or after[1] == b"}":
+            is_enough = is_enough or after is not None
+            break
+        at = after.end()
+    return LineForm() if is_enough or _is_no_object(tape, start) else None
+
+
+def _is_no_object(tape: Tape, start: int) -> bool:
+    """Whether what follows the brace is no key, so that waiting for more cannot make it one."""
+    inner = _BLANK.match(tape.buffer, start + 1).end()  # type: ignore[union-attr]
+    return inner < len(tape.buffer) and tape.buffer[inner] != 0x22
+
+
+def _look_at_header(tape: Tape, *, is_enough: bool) -> Form | None:
+    """CSV where the first line is a header; a name that says otherwise is believed."""
+    name = (tape.options.name or "").lower()
+    end = tape.buffer.find(b"\n", tape.at)
+    if name.endswith((".jsonl", ".ndjson", ".json", ".log")) or (end < 0 and tape.unread >= _LOOK_BYTES):
+        return LineForm()
+    if end < 0 and not is_enough:
+        return None
+    line = bytes(tape.buffer[tape.at : end if end >= 0 else len(tape.buffer)]).removesuffix(b"\r")
+    header = read_header(line.decode(errors="replace"), tape.options) if len(line) < _LOOK_BYTES else None
+    return CsvForm() if header else LineForm()

@@ -1,0 +1,178 @@
+"""Logs of lines: text, JSON Lines, and files where each line decides by itself what it is.
+
+Only LF and CR LF end a line. Blank lines are scaffold, and so are a comma behind an object or a string, and lines
+that begin with `//` as long as no text came before them: the comments of a file of JSON.
+Each line of prose is a record of its own, also above a signed block: in a log of lines it is as likely another's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._record import Envelope
+from .blocks import JSON, Gathering, open_block
+from .items import Problem
+from .mapping import merge_envelopes, read_object, read_string
+from .prefixes import read_prefix
+from .tape import Tape
+
+_CR = 13
+
+
+def find_line(tape: Tape, *, is_last: bool) -> tuple[int, int] | None:
+    """The indexes where the text of the line at the cursor stops and where the next line begins.
+
+    None where the line's end was not fed yet. A line over the limit is handed on in pieces, and never found.
+    """
+    buffer = tape.buffer
+    limit = tape.options.max_record_bytes
+    while tape.at < len(buffer):
+        end = buffer.find(b"\n", max(tape.at, tape.scanned))
+        if end < 0 and not is_last:
+            tape.scanned = len(buffer)
+            if tape.is_in_long or tape.unread > limit + 1:
+                tape.take_long(len(buffer), is_end=False)
+            return None
+        after = end + 1 if end >= 0 else len(buffer)
+        end = end if end >= 0 else len(buffer)
+        stop = end - 1 if end > tape.at and buffer[end - 1] == _CR else end
+        if not tape.is_in_long and stop - tape.at <= limit:
+            return stop, after
+        tape.take_long(stop, is_end=True)
+        tape.skip_to(after)
+    if is_last and tape.is_in_long:
+        tape.take_long(len(buffer), is_end=True)
+    return None
+
+
+def explain_bytes(error: UnicodeDecodeError, offset: int) -> Problem:
+    """The problem of bytes that begin at `offset` and are not UTF-8."""
+    at = offset + error.start
+    reason = f"byte 0x{error.object[error.start]:02x} at offset {at} is not UTF-8"
+    return Problem(code="not-utf-8", reason=reason, offset=at)
+
+
+class _Head:
+    """The first line of a block under way: the bytes and the envelope of its prefix, and the text after it."""
+
+    def __init__(self, prefix_bytes: int, envelope: Envelope | None, text: str) -> None:
+        self.prefix_bytes = prefix_bytes
+        self.envelope = envelope
+        self.text = text
+        # Who opened a block here and was cut short, and the offset that each came to.
+        self.failed: dict[str, int] = {}
+
+
+class LineForm:
+    """Frames lines, and blocks of lines."""
+
+    name = "lines"
+
+    def __init__(self, state: dict[str, Any] | None = None) -> None:
+        state = state or {}
+        # Until which offset an opener may not open a block: it was cut short there, and would be again.
+        self._barred: dict[str, int] = dict(state.get("barred", {}))
+        self._has_text: bool = state.get("has_text", False)
+        self._open: tuple[Gathering, _Head] | None = None
+
+    def to_state(self, *, is_in_long: bool = False) -> dict[str, Any]:
+        """What must be known to go on at the cursor. A block under way is read again from its first line."""
+        return {"barred": dict(self._barred), "has_text": self._has_text}
+
+    def run(self, tape: Tape, *, is_last: bool) -> bool:
+        """Read what can be read. A log of lines ends with its stream, so the answer is always False."""
+        while True:
+            if self._open is None:
+                found = find_line(tape, is_last=is_last)
+                if found is None:
+                    return False
+                self._read_line(tape, *found)
+            elif not self._go_on(tape, *self._open, is_last=is_last):
+                return False
+
+    def _read_line(self, tape: Tape, stop: int, after: int) -> None:
+        raw = bytes(tape.buffer[tape.at : stop])
+        if not raw.strip():
+            tape.skip_to(after)
+            return
+        try:
+            text = raw.decode()
+        except UnicodeDecodeError as error:
+            tape.take_to(stop, problem=explain_bytes(error, tape.position))
+            tape.skip_to(after)
+            return
+        if not self._has_text and raw.lstrip().startswith(b"//"):
+            tape.skip_to(after)
+            return
+        length, envelope = read_prefix(text) if tape.options.prefixes else (0, None)
+        head = _Head(len(text[:length].encode()), envelope, text[length:])
+        if not self._open_block(tape, head, stop, after):
+            self._take(tape, stop, head)
+            tape.skip_to(after)
+
+    def _open_block(self, tape: Tape, head: _Head, stop: int, after: int) -> bool:
+        """Whether another opens a block with this line; an object on one line is taken at once."""
+        opened = open_block(head.text, self._barred | head.failed if head.failed else self._barred, tape.position)
+        if opened is None:
+            return False
+        opener, block = opened
+        if opener == JSON and block.is_complete:
+            self._take_object(tape, stop, head)
+            tape.skip_to(after)
+        else:
+            self._open = (Gathering(opener, block, tape.offset + stop, tape.offset + after), head)
+        return True
+
+    def _go_on(self, tape: Tape, gathering: Gathering, head: _Head, *, is_last: bool) -> bool:
+        """Whether the block under way came to its end, and was read."""
+        count = gathering.gather(tape, is_last=is_last)
+        if count is None:
+            return False
+        self._open = None
+        tape.scanned = 0
+        first_stop, after = gathering.ends[0] - tape.offset, gathering.second - tape.offset
+        if not gathering.is_whole:
+            head.failed[gathering.opener] = gathering.ends[-1]
+            if self._open_block(tape, head, first_stop, after):
+                return True
+        stop = gathering.ends[count - 1] - tape.offset
+        self._barred = {
+            name: until for name, until in (self._barred | head.failed).items() if until > tape.offset + stop
+        }
+        if gathering.opener == JSON and gathering.block.is_complete:
+            self._take_object(tape, stop, head)
+        else:
+            self._take(tape, stop, head)
+        return True
+
+    def _take(self, tape: Tape, stop: int, head: _Head) -> None:
+        """Read up to `stop` as text, which may be a JSON string."""
+        wire = bytes(tape.buffer[tape.at + head.prefix_bytes : stop]).decode()
+        if wire.lstrip()[:1] == '"' and self._take_string(tape, stop, head, wire):
+            return
+        self._has_text = True
+        tape.take_to(stop, wire, head.envelope)
+
+    def _take_string(self, tape: Tape, stop: int, head: _Head, wire: str) -> bool:
+        inner = wire.strip().removesuffix(",").rstrip()
+        text = read_string(inner)
+        if text is None:
+            return False
+        self._take_inside(tape, stop, head, inner, text, None)
+        return True
+
+    def _take_object(self, tape: Tape, stop: int, head: _Head) -> None:
+        """Read up to `stop` as a JSON object; white space around it and a comma behind it are scaffold."""
+        text = bytes(tape.buffer[tape.at + head.prefix_bytes : stop]).decode()
+        inner = text[: text.rindex("}") + 1].lstrip()
+        wire, envelope = read_object(inner, tape.options.fields)
+        self._take_inside(tape, stop, head, inner, wire, envelope)
+
+    def _take_inside(
+        self, tape: Tape, stop: int, head: _Head, inner: str, wire: str, envelope: Envelope | None
+    ) -> None:
+        start = tape.buffer.index(inner.encode(), tape.at + head.prefix_bytes)
+        if not head.prefix_bytes:
+            tape.skip_to(start)
+        tape.take_to(start + len(inner.encode()), wire, merge_envelopes(envelope, head.envelope))
+        tape.skip_to(stop)

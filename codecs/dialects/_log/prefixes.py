@@ -1,0 +1,90 @@
+"""What stands before the text on a log line: a time, bracketed labels, a speaker.
+
+The rule for speakers, `name: ` and `name -> name: `, is kept simple:
+the name is a word or two, it is no word that a dialect or a program sets before a colon, a space follows the colon,
+and the rest reads better without it. That is so
+where the rest alone is in a dialect, and surer than the whole line is;
+where both speakers are named by an arrow, and the whole line is in no dialect;
+where the line began with a time or a label, as a chat log's does, and the whole line is in no dialect.
+`Note: bring the logs` without a time stays one text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .._detect import detect
+from .._record import Envelope
+from .mapping import instant_of_log
+
+_ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:\s?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?"
+_TIME = re.compile(
+    rf"\s*(?:\[({_ISO}|\d{{10}}(?:\.\d{{1,9}})?|\d{{13}})\]|({_ISO}|\d{{10}}(?:\.\d{{1,9}})?|\d{{13}})"
+    r"(?=[ \t]))[ \t]*",
+    re.ASCII,
+)
+_LABEL = re.compile(r"\s*\[([^\[\]{}\"]{1,64})\][ \t]+(?=\S)")
+_NAME = r"[^\W_][\w.\-]{0,63}(?: [^\W_][\w.\-]{0,63})?"
+_SPEAKER = re.compile(rf"\s*({_NAME})(?:\s*(?:->|→|=>)\s*((?:{_NAME}|\*)(?:,\s*{_NAME})*))?:[ \t]+(?=\S)")
+
+# Words before a colon that name no speaker: Lambda's key material, inline markers and errors; what models write
+# before a wire; what people write before a remark; the levels of log programs; the schemes of addresses.
+_RESERVED = frozenset(
+    (
+        *("pub", "prv", "sig", "v", "c", "s", "e", "o", "a", "m", "er", "Λ", "λ", "lambda"),
+        *("thought", "quantize", "slip", "json", "text", "note", "data"),
+        *("trace", "debug", "info", "notice", "warn", "warning", "error", "fatal", "critical"),
+        *("http", "https", "ftp", "mailto", "file", "urn"),
+    )
+)
+_SURE = 0.5
+_TIME_STARTS = frozenset("0123456789[ \t")
+
+
+def has_time(line: str) -> bool:
+    """Whether a line begins with a time of its own, and so opens a record."""
+    return line[:1] in _TIME_STARTS and _time_of(line) is not None
+
+
+def _time_of(line: str) -> tuple[int, str, str] | None:
+    found = _TIME.match(line)
+    if not found:
+        return None
+    raw = found[1] or found[2]
+    instant = instant_of_log(raw)
+    return (found.end(), raw, instant) if instant else None
+
+
+def read_prefix(line: str) -> tuple[int, Envelope | None]:
+    """How many characters of the line are its prefix, and the envelope they make; (0, None) for none."""
+    start = 0
+    given: dict[str, Any] = {}
+    if line[:1] in _TIME_STARTS:
+        if time := _time_of(line):
+            start, given["at_raw"], given["at"] = time
+        labels = []
+        while label := _LABEL.match(line, start):
+            labels.append(label[1])
+            start = label.end()
+        if labels:
+            given["label"] = " ".join(labels)
+    speaker = _SPEAKER.match(line, start)
+    if speaker and _is_speaker(speaker, line, start):
+        given["sender"] = speaker[1]
+        if speaker[2]:
+            names = tuple(name.strip() for name in speaker[2].split(","))
+            given["receivers"] = tuple(name for name in names if name != "*")
+            if "*" in names:
+                given["extra"] = {"to": "*"}
+        start = speaker.end()
+    return (start, Envelope(**given)) if given else (0, None)
+
+
+def _is_speaker(found: re.Match[str], line: str, start: int) -> bool:
+    if found[1] in _RESERVED or (len(found[1]) > 1 and found[1].lower() in _RESERVED):
+        return False
+    whole, rest = detect(line[start:])[0], detect(line[found.end() :])[0]
+    if rest.dialect != "prose":
+        return rest.score >= _SURE and (whole.dialect == "prose" or rest.score > whole.score)
+    return whole.dialect == "prose" and (found[2] is not None or start > 0)
