@@ -1,1 +1,224 @@
-"""The settings, all by environment, all with a default that works on a laptop."""
+"""The settings: every one by environment, every one with a default that works on one machine.
+
+docs/settings.md lists the variables; tests/test_docs.py holds that list against this file.
+"""
+
+from pathlib import Path
+
+from environs import Env
+from psycopg.conninfo import conninfo_to_dict
+
+from inspector.secret import read_or_make_secret
+
+env = Env()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+STATE_DIR = Path(env.str("INSPECTOR_STATE_DIR", str(BASE_DIR / ".state")))
+
+DEBUG = env.bool("DEBUG", False)
+SECRET_KEY = env.str("SECRET_KEY", "") or read_or_make_secret(STATE_DIR / "secret_key")
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", [])
+IS_BEHIND_HTTPS = env.bool("BEHIND_HTTPS", False)
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django_htmx",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "axes",
+    "inspector.accounts",
+    "inspector.intake",
+    "inspector.threads",
+    "inspector.search",
+    "inspector.audit",
+    "inspector.api",
+    "inspector.pages",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "inspector.pages.csp.ContentSecurityPolicyMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+
+ROOT_URLCONF = "inspector.urls"
+WSGI_APPLICATION = "inspector.wsgi.application"
+ASGI_APPLICATION = "inspector.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+
+def _read_database_url() -> str:
+    """The address of the database: the environment's, else that of the embedded server that is running now."""
+    written = STATE_DIR / "database_url"
+    return env.str("DATABASE_URL", "") or (written.read_text().strip() if written.is_file() else "")
+
+
+_database = conninfo_to_dict(_read_database_url())
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": _database.pop("dbname", "inspector"),
+        "USER": _database.pop("user", ""),
+        "PASSWORD": _database.pop("password", ""),
+        "HOST": _database.pop("host", ""),
+        "PORT": _database.pop("port", ""),
+        "CONN_MAX_AGE": env.int("DATABASE_CONNECTION_SECONDS", 60),
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": _database,
+    }
+}
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "pages:sign-in"
+LOGIN_REDIRECT_URL = "pages:home"
+LOGOUT_REDIRECT_URL = "pages:sign-in"
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = 1  # hours
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_BEHIND_HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if IS_BEHIND_HTTPS else None
+SECURE_SSL_REDIRECT = IS_BEHIND_HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if IS_BEHIND_HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = IS_BEHIND_HTTPS
+SECURE_HSTS_PRELOAD = IS_BEHIND_HTTPS
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+X_FRAME_OPTIONS = "DENY"
+SECURE_CSP = {
+    "default-src": ["'none'"],
+    "script-src": ["'self'"],
+    "style-src": ["'self'"],
+    "img-src": ["'self'", "data:"],
+    "font-src": ["'self'"],
+    "connect-src": ["'self'"],
+    "form-action": ["'self'"],
+    "base-uri": ["'none'"],
+    "frame-ancestors": ["'none'"],
+    "manifest-src": ["'self'"],
+}
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+FORMAT_MODULE_PATH = None
+
+STATIC_URL = "static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = Path(env.str("STATIC_ROOT", str(STATE_DIR / "static")))
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if env.bool("STATIC_MANIFEST", False)
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+# Without a manifest the files are served straight from their folders: a clone needs no build step.
+WHITENOISE_USE_FINDERS = not env.bool("STATIC_MANIFEST", False)
+
+# Uploads wait in PostgreSQL, never on the web server's disk beyond the request.
+FILE_UPLOAD_TEMP_DIR = env.str("UPLOAD_TEMP_DIR", "") or None
+FILE_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
+DATA_UPLOAD_MAX_MEMORY_SIZE = 10_485_760
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["inspector.api.authentication.ApiKeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["inspector.api.authentication.HasScope"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "inspector.api.problems.answer_exception",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Agent conversation inspector",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SERVE_AUTHENTICATION": [],
+}
+
+# Celery is the doorbell only: the job row in PostgreSQL is the truth, so no result is kept and losing one is harmless.
+CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", "filesystem://")
+CELERY_BROKER_TRANSPORT_OPTIONS = (
+    {
+        "data_folder_in": str(STATE_DIR / "broker" / "queue"),
+        "data_folder_out": str(STATE_DIR / "broker" / "queue"),
+        "control_folder": str(STATE_DIR / "broker" / "control"),
+    }
+    if CELERY_BROKER_URL.startswith("filesystem")
+    else {"socket_timeout": 1, "socket_connect_timeout": 1}
+)
+CELERY_BROKER_CONNECTION_TIMEOUT = 1
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_TIME_LIMIT = 120
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_STORE_EAGER_RESULT = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULE = {"sweep": {"task": "inspector.sweep", "schedule": 2.0, "options": {"expires": 10}}}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"()": "inspector.logs.LineFormatter"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "INFO")},
+    "loggers": {"axes": {"level": "WARNING"}},
+}
+
+# Limits, shown by GET /api/v1/limits and named in every refusal.
+LIMITS = {
+    "record_bytes": env.int("LIMIT_RECORD_BYTES", 16 * 1024 * 1024),
+    "delivery_bytes": env.int("LIMIT_DELIVERY_BYTES", 2 * 1024 * 1024 * 1024),
+    "backlog_records": env.int("LIMIT_BACKLOG_RECORDS", 2_000_000),
+}
+
+SILENCED_SYSTEM_CHECKS: list[str] = []
+TEST_RUNNER = "django.test.runner.DiscoverRunner"

@@ -1,0 +1,11 @@
+"""The app of workspaces, people and keys."""
+
+from django.apps import AppConfig
+
+
+class AccountsConfig(AppConfig):
+    """Workspaces, members and roles, API keys."""
+
+    name = "inspector.accounts"
+    verbose_name = "Accounts"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,131 @@
+"""Who may see what: workspaces, their members and roles, their channels, API keys and sign-in links."""
+
+from __future__ import annotations
+
+import uuid
+
+import uuid_utils
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django.utils import timezone
+
+
+def make_id() -> uuid.UUID:
+    """A fresh UUIDv7: made by the application, in order of time."""
+    return uuid.UUID(bytes=uuid_utils.uuid7().bytes)
+
+
+class User(AbstractUser):
+    """A person. The time zone is a name of the IANA database; times are shown in it."""
+
+    time_zone = models.CharField(max_length=64, default="UTC")
+
+
+class Workspace(models.Model):
+    """What one organisation sees, and nobody else. Everything stored belongs to exactly one."""
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    slug = models.SlugField(max_length=64, unique=True)
+    name = models.CharField(max_length=120)
+    created_at = models.DateTimeField(default=timezone.now)
+    members = models.ManyToManyField(User, through="Membership", related_name="workspaces")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Role(models.TextChoices):
+    """What a member may do, each role including the ones after it: settings, verdicts, reading."""
+
+    OWNER = "owner", "Owner"
+    AUDITOR = "auditor", "Auditor"
+    VIEWER = "viewer", "Viewer"
+
+
+class Membership(models.Model):
+    """A person's role in a workspace."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=16, choices=Role.choices)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "user"], name="membership_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user} is {self.role} of {self.workspace}"
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether this member may change settings, keys and members."""
+        return self.role == Role.OWNER
+
+    @property
+    def is_auditor(self) -> bool:
+        """Whether this member may upload, review and see what is masked."""
+        return self.role in (Role.OWNER, Role.AUDITOR)
+
+
+class Channel(models.Model):
+    """A namespace of ids: two systems that could reuse the same ids speak on different channels."""
+
+    DEFAULT = "main"
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="channels")
+    name = models.CharField(max_length=64)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "name"], name="channel_name_once")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ApiKey(models.Model):
+    """A program's key: shown once, stored as a hash. `prefix` finds it; the hash proves it."""
+
+    class Scope(models.TextChoices):
+        """What a key may do."""
+
+        INGEST = "ingest", "Send messages"
+        READ = "read", "Read messages"
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="api_keys")
+    name = models.CharField(max_length=120)
+    prefix = models.CharField(max_length=16, unique=True)
+    digest = models.BinaryField(max_length=32)
+    scopes = models.JSONField(default=list)
+    channel = models.ForeignKey(Channel, null=True, blank=True, on_delete=models.PROTECT)
+    created_by = models.ForeignKey(User, null=True, blank=True, on_delete=models.SET_NULL)
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        # Serves the settings page: the keys of a workspace, newest first.
+        indexes = [models.Index(fields=["workspace", "-created_at"], name="api_key_by_workspace")]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the key is neither revoked nor expired."""
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > timezone.now())
+
+
+class SignInLink(models.Model):
+    """A link that signs one person in once, as notebooks print it. Stored as a hash."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE)
+    digest = models.BinaryField(max_length=32, unique=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"a sign-in link for {self.user}"

@@ -1,0 +1,56 @@
+"""Reads of accounts: who a key or a session is, and what they may see."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from django.db.models import QuerySet
+
+from .models import ApiKey, Channel, Membership, User, Workspace
+
+
+def find_membership(*, user: User, slug: str) -> Membership | None:
+    """The person's membership in the workspace of that slug, or None: a stranger learns nothing."""
+    return (
+        Membership.objects.select_related("workspace", "user")
+        .filter(user_id=user.pk, workspace__slug=slug, user__is_active=True)
+        .first()
+    )
+
+
+def list_memberships(*, user: User) -> QuerySet[Membership]:
+    """The person's memberships, oldest first, with their workspaces."""
+    return Membership.objects.select_related("workspace").filter(user=user).order_by("created_at")
+
+
+def list_members(*, workspace: Workspace) -> QuerySet[Membership]:
+    """The members of a workspace, by name."""
+    return Membership.objects.select_related("user").filter(workspace=workspace).order_by("user__username")
+
+
+def find_api_key(*, token: str) -> ApiKey | None:
+    """The usable key of this token, or None. The hashes are compared in constant time."""
+    parts = token.split("_")
+    if len(parts) != 3 or parts[0] != "aci" or not token.isascii():
+        return None
+    key = ApiKey.objects.select_related("workspace", "channel").filter(prefix=parts[1]).first()
+    digest = hashlib.sha256(token.encode()).digest()
+    if key is None or not hmac.compare_digest(bytes(key.digest), digest) or not key.is_usable:
+        return None
+    return key
+
+
+def list_api_keys(*, workspace: Workspace) -> QuerySet[ApiKey]:
+    """The keys of a workspace, newest first, revoked ones included."""
+    return ApiKey.objects.select_related("channel", "created_by").filter(workspace=workspace).order_by("-created_at")
+
+
+def list_channels(*, workspace: Workspace) -> QuerySet[Channel]:
+    """The channels of a workspace, by name."""
+    return Channel.objects.filter(workspace=workspace).order_by("name")
+
+
+def find_channel(*, workspace: Workspace, name: str) -> Channel | None:
+    """The channel of that name, or None."""
+    return Channel.objects.filter(workspace=workspace, name=name).first()

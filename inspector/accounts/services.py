@@ -1,0 +1,168 @@
+"""Writes of accounts: workspaces, members, channels, keys and sign-in links. Each is one transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from .models import ApiKey, Channel, Membership, Role, SignInLink, User, Workspace
+
+
+def _digest(token: str) -> bytes:
+    # A token has 256 random bits: a plain hash of it cannot be searched, unlike one of a password.
+    return hashlib.sha256(token.encode()).digest()
+
+
+@transaction.atomic
+def create_workspace(*, slug: str, name: str, owner: User | None = None) -> Workspace:
+    """A new workspace with its default channel and, if given, its first owner.
+
+    Raises:
+        ValidationError: for a slug that is taken or is none.
+    """
+    workspace = Workspace(slug=slug, name=name)
+    workspace.full_clean()
+    workspace.save()
+    Channel.objects.create(workspace=workspace, name=Channel.DEFAULT)
+    if owner is not None:
+        add_member(workspace=workspace, user=owner, role=Role.OWNER)
+    return workspace
+
+
+@transaction.atomic
+def ensure_first_workspace() -> tuple[Workspace, User]:
+    """The oldest workspace and its first owner, made when the installation is empty: `make run` calls this."""
+    workspace = Workspace.objects.order_by("created_at").first()
+    if workspace is None:
+        owner = User.objects.filter(username="owner").first() or User(username="owner")
+        owner.set_unusable_password()
+        owner.save()
+        return create_workspace(slug="default", name="Default workspace", owner=owner), owner
+    membership = workspace.memberships.filter(role=Role.OWNER).select_related("user").order_by("created_at").first()
+    if membership is None:
+        raise ValidationError(f"the workspace {workspace.slug} has no owner")
+    return workspace, membership.user
+
+
+@transaction.atomic
+def add_member(*, workspace: Workspace, user: User, role: str) -> Membership:
+    """Give a person a role in a workspace, or change the role they have.
+
+    Raises:
+        ValidationError: for a role that does not exist, or if the last owner would lose that role.
+    """
+    if role not in Role.values:
+        raise ValidationError(f"there is no role {role}")
+    held = Membership.objects.select_for_update().filter(workspace=workspace, user=user).first()
+    if held is None:
+        return Membership.objects.create(workspace=workspace, user=user, role=role)
+    if held.is_owner and role != Role.OWNER:
+        _keep_an_owner(held)
+    held.role = role
+    held.save(update_fields=["role"])
+    return held
+
+
+@transaction.atomic
+def remove_member(*, membership: Membership) -> None:
+    """Take a person out of a workspace.
+
+    Raises:
+        ValidationError: for the last owner.
+    """
+    if membership.is_owner:
+        _keep_an_owner(membership)
+    membership.delete()
+
+
+def _keep_an_owner(leaving: Membership) -> None:
+    owners = Membership.objects.select_for_update().filter(workspace=leaving.workspace, role=Role.OWNER)
+    if not owners.exclude(pk=leaving.pk).exists():
+        raise ValidationError("a workspace keeps at least one owner")
+
+
+@transaction.atomic
+def ensure_channel(*, workspace: Workspace, name: str) -> Channel:
+    """The channel of that name, made if it does not exist.
+
+    Raises:
+        ValidationError: for a name that is empty, over 64 characters or holds control characters.
+    """
+    if not name or len(name) > 64 or not name.isprintable() or name != name.strip():
+        raise ValidationError("a channel's name has 1 to 64 printable characters")
+    return Channel.objects.get_or_create(workspace=workspace, name=name)[0]
+
+
+@transaction.atomic
+def create_api_key(
+    *,
+    workspace: Workspace,
+    name: str,
+    scopes: Sequence[str],
+    channel: Channel | None = None,
+    expires_at: datetime | None = None,
+    created_by: User | None = None,
+) -> tuple[ApiKey, str]:
+    """A new key and its token, which is never to be seen again.
+
+    Raises:
+        ValidationError: for an empty name, no scope, an unknown scope, or another workspace's channel.
+    """
+    if not name.strip():
+        raise ValidationError("a key needs a name")
+    if not scopes or set(scopes) - set(ApiKey.Scope.values):
+        raise ValidationError(f"scopes are {', '.join(ApiKey.Scope.values)}")
+    if channel is not None and channel.workspace_id != workspace.pk:
+        raise ValidationError("the channel belongs to another workspace")
+    prefix = secrets.token_hex(6)
+    token = f"aci_{prefix}_{secrets.token_hex(32)}"
+    key = ApiKey.objects.create(
+        workspace=workspace,
+        name=name.strip()[:120],
+        prefix=prefix,
+        digest=_digest(token),
+        scopes=sorted(set(scopes)),
+        channel=channel,
+        expires_at=expires_at,
+        created_by=created_by,
+    )
+    return key, token
+
+
+@transaction.atomic
+def revoke_api_key(*, key: ApiKey) -> None:
+    """Let the key be refused from now on; revoking twice keeps the first time."""
+    ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=timezone.now())
+
+
+def note_api_key_use(*, key: ApiKey) -> None:
+    """Remember when the key was used, at most once a minute: a busy key must not write at each request."""
+    now = timezone.now()
+    if key.last_used_at is None or now - key.last_used_at > timedelta(minutes=1):
+        ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
+
+
+@transaction.atomic
+def create_sign_in_link(*, user: User, lasts: timedelta = timedelta(hours=12)) -> str:
+    """A token that signs this person in once; older unused ones of theirs stop working."""
+    SignInLink.objects.filter(user=user).delete()
+    token = secrets.token_urlsafe(32)
+    SignInLink.objects.create(user=user, digest=_digest(token), expires_at=timezone.now() + lasts)
+    return token
+
+
+@transaction.atomic
+def use_sign_in_link(*, token: str) -> User | None:
+    """The person the link signs in, or None if it is unknown, used or expired. The link is spent."""
+    link = SignInLink.objects.select_for_update().select_related("user").filter(digest=_digest(token)).first()
+    if link is None:
+        return None
+    user, expires_at = link.user, link.expires_at
+    link.delete()
+    return user if user.is_active and expires_at > timezone.now() else None

@@ -1,0 +1,53 @@
+"""Who calls: a bearer key of one workspace, and what it may do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from inspector.accounts import selectors, services
+from inspector.accounts.models import ApiKey
+
+if TYPE_CHECKING:
+    from rest_framework.views import APIView
+
+
+class ApiKeyAuthentication(BaseAuthentication):
+    """`Authorization: Bearer <key>`. The key is `request.auth`; there is no user."""
+
+    def authenticate(self, request: Request) -> tuple[None, ApiKey] | None:
+        """The key of the header, or None where there is no header.
+
+        Raises:
+            AuthenticationFailed: for another scheme, and for a key that is unknown, revoked or expired.
+        """
+        header = get_authorization_header(request).split()
+        if not header:
+            return None
+        if len(header) != 2 or header[0].lower() != b"bearer":
+            raise AuthenticationFailed("send the key as: Authorization: Bearer <key>")
+        key = selectors.find_api_key(token=header[1].decode("latin-1"))
+        if key is None:
+            raise AuthenticationFailed("the key is unknown, revoked or expired")
+        services.note_api_key_use(key=key)
+        return None, key
+
+    def authenticate_header(self, request: Request) -> str:
+        """What a 401 asks for."""
+        return 'Bearer realm="api"'
+
+
+class HasScope(BasePermission):
+    """The key has the scope that the view names for the method: `scopes = {"POST": "ingest", "GET": "read"}`."""
+
+    message = "the key lacks the scope for this"
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Whether there is a key and it has the scope."""
+        scopes: dict[str, Any] = getattr(view, "scopes", {})
+        needed = scopes.get(request.method or "", "read")
+        return isinstance(request.auth, ApiKey) and needed in request.auth.scopes

@@ -1,0 +1,188 @@
+"""POST /api/v1/messages: take a body in, record by record, and answer when it is durable. GET: search."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+from typing import Any, Final
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from inspector.accounts import selectors as accounts
+from inspector.accounts import services as account_services
+from inspector.accounts.models import ApiKey, Channel
+from inspector.intake import services
+from inspector.intake.models import Delivery, Door
+
+from .bodies import BrokenBodyError, read_body
+from .messages import list_messages
+from .problems import ProblemError
+from .receipts import ReceiptSerializer, make_receipt
+from .serializers import MessagePageSerializer
+
+FORMS: Final[dict[str, str | None]] = {
+    "application/x-ndjson": "lines",
+    "application/jsonl": "lines",
+    "application/json": None,
+    "text/plain": "lines",
+    "text/csv": "csv",
+}
+REPLAY_WINDOW: Final = timedelta(hours=24)
+ABANDONED_AFTER: Final = timedelta(minutes=10)
+
+
+class MessagesView(APIView):
+    """The door for programs, and the search for them."""
+
+    scopes: Final = {"POST": "ingest", "GET": "read"}
+
+    @extend_schema(
+        request={
+            "application/x-ndjson": OpenApiTypes.STR,
+            "application/json": OpenApiTypes.OBJECT,
+            "text/plain": OpenApiTypes.STR,
+        },
+        responses={202: ReceiptSerializer},
+        parameters=[
+            OpenApiParameter("X-Channel", str, OpenApiParameter.HEADER, description="the channel; default main"),
+            OpenApiParameter("channel", str, description="the channel, where no header can be set"),
+            OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER, description="at most 255 characters"),
+        ],
+    )
+    def post(self, request: Request) -> Response:
+        """Take messages in. The answer comes after every complete record of the body is durable."""
+        key: ApiKey = request.auth
+        form = choose_form(request)
+        channel = choose_channel(request, key)
+        token = read_idempotency_key(request)
+        if token and (earlier := find_twin(key, token)):
+            return answer_twin(request, earlier)
+        delivery = open_delivery(request, key, channel, form, token)
+        try:
+            services.take_stream(delivery=delivery, chunks=read_body(request._request))
+        except BrokenBodyError as error:
+            raise ProblemError(400, f"{error}; its complete records are kept", **make_receipt(delivery)) from error
+        if not delivery.size_bytes:
+            delivery.delete()
+            raise ProblemError(400, "the body is empty: send at least one record")
+        return Response(make_receipt(delivery), status=202)
+
+    @extend_schema(
+        responses=MessagePageSerializer,
+        parameters=[
+            OpenApiParameter("q", str, description="the search language"),
+            OpenApiParameter("cursor", str, description="`next` of the page before"),
+            OpenApiParameter("limit", int, description="1 to 200"),
+        ],
+    )
+    def get(self, request: Request) -> Response:
+        """Messages that a query means, newest first."""
+        return list_messages(request)
+
+
+def choose_form(request: Request) -> str | None:
+    """The form of log that the Content-Type declares; None where its first bytes decide.
+
+    Raises:
+        ProblemError: 415 for a type that is not one of `FORMS`, or for text in another encoding than UTF-8.
+    """
+    declared = request.headers.get("Content-Type", "")
+    kind, _, parameters = declared.partition(";")
+    charset = parameters.partition("charset=")[2].strip(' "').lower()
+    kind = kind.strip().lower()
+    if kind not in FORMS:
+        raise ProblemError(415, f"Content-Type {declared!r} is not understood: send one of {', '.join(FORMS)}")
+    if charset not in ("", "utf-8", "utf8", "us-ascii"):
+        raise ProblemError(415, f"text in {charset!r} is not understood: send UTF-8")
+    return FORMS[kind]
+
+
+def choose_channel(request: Request, key: ApiKey) -> Channel:
+    """The channel that the request names, else the key's, else the default.
+
+    Raises:
+        ProblemError: 403 where the key is bound to another channel, 422 for a name that cannot be one.
+    """
+    name = request.headers.get("X-Channel") or request.query_params.get("channel")
+    if key.channel is not None:
+        if name and name != key.channel.name:
+            raise ProblemError(403, f"the key is bound to the channel {key.channel.name!r}")
+        return key.channel
+    found = accounts.find_channel(workspace=key.workspace, name=name or Channel.DEFAULT)
+    if found is not None:
+        return found
+    try:
+        return account_services.ensure_channel(workspace=key.workspace, name=name or Channel.DEFAULT)
+    except ValidationError as error:
+        raise ProblemError(422, "; ".join(error.messages)) from error
+
+
+def read_idempotency_key(request: Request) -> str | None:
+    """The Idempotency-Key, or None.
+
+    Raises:
+        ProblemError: 422 for one that is longer than 255 characters.
+    """
+    token = request.headers.get("Idempotency-Key")
+    if token is not None and not 0 < len(token) <= 255:
+        raise ProblemError(422, "an Idempotency-Key has 1 to 255 characters")
+    return token
+
+
+def find_twin(key: ApiKey, token: str) -> Delivery | None:
+    """The delivery that this Idempotency-Key was used for within its window; older and abandoned ones let it go."""
+    earlier = Delivery.objects.filter(workspace=key.workspace, idempotency_key=token).first()
+    if earlier is None:
+        return None
+    age = timezone.now() - earlier.received_at
+    if age > REPLAY_WINDOW or (earlier.state == Delivery.State.RECEIVING and age > ABANDONED_AFTER):
+        Delivery.objects.filter(pk=earlier.pk).update(idempotency_key=None)
+        return None
+    return earlier
+
+
+def answer_twin(request: Request, earlier: Delivery) -> Response:
+    """The same answer for the same body; a conflict for another body, or while the first is still running."""
+    if not earlier.is_framed:
+        raise ProblemError(409, "a request with this Idempotency-Key is still running", retry_after=2)
+    digest = hashlib.sha256()
+    try:
+        for piece in read_body(request._request):
+            digest.update(piece)
+    except BrokenBodyError as error:
+        raise ProblemError(400, str(error)) from error
+    if digest.digest() != bytes(earlier.sha256 or b""):
+        raise ProblemError(409, "this Idempotency-Key was used with another body")
+    return Response(make_receipt(earlier), status=202)
+
+
+def open_delivery(request: Request, key: ApiKey, channel: Channel, form: str | None, token: str | None) -> Delivery:
+    """The delivery for this request.
+
+    Raises:
+        ProblemError: 409 where a twin with the same Idempotency-Key has just begun.
+    """
+    options: dict[str, Any] = {"form": form}
+    try:
+        with transaction.atomic():
+            return services.open_delivery(
+                workspace=key.workspace,
+                channel=channel,
+                door=Door.API,
+                key=key,
+                remote_address=request.META.get("REMOTE_ADDR") or "",
+                content_type=request.headers.get("Content-Type", ""),
+                options=options,
+                idempotency_key=token,
+            )
+    except IntegrityError as error:
+        if token is None:
+            raise
+        raise ProblemError(409, "a request with this Idempotency-Key is still running", retry_after=2) from error

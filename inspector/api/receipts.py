@@ -1,0 +1,95 @@
+"""The receipt of a delivery: what was received, and what became of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+from rest_framework import serializers
+
+from inspector.intake import selectors
+from inspector.intake.models import Delivery
+
+
+class ProblemRowSerializer(serializers.Serializer[Any]):
+    """A record that was quarantined."""
+
+    index = serializers.IntegerField(help_text="its place in the delivery, from zero")
+    line = serializers.IntegerField(help_text="the line it begins on, from one")
+    reason = serializers.CharField()
+    raw = serializers.CharField(help_text="where its exact bytes are")
+
+
+class ReceiptSerializer(serializers.Serializer[Any]):
+    """Counts of records: received = stored + duplicate + quarantined, always."""
+
+    delivery = serializers.UUIDField()
+    state = serializers.CharField()
+    received = serializers.IntegerField()
+    stored = serializers.IntegerField()
+    duplicate = serializers.IntegerField()
+    quarantined = serializers.IntegerField()
+    problems = ProblemRowSerializer(many=True)
+    links = serializers.DictField(child=serializers.CharField())
+
+
+class DeliverySerializer(ReceiptSerializer):
+    """A receipt with custody and progress."""
+
+    channel = serializers.CharField()
+    door = serializers.CharField()
+    received_at = serializers.DateTimeField()
+    file_name = serializers.CharField()
+    size_bytes = serializers.IntegerField()
+    sha256 = serializers.CharField(allow_null=True)
+    framed_bytes = serializers.IntegerField()
+    read = serializers.IntegerField(help_text="records read into messages so far")
+    is_framed = serializers.BooleanField(help_text="whether the counts are final")
+    is_read = serializers.BooleanField(help_text="whether every stored record has been read")
+    failure = serializers.CharField()
+
+
+def make_receipt(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
+    """The members of a receipt; problems from the index after `after` on, at most a hundred."""
+    problems = selectors.list_problems(delivery=delivery, after=after) if delivery.quarantined else ()
+    return {
+        "delivery": str(delivery.pk),
+        "state": delivery.state,
+        "received": delivery.received,
+        "stored": delivery.stored,
+        "duplicate": delivery.duplicate,
+        "quarantined": delivery.quarantined,
+        "problems": [
+            {
+                "index": problem.index,
+                "line": problem.line,
+                "reason": problem.reason,
+                "raw": reverse("api:raw", args=[problem.record_id]),
+            }
+            for problem in problems
+        ],
+        "links": {"self": reverse("api:delivery", args=[delivery.pk])},
+    }
+
+
+def make_delivery(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
+    """The members of a delivery's resource."""
+    progress = selectors.find_progress(delivery=delivery)
+    receipt = make_receipt(delivery, after=after)
+    if len(receipt["problems"]) == 100:
+        last = receipt["problems"][-1]["index"]
+        receipt["links"]["next"] = f"{receipt['links']['self']}?after={last}"
+    return {
+        **receipt,
+        "channel": delivery.channel.name,
+        "door": delivery.door,
+        "received_at": delivery.received_at,
+        "file_name": delivery.file_name,
+        "size_bytes": delivery.size_bytes,
+        "sha256": bytes(delivery.sha256).hex() if delivery.sha256 else None,
+        "framed_bytes": progress.framed_bytes,
+        "read": progress.read,
+        "is_framed": progress.is_framed,
+        "is_read": progress.is_read,
+        "failure": progress.failure,
+    }

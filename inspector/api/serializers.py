@@ -1,0 +1,82 @@
+"""The shapes of what the API answers with, for the schema and for readers of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+
+class MessageSerializer(serializers.Serializer[Any]):
+    """A message in a list: what it says, who to whom, where it belongs."""
+
+    id = serializers.UUIDField()
+    conversation = serializers.UUIDField()
+    record = serializers.UUIDField()
+    part = serializers.IntegerField()
+    dialect = serializers.CharField()
+    performative = serializers.CharField(allow_null=True)
+    sender = serializers.CharField(allow_null=True)
+    receivers = serializers.ListField(child=serializers.CharField())
+    english = serializers.CharField(help_text="empty until the conversation is settled")
+    at = serializers.DateTimeField(help_text="the time of its order key")
+    at_basis = serializers.CharField(help_text="whence that time is: wire, envelope, start, receipt")
+    severity = serializers.CharField(help_text="the gravest note")
+
+
+class MessagePageSerializer(serializers.Serializer[Any]):
+    """Messages, newest first; `next` is the cursor of the page after, or null."""
+
+    results = MessageSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+class MessageDetailSerializer(MessageSerializer):
+    """A message in full: its told record, its field tree and its layers."""
+
+    message = serializers.DictField(help_text="the names of docs/record.md; absent ones are left out")
+    about = serializers.DictField(help_text="dialect, version, candidates and notes of its record")
+    fields = serializers.ListField(child=serializers.DictField())  # type: ignore[assignment]  # the record's own word
+    layers = serializers.ListField(child=serializers.DictField())
+    parent = serializers.UUIDField(allow_null=True)
+    parent_basis = serializers.CharField()
+    parent_why = serializers.CharField()
+
+
+class ConversationSerializer(serializers.Serializer[Any]):
+    """A conversation in a list."""
+
+    id = serializers.UUIDField()
+    native_id = serializers.CharField(allow_blank=True)
+    channel = serializers.CharField()
+    subject = serializers.CharField(allow_blank=True)
+    state = serializers.CharField()
+    agents = serializers.ListField(child=serializers.CharField())
+    dialects = serializers.ListField(child=serializers.CharField())
+    message_count = serializers.IntegerField()
+    missing_count = serializers.IntegerField()
+    severity = serializers.CharField()
+    first_at = serializers.DateTimeField(allow_null=True)
+    last_at = serializers.DateTimeField(allow_null=True)
+    is_settled = serializers.BooleanField()
+
+
+class ConversationPageSerializer(serializers.Serializer[Any]):
+    """Conversations, latest activity first."""
+
+    results = ConversationSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+class TreeRowSerializer(serializers.Serializer[Any]):
+    """A line of the tree; `message` is null for a ghost."""
+
+    depth = serializers.IntegerField()
+    message = MessageSerializer(allow_null=True)
+
+
+class ConversationDetailSerializer(ConversationSerializer):
+    """A conversation with a window of its tree."""
+
+    tree = TreeRowSerializer(many=True)
+    next_offset = serializers.IntegerField(allow_null=True)

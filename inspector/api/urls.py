@@ -1,0 +1,18 @@
+"""The addresses of the HTTP API, version 1."""
+
+from django.urls import path
+from drf_spectacular.views import SpectacularAPIView
+
+from . import deliveries, ingest, messages, status
+
+app_name = "api"
+urlpatterns = [
+    path("v1/messages", ingest.MessagesView.as_view(), name="messages"),
+    path("v1/messages/<uuid:message_id>", messages.MessageView.as_view(), name="message"),
+    path("v1/conversations", messages.ConversationsView.as_view(), name="conversations"),
+    path("v1/conversations/<uuid:conversation_id>", messages.ConversationView.as_view(), name="conversation"),
+    path("v1/deliveries/<uuid:delivery_id>", deliveries.DeliveryView.as_view(), name="delivery"),
+    path("v1/records/<uuid:record_id>/raw", deliveries.RawView.as_view(), name="raw"),
+    path("v1/limits", status.LimitsView.as_view(), name="limits"),
+    path("schema/", SpectacularAPIView.as_view(), name="schema"),
+]

@@ -1,0 +1,18 @@
+"""The app's registration with Django, and with the search language below it."""
+
+from django.apps import AppConfig
+
+
+class AuditConfig(AppConfig):
+    """Reviews and the trail of what auditors did."""
+
+    name = "inspector.audit"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Add this app's names to the search language."""
+        from inspector.search.registry import register
+
+        from .searchable import REVIEWED
+
+        register(REVIEWED)

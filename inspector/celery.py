@@ -1,0 +1,11 @@
+"""The Celery application: a doorbell for the job rows in PostgreSQL."""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "inspector.settings")
+
+app = Celery("inspector")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks(["inspector"])

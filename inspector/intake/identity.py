@@ -1,0 +1,142 @@
+"""Which record is new, and where it stands in order: the two rules everything rests on. Pure functions.
+
+Identity, in this order:
+
+1. The wire or the envelope gives an id: the channel, the conversation (or none) and the id. With the same wire it is
+   a duplicate; with another both are kept, and share their likeness, by which the conflict is found.
+2. No id, but a time: the channel, wire and envelope, and n, which counts equal ones within the delivery.
+3. Neither, in a file: the channel and the digest of the file up to and including the record. The same file, or a
+   longer version of it, adds only what is new.
+4. Neither, in a POST: always new, unless the Idempotency-Key of its POST was seen.
+
+The order key is fixed at intake: (time, digest of the source, index; then the part). The time is the wire's if it is
+plausible, else the envelope's, else the delivery's declared start, else its time of receipt. The source is named by
+the digest of its first record, so that a grown or renamed file stays one source. A record seen twice has the smallest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from dialects import Envelope, LogRecord, identify
+
+BY_ID, BY_TIME, BY_FILE, BY_RECEIPT = 1, 2, 3, 4
+
+OrderKey = tuple[datetime, bytes, int]
+
+
+def digest_parts(*parts: bytes) -> bytes:
+    """SHA-256 over the parts, each preceded by its length: no two lists of parts share a digest by their joints."""
+    state = hashlib.sha256()
+    for part in parts:
+        state.update(struct.pack(">Q", len(part)))
+        state.update(part)
+    return state.digest()
+
+
+def digest_texts(*texts: str) -> bytes:
+    """`digest_parts` of texts, lone surrogates included."""
+    return digest_parts(*(text.encode("utf-8", "surrogatepass") for text in texts))
+
+
+def write_envelope(envelope: Envelope | None) -> str:
+    """The envelope as canonical JSON text (ASCII), or the empty text: equal envelopes are equal texts."""
+    if envelope is None:
+        return ""
+    said = {name: value for name, value in envelope.to_dict().items() if value not in (None, [], {})}
+    return json.dumps(said, sort_keys=True, separators=(",", ":")) if said else ""
+
+
+def read_envelope(text: str) -> Envelope | None:
+    """The envelope that `write_envelope` wrote."""
+    if not text:
+        return None
+    said = json.loads(text)
+    return Envelope(**said | {"receivers": tuple(said.get("receivers", ()))})
+
+
+@dataclass(slots=True)
+class Draft:
+    """A framed record with its identity and order, ready to be stored."""
+
+    framed: LogRecord
+    wire: bytes
+    envelope: str
+    rule: int
+    likeness: bytes | None
+    identity: bytes
+    time: datetime
+    basis: str
+    is_quarantined: bool = False
+
+    @property
+    def index(self) -> int:
+        """The record's place in its delivery, from zero."""
+        return self.framed.index
+
+
+def draft_record(framed: LogRecord, *, is_file: bool, start: datetime | None, received_at: datetime) -> Draft:
+    """Identify a framed record and fix its time. For rule 2 the count within the delivery is still open (n = 0).
+
+    Args:
+        framed: the record as framing gives it.
+        is_file: whether the delivery is a file (rule 3) or a POST (rule 4).
+        start: the delivery's declared start, if any.
+        received_at: when the delivery was received.
+    """
+    wire = (framed.wire or "").encode("utf-8", "surrogatepass")
+    envelope = write_envelope(framed.envelope)
+    said = framed.envelope or Envelope()
+    own = identify(framed.wire) if framed.wire is not None else None
+    name = (own.id if own else None) or said.id
+    conversation = (own.conversation if own else None) or said.conversation or ""
+    wire_time = own.time if own else None
+    likeness: bytes | None = None
+    if framed.problem is None and name:
+        rule = BY_ID
+        likeness = digest_texts("id", conversation, name)
+        identity = digest_parts(likeness, wire)
+    elif framed.problem is None and (wire_time or said.at):
+        rule = BY_TIME
+        likeness = digest_parts(b"timed", wire, envelope.encode())
+        identity = count_equal(likeness, 0)
+    elif is_file:
+        rule = BY_FILE
+        identity = digest_parts(b"file", framed.chain)
+    else:
+        rule = BY_RECEIPT
+        identity = digest_parts(b"receipt", uuid.uuid4().bytes)
+    time, basis = _find_time(wire_time, said.at, start, received_at)
+    return Draft(
+        framed=framed,
+        wire=wire,
+        envelope=envelope,
+        rule=rule,
+        likeness=likeness,
+        identity=identity,
+        time=time,
+        basis=basis,
+        is_quarantined=framed.problem is not None,
+    )
+
+
+def count_equal(likeness: bytes, number: int) -> bytes:
+    """The identity of the n-th of several equal timed records in one delivery, from zero."""
+    return digest_parts(likeness, struct.pack(">Q", number))
+
+
+def _find_time(
+    wire: str | None, envelope: str | None, start: datetime | None, received_at: datetime
+) -> tuple[datetime, str]:
+    if wire:
+        return datetime.fromisoformat(wire), "wire"
+    if envelope:
+        return datetime.fromisoformat(envelope), "envelope"
+    if start:
+        return start, "start"
+    return received_at, "receipt"

@@ -1,0 +1,249 @@
+"""What came in: deliveries, the records in them, where each was seen, and the jobs that work them off.
+
+Identity and order, the two rules everything rests on, stand in `identity.py`; this module holds their columns.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+
+from inspector.accounts.models import ApiKey, Channel, User, Workspace, make_id
+
+
+class Door(models.TextChoices):
+    """How a delivery came in."""
+
+    API = "api", "API"
+    UPLOAD = "upload", "Upload"
+    IMPORT = "import", "Import command"
+
+
+class Delivery(models.Model):
+    """One POST, upload or import with its receipt. Its numbers count records and never move once framed."""
+
+    class State(models.TextChoices):
+        """How far framing is."""
+
+        RECEIVING = "receiving", "Receiving"
+        FRAMING = "framing", "Framing"
+        FRAMED = "framed", "Framed"
+        BROKEN = "broken", "Broken off"
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="deliveries")
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT)
+    door = models.CharField(max_length=16, choices=Door.choices)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.RECEIVING)
+    received_at = models.DateTimeField(default=timezone.now)
+    declared_start = models.DateTimeField(null=True, blank=True)
+    framed_at = models.DateTimeField(null=True, blank=True)
+    sent_by_user = models.ForeignKey(User, null=True, blank=True, on_delete=models.SET_NULL)
+    sent_by_key = models.ForeignKey(ApiKey, null=True, blank=True, on_delete=models.SET_NULL)
+    remote_address = models.CharField(max_length=64, blank=True)
+    file_name = models.TextField(blank=True)
+    content_type = models.CharField(max_length=120, blank=True)
+    options = models.JSONField(default=dict)
+    size_bytes = models.BigIntegerField(default=0)
+    sha256 = models.BinaryField(max_length=32, null=True)
+    framed_bytes = models.BigIntegerField(default=0)
+    # Digest of the source's first record: a grown or renamed file stays one source.
+    source_digest = models.BinaryField(max_length=32, null=True)
+    received = models.BigIntegerField(default=0)
+    stored = models.BigIntegerField(default=0)
+    duplicate = models.BigIntegerField(default=0)
+    quarantined = models.BigIntegerField(default=0)
+    # How many of its records have been read into messages; moves until it reaches stored.
+    read = models.BigIntegerField(default=0)
+    idempotency_key = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 (null: no key was sent)
+    failure = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="delivery_accounts_for_every_record",
+                condition=models.Q(
+                    received=models.F("stored") + models.F("duplicate") + models.F("quarantined"),
+                ),
+            ),
+            # Serves the look-up of an Idempotency-Key, and keeps two twins from both running.
+            models.UniqueConstraint(fields=["workspace", "idempotency_key"], name="delivery_idempotency_once"),
+        ]
+        # Serves the list of deliveries, newest first, by keyset.
+        indexes = [models.Index(fields=["workspace", "-received_at", "-id"], name="delivery_newest")]
+
+    def __str__(self) -> str:
+        return self.file_name or f"{self.door} delivery {self.id}"
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file (upload or import), whose records without id and time are known by their place."""
+        return self.door != Door.API
+
+    @property
+    def is_framed(self) -> bool:
+        """Whether the receipt is final."""
+        return self.state in (self.State.FRAMED, self.State.BROKEN)
+
+
+class Chunk(models.Model):
+    """A piece of an upload's bytes, durable before the upload is answered; dropped once it is framed."""
+
+    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="chunks")
+    offset = models.BigIntegerField()
+    data = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["delivery", "offset"], name="chunk_once")]
+
+    def __str__(self) -> str:
+        return f"{len(self.data)} bytes at {self.offset}"
+
+
+class Scaffold(models.Model):
+    """The bytes between records: separators, headers, comments. With the slices they give the stream back."""
+
+    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="scaffold")
+    offset = models.BigIntegerField()
+    data = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["delivery", "offset"], name="scaffold_once")]
+
+    def __str__(self) -> str:
+        return f"{len(self.data)} bytes at {self.offset}"
+
+
+class Record(models.Model):
+    """One stretch of bytes that carries messages, stored once however often it was seen.
+
+    `source` is the exact slice of the stream; `wire` the text read from it as UTF-8, or null where it is the slice
+    itself. `identity` is unique in a channel. `likeness` is shared by records that claim one id, or that are equal
+    but for their count: conflicting duplicates are found by it.
+    """
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT)
+    identity = models.BinaryField(max_length=32)
+    likeness = models.BinaryField(max_length=32, null=True)
+    rule = models.SmallIntegerField()
+    source = models.BinaryField()
+    wire = models.BinaryField(null=True)
+    envelope = models.TextField(blank=True)
+    dialect = models.CharField(max_length=32, blank=True)
+    is_quarantined = models.BooleanField(default=False)
+    reason = models.TextField(blank=True)
+    # The order key: time (and how it is known), digest of the source, index in it.
+    order_time = models.DateTimeField()
+    order_basis = models.CharField(max_length=8)
+    order_source = models.BinaryField(max_length=32)
+    order_index = models.BigIntegerField()
+    # Whether that source is a file; what was posted belongs to its channel where no conversation is named.
+    is_from_file = models.BooleanField(default=False)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            # Decides which record is new, also between concurrent writers.
+            models.UniqueConstraint(fields=["workspace", "channel", "identity"], name="record_identity_once"),
+        ]
+        indexes = [
+            # Serves the search for conflicting duplicates and the count of equal records in a delivery.
+            models.Index(
+                fields=["workspace", "channel", "likeness"],
+                name="record_likeness",
+                condition=models.Q(likeness__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+    @property
+    def wire_text(self) -> str:
+        """The text that was read, lone surrogates included."""
+        return bytes(self.source if self.wire is None else self.wire).decode("utf-8", "surrogatepass")
+
+
+class Sighting(models.Model):
+    """That a record was seen: in which delivery, where, and what came of it. Duplicates leave one too."""
+
+    class Outcome(models.TextChoices):
+        """What came of a record that arrived."""
+
+        STORED = "stored", "Stored"
+        DUPLICATE = "duplicate", "Duplicate"
+        QUARANTINED = "quarantined", "Quarantined"
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
+    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="sightings")
+    record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="sightings")
+    index = models.BigIntegerField()
+    line = models.BigIntegerField(default=0)
+    offset = models.BigIntegerField()
+    length = models.BigIntegerField()
+    outcome = models.CharField(max_length=16, choices=Outcome.choices)
+    # A duplicate that gave its record a smaller order key: it is read again in its new place.
+    is_earlier = models.BooleanField(default=False)
+    # An envelope that differs from the one the record keeps.
+    envelope = models.TextField(blank=True)
+    reason = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            # Serves reading a delivery in order, its problems, and makes framing repeatable.
+            models.UniqueConstraint(fields=["delivery", "index"], name="sighting_once"),
+        ]
+        # The foreign key's index on record serves: where was this record seen?
+
+    def __str__(self) -> str:
+        return f"{self.outcome} #{self.index}"
+
+
+class Job(models.Model):
+    """Work to be done, and the truth about it; Celery only rings. One row a kind and subject."""
+
+    class Kind(models.TextChoices):
+        """What is to be done with the subject: a delivery, a delivery, a conversation."""
+
+        FRAME = "frame", "Frame a delivery"
+        INGEST = "ingest", "Read a delivery's records"
+        SETTLE = "settle", "Settle a conversation"
+
+    class State(models.TextChoices):
+        """Where the job stands. A running job whose lease has run out is due again."""
+
+        QUEUED = "queued", "Queued"
+        RUNNING = "running", "Running"
+        DONE = "done", "Done"
+        DEAD = "dead", "Dead letter"
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    subject = models.UUIDField()
+    state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
+    # Counts how often the work was asked for; a job asked for again while it runs is queued when it ends.
+    requests = models.BigIntegerField(default=1)
+    attempts = models.SmallIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True)
+    lease_token = models.UUIDField(null=True)
+    due_at = models.DateTimeField(default=timezone.now)
+    checkpoint = models.JSONField(default=dict)
+    failure = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["kind", "subject"], name="job_once")]
+        indexes = [
+            # Serves the sweeper and every worker that asks what is due.
+            models.Index(fields=["due_at"], name="job_due", condition=models.Q(state__in=["queued", "running"])),
+            # Serves the page of dead letters.
+            models.Index(fields=["workspace", "-updated_at"], name="job_dead", condition=models.Q(state="dead")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}: {self.state}"

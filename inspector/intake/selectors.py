@@ -1,0 +1,136 @@
+"""Reads of intake: deliveries and their problems, records and their exact bytes. All within one workspace."""
+
+from __future__ import annotations
+
+import heapq
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q, QuerySet
+
+from inspector.accounts.models import Workspace
+
+from .models import Delivery, Job, Record, Sighting
+
+
+def find_delivery(*, workspace: Workspace, delivery_id: uuid.UUID) -> Delivery | None:
+    """The delivery of that id in this workspace, or None."""
+    return (
+        Delivery.objects.select_related("channel", "sent_by_user", "sent_by_key")
+        .filter(workspace=workspace, pk=delivery_id)
+        .first()
+    )
+
+
+def list_deliveries(
+    *, workspace: Workspace, before: tuple[datetime, uuid.UUID] | None = None, limit: int = 50
+) -> list[Delivery]:
+    """Deliveries, newest first; `before` is the (received_at, id) of the last one seen."""
+    rows = Delivery.objects.select_related("channel", "sent_by_user", "sent_by_key").filter(workspace=workspace)
+    if before:
+        received_at, delivery_id = before
+        rows = rows.filter(Q(received_at__lt=received_at) | Q(received_at=received_at, pk__lt=delivery_id))
+    return list(rows.order_by("-received_at", "-id")[:limit])
+
+
+def list_problems(*, delivery: Delivery, after: int = -1, limit: int = 100) -> QuerySet[Sighting]:
+    """What was quarantined in a delivery, in its order, from the index after `after` on."""
+    return (
+        Sighting.objects.filter(delivery=delivery, outcome=Sighting.Outcome.QUARANTINED, index__gt=after)
+        .select_related("record")
+        .order_by("index")[:limit]
+    )
+
+
+def find_record(*, workspace: Workspace, record_id: uuid.UUID) -> Record | None:
+    """The record of that id in this workspace, or None."""
+    return Record.objects.select_related("channel").filter(workspace=workspace, pk=record_id).first()
+
+
+def list_sightings(*, record: Record) -> QuerySet[Sighting]:
+    """Where a record was seen, first delivery first."""
+    return Sighting.objects.select_related("delivery").filter(record=record).order_by("delivery__received_at", "index")
+
+
+def find_first_sighting(*, record: Record) -> Sighting | None:
+    """The sighting by which the record came in, or None."""
+    return list_sightings(record=record).first()
+
+
+def count_conflicts(*, record: Record) -> int:
+    """How many other records of the channel claim the same id with other bytes."""
+    if record.likeness is None or record.rule != 1:
+        return 0
+    same = Record.objects.filter(
+        workspace_id=record.workspace_id, channel_id=record.channel_id, likeness=bytes(record.likeness), rule=1
+    )
+    return same.exclude(pk=record.pk).count()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a delivery is on its way: bytes framed, records read, work that is left."""
+
+    framed_bytes: int
+    size_bytes: int
+    stored: int
+    read: int
+    is_framed: bool
+    is_read: bool
+    failure: str
+
+
+def find_progress(*, delivery: Delivery) -> Progress:
+    """How far a delivery is: framed by bytes, read by records; a dead letter shows as its failure."""
+    dead = Job.objects.filter(subject=delivery.pk, state=Job.State.DEAD).values_list("failure", flat=True).first()
+    return Progress(
+        framed_bytes=delivery.framed_bytes,
+        size_bytes=delivery.size_bytes,
+        stored=delivery.stored,
+        read=delivery.read,
+        is_framed=delivery.is_framed,
+        is_read=delivery.is_framed and delivery.read >= delivery.stored,
+        failure=delivery.failure or dead or "",
+    )
+
+
+def rebuild_stream(*, delivery: Delivery) -> Iterator[bytes]:
+    """The bytes of the delivery's (decompressed) stream again, from its slices and its scaffold, in order."""
+    slices = (
+        Sighting.objects.filter(delivery=delivery)
+        .order_by("offset")
+        .values_list("offset", "record__source")
+        .iterator(chunk_size=500)
+    )
+    between = delivery.scaffold.order_by("offset").values_list("offset", "data").iterator(chunk_size=500)
+    for _, data in heapq.merge(slices, between, key=lambda piece: piece[0]):
+        yield bytes(data)
+
+
+def read_source(*, record: Record) -> Iterator[bytes]:
+    """The exact bytes of a record's slice; those of a record over the limit come from its delivery, in pieces."""
+    if record.source:
+        yield bytes(record.source)
+        return
+    sighting = find_first_sighting(record=record)
+    if sighting is None or not sighting.length:
+        return
+    pieces = sighting.delivery.scaffold.filter(
+        offset__gte=sighting.offset, offset__lt=sighting.offset + sighting.length
+    ).order_by("offset")
+    for data in pieces.values_list("data", flat=True).iterator(chunk_size=8):
+        yield bytes(data)
+
+
+def list_dead_letters(*, workspace: Workspace) -> QuerySet[Job]:
+    """Jobs that were given up after three attempts, latest first."""
+    return Job.objects.filter(workspace=workspace, state=Job.State.DEAD).order_by("-updated_at")
+
+
+def count_backlog() -> int:
+    """How many stored records wait to be read, over all workspaces."""
+    waiting = Job.objects.filter(kind=Job.Kind.INGEST, state__in=[Job.State.QUEUED, Job.State.RUNNING])
+    rows = Delivery.objects.filter(pk__in=waiting.values("subject")).values_list("stored", "read")
+    return sum(stored - read for stored, read in rows)

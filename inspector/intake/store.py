@@ -1,0 +1,225 @@
+"""A batch of framed records into the database: what is new is stored, the rest is sighted. One transaction each.
+
+The unique constraint on a record's identity decides what is new, so concurrent writers of the same file agree.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection, models
+
+from dialects import Piece
+from dialects import Scaffold as ScaffoldItem
+
+from .bulk import insert_rows
+from .identity import BY_TIME, Draft, count_equal
+from .jobs import ask
+from .models import Delivery, Job, Record, Scaffold, Sighting, make_id
+
+_RECORD_COLUMNS = (
+    "id",
+    "workspace_id",
+    "channel_id",
+    "identity",
+    "likeness",
+    "rule",
+    "source",
+    "wire",
+    "envelope",
+    "dialect",
+    "is_quarantined",
+    "reason",
+    "order_time",
+    "order_basis",
+    "order_source",
+    "order_index",
+    "is_from_file",
+    "created_at",
+)
+_SIGHTING_COLUMNS = (
+    "id",
+    "workspace_id",
+    "delivery_id",
+    "record_id",
+    "index",
+    "line",
+    "offset",
+    "length",
+    "outcome",
+    "is_earlier",
+    "envelope",
+    "reason",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the database now holds for an identity."""
+
+    id: uuid.UUID
+    order: tuple[datetime, bytes, int]
+    envelope: str
+
+
+def store_batch(*, delivery: Delivery, drafts: Sequence[Draft], scaffold: Sequence[ScaffoldItem | Piece]) -> None:
+    """Store a batch of a delivery; call inside the transaction that also keeps the framing's checkpoint.
+
+    Args:
+        delivery: locked by the caller or owned by it alone; its counts are updated here, in memory and in the row.
+        drafts: in order of their index.
+        scaffold: the bytes between records, and the pieces of records that are over the limit.
+    """
+    _count_timed(delivery, drafts)
+    fresh = {draft.index: make_id() for draft in drafts}
+    ordered = sorted(drafts, key=lambda draft: (draft.identity, draft.index))
+    insert_rows(
+        model=Record,
+        columns=_RECORD_COLUMNS,
+        rows=[_record_row(delivery, draft, fresh[draft.index]) for draft in ordered],
+        order_by=("identity",),
+    )
+    held = _find_held(delivery, drafts)
+    outcomes: Counter[str] = Counter()
+    sightings = []
+    for draft in drafts:
+        record = held[draft.identity]
+        is_new = record.id == fresh[draft.index]
+        is_earlier = not is_new and _order(delivery, draft) < record.order
+        if is_earlier:
+            _move_earlier(delivery, draft, record)
+            held[draft.identity] = Held(record.id, _order(delivery, draft), record.envelope)
+        outcome = _outcome(draft, is_new)
+        outcomes[outcome] += 1
+        differs = draft.envelope if not is_new and draft.envelope != record.envelope else ""
+        sightings.append(_sighting_row(delivery, draft, record.id, outcome, is_earlier, differs))
+    insert_rows(model=Sighting, columns=_SIGHTING_COLUMNS, rows=sightings, order_by=("delivery_id", "index"))
+    insert_rows(
+        model=Scaffold,
+        columns=("delivery_id", "offset", "data"),
+        rows=[(delivery.pk, item.offset, item.data) for item in scaffold],
+        order_by=("offset",),
+    )
+    _account(delivery, outcomes)
+    if any(row[8] == Sighting.Outcome.STORED or row[9] for row in sightings):
+        ask(kind=Job.Kind.INGEST, subjects=[delivery.pk], workspace_id=delivery.workspace_id)
+
+
+def _outcome(draft: Draft, is_new: bool) -> str:
+    if draft.is_quarantined:
+        return Sighting.Outcome.QUARANTINED
+    return Sighting.Outcome.STORED if is_new else Sighting.Outcome.DUPLICATE
+
+
+def _order(delivery: Delivery, draft: Draft) -> tuple[datetime, bytes, int]:
+    return (draft.time, bytes(delivery.source_digest or b""), draft.index)
+
+
+def _record_row(delivery: Delivery, draft: Draft, record_id: uuid.UUID) -> tuple[object, ...]:
+    framed = draft.framed
+    source = framed.source or b""
+    wire = None if draft.is_quarantined or source == draft.wire else draft.wire
+    time, digest, index = _order(delivery, draft)
+    return (
+        record_id,
+        delivery.workspace_id,
+        delivery.channel_id,
+        draft.identity,
+        draft.likeness,
+        draft.rule,
+        source,
+        wire,
+        draft.envelope,
+        "",
+        draft.is_quarantined,
+        framed.problem.reason if framed.problem else "",
+        time,
+        draft.basis,
+        digest,
+        index,
+        delivery.is_file,
+        delivery.received_at,
+    )
+
+
+def _sighting_row(
+    delivery: Delivery, draft: Draft, record_id: uuid.UUID, outcome: str, is_earlier: bool, envelope: str
+) -> tuple[object, ...]:
+    framed = draft.framed
+    return (
+        make_id(),
+        delivery.workspace_id,
+        delivery.pk,
+        record_id,
+        framed.index,
+        framed.line,
+        framed.offset,
+        framed.length,
+        outcome,
+        is_earlier,
+        envelope,
+        framed.problem.reason if framed.problem else "",
+    )
+
+
+def _find_held(delivery: Delivery, drafts: Sequence[Draft]) -> dict[bytes, Held]:
+    rows = Record.objects.filter(
+        workspace_id=delivery.workspace_id,
+        channel_id=delivery.channel_id,
+        identity__in=list({draft.identity for draft in drafts}),
+    ).values_list("identity", "id", "order_time", "order_source", "order_index", "envelope")
+    return {
+        bytes(identity): Held(record_id, (time, bytes(source), index), envelope)
+        for identity, record_id, time, source, index, envelope in rows
+    }
+
+
+def _move_earlier(delivery: Delivery, draft: Draft, record: Held) -> None:
+    """Give a record seen again the smaller of its order keys; the where-clause keeps a concurrent smaller one."""
+    time, source, index = _order(delivery, draft)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE intake_record
+               SET order_time = %s, order_basis = %s, order_source = %s, order_index = %s, is_from_file = %s
+             WHERE id = %s AND (order_time, order_source, order_index) > (%s, %s, %s)
+            """,
+            (time, draft.basis, source, index, delivery.is_file, record.id, time, source, index),
+        )
+
+
+def _count_timed(delivery: Delivery, drafts: Sequence[Draft]) -> None:
+    """Rule 2: give equal timed records of one delivery the numbers 0, 1, 2 … across its batches."""
+    timed = [draft for draft in drafts if draft.rule == BY_TIME and draft.likeness]
+    if not timed:
+        return
+    seen: Counter[bytes] = Counter()
+    if delivery.received:
+        likenesses = {draft.likeness for draft in timed}
+        rows = (
+            Record.objects.filter(
+                workspace_id=delivery.workspace_id, channel_id=delivery.channel_id, likeness__in=list(likenesses)
+            )
+            .filter(sightings__delivery=delivery)
+            .values_list("likeness")
+            .annotate(times=models.Count("sightings"))
+        )
+        seen.update({bytes(likeness): times for likeness, times in rows})
+    for draft in timed:
+        likeness = draft.likeness or b""
+        draft.identity = count_equal(likeness, seen[likeness])
+        seen[likeness] += 1
+
+
+def _account(delivery: Delivery, outcomes: Counter[str]) -> None:
+    delivery.stored += outcomes[Sighting.Outcome.STORED]
+    delivery.duplicate += outcomes[Sighting.Outcome.DUPLICATE]
+    delivery.quarantined += outcomes[Sighting.Outcome.QUARANTINED]
+    delivery.received += outcomes.total()
+    delivery.save(
+        update_fields=["stored", "duplicate", "quarantined", "received", "framed_bytes", "source_digest", "state"]
+    )

@@ -1,0 +1,23 @@
+"""Log lines: one event, one line, whatever hostile text an event carries."""
+
+import logging
+import re
+from typing import Final
+
+_UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def escape_controls(text: str) -> str:
+    """The text with control and direction characters written as escapes, so that no value can forge a line."""
+    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+class LineFormatter(logging.Formatter):
+    """`2026-11-21T09:00:00Z INFO inspector.intake message`, tracebacks folded into the same line."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%S%z")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as exactly one line."""
+        return escape_controls(super().format(record))

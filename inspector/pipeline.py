@@ -1,0 +1,114 @@
+"""The way of one message after intake, on one page: two jobs, `ingest` and `settle`, and the framing before them.
+
+    intake      frame, identify, order: record + sighting + job, durable before the answer is sent
+    ingest      a delivery, in batches:  dialects.read, messages inserted, their conversations marked
+    settle      a conversation, alone under its lease:  place, order, tell, outline
+
+The job row is the truth and Celery the doorbell. Each step keeps its checkpoint in the transaction of its work, so
+that a worker killed at any point loses nothing and doubles nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from inspector.intake import jobs
+from inspector.intake.models import Delivery, Job, Sighting
+from inspector.intake.services import frame_upload
+from inspector.threads.models import Conversation
+from inspector.threads.services import insert_arrivals, read_record, settle
+
+logger = logging.getLogger(__name__)
+
+BATCH_RECORDS = 500
+SLICE_SECONDS = 20.0
+# A conversation that goes on growing is settled again after a pause in proportion to what settling it costs.
+LEAST_PAUSE_SECONDS, PAUSE_FACTOR = 2.0, 4.0
+
+
+def run_due(*, seconds: float = SLICE_SECONDS, only: tuple[str, ...] = tuple(Job.Kind.values)) -> int:
+    """Work off what is due for up to this long; the number of jobs worked on. A job that fails is noted and left."""
+    until = time.monotonic() + seconds
+    count = 0
+    while time.monotonic() < until:
+        job = jobs.claim(kinds=only)
+        if job is None:
+            break
+        run_job(job)
+        count += 1
+    return count
+
+
+def run_job(job: Job) -> None:
+    """Do one slice of a leased job; whatever goes wrong is noted on its row."""
+    try:
+        STEPS[job.kind](job)
+    except jobs.LostLeaseError:
+        logger.warning("job %s has been taken over by another worker", job.pk)
+    except Exception as error:
+        logger.exception("job %s (%s) failed", job.pk, job.kind)
+        jobs.fail(job, error)
+
+
+def frame(job: Job) -> None:
+    """Frame an upload that waits in the database, slice by slice."""
+    if frame_upload(job):
+        jobs.finish(job)
+    else:
+        jobs.release(job)
+    jobs.ring()
+
+
+def ingest(job: Job) -> None:
+    """Read a delivery's new records, batch by batch, and mark the conversations they belong to."""
+    until = time.monotonic() + SLICE_SECONDS
+    while ingest_batch(job):
+        if time.monotonic() > until:
+            jobs.release(job)
+            return
+    jobs.finish(job)
+    jobs.ring()
+
+
+def ingest_batch(job: Job) -> bool:
+    """One batch: its messages, its conversations' generations and the checkpoint in one transaction."""
+    after = job.checkpoint.get("index", -1)
+    sightings = list(
+        Sighting.objects.filter(delivery_id=job.subject, index__gt=after)
+        .filter(Q(outcome=Sighting.Outcome.STORED) | Q(is_earlier=True))
+        .select_related("record")
+        .order_by("index")[:BATCH_RECORDS]
+    )
+    if not sightings:
+        return False
+    records = {sighting.record_id: sighting.record for sighting in sightings}
+    arrivals = [read_record(record) for record in records.values()]
+    moved = [sighting.record_id for sighting in sightings if sighting.is_earlier]
+    stored = sum(sighting.outcome == Sighting.Outcome.STORED for sighting in sightings)
+    with transaction.atomic():
+        jobs.checkpoint(job, {"index": sightings[-1].index})
+        insert_arrivals(arrivals=arrivals, workspace_id=job.workspace_id, moved=moved)
+        Delivery.objects.filter(pk=job.subject).update(read=F("read") + stored)
+    return True
+
+
+def settle_conversation(job: Job) -> None:
+    """Settle a conversation; while it goes on growing, again after a pause."""
+    started = time.monotonic()
+    conversation = Conversation.objects.filter(pk=job.subject).first()
+    if conversation is not None:
+        settle(conversation=conversation, fence=lambda: jobs.checkpoint(job, {}))
+    spent = time.monotonic() - started
+    jobs.finish(job, again_after_seconds=max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * spent))
+
+
+STEPS: dict[str, Callable[[Job], None]] = {
+    Job.Kind.FRAME: frame,
+    Job.Kind.INGEST: ingest,
+    Job.Kind.SETTLE: settle_conversation,
+}

@@ -1,0 +1,10 @@
+"""The app's registration with Django."""
+
+from django.apps import AppConfig
+
+
+class SearchConfig(AppConfig):
+    """The query language and its SQL."""
+
+    name = "inspector.search"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,170 @@
+"""Conversations and the messages in them, as settled: placed, ordered, told."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+from django.utils import timezone
+
+from inspector.accounts.models import Channel, Workspace, make_id
+from inspector.intake.models import Record
+
+
+class Conversation(models.Model):
+    """Messages that share a conversation id in a channel, or a source where none is carried.
+
+    `generation` counts what changed; the conversation is settled when `settled_generation` has caught up.
+    """
+
+    class State(models.TextChoices):
+        """How a conversation stands; derived, never said by a wire."""
+
+        OPEN = "open", "Open"
+        DONE = "done", "Done"
+        FAILED = "failed", "Failed"
+        CANCELLED = "cancelled", "Cancelled"
+        STALLED = "stalled", "Stalled"
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT)
+    key = models.BinaryField(max_length=32)
+    # The id as the wire or the envelope says; empty where the conversation is a source's.
+    native_id = models.TextField(blank=True)
+    title = models.TextField(blank=True)
+    generation = models.BigIntegerField(default=0)
+    settled_generation = models.BigIntegerField(default=0)
+    settled_at = models.DateTimeField(null=True)
+    settled_digest = models.BinaryField(max_length=32, null=True)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
+    subject = models.TextField(blank=True)
+    agents = ArrayField(models.TextField(), default=list)
+    dialects = ArrayField(models.TextField(), default=list)
+    message_count = models.BigIntegerField(default=0)
+    missing_count = models.BigIntegerField(default=0)
+    severity = models.SmallIntegerField(default=0)
+    first_at = models.DateTimeField(null=True)
+    last_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            # Decides which conversation a message belongs to, also between concurrent writers.
+            models.UniqueConstraint(fields=["workspace", "channel", "key"], name="conversation_once"),
+        ]
+        # Serves the list of conversations, latest activity first, by keyset.
+        indexes = [models.Index(fields=["workspace", "-last_at", "-id"], name="conversation_latest")]
+
+    def __str__(self) -> str:
+        return self.title or self.native_id or str(self.id)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether everything that arrived has been placed and told."""
+        return self.settled_generation >= self.generation
+
+
+class Message(models.Model):
+    """One communicative act. Columns are what is searched and placed by; `body` is the whole told message.
+
+    `body` is canonical JSON text (ASCII), never jsonb: jsonb refuses NUL and lone surrogates, collapses duplicate
+    keys and rewrites numbers.
+    """
+
+    class Severity(models.IntegerChoices):
+        """The gravest note of a message; 0 is none."""
+
+        NONE = 0, "none"
+        INFO = 1, "info"
+        NOTICE = 2, "notice"
+        WARNING = 3, "warning"
+        ERROR = 4, "error"
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT)
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
+    record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="messages")
+    part = models.IntegerField(default=1)
+    order_time = models.DateTimeField()
+    order_basis = models.CharField(max_length=8)
+    order_source = models.BinaryField(max_length=32)
+    order_index = models.BigIntegerField()
+    dialect = models.CharField(max_length=32)
+    performative = models.CharField(max_length=24, null=True)  # noqa: DJ001 (null: malformed, no act was read)
+    native_act = models.TextField(blank=True)
+    topic = models.TextField(blank=True)
+    sender = models.TextField(blank=True)
+    receivers = ArrayField(models.TextField(), default=list)
+    is_broadcast = models.BooleanField(default=False)
+    native_id = models.TextField(blank=True)
+    # Digest of the message id within its channel: ids of any length can be looked up.
+    id_key = models.BinaryField(max_length=32, null=True)
+    trace_id = models.TextField(blank=True)
+    task_id = models.TextField(blank=True)
+    turn = models.BigIntegerField(null=True)
+    run = models.IntegerField(default=1)
+    status = models.TextField(blank=True)
+    severity = models.SmallIntegerField(choices=Severity.choices, default=Severity.NONE)
+    is_sealed = models.BooleanField(default=False)
+    # Placed by settling.
+    position = models.BigIntegerField(default=0)
+    parent_key = models.BinaryField(max_length=32, null=True)
+    parent = models.UUIDField(null=True)
+    parent_basis = models.CharField(max_length=12, blank=True)
+    parent_why = models.TextField(blank=True)
+    # Told by settling.
+    told_digest = models.BinaryField(max_length=32, null=True)
+    english = models.TextField(blank=True)
+    body = models.TextField(blank=True)
+    words = SearchVectorField(null=True)
+    atoms = ArrayField(models.TextField(), default=list)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["record", "part"], name="message_once")]
+        indexes = [
+            # Serves settling and the transcript: a conversation in its order.
+            models.Index(
+                fields=["conversation", "order_time", "order_source", "order_index", "part"], name="message_in_order"
+            ),
+            # Serves newest-first lists and search windows.
+            models.Index(fields=["workspace", "-order_time", "-id"], name="message_newest"),
+            # Serves the look-up of a cited parent.
+            models.Index(
+                fields=["workspace", "channel", "id_key"],
+                name="message_by_id",
+                condition=models.Q(id_key__isnull=False),
+            ),
+            # Serves finding the ghosts that an arriving message fills.
+            models.Index(
+                fields=["workspace", "channel", "parent_key"],
+                name="message_ghosts",
+                condition=models.Q(parent_key__isnull=False),
+            ),
+            # Serves words in the English; the workspace is one more lexeme.
+            GinIndex(fields=["words"], name="message_words"),
+            # Serves fields, codes, glyphs and emoji as exact terms; the workspace is one more.
+            GinIndex(fields=["atoms"], name="message_atoms"),
+        ]
+
+    def __str__(self) -> str:
+        return self.english or str(self.id)
+
+
+class OutlineChunk(models.Model):
+    """A thousand nodes of a conversation's tree in display order, written by settling.
+
+    `nodes` is JSON text: a list of [message id or null for a ghost, depth, basis, key of the ghost or null].
+    """
+
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="outline")
+    number = models.IntegerField()
+    nodes = models.TextField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["conversation", "number"], name="outline_chunk_once")]
+
+    def __str__(self) -> str:
+        return f"chunk {self.number}"

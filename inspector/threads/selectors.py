@@ -1,0 +1,161 @@
+"""Reads of threads: conversations, their trees, messages and what each unfolds to. All within one workspace."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q
+
+from dialects import Context, Reading, choose_dialect, read, tell
+from inspector.accounts.models import Workspace
+from inspector.intake.identity import read_envelope
+
+from .models import Conversation, Message, OutlineChunk
+from .outline import CHUNK_NODES, Row, read_chunk
+
+
+def find_conversation(*, workspace: Workspace, conversation_id: uuid.UUID) -> Conversation | None:
+    """The conversation of that id in this workspace, or None."""
+    return Conversation.objects.select_related("channel").filter(workspace=workspace, pk=conversation_id).first()
+
+
+def list_conversations(
+    *,
+    workspace: Workspace,
+    before: tuple[datetime, uuid.UUID] | None = None,
+    limit: int = 50,
+    dialect: str = "",
+    agent: str = "",
+    state: str = "",
+) -> list[Conversation]:
+    """Conversations with at least one settled message, latest activity first, by keyset.
+
+    Args:
+        before: (last_at, id) of the last one seen.
+        dialect, agent, state: only conversations that hold this dialect, name this agent, or stand so.
+    """
+    rows = Conversation.objects.select_related("channel").filter(workspace=workspace, last_at__isnull=False)
+    if before:
+        last_at, conversation_id = before
+        rows = rows.filter(Q(last_at__lt=last_at) | Q(last_at=last_at, pk__lt=conversation_id))
+    if dialect:
+        rows = rows.filter(dialects__contains=[dialect])
+    if agent:
+        rows = rows.filter(agents__contains=[agent])
+    if state:
+        rows = rows.filter(state=state)
+    return list(rows.order_by("-last_at", "-id")[:limit])
+
+
+def count_messages(*, workspace: Workspace) -> int:
+    """How many messages the workspace's settled conversations hold."""
+    from django.db.models import Sum
+
+    total = Conversation.objects.filter(workspace=workspace).aggregate(total=Sum("message_count"))["total"]
+    return int(total or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRow:
+    """A line of the transcript: a message with its depth, or the ghost of one that was not received."""
+
+    depth: int
+    message: Message | None
+    body: Mapping[str, Any]
+    ghost: str = ""
+
+    @property
+    def is_ghost(self) -> bool:
+        """Whether the message was cited and never received."""
+        return self.message is None
+
+
+@dataclass(frozen=True, slots=True)
+class TreeWindow:
+    """A stretch of a conversation's tree; `next_offset` is None at its end."""
+
+    rows: Sequence[TreeRow]
+    offset: int
+    next_offset: int | None
+    previous_offset: int | None
+
+
+def read_tree(*, conversation: Conversation, offset: int = 0, limit: int = 200) -> TreeWindow:
+    """The tree's rows from `offset` on, in display order, with their messages, records and told bodies.
+
+    The number of queries does not depend on the number of rows.
+    """
+    first, last = offset // CHUNK_NODES, (offset + limit) // CHUNK_NODES
+    chunks = OutlineChunk.objects.filter(conversation=conversation, number__range=(first, last)).order_by("number")
+    rows: list[Row] = [row for chunk in chunks for row in read_chunk(chunk.nodes)]
+    start = offset - first * CHUNK_NODES
+    wanted, rest = rows[start : start + limit], rows[start + limit :]
+    messages = Message.objects.select_related("record").in_bulk([row.id for row in wanted if row.id])
+    shown = []
+    for row in wanted:
+        message = messages.get(row.id) if row.id else None
+        if row.id is None or message is not None:
+            shown.append(TreeRow(row.depth, message, read_body(message) if message else {}, row.ghost))
+    has_more = bool(rest) or (len(wanted) == limit and _has_row(conversation, offset + limit))
+    return TreeWindow(
+        rows=shown,
+        offset=offset,
+        next_offset=offset + limit if has_more else None,
+        previous_offset=max(0, offset - limit) if offset else None,
+    )
+
+
+def _has_row(conversation: Conversation, offset: int) -> bool:
+    chunk = OutlineChunk.objects.filter(conversation=conversation, number=offset // CHUNK_NODES).first()
+    return chunk is not None and len(read_chunk(chunk.nodes)) > offset % CHUNK_NODES
+
+
+def read_body(message: Message) -> Mapping[str, Any]:
+    """What telling wrote: `message` (the names that are not absent) and `record`; empty while it is not told."""
+    return json.loads(message.body) if message.body else {"message": {}, "record": {}}
+
+
+def find_message(*, workspace: Workspace, message_id: uuid.UUID) -> Message | None:
+    """The message of that id in this workspace, with its record and conversation, or None."""
+    return (
+        Message.objects.select_related("record", "conversation", "channel")
+        .filter(workspace=workspace, pk=message_id)
+        .first()
+    )
+
+
+def find_messages_by_ids(*, workspace: Workspace, message_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Message]:
+    """The messages of these ids in this workspace."""
+    return Message.objects.filter(workspace=workspace).in_bulk(list(message_ids))
+
+
+def find_neighbours(*, message: Message) -> tuple[Message | None, Message | None]:
+    """The messages before and after this one in the timeline of its conversation."""
+    rows = Message.objects.filter(conversation_id=message.conversation_id)
+    before = rows.filter(position__lt=message.position).order_by("-position").first()
+    after = rows.filter(position__gt=message.position).order_by("position").first()
+    return before, after
+
+
+def list_answers(*, message: Message, limit: int = 50) -> list[Message]:
+    """The messages that answer this one, in order."""
+    rows = Message.objects.filter(conversation_id=message.conversation_id, parent=message.pk)
+    return list(rows.exclude(parent_basis="adjacency").order_by("position")[:limit])
+
+
+def unfold(*, message: Message) -> Reading:
+    """The record of a message read anew: its layers and its field tree, in the dialect it was settled in.
+
+    The English is the stored one; the tree is recomputed (architecture, decision 8).
+    """
+    record = message.record
+    reading = read(record.wire_text, read_envelope(record.envelope), dialect=message.dialect)
+    told = tell(choose_dialect(reading, Context()), Context())
+    return reading.replace(
+        layers=(*reading.layers, *told.layers), tree=lambda: (*reading.fields, *told.fields), messages=told.messages
+    )

@@ -1,0 +1,8 @@
+"""Writes of threads: messages arrive, conversations are settled."""
+
+from __future__ import annotations
+
+from .arriving import insert_arrivals, mark_dirty, read_record
+from .settling import settle
+
+__all__ = ["insert_arrivals", "mark_dirty", "read_record", "settle"]

@@ -1,0 +1,277 @@
+"""Settling: a conversation's messages placed, told and outlined; a pure function of the set of its records.
+
+What it depends on: the records of the conversation with their order keys, and the messages of the channel that they
+cite. It reads the conversation's records in its timeline, so that definitions and sessions hold from where they were
+said. It writes only the rows that came out differently, in batches, each of which proves that the lease still holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from django.db import connection, transaction
+from django.utils import timezone
+from psycopg import sql
+
+from dialects import Context, Entry, Message, Reading, choose_dialect, tell
+from inspector.intake.models import Record
+from inspector.intake.text import make_storable
+
+from .arriving import Arrival, read_record, replace_parts
+from .lifecycle import derive_state
+from .models import Conversation, OutlineChunk
+from .models import Message as MessageRow
+from .outline import outline, write_chunks
+from .placing import Elsewhere, Node, SortKey, make_node, place
+from .telling import ToldRow, make_row
+
+WINDOW = 500
+CACHED_READINGS = 5000
+
+Fence = Callable[[], None]
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a conversation's row says of its messages, gathered as they are told."""
+
+    agents: Counter[str] = field(default_factory=Counter)
+    dialects: Counter[str] = field(default_factory=Counter)
+    acts: list[tuple[str | None, bool | None]] = field(default_factory=list)
+    subject: str = ""
+    severity: int = 0
+    digest: hashlib._Hash = field(default_factory=hashlib.sha256)
+
+    def take(self, row: ToldRow, message: Message, node: Node) -> None:
+        """Add one told message, in the order of the timeline."""
+        self.agents.update(name for name in (message.sender, *message.receivers) if name)
+        self.dialects[node.dialect] += 1
+        self.acts.append((message.performative, message.error.retryable if message.error else None))
+        self.subject = self.subject or message.topic or ""
+        self.severity = max(self.severity, row.severity)
+        self.digest.update(row.digest())
+
+
+def settle(*, conversation: Conversation, fence: Fence) -> None:
+    """Place, tell and outline one conversation, and note up to which generation it is settled.
+
+    Args:
+        conversation: the row; its generation as loaded is what this run settles.
+        fence: called inside every writing transaction; raises when another worker has taken over.
+    """
+    readings = _Readings(conversation, fence)
+    nodes = place(readings.load_nodes(), _look_up_in(conversation))
+    summary = Summary()
+    known = _known_digests(conversation)
+    for window in _windows(_told_rows(nodes, readings, conversation, summary)):
+        changed = [row for row in window if known.get(row.id) != row.digest()]
+        if changed:
+            with transaction.atomic():
+                fence()
+                _write(changed)
+    with transaction.atomic():
+        fence()
+        _write_outline(conversation, nodes)
+        _write_summary(conversation, nodes, summary)
+
+
+class _Readings:
+    """The readings of a conversation's records: kept where they fit in memory, read again where they do not."""
+
+    def __init__(self, conversation: Conversation, fence: Fence) -> None:
+        self._conversation = conversation
+        self._fence = fence
+        self._cache: dict[uuid.UUID, Reading] = {}
+
+    def load_nodes(self) -> Iterator[Node]:
+        """A node for each message, by order key; a record that was a guess takes the dialect spoken."""
+        spoken = Context()
+        rows = MessageRow.objects.filter(conversation=self._conversation).order_by(
+            "order_time", "order_source", "order_index", "record_id", "part"
+        )
+        parts = list(rows.values_list("record_id", "id", "part", "dialect").iterator(chunk_size=5000))
+        by_record = [(record_id, list(same)) for record_id, same in groupby(parts, key=lambda row: row[0])]
+        for start in range(0, len(by_record), WINDOW):
+            window = by_record[start : start + WINDOW]
+            records = Record.objects.in_bulk([record_id for record_id, _ in window])
+            for record_id, same in window:
+                yield from self._make_nodes(records[record_id], same, spoken)
+
+    def _make_nodes(
+        self, record: Record, rows: Sequence[tuple[uuid.UUID, uuid.UUID, int, str]], spoken: Context
+    ) -> Iterator[Node]:
+        arrival = read_record(record)
+        reading = choose_dialect(arrival.reading, spoken)
+        if reading.dialect != "prose":
+            spoken.add([Entry(kind="dialect", name=reading.dialect, value=reading.dialect)])
+        ids = {part: message_id for _, message_id, part, _ in rows}
+        if any(dialect != reading.dialect for *_, dialect in rows):
+            with transaction.atomic():
+                self._fence()
+                ids = replace_parts(Arrival(record, reading, ()), self._conversation)
+        if len(self._cache) < CACHED_READINGS:
+            self._cache[record.pk] = reading
+        for message in reading.messages:
+            if message.part in ids:
+                yield make_node(
+                    message_id=ids[message.part],
+                    record=record.pk,
+                    sort_key=_sort_key(record, message.part),
+                    dialect=reading.dialect,
+                    message=message,
+                )
+
+    def find(self, record_ids: Iterable[uuid.UUID], dialects: Mapping[uuid.UUID, str]) -> dict[uuid.UUID, Reading]:
+        """The readings of these records, each in the dialect that it was placed in."""
+        wanted = list(record_ids)
+        missing = [record_id for record_id in wanted if record_id not in self._cache]
+        found = {record_id: self._cache[record_id] for record_id in wanted if record_id in self._cache}
+        for record in Record.objects.filter(pk__in=missing):
+            found[record.pk] = read_record(record, dialect=dialects[record.pk]).reading
+        return found
+
+
+def _sort_key(record: Record, part: int) -> SortKey:
+    # The identity settles what is equal in everything else, so that the order is the same wherever it is computed.
+    return (record.order_time, bytes(record.order_source), record.order_index, part, bytes(record.identity))
+
+
+def _look_up_in(conversation: Conversation) -> Callable[[Iterable[bytes]], Mapping[bytes, Sequence[Elsewhere]]]:
+    def look_up(keys: Iterable[bytes]) -> dict[bytes, list[Elsewhere]]:
+        found: dict[bytes, list[Elsewhere]] = defaultdict(list)
+        rows = (
+            MessageRow.objects.filter(
+                workspace_id=conversation.workspace_id, channel_id=conversation.channel_id, id_key__in=list(keys)
+            )
+            .exclude(conversation=conversation)
+            .values_list("id_key", "id", "trace_id")
+        )
+        for key, message_id, trace in rows:
+            found[bytes(key)].append(Elsewhere(message_id, trace))
+        return found
+
+    return look_up
+
+
+def _told_rows(
+    nodes: Sequence[Node], readings: _Readings, conversation: Conversation, summary: Summary
+) -> Iterator[ToldRow]:
+    """Each message told, in the order of the timeline. A record whose parts stand together is told once."""
+    context = Context()
+    runs = [list(same) for _, same in groupby(nodes, key=lambda node: node.record)]
+    for start in range(0, len(runs), WINDOW):
+        window = runs[start : start + WINDOW]
+        dialects = {run[0].record: run[0].dialect for run in window}
+        found = readings.find(dialects, dialects)
+        for run in window:
+            reading = found[run[0].record]
+            context.record, context.position = str(run[0].record), run[0].position + 1
+            told = tell(reading, context)
+            by_part = {message.part: message for message in told.messages}
+            for node in run:
+                message = by_part[node.part]
+                row = make_row(
+                    node=node, message=message, reading=reading, told=told, workspace_id=conversation.workspace_id
+                )
+                summary.take(row, message, node)
+                yield row
+
+
+def _windows(rows: Iterable[ToldRow]) -> Iterator[list[ToldRow]]:
+    window: list[ToldRow] = []
+    for row in rows:
+        window.append(row)
+        if len(window) == WINDOW:
+            yield window
+            window = []
+    yield window
+
+
+def _known_digests(conversation: Conversation) -> dict[uuid.UUID, bytes]:
+    rows = MessageRow.objects.filter(conversation=conversation, told_digest__isnull=False)
+    return {message_id: bytes(digest) for message_id, digest in rows.values_list("id", "told_digest")}
+
+
+_TOLD_COLUMNS = {
+    "id": "uuid",
+    "position": "bigint",
+    "run": "integer",
+    "parent": "uuid",
+    "parent_key": "bytea",
+    "parent_basis": "text",
+    "parent_why": "text",
+    "severity": "smallint",
+    "is_sealed": "boolean",
+    "english": "text",
+    "body": "text",
+    "words": "tsvector",
+    "atoms": "text[]",
+    "told_digest": "bytea",
+}
+
+
+def _write(rows: Sequence[ToldRow]) -> None:
+    """Write told rows: COPY into a temporary table, then one UPDATE."""
+    names = sql.SQL(", ").join(map(sql.Identifier, _TOLD_COLUMNS))
+    typed = sql.SQL(", ").join(
+        sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind)) for name, kind in _TOLD_COLUMNS.items()
+    )
+    assignments = sql.SQL(", ").join(
+        sql.SQL("{0} = told.{0}").format(sql.Identifier(name)) for name in _TOLD_COLUMNS if name != "id"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(sql.SQL("CREATE TEMPORARY TABLE told ({}) ON COMMIT DROP").format(typed))
+        with cursor.copy(sql.SQL("COPY told ({}) FROM STDIN").format(names)) as copy:
+            for row in rows:
+                copy.write_row(
+                    (
+                        row.id,
+                        row.position,
+                        row.run,
+                        row.parent,
+                        row.parent_key,
+                        row.parent_basis,
+                        make_storable(row.parent_why),
+                        row.severity,
+                        row.is_sealed,
+                        make_storable(row.english),
+                        row.body,
+                        make_storable(row.words),
+                        [make_storable(atom) for atom in row.atoms],
+                        row.digest(),
+                    )
+                )
+        cursor.execute(
+            sql.SQL("UPDATE threads_message SET {} FROM told WHERE threads_message.id = told.id").format(assignments)
+        )
+
+
+def _write_outline(conversation: Conversation, nodes: Sequence[Node]) -> None:
+    rows = list(write_chunks(outline(nodes)))
+    OutlineChunk.objects.filter(conversation=conversation).delete()
+    OutlineChunk.objects.bulk_create(
+        [OutlineChunk(conversation=conversation, number=number, nodes=text) for number, text in rows]
+    )
+
+
+def _write_summary(conversation: Conversation, nodes: Sequence[Node], summary: Summary) -> None:
+    times = [node.sort_key[0] for node in nodes]
+    Conversation.objects.filter(pk=conversation.pk).update(
+        settled_generation=conversation.generation,
+        settled_at=timezone.now(),
+        settled_digest=summary.digest.digest(),
+        state=derive_state(summary.acts),
+        subject=make_storable(summary.subject)[:500],
+        agents=[make_storable(name) for name in summary.agents],
+        dialects=[name for name, _ in summary.dialects.most_common()],
+        message_count=len(nodes),
+        missing_count=len({node.ghost for node in nodes if node.ghost}),
+        severity=summary.severity,
+        first_at=min(times, default=None),
+        last_at=max(times, default=None),
+    )

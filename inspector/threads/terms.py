@@ -1,0 +1,85 @@
+"""What search finds a message by: words with their places, and exact terms. Independent of the database's locale.
+
+PostgreSQL's own parser drops emoji and punctuation and depends on the locale, so words are cut here, on Unicode's
+rules, and handed over as a finished tsvector. The workspace is one more lexeme of every message, always asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Final
+
+INDEXED_CHARACTERS: Final = 200_000
+_LONGEST_WORD: Final = 400
+_MOST_PLACES: Final = 16_000
+_WORD: Final = re.compile(r"\w+")
+_HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+|(?<=[a-zA-Z])(?=\d)")
+_GLYPH_CATEGORIES: Final = frozenset({"So", "Sm", "Sk", "Sc", "Lo"})
+
+
+def fold(word: str) -> str:
+    """A word as it is compared: compatibility forms and case folded."""
+    return unicodedata.normalize("NFKC", word).casefold()[:_LONGEST_WORD]
+
+
+def split_words(text: str) -> list[tuple[str, ...]]:
+    """The words of a text in order; a word of several humps or underscored parts is followed by its parts.
+
+    Each place holds the forms that may be searched there: `("refactorauth", "refactor")`, then `("auth",)`.
+    """
+    places: list[tuple[str, ...]] = []
+    for found in _WORD.finditer(text[:INDEXED_CHARACTERS]):
+        whole = fold(found[0])
+        parts = [fold(part) for part in _HUMPS.split(found[0]) if part]
+        places.append((whole, parts[0]) if len(parts) > 1 else (whole,))
+        places.extend((part,) for part in parts[1:])
+    return places
+
+
+def find_words(text: str) -> list[str]:
+    """The words of a text as they stand in it, without their parts."""
+    return _WORD.findall(text[:INDEXED_CHARACTERS])
+
+
+def workspace_term(workspace_id: object) -> str:
+    """The lexeme that keeps one workspace's messages apart in both indexes."""
+    return f"~{workspace_id}"
+
+
+def quote_lexeme(word: str) -> str:
+    """A word as a quoted lexeme of a tsvector or tsquery literal."""
+    escaped = word.replace("\\", "\\\\").replace("'", "''").replace("\x00", "\u2400")
+    return f"'{escaped}'"
+
+
+def write_vector(texts: Iterable[str], workspace_id: object) -> str:
+    """A tsvector literal of the texts' words with their places, and the workspace's lexeme."""
+    places: dict[str, list[int]] = defaultdict(list)
+    at = 0
+    for text in texts:
+        for forms in split_words(text):
+            at += 1
+            if at < _MOST_PLACES:
+                for form in dict.fromkeys(forms):
+                    places[form].append(at)
+            else:
+                for form in forms:
+                    places.setdefault(form, [])
+        at += 1  # No phrase reaches from one text into the next.
+    lexemes = [quote_lexeme(workspace_term(workspace_id))]
+    for word, where in places.items():
+        lexemes.append(quote_lexeme(word) + (":" + ",".join(map(str, where[:250])) if where else ""))
+    return " ".join(lexemes)
+
+
+def find_glyphs(text: str) -> set[str]:
+    """The emoji and symbols of a text, each findable on its own."""
+    return {sign for sign in set(text[:INDEXED_CHARACTERS]) if unicodedata.category(sign) in _GLYPH_CATEGORIES}
+
+
+def term(name: str, value: object) -> str:
+    """An exact term: a name of the record and one of its values, folded and bounded."""
+    return f"{name}={fold(str(value))}".replace("\x00", "\u2400")
