@@ -76,6 +76,11 @@ class Supervisor:
     ) -> None:
         self.close()
 
+    @property
+    def watchdog_pid(self) -> int | None:
+        """The watchdog's process id, while there is one."""
+        return self._watchdog.pid if self._watchdog else None
+
     def start(self, program: Program) -> int:
         """Start a program and answer its process id."""
         child = _Child(program=program, process=self._launch(program), started_at=time.monotonic())

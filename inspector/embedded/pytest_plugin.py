@@ -36,7 +36,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     early_config.pluginmanager.register(server, "inspector-test-server")
 
 
-@dataclass
+@dataclass(eq=False)  # pytest keeps its plugins in sets
 class ThrowAwayServer:
     """The state folder of the tests, and the cluster in it once one is needed."""
 
