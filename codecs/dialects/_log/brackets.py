@@ -12,6 +12,7 @@ _OUTSIDE = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
 _INSIDE = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 
 _OUTSIDE_TEXT = re.compile(r'(?:[^"{}\[\]]++|"(?:[^"\\\n]++|\\.)*+")*+')
+_OPENED_BY = {"}": "{", "]": "["}
 _VALUE_STARTS = frozenset('"{[-0123456789tfnNI')
 
 
@@ -93,7 +94,7 @@ class ObjectBlock:
         return head in '"},:' or (self._last == ":" and head in _VALUE_STARTS)
 
     def _scan(self, line: str) -> bool:
-        """Follow a line; False where a string does not end on it or something stands behind the object."""
+        """Follow a line; False where it leaves a string open, closes the wrong bracket or goes on behind the object."""
         at, size = 0, len(line)
         stack = self._stack
         while at < size:
@@ -107,10 +108,11 @@ class ObjectBlock:
             if character in "{[":
                 stack.append(character)
             else:
-                stack.pop()
+                if stack.pop() != _OPENED_BY[character]:
+                    return False
                 if not stack:
-                    self.is_complete = True
-                    return line[at:].strip() in ("", ",")
+                    self.is_complete = line[at:].strip() in ("", ",")
+                    return self.is_complete
         stripped = line.rstrip()
         self._last = stripped[-1:] or self._last
         return True
