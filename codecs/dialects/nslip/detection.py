@@ -1,0 +1,63 @@
+"""How likely a text is nSLIP: its opener and header decide, look-alikes such as addresses and mentions are passed."""
+
+from __future__ import annotations
+
+import re
+
+from .._record import Candidate
+from .fields import TagRead
+from .parsing import parse_record
+from .tables import HEADER
+from .tags import SEPARATORS, has_header
+
+_WHOLE = Candidate(dialect="nslip", score=0.99, why="the text is a nSLIP tag with its complete header")
+_LEGACY = Candidate(dialect="nslip", score=0.97, why="the text is a nSLIP tag with the lower-case header of v0.0")
+_SEVERAL = Candidate(dialect="nslip", score=0.97, why="the text is nothing but nSLIP tags")
+_PARTIAL = Candidate(dialect="nslip", score=0.9, why="the text is a nSLIP tag without its complete header")
+_OPEN = Candidate(dialect="nslip", score=0.9, why="the text starts as a nSLIP tag that is not closed")
+_AMONG_PROSE = Candidate(dialect="nslip", score=0.8, why="a nSLIP tag stands among other text")
+_PARTIAL_AMONG_PROSE = Candidate(dialect="nslip", score=0.6, why="part of a nSLIP header stands among other text")
+_OPEN_AMONG_PROSE = Candidate(dialect="nslip", score=0.6, why="a nSLIP tag among other text is not closed")
+# A tag without its header is a guess that the conversation may settle.
+_SHAPE = Candidate(dialect="nslip", score=0.4, why="the text has the shape of a nSLIP tag, but not its header")
+
+# Nearly every tag is written like this; the pattern spares them the full parse.
+_NUMBER = r"[0-9A-Za-z]{1,10}+"
+USUAL = re.compile(rf"@a[0-9A]\|f[0-4]\|c({_NUMBER})\|S{_NUMBER}\|d{_NUMBER}\|T{_NUMBER}(?:\|[gkprqsuet]|#)", re.ASCII)
+
+# A text is judged by its beginning.
+_JUDGED = 65_536
+
+
+def sniff(wire: str) -> Candidate | None:
+    """The candidate with its score and reason, or None where no tag opens."""
+    if "@" not in wire:
+        return None
+    if wire[-1] == "#" and USUAL.match(wire) and wire.count("@") == 1:
+        return _WHOLE
+    return _judge(wire[:_JUDGED])
+
+
+def _judge(text: str) -> Candidate | None:
+    record = parse_record(text)
+    tags = record.tags
+    if not tags:
+        return None
+    is_whole = not record.prose
+    if tags[-1].tag.fault:
+        if is_whole or SEPARATORS.issuperset(text[: tags[0].tag.start]):
+            return _OPEN
+        return _OPEN_AMONG_PROSE if _is_complete(tags[-1]) else None
+    if not has_header(text, tags[0].tag.start):
+        return _SHAPE
+    if not all(_is_complete(tag) for tag in tags):
+        return _PARTIAL if is_whole else _PARTIAL_AMONG_PROSE
+    if not is_whole:
+        return _AMONG_PROSE
+    if len(tags) > 1:
+        return _SEVERAL
+    return _LEGACY if tags[0].is_legacy else _WHOLE
+
+
+def _is_complete(tag: TagRead) -> bool:
+    return tag.used().keys() >= set(HEADER)

@@ -1,0 +1,238 @@
+"""The fields of a tag: what each piece means, and a note wherever the wire leaves the specification."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from .._record import Note, Span
+from .base62 import is_number, read_number
+from .notes import (
+    AFTER_QUOTE,
+    BARE_TEXT,
+    DUPLICATE,
+    EMPTY_FIELD,
+    EMPTY_VALUE,
+    LEADING_ZEROS,
+    LEGACY_HEADER,
+    MISSING_HEADER,
+    NO_HEADER,
+    NOT_A_NUMBER,
+    OUT_OF_RANGE,
+    QUOTED_NUMBER,
+    SPACE,
+    TOO_LARGE,
+    TOO_MANY_FIELDS,
+    UNCLOSED,
+    UNCLOSED_QUOTE,
+    UNKNOWN_ACT,
+    UNKNOWN_ESCAPE,
+    UNKNOWN_FRAME,
+    UNKNOWN_PREFIX,
+    UNQUOTED,
+)
+from .tables import ACTS, FRAMES, HEADER, MOST_FIELDS, RANGES, SLOTS, Slot
+from .tags import SPACES, Tag
+
+_QUOTED = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+# What a value that is no number looks like, for the words of the note.
+_SHAPES = (
+    (re.compile(r"-[0-9]++(?:\.[0-9]++)?+\Z"), "a negative number"),
+    (re.compile(r"\+[0-9]++(?:\.[0-9]++)?+\Z"), "a number with a sign"),
+    (re.compile(r"[0-9]*+[.,][0-9]++\Z"), "a fraction"),
+)
+
+_FAULTS = {
+    UNCLOSED.code: "the tag has no closing # outside quotes",
+    UNCLOSED_QUOTE.code: "a quoted text is not closed",
+}
+
+# used: its value stands. again: the field stood before. unread: a value that could not be read, or an unknown
+# prefix. empty: a prefix alone.
+Role = Literal["used", "again", "unread", "empty"]
+
+
+class Read(NamedTuple):
+    """One field of a tag as read: `prefix` and `written` as on the wire, `value` where it could be read.
+
+    text[start:rest] is what was read; the characters from `rest` to `end` stand after a closing quote.
+    """
+
+    slot: Slot | None
+    prefix: str
+    start: int
+    rest: int
+    end: int
+    written: str
+    value: int | str | None
+    role: Role
+
+
+class TagRead(NamedTuple):
+    """A tag as read: its fields in wire order, the notes on them, and whether its header is of v0.0."""
+
+    tag: Tag
+    fields: tuple[Read, ...]
+    notes: tuple[Note, ...]
+    is_legacy: bool
+
+    def used(self) -> dict[str, Read]:
+        """The fields whose value stands, by the prefix of today's header."""
+        return {field.slot.prefix: field for field in self.fields if field.slot and field.role == "used"}
+
+
+def read_tag(text: str, tag: Tag) -> TagRead:
+    """The fields of a tag, each with its value and its notes. Never raises."""
+    notes: list[Note] = []
+    pieces = [_trim(text, start, end) for start, end in tag.pieces[:MOST_FIELDS]]
+    is_legacy = _is_legacy(text[start : start + 2] for start, end in pieces if end > start)
+    fields = tuple(_read_fields(text, tag, pieces, is_legacy, notes))
+    notes.extend(_note_whole(text, tag, pieces, fields, is_legacy))
+    notes.sort(key=lambda note: note.span or (0, 0, 0))
+    return TagRead(tag, fields, tuple(notes), is_legacy)
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start] in SPACES:
+        start += 1
+    while end > start and text[end - 1] in SPACES:
+        end -= 1
+    return start, end
+
+
+def _is_legacy(openings: Iterator[str]) -> bool:
+    """Whether the header is lower-case: no `S` and no `T`, but an unquoted `s` or `t`."""
+    found = list(openings)
+    if any(opening[0] in "ST" for opening in found):
+        return False
+    return any(opening[0] in "st" and opening[1:] != '"' for opening in found)
+
+
+def _read_fields(
+    text: str, tag: Tag, pieces: list[tuple[int, int]], is_legacy: bool, notes: list[Note]
+) -> Iterator[Read]:
+    first: dict[str, Read] = {}
+    for index, (start, end) in enumerate(pieces):
+        if start == end:
+            if not (is_legacy and index == 0):
+                place = (0, tag.pieces[index][0] - 1, tag.pieces[index][1] + 1)
+                notes.append(EMPTY_FIELD.note("there is nothing between two separators", place))
+            continue
+        field = _read_field(text, start, end, is_legacy, first, notes)
+        first.setdefault(field.slot.prefix if field.slot else field.prefix, field)
+        yield field
+
+
+def _read_field(text: str, start: int, end: int, is_legacy: bool, first: Mapping[str, Read], notes: list[Note]) -> Read:
+    span = (0, start, end)
+    prefix = text[start]
+    slot: Slot | None
+    written = text[start + 1 : end]
+    if prefix == '"':
+        notes.append(BARE_TEXT.note("a quoted text without a prefix is read as the tag", span))
+        prefix, written, slot = "", text[start:end], SLOTS["t"]
+    else:
+        slot = SLOTS.get(_today(prefix, written, first) if is_legacy else prefix)
+    key = slot.prefix if slot else prefix
+    if key in first:
+        earlier = text[first[key].start : first[key].end]
+        label = slot.label if slot else f"field {prefix!r}"
+        notes.append(DUPLICATE.note(f"the {label} stands twice: {earlier} is used, {text[start:end]} is not", span))
+        return Read(slot, prefix, start, end, end, written, None, "again")
+    if slot is None:
+        notes.append(UNKNOWN_PREFIX.note(f"{prefix!r} is the prefix of no field: its value is kept as text", span))
+        return Read(None, prefix, start, end, end, written, None, "unread")
+    if not written:
+        notes.append(EMPTY_VALUE.note(f"the {slot.label} has no value", span))
+        return Read(slot, prefix, start, end, end, written, None, "empty")
+    inside = (0, end - len(written), end)
+    if slot.is_text:
+        text_read, length = _read_text(slot, written, inside, notes)
+        return Read(slot, prefix, start, inside[1] + length, end, written, text_read, "used")
+    number = _read_digits(slot, written, inside, notes)
+    return Read(slot, prefix, start, end, end, written, number, "unread" if number is None else "used")
+
+
+def _today(prefix: str, written: str, first: Mapping[str, Read]) -> str:
+    """The prefix that a v0.0 field would have today: the first unquoted `s` is the sender, the first `t` the turn."""
+    today = {"s": "S", "t": "T"}.get(prefix, prefix)
+    return prefix if written.startswith('"') or today in first else today
+
+
+def _read_digits(slot: Slot, written: str, span: Span, notes: list[Note]) -> int | None:
+    if not is_number(written):
+        notes.append(_note_no_number(slot, written, span))
+        return None
+    number = read_number(written)
+    if number is None:
+        notes.append(TOO_LARGE.note(f"the {slot.label} does not fit in 64 bits: its text is kept", span))
+        return None
+    if written[0] == "0" and len(written) > 1:
+        notes.append(LEADING_ZEROS.note(f"the {slot.label} {number} is written with leading zeros", span))
+    if slot.prefix in RANGES:
+        low, high = RANGES[slot.prefix]
+        if not low <= number <= high:
+            notes.append(OUT_OF_RANGE.note(f"the {slot.label} {number} is outside {low} to {high}", span))
+    if slot.prefix == "a" and number not in ACTS:
+        notes.append(UNKNOWN_ACT.note(f"act {number} is not in the table, which ends at {max(ACTS)}", span))
+    if slot.prefix == "f" and number not in FRAMES:
+        notes.append(UNKNOWN_FRAME.note(f"frame {number} is not in the table, which ends at {max(FRAMES)}", span))
+    return number
+
+
+def _note_no_number(slot: Slot, written: str, span: Span) -> Note:
+    if written[0] == '"':
+        return QUOTED_NUMBER.note(f"the {slot.label} is a quoted text where a number belongs: its text is kept", span)
+    shape = next((shape for pattern, shape in _SHAPES if pattern.match(written)), "text that is no base62 number")
+    return NOT_A_NUMBER.note(f"the {slot.label} is {shape}: its text is kept", span)
+
+
+def _read_text(slot: Slot, written: str, span: Span, notes: list[Note]) -> tuple[str, int]:
+    """The text, and how many characters of `written` it took."""
+    quoted = _QUOTED.match(written)
+    if quoted is None:
+        number = read_number(written) if is_number(written) else None
+        also = "" if number is None else f"; as a number it would be {number}"
+        notes.append(UNQUOTED.note(f"the {slot.label} is not quoted: it is kept as text{also}", span))
+        return written, len(written)
+    body, length, start = quoted[1], quoted.end(), span[1]
+    if length < len(written):
+        rest = f"{written[length:]} stands after the closing quote and is not read"
+        notes.append(AFTER_QUOTE.note(rest, (0, start + length, span[2])))
+    odd = next((escape for escape in _ESCAPE.finditer(body) if escape[1] not in '\\"'), None)
+    if odd:
+        place = (0, start + 1 + odd.start(), start + 1 + odd.end())
+        notes.append(UNKNOWN_ESCAPE.note(f"{odd[0]} is no escape: both characters are kept", place))
+    return _ESCAPE.sub(lambda escape: escape[1] if escape[1] in '\\"' else escape[0], body), length
+
+
+def _note_whole(
+    text: str, tag: Tag, pieces: list[tuple[int, int]], fields: tuple[Read, ...], is_legacy: bool
+) -> Iterator[Note]:
+    """The notes on the tag as a whole: its header, white space in it, and its size."""
+    span = (0, tag.start, tag.end)
+    if is_legacy:
+        lower = next(field for field in fields if field.slot and field.slot.prefix != field.prefix)
+        yield LEGACY_HEADER.note(
+            "legacy lower-case header: the first unquoted s is the sender, the first unquoted t the turn",
+            (0, lower.start, lower.end),
+        )
+    spaced = [piece for piece, outer in zip(pieces, tag.pieces, strict=False) if piece != outer and piece[0] < piece[1]]
+    if spaced:
+        yield SPACE.note(f"white space stands around {len(spaced)} of the fields", (0, *spaced[0]))
+    if len(tag.pieces) > MOST_FIELDS:
+        rest = (0, tag.pieces[MOST_FIELDS][0], tag.pieces[-1][1])
+        yield TOO_MANY_FIELDS.note(f"only the first {MOST_FIELDS} of {len(tag.pieces)} fields are read", rest)
+    if tag.fault:
+        yield tag.fault.note(_FAULTS[tag.fault.code], (0, tag.fault_at, tag.end))
+        return
+    if not any(field.slot and field.slot.is_header and field.role == "used" for field in fields):
+        yield NO_HEADER.note("none of the six header fields can be read", span)
+        return
+    present = {field.slot.prefix for field in fields if field.slot}
+    for prefix in HEADER:
+        if prefix not in present:
+            yield MISSING_HEADER.note(f"the {SLOTS[prefix].label} ({prefix}) is missing", span)

@@ -1,0 +1,106 @@
+"""Finding tags: where `@…#` stands in a text, with quotes respected, and which pieces each tag is made of.
+
+Every regular expression here is possessive: none can backtrack, so a scan is linear in the text. A tag opens at
+an `@` only where its first fields look like a header; an address or a mention opens none.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .._record import NoteKind
+from .notes import UNCLOSED, UNCLOSED_QUOTE
+from .tables import MOST_TAGS, SLOTS
+
+SPACES = " \t\r\n\v\f\ufeff"
+
+# Characters that set tags apart and mean nothing: white space, list marks, brackets, quotes, fences.
+SEPARATORS = frozenset(SPACES + ",;.`'\"*->()[]{}|")
+
+# A piece and the mark after it: `|`, `#` and `@` inside quotes are text; a lone `"` is a quote that stays open.
+_PIECE = re.compile(r'([^|#"@]*+(?:"(?:[^"\\]++|\\.)*+"[^|#"@]*+)*+)([|#"@]?)', re.DOTALL)
+
+# Where a tag may open, and what may stand before its first field: v0.0 writes `@|a3`.
+_OPENER = re.compile(r'@[|\s]{0,8}+[A-Za-z"]', re.ASCII)
+
+# A number that no word of a language looks like: one digit of base 62, or several that begin with a decimal one.
+_NUMBER = r"(?:[0-9A-Za-z](?![0-9A-Za-z])|[0-9][0-9A-Za-z]{1,10})"
+_HEADER_FIELD = re.compile(rf"\s*+([afcSdTst]){_NUMBER}\s*+\Z", re.ASCII)
+
+# How far from its `@` a header is looked for, in fields and in characters.
+_FIELDS_TRIED = 12
+_CHARACTERS_TRIED = 512
+
+_FIELD = rf'[{"".join(SLOTS)}](?:{_NUMBER}|"(?:[^"\\]++|\\.)*+")'
+
+# A text that is one tag from end to end, at least two fields long, each field known and plain.
+_WHOLE = re.compile(rf"\s*+@\|*+{_FIELD}(?:\|++(?:{_FIELD})?+)++#\s*+\Z", re.DOTALL | re.ASCII)
+
+
+class Tag(NamedTuple):
+    """A tag in a text: text[start:end] is `@…#`, `pieces` are the spans between its separators.
+
+    Where the frame or a quote stays open, `fault` says which and `fault_at` where; `end` is then where reading
+    stopped, and the incomplete piece is left out.
+    """
+
+    start: int
+    end: int
+    pieces: tuple[tuple[int, int], ...]
+    fault: NoteKind | None = None
+    fault_at: int = 0
+
+
+def find_tags(text: str) -> tuple[Tag, ...]:
+    """The tags of a text, in order, at most one more than `MOST_TAGS`; one that stays open is the last."""
+    if _WHOLE.match(text):
+        return (scan_tag(text, text.index("@")),)
+    found: list[Tag] = []
+    at = 0
+    while len(found) <= MOST_TAGS and (opener := _OPENER.search(text, at)):
+        at = opener.end()
+        if has_header(text, opener.start()):
+            tag = scan_tag(text, opener.start())
+            found.append(tag)
+            at = tag.end
+            if tag.fault:
+                break
+    return tuple(found)
+
+
+def has_header(text: str, at: int) -> bool:
+    """Whether the `@` there opens a tag: its first fields hold the act and another header field, or any three."""
+    seen: set[str] = set()
+    pieces = _PIECE.finditer(text, at + 1, at + 1 + _CHARACTERS_TRIED)
+    for piece, _ in zip(pieces, range(_FIELDS_TRIED), strict=False):
+        header = _HEADER_FIELD.match(text, piece.start(1), piece.end(1))
+        if header:
+            seen.add(header[1])
+            if len(seen) > 2 or (len(seen) == 2 and "a" in seen):
+                return True
+        if piece[2] != "|":
+            return False
+    return False
+
+
+def scan_tag(text: str, start: int) -> Tag:
+    """The tag that opens at `start`. An `@` within it is text unless another tag opens there."""
+    pieces: list[tuple[int, int]] = []
+    begin = start + 1
+    stop = begin
+    for piece in _PIECE.finditer(text, begin):
+        stop, mark = piece.end(1), piece[2]
+        if mark == "@":
+            if has_header(text, stop):
+                break
+            continue
+        if mark == '"':
+            return Tag(start, len(text), tuple(pieces), UNCLOSED_QUOTE, stop)
+        if mark == "":
+            break
+        pieces.append((begin, stop))
+        begin = stop + 1
+        if mark == "#":
+            return Tag(start, begin, tuple(pieces))
+    return Tag(start, stop, tuple(pieces), UNCLOSED, stop)

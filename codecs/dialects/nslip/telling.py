@@ -1,0 +1,83 @@
+"""Telling nSLIP: each message's sentence, what that sentence leaves out, and the gloss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .._context import Context, Keys
+from .._english import quote
+from .._record import Basis, Message, Reading, Segment, Told
+from .fields import Read, TagRead
+from .gloss import gloss_tag
+from .parsing import Prose, Record, parse_record
+from .sentence import TagSentence, span_of
+from .tables import HEADER, MOST_FIELDS, SLOTS
+
+
+def tell(reading: Reading, context: Context, keys: Keys) -> Told:
+    """The messages with their English, what the sentence leaves out, and the gloss. Never raises."""
+    wire = reading.wire
+    record = parse_record(wire)
+    if record.error:
+        messages = tuple(_tell_malformed(message, record, wire, context) for message in reading.messages)
+    else:
+        pairs = zip(reading.messages, record.parts, strict=True)
+        messages = tuple(_tell_part(message, part, wire, context) for message, part in pairs)
+    return Told(reading=reading, messages=messages)
+
+
+def _tell_part(message: Message, part: Prose | TagRead, wire: str, context: Context) -> Message:
+    if isinstance(part, Prose):
+        said = (Segment(text=wire[part.start : part.end], spans=((0, part.start, part.end),)),)
+        return message.replace(english=said, gloss=said)
+    sentence = TagSentence(message, part, context)
+    return message.replace(english=sentence.tell(), also=tuple(_tell_rest(wire, part)), gloss=gloss_tag(wire, part))
+
+
+def _tell_malformed(message: Message, record: Record, wire: str, context: Context) -> Message:
+    """Who sent it to whom, as far as that is known, why it cannot be read, and its text."""
+    tag = record.tags[0] if len(record.tags) == 1 else None
+    sentence = TagSentence(message, tag, context).tell_sending()
+    if record.error:
+        sentence.say(f" that cannot be read, because {record.error.text}", record.error.span)
+    sentence.say(": ").say(quote(wire), (0, 0, len(wire)), basis="unknown").say(".")
+    gloss = gloss_tag(wire, tag) if tag else ()
+    also = tuple(_tell_rest(wire, tag)) if tag else ()
+    return message.replace(english=sentence.segments(), also=also, gloss=gloss)
+
+
+def _tell_rest(wire: str, read: TagRead) -> Iterator[Segment]:
+    """What the message carries beyond its sentence, one phrase each."""
+    for field in read.fields:
+        for phrase, basis in _tell_field(wire, field):
+            yield Segment(text=phrase, spans=(span_of(field),), basis=basis)
+    present = {field.slot.prefix for field in read.fields if field.slot}
+    if not read.tag.fault:
+        for prefix in HEADER:
+            if prefix in _BESIDE and prefix not in present:
+                yield Segment(text=f"no {SLOTS[prefix].label} is given", basis="unknown")
+    if len(read.tag.pieces) > MOST_FIELDS:
+        rest = (0, read.tag.pieces[MOST_FIELDS][0], read.tag.pieces[-1][1])
+        count = len(read.tag.pieces) - MOST_FIELDS
+        yield Segment(text=f"{count} further fields are not read", spans=(rest,), basis="unknown")
+
+
+# The header fields that the sentence leaves to these phrases.
+_BESIDE = {"c": "in conversation {}", "T": "turn {}"}
+
+
+def _tell_field(wire: str, field: Read) -> Iterator[tuple[str, Basis]]:
+    slot = field.slot
+    label = slot.label if slot else f"field {field.prefix}"
+    if field.role == "again":
+        yield f"a second {label}, {quote(wire[field.start : field.end])}, is not used", "exact"
+    elif field.role == "empty":
+        yield f"the {label} has no value", "exact"
+    elif slot and slot.prefix in _BESIDE and field.role == "unread":
+        yield f"the {label} is written {quote(field.written)}, which is not understood", "unknown"
+    elif slot and slot.prefix in _BESIDE:
+        is_same = str(field.value) == field.written
+        written = "" if is_same else f" (written {field.written})"
+        yield f"{_BESIDE[slot.prefix].format(field.value)}{written}", "exact"
+    if field.rest < field.end:
+        yield f"{quote(wire[field.rest : field.end])} stands after the closing quote and is not read", "unknown"
