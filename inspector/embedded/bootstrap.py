@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 OLDEST_PYTHON = (3, 11)
 OTHER_PYTHONS = ("python3.13", "python3.12", "python3.11", "python3.14")
@@ -133,9 +133,9 @@ def check_space(name: str, free_bytes: int, venv: Path) -> None:
         )
 
 
-def check_venv_module(find_spec: Callable[[str], Any] = importlib.util.find_spec) -> None:
+def check_venv_module() -> None:
     """Refuse a Python that its distributor has split: Debian's lacks `ensurepip` until python3-venv is installed."""
-    if find_spec("venv") is None or find_spec("ensurepip") is None:
+    if importlib.util.find_spec("venv") is None or importlib.util.find_spec("ensurepip") is None:
         raise BootstrapError(
             "This Python cannot make virtual environments: install its venv module "
             "(Debian and Ubuntu: apt install python{}.{}-venv).".format(*sys.version_info[:2])

@@ -1,0 +1,50 @@
+"""A program that holds one embedded PostgreSQL until it is told to stop; its argument is the state folder.
+
+It prints one line of JSON, {"url", "pid", "watchdog"}, as soon as the server answers, and ends at the end of its input.
+The tests run it as different users and kill it in different ways.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from inspector.embedded.account import find_server_account
+from inspector.embedded.binaries import find_binaries, publish_binaries
+from inspector.embedded.cluster import NAME, Cluster, choose_home, read_major
+from inspector.embedded.errors import EmbeddedError
+from inspector.embedded.processes import Supervisor
+from inspector.embedded.state import open_state
+
+
+def main(folder: Path) -> int:
+    """Start the server, tell where it is, wait, stop it."""
+    try:
+        state = open_state(folder, say=lambda line: print(line, file=sys.stderr))
+        account = find_server_account()
+        if account:
+            account.admit(folder)
+        home = choose_home([state.postgres], account)
+        binaries = find_binaries(major=read_major(home))
+        if account:
+            binaries = publish_binaries(binaries, account, home / "binaries")
+        cluster = Cluster(home=home, binaries=binaries, log=state.logs / "postgresql.log", account=account)
+        with Supervisor(say=lambda line: print(line, file=sys.stderr), held=(state.lock,)) as supervisor:
+            cluster.start(supervisor)
+            pid = (
+                int((cluster.data / "postmaster.pid").read_text().split()[0]) if os.access(cluster.data, os.R_OK) else 0
+            )
+            print(json.dumps({"url": cluster.url, "pid": pid, "watchdog": supervisor.watchdog_pid}), flush=True)
+            for line in sys.stdin:
+                if line.strip() == "check":
+                    supervisor.wait_until(lambda: supervisor.is_running(NAME) and cluster.is_healthy(), seconds=30)
+                    print(json.dumps({"running": supervisor.is_running(NAME)}), flush=True)
+            cluster.stop(supervisor)
+    except EmbeddedError as reason:
+        print(reason, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

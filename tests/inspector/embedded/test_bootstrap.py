@@ -1,0 +1,258 @@
+"""From a clone to an environment: every obstacle is one clear sentence, and nothing is done twice."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inspector.embedded import bootstrap
+
+PROJECT = Path(__file__).resolve().parents[3]
+BOOTSTRAP = PROJECT / "inspector" / "embedded" / "bootstrap.py"
+PACKAGE = "no-such-package-of-the-inspector"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with the bootstrap script and lock files that lock nothing, which pip installs at once."""
+    (tmp_path / "inspector" / "embedded").mkdir(parents=True)
+    shutil.copy(BOOTSTRAP, tmp_path / "inspector" / "embedded")
+    (tmp_path / "requirements").mkdir()
+    for name in ("base", "dev"):
+        (tmp_path / "requirements" / f"{name}.txt").write_text("")
+    shutil.copy(PROJECT / "Makefile", tmp_path)
+    return tmp_path
+
+
+def run_bootstrap(project: Path, name: str = "base", **changes: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(project / "inspector" / "embedded" / "bootstrap.py"), name],
+        env={**os.environ, **changes},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_it_is_made_once_and_again_only_when_the_lock_file_changes(project: Path) -> None:
+    first = run_bootstrap(project)
+    assert first.returncode == 0, first.stderr
+    assert "Creating" in first.stdout
+    assert (project / ".venv" / "bin" / "python").exists()
+    assert run_bootstrap(project).stdout == ""
+    lock = project / "requirements" / "base.txt"
+    os.utime(lock)
+    assert run_bootstrap(project).stdout == "", "a newer date is not another lock file"
+    lock.write_text("# changed\n")
+    assert "Installing" in run_bootstrap(project).stdout
+
+
+def test_what_the_tests_need_holds_what_the_product_needs(project: Path) -> None:
+    assert run_bootstrap(project, "dev").returncode == 0
+    assert run_bootstrap(project, "base").stdout == ""
+
+
+def test_the_codecs_are_found_from_anywhere(project: Path) -> None:
+    (project / "codecs").mkdir()
+    (project / "codecs" / "found.py").write_text("print('here')\n")
+    assert run_bootstrap(project).returncode == 0
+    told = subprocess.run(
+        [project / ".venv/bin/python", "-m", "found"], cwd="/", capture_output=True, text=True, check=True
+    )
+    assert told.stdout == "here\n"
+
+
+def test_an_environment_that_was_moved_is_made_anew(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert run_bootstrap(project).returncode == 0
+    (project / ".venv" / "bin" / "python").unlink()
+    again = run_bootstrap(project)
+    assert again.returncode == 0, again.stderr
+    assert "Creating" in again.stdout
+
+
+def test_an_environment_of_somebody_else_is_never_emptied(project: Path) -> None:
+    (project / ".venv").mkdir()
+    (project / ".venv" / "precious").write_text("theirs")
+    told = run_bootstrap(project)
+    assert told.returncode == 1
+    assert re.fullmatch(
+        r"The environment \S+ cannot be used and was not made here: move it away and start again\.\n", told.stderr
+    )
+    assert (project / ".venv" / "precious").read_text() == "theirs"
+
+
+def test_a_working_environment_of_somebody_else_is_used(project: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", project / ".venv"], check=True)
+    told = run_bootstrap(project)
+    assert told.returncode == 0, told.stderr
+    assert "Creating" not in told.stdout
+
+
+def test_a_package_without_a_wheel_here_is_named_and_no_index_is_asked_but_pips_own(
+    project: Path, tmp_path: Path
+) -> None:
+    (project / "requirements" / "base.txt").write_text(f"{PACKAGE}==1.0 --hash=sha256:{'0' * 64}\n")
+    (tmp_path / "wheels").mkdir()
+    told = run_bootstrap(project, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path / "wheels"))
+    assert told.returncode == 1
+    assert told.stderr.startswith(f"The package {PACKAGE} has no wheel for Python ")
+    assert told.stderr.count("\n") == 1
+    assert not list((project / ".venv").glob(".installed-*")), "a failed installation leaves no stamp"
+
+
+def test_a_missing_venv_module_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bootstrap, "PROJECT", project)
+    for missing in ("venv", "ensurepip"):
+        monkeypatch.setattr(
+            bootstrap.importlib.util, "find_spec", lambda name, gone=missing: None if name == gone else name
+        )
+        assert bootstrap.main(["base"]) == 1
+        told = capsys.readouterr().err
+        assert told.startswith("This Python cannot make virtual environments: install its venv module")
+        assert "apt install python3." in told
+        assert told.count("\n") == 1
+        assert not (project / ".venv").exists()
+
+
+def test_too_little_space_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bootstrap, "PROJECT", project)
+    monkeypatch.setattr(bootstrap.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 5 * 1024**2))
+    assert bootstrap.main(["base"]) == 1
+    told = capsys.readouterr().err
+    assert re.fullmatch(
+        r"There is not enough space on the disk that holds \S+: \d+ MB are needed and 5 MB are free\.\n", told
+    )
+
+
+def test_another_platform_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bootstrap, "PROJECT", project)
+    monkeypatch.setattr(bootstrap.sys, "platform", "win32")
+    assert bootstrap.main(["base"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("This platform (win32) is not supported: use Linux or macOS")
+    assert told.count("\n") == 1
+
+
+def test_a_python_that_is_too_old_goes_on_under_a_newer_one_or_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(
+        bootstrap.BootstrapError, match=r"^Python 3\.11 or newer is needed, and this is 3\.9: .*PYTHON="
+    ):
+        bootstrap.check_python((3, 9, 1))
+    broken = tmp_path / "python3.13"
+    broken.write_text("#!/bin/sh\nexit 127\n")
+    broken.chmod(0o755)
+    newer = tmp_path / "python3.12"
+    newer.write_text("#!/bin/sh\nexit 0\n")
+    newer.chmod(0o755)
+    started: list[str] = []
+    monkeypatch.setattr(bootstrap.os, "execv", lambda path, _: started.append(path))
+    with pytest.raises(bootstrap.BootstrapError):
+        bootstrap.check_python((3, 9, 1))  # execv does not come back; here it does
+    assert started == [str(newer)]
+
+
+def test_the_script_is_readable_for_an_old_python() -> None:
+    import ast
+
+    ast.parse(BOOTSTRAP.read_text(), feature_version=(3, 6))
+
+
+@pytest.mark.parametrize(
+    ("output", "sentence"),
+    [
+        (
+            "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device",
+            "There is no space left",
+        ),
+        (
+            "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.",
+            "A downloaded package is not the one",
+        ),
+        (
+            "WARNING: Retrying after 'NewConnectionError(...)'\nERROR: No matching distribution found for x==1",
+            "The package index cannot be reached",
+        ),
+        (
+            "ERROR: SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED]')) Max retries exceeded",
+            "The package index's certificate",
+        ),
+        ("ERROR: No matching distribution found for a-b.c==1", "The package a-b.c has no wheel for Python"),
+        ("PermissionError: [Errno 13] Permission denied: '/x/.venv'", "The folder /x/.venv cannot be written"),
+    ],
+)
+def test_what_pip_says_is_told_in_one_sentence(output: str, sentence: str) -> None:
+    told = bootstrap.explain(output, Path("/x/.venv"), Path("/x/requirements/base.txt"))
+    assert told.startswith(sentence)
+    assert told.endswith(".")
+    assert "\n" not in told
+
+
+def test_what_nobody_foresaw_is_shown_as_it_is() -> None:
+    assert bootstrap.explain("one\ntwo", Path("/x/.venv"), None).endswith("the last lines were:\none\ntwo")
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(project: Path) -> None:
+    if os.geteuid() == 0:
+        (project / ".venv.lock").mkdir()  # Root may write anywhere: only this stops it.
+        assert run_bootstrap(project).returncode == 1
+        return
+    project.chmod(0o500)
+    told = run_bootstrap(project)
+    assert told.returncode == 1
+    assert "cannot be written by this user" in told.stderr
+
+
+def test_make_without_python_says_what_to_install(project: Path) -> None:
+    told = subprocess.run(
+        ["make", "venv", "PYTHON=no-such-python"], cwd=project, capture_output=True, text=True, check=False
+    )
+    assert told.returncode != 0
+    assert told.stderr.startswith("Python is missing: install Python 3.11 or newer")
+
+
+def test_make_help_lists_every_target_that_people_use(project: Path) -> None:
+    told = subprocess.run(["make"], cwd=project, capture_output=True, text=True, check=True).stdout
+    for target in ("help", "run", "test", "lint", "format", "lock", "clean"):
+        assert re.search(rf"^  make {target} +\S", told, re.MULTILINE), target
+
+
+def test_clean_keeps_the_data_and_what_it_did_not_make(project: Path) -> None:
+    (project / ".state").mkdir()
+    (project / ".venv").mkdir()
+    (project / "build").mkdir()
+    subprocess.run(["make", "clean"], cwd=project, capture_output=True, check=True)
+    assert (project / ".state").exists()
+    assert (project / ".venv").exists(), "an environment that was not made here is not removed"
+    assert not (project / "build").exists()
+
+
+def test_the_lock_files_agree_and_name_no_address() -> None:
+    pins = {}
+    for name in ("base", "dev"):
+        text = (PROJECT / "requirements" / f"{name}.txt").read_text()
+        assert "://" not in text
+        assert "--index" not in text
+        assert "--find-links" not in text
+        pins[name] = dict(re.findall(r"^([\w.-]+(?:\[[\w,-]+\])?)==([^\s;]+)", text, re.MULTILINE))
+    assert pins["base"].items() <= pins["dev"].items(), "the tests run with other versions than the product"
+
+
+def test_the_stamp_names_the_lock_file_the_place_and_the_python(project: Path) -> None:
+    assert run_bootstrap(project).returncode == 0
+    stamp = json.loads((project / ".venv" / ".installed-base.json").read_text())
+    assert stamp["place"] == str(project)
+    assert set(stamp) == {"lock", "place", "python"}
