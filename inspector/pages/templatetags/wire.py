@@ -8,7 +8,14 @@ from django import template
 from django.utils.safestring import SafeString
 
 from inspector.pages.hidden_characters import spell_hidden
-from inspector.pages.wire_markup import mark_ranges, name_spans, write_english, write_visible, write_wire
+from inspector.pages.wire_markup import (
+    OPEN_CHARACTERS,
+    mark_ranges,
+    name_spans,
+    write_english,
+    write_visible,
+    write_wire,
+)
 
 register = template.Library()
 
@@ -32,9 +39,9 @@ def spans(value: Any) -> str:
 
 
 @register.simple_tag
-def wire(text: str, stretches: Any = (), linked: bool = False) -> SafeString:
-    """A wire cut at its stretches, long ones folded."""
-    return write_wire(text, stretches, is_linked=linked)
+def wire(text: str, stretches: Any = (), linked: bool = False, open_characters: int = OPEN_CHARACTERS) -> SafeString:
+    """A wire cut at its stretches; what is over `open_characters` is folded."""
+    return write_wire(text, stretches, is_linked=linked, open_characters=open_characters)
 
 
 @register.simple_tag

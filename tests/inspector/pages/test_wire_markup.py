@@ -176,7 +176,8 @@ def test_english_is_linked_by_segment_and_marks_what_is_not_exact() -> None:
     assert write_english(ENGLISH, is_linked=True) == (
         '<span data-span="0:1-3" data-basis="exact" tabindex="0">oscar asks</span> '
         '<span data-span="0:13-15 0:20-22" data-basis="inferred" tabindex="0">the &lt;planner&gt;</span>: '
-        '<span data-basis="unknown">rad<span class="hidden-character" title="U+200B zero width space">U+200B</span>ar</span>'
+        '<span data-basis="unknown">rad'
+        '<span class="hidden-character" title="U+200B zero width space">U+200B</span>ar</span>'
     )
 
 
