@@ -1,4 +1,4 @@
-"""Many rows at once: COPY into a temporary table, then one INSERT … ON CONFLICT DO NOTHING in sorted order.
+"""Many rows at once: COPY into a temporary table, then one INSERT … ON CONFLICT DO NOTHING, or one UPDATE.
 
 Per-row saves are ten times slower (architecture, decision 4), and unsorted concurrent inserts deadlock.
 """
@@ -42,3 +42,33 @@ def insert_rows(
             )
         )
         cursor.execute(sql.SQL("DROP TABLE {}").format(incoming))
+
+
+def update_rows(*, model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Give existing rows new values. Needs an open transaction.
+
+    Args:
+        model: the model whose table holds the rows.
+        columns: database column names; the first is the primary key.
+        rows: the values, in that order.
+    """
+    table = sql.Identifier(model._meta.db_table)
+    changed = sql.Identifier(f"changed_{model._meta.db_table}")
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    assignments = sql.SQL(", ").join(
+        sql.SQL("{0} = {1}.{0}").format(sql.Identifier(name), changed) for name in columns[1:]
+    )
+    key = sql.Identifier(columns[0])
+    with connection.cursor() as cursor:
+        cursor.execute(
+            sql.SQL("CREATE TEMPORARY TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA").format(
+                changed, names, table
+            )
+        )
+        with cursor.copy(sql.SQL("COPY {} ({}) FROM STDIN").format(changed, names)) as copy:
+            for row in rows:
+                copy.write_row(row)
+        cursor.execute(
+            sql.SQL("UPDATE {0} SET {1} FROM {2} WHERE {0}.{3} = {2}.{3}").format(table, assignments, changed, key)
+        )
+        cursor.execute(sql.SQL("DROP TABLE {}").format(changed))

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
-from psycopg import sql
 
 from dialects import Context, Entry, Message, Reading, choose_dialect, tell
+from inspector.intake.bulk import update_rows
 from inspector.intake.models import Record
 from inspector.intake.text import make_storable
 
@@ -197,58 +197,45 @@ def _known_digests(conversation: Conversation) -> dict[uuid.UUID, bytes]:
     return {message_id: bytes(digest) for message_id, digest in rows.values_list("id", "told_digest")}
 
 
-_TOLD_COLUMNS = {
-    "id": "uuid",
-    "position": "bigint",
-    "run": "integer",
-    "parent": "uuid",
-    "parent_key": "bytea",
-    "parent_basis": "text",
-    "parent_why": "text",
-    "severity": "smallint",
-    "is_sealed": "boolean",
-    "english": "text",
-    "body": "text",
-    "words": "tsvector",
-    "atoms": "text[]",
-    "told_digest": "bytea",
-}
+_TOLD_COLUMNS = (
+    "id",
+    "position",
+    "run",
+    "parent",
+    "parent_key",
+    "parent_basis",
+    "parent_why",
+    "severity",
+    "is_sealed",
+    "english",
+    "body",
+    "words",
+    "atoms",
+    "told_digest",
+)
 
 
 def _write(rows: Sequence[ToldRow]) -> None:
-    """Write told rows: COPY into a temporary table, then one UPDATE."""
-    names = sql.SQL(", ").join(map(sql.Identifier, _TOLD_COLUMNS))
-    typed = sql.SQL(", ").join(
-        sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind)) for name, kind in _TOLD_COLUMNS.items()
-    )
-    assignments = sql.SQL(", ").join(
-        sql.SQL("{0} = told.{0}").format(sql.Identifier(name)) for name in _TOLD_COLUMNS if name != "id"
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(sql.SQL("CREATE TEMPORARY TABLE told ({}) ON COMMIT DROP").format(typed))
-        with cursor.copy(sql.SQL("COPY told ({}) FROM STDIN").format(names)) as copy:
-            for row in rows:
-                copy.write_row(
-                    (
-                        row.id,
-                        row.position,
-                        row.run,
-                        row.parent,
-                        row.parent_key,
-                        row.parent_basis,
-                        make_storable(row.parent_why),
-                        row.severity,
-                        row.is_sealed,
-                        make_storable(row.english),
-                        row.body,
-                        make_storable(row.words),
-                        [make_storable(atom) for atom in row.atoms],
-                        row.digest(),
-                    )
-                )
-        cursor.execute(
-            sql.SQL("UPDATE threads_message SET {} FROM told WHERE threads_message.id = told.id").format(assignments)
+    values = [
+        (
+            row.id,
+            row.position,
+            row.run,
+            row.parent,
+            row.parent_key,
+            row.parent_basis,
+            make_storable(row.parent_why),
+            row.severity,
+            row.is_sealed,
+            make_storable(row.english),
+            row.body,
+            make_storable(row.words),
+            [make_storable(atom) for atom in row.atoms],
+            row.digest(),
         )
+        for row in rows
+    ]
+    update_rows(model=MessageRow, columns=_TOLD_COLUMNS, rows=values)
 
 
 def _write_outline(conversation: Conversation, nodes: Sequence[Node]) -> None:

@@ -1,0 +1,95 @@
+"""The cast of every test: an owner, an auditor, a viewer, and a stranger who must see nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from django.test import Client
+
+from inspector import pipeline
+from inspector.accounts.models import Channel, Membership, Role, User, Workspace
+from inspector.accounts.services import add_member, create_api_key, create_workspace
+from inspector.intake.models import Delivery, Door
+from inspector.intake.services import open_delivery, take_stream
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Two workspaces, who belongs to the first, and who does not."""
+
+    workspace: Workspace
+    owner: Membership
+    auditor: Membership
+    viewer: Membership
+    stranger: Membership
+
+    @property
+    def channel(self) -> Channel:
+        return self.workspace.channels.get(name=Channel.DEFAULT)
+
+
+def make_user(name: str) -> User:
+    return User.objects.create_user(username=name, password=None)
+
+
+@pytest.fixture
+def cast(db: None) -> Cast:
+    owner, auditor, viewer, stranger = (make_user(name) for name in ("olivia", "amir", "vera", "sam"))
+    workspace = create_workspace(slug="acme", name="Acme", owner=owner)
+    other = create_workspace(slug="other", name="Other", owner=stranger)
+    return Cast(
+        workspace=workspace,
+        owner=workspace.memberships.get(user=owner),
+        auditor=add_member(workspace=workspace, user=auditor, role=Role.AUDITOR),
+        viewer=add_member(workspace=workspace, user=viewer, role=Role.VIEWER),
+        stranger=other.memberships.get(user=stranger),
+    )
+
+
+@pytest.fixture
+def sign_in() -> Callable[[Membership], Client]:
+    def enter(membership: Membership) -> Client:
+        client = Client()
+        client.force_login(membership.user, backend="django.contrib.auth.backends.ModelBackend")
+        return client
+
+    return enter
+
+
+@pytest.fixture
+def token(cast: Cast) -> str:
+    """A key of the first workspace that may send and read."""
+    return create_api_key(workspace=cast.workspace, name="test", scopes=["ingest", "read"])[1]
+
+
+@pytest.fixture
+def stranger_token(cast: Cast) -> str:
+    """A key of the other workspace."""
+    return create_api_key(workspace=cast.stranger.workspace, name="test", scopes=["ingest", "read"])[1]
+
+
+def deliver(
+    cast: Cast, *pieces: bytes, door: str = Door.IMPORT, name: str = "test.log", channel: Channel | None = None
+) -> Delivery:
+    """Take a log in by a door; nothing of it is read yet."""
+    delivery = open_delivery(
+        workspace=cast.workspace, channel=channel or cast.channel, door=door, file_name=name if door != Door.API else ""
+    )
+    return take_stream(delivery=delivery, chunks=pieces)
+
+
+def settle_all() -> None:
+    """Work off every job, and fail if one did not end well."""
+    from django.utils import timezone
+
+    from inspector.intake.models import Job
+
+    for _ in range(100):
+        Job.objects.filter(state=Job.State.QUEUED).update(due_at=timezone.now())
+        if not pipeline.run_due(seconds=60):
+            break
+    failed = Job.objects.exclude(state=Job.State.DONE).exclude(failure="")
+    assert not failed.exists(), [job.failure for job in failed]
+    assert not Job.objects.exclude(state=Job.State.DONE).exists()

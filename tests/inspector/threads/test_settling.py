@@ -1,0 +1,153 @@
+"""Settling: the same conversations, English and parents whatever the order of processing and batching."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from inspector import pipeline
+from inspector.intake.models import Delivery, Door, Job, Record
+from inspector.threads import selectors
+from inspector.threads.models import Conversation, Message
+
+from ..conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+
+STORY = [
+    {"raw": "Please deploy build 7.", "id": "p1", "from": "ada", "to": ["bob"], "conversation": "ops"},
+    {"raw": "On it.", "id": "p2", "parent": "p1", "from": "bob", "to": ["ada"], "conversation": "ops"},
+    {"raw": "Cannot reach the host.", "id": "p3", "parent": "p2", "from": "bob", "conversation": "ops"},
+    {"raw": "Who owns it?", "id": "p4", "parent": "lost", "from": "cid", "conversation": "ops"},
+    {"raw": "Ask the owner first.", "id": "q1", "parent": "p3", "from": "ada", "conversation": "side"},
+    {"raw": '@a3|f0|c1|S0|d1|T1|g1|k1|q2|t"rollback"#', "from": "0"},
+    {"raw": '@a4|f1|c1|S1|d0|T2|g1|k1|t"plan_b"#'},
+    {"raw": '@a6|f1|c1|S0|d1|T3|g1|k1|t"plan_b"#'},
+]
+
+
+def write_story() -> list[bytes]:
+    return [
+        json.dumps(line | {"at": f"2026-11-21T09:00:{at:02d}Z"}).encode() + b"\n" for at, line in enumerate(STORY)
+    ]
+
+
+def picture(cast: Cast) -> dict[str, Any]:
+    """Everything a reader sees of the workspace, without ids that the application made."""
+    names = {message.pk: f"{message.order_index}:{message.english}" for message in Message.objects.all()}
+    shown = {}
+    for conversation in Conversation.objects.filter(workspace=cast.workspace):
+        assert conversation.is_settled
+        rows = selectors.read_tree(conversation=conversation).rows
+        shown[bytes(conversation.key).hex()] = {
+            "tree": [(row.depth, row.ghost, row.message.english if row.message else None) for row in rows],
+            "parents": [
+                (row.message.parent_basis, row.message.parent_why, names.get(row.message.parent, ""))
+                for row in rows
+                if row.message
+            ],
+            "bodies": [row.message.body for row in rows if row.message],
+            "summary": (conversation.state, conversation.agents, conversation.dialects, conversation.missing_count),
+        }
+    return shown
+
+
+def clear() -> None:
+    Job.objects.all().delete()
+    Message.objects.all().delete()
+    Conversation.objects.all().delete()
+    Record.objects.all().delete()
+    Delivery.objects.all().delete()
+
+
+def test_any_order_and_batching_gives_the_same_picture(cast: Cast) -> None:
+    lines = write_story()
+    chance = random.Random(7)
+    expected: dict[str, Any] | None = None
+    for _ in range(12):
+        shuffled = chance.sample(lines, len(lines))
+        while shuffled:
+            size = chance.randint(1, 4)
+            deliver(cast, *shuffled[:size], door=Door.API)
+            del shuffled[:size]
+            if chance.random() < 0.5:
+                pipeline.run_due(seconds=1)
+        settle_all()
+        found = {key: {**value, "parents": sorted(value["parents"])} for key, value in picture(cast).items()}
+        for value in found.values():
+            value["parents"] = [(basis, why, name.partition(":")[2]) for basis, why, name in value["parents"]]
+            value["parents"].sort()
+        expected = expected or found
+        assert found == expected
+        clear()
+    assert expected is not None
+    assert len(expected) == 3
+
+
+def test_a_ghost_becomes_the_message_when_it_arrives(cast: Cast) -> None:
+    lines = write_story()
+    deliver(cast, *lines[:4])
+    settle_all()
+    conversation = Conversation.objects.get()
+    assert conversation.missing_count == 1
+    lost = {"raw": "Is it ours?", "id": "lost", "conversation": "ops", "at": "2026-11-21T09:00:02Z"}
+    deliver(cast, json.dumps(lost).encode())
+    settle_all()
+    conversation.refresh_from_db()
+    assert conversation.missing_count == 0
+    rows = selectors.read_tree(conversation=conversation).rows
+    assert ("Is it ours?", 0) in [(row.message.english, row.depth) for row in rows if row.message]
+    assert ("Who owns it?", 1) in [(row.message.english, row.depth) for row in rows if row.message]
+
+
+def test_a_parent_in_another_conversation_is_found_when_it_arrives_later(cast: Cast) -> None:
+    lines = write_story()
+    deliver(cast, lines[4])
+    settle_all()
+    assert Message.objects.get().parent_key is not None
+    deliver(cast, *lines[:3])
+    settle_all()
+    child = Message.objects.get(native_id="q1")
+    assert child.parent == Message.objects.get(native_id="p3").pk
+    assert child.parent_key is None
+
+
+def test_settling_again_writes_nothing_anew(cast: Cast, django_assert_num_queries: Any) -> None:
+    deliver(cast, *write_story())
+    settle_all()
+    before = dict(Message.objects.values_list("pk", "told_digest"))
+    Conversation.objects.update(generation=100)
+    Job.objects.filter(kind=Job.Kind.SETTLE).update(state=Job.State.QUEUED)
+    settle_all()
+    assert {pk: bytes(digest) for pk, digest in Message.objects.values_list("pk", "told_digest")} == {
+        pk: bytes(digest) for pk, digest in before.items()
+    }
+
+
+def test_a_worker_that_lost_its_lease_writes_nothing(cast: Cast) -> None:
+    from inspector.intake import jobs
+
+    deliver(cast, *write_story())
+    job = jobs.claim(kinds=[Job.Kind.INGEST])
+    assert job is not None
+    Job.objects.filter(pk=job.pk).update(lease_token=None, state=Job.State.QUEUED)
+    pipeline.run_job(job)
+    assert not Message.objects.exists()
+    settle_all()
+    assert Message.objects.count() == len(STORY)
+
+
+def test_a_job_that_fails_three_times_is_a_dead_letter(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fall_over(**names: object) -> None:
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(pipeline, "insert_arrivals", fall_over)
+    deliver(cast, *write_story())
+    for _ in range(4):
+        Job.objects.update(due_at="2020-01-01T00:00:00Z")
+        pipeline.run_due(seconds=5)
+    job = Job.objects.get(kind=Job.Kind.INGEST)
+    assert (job.state, job.failure) == (Job.State.DEAD, "RuntimeError: no luck")
