@@ -143,17 +143,18 @@ FORMAT_MODULE_PATH = None
 
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = Path(env.str("STATIC_ROOT", str(STATE_DIR / "static")))
+# Without a manifest the files are served straight from their folders: a clone needs no build step.
+HAS_STATIC_MANIFEST = env.bool("STATIC_MANIFEST", False)
+STATIC_ROOT = Path(env.str("STATIC_ROOT", str(STATE_DIR / "static"))) if HAS_STATIC_MANIFEST else None
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
         "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
-        if env.bool("STATIC_MANIFEST", False)
+        if HAS_STATIC_MANIFEST
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
 }
-# Without a manifest the files are served straight from their folders: a clone needs no build step.
-WHITENOISE_USE_FINDERS = not env.bool("STATIC_MANIFEST", False)
+WHITENOISE_USE_FINDERS = not HAS_STATIC_MANIFEST
 
 # Uploads wait in PostgreSQL, never on the web server's disk beyond the request.
 FILE_UPLOAD_TEMP_DIR = env.str("UPLOAD_TEMP_DIR", "") or None

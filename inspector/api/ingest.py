@@ -34,6 +34,7 @@ FORMS: Final[dict[str, str | None]] = {
     "text/plain": "lines",
     "text/csv": "csv",
 }
+EMPTY: Final = "the body is empty: send at least one record"
 REPLAY_WINDOW: Final = timedelta(hours=24)
 ABANDONED_AFTER: Final = timedelta(minutes=10)
 
@@ -71,7 +72,7 @@ class MessagesView(APIView):
             raise ProblemError(400, f"{error}; its complete records are kept", **make_receipt(delivery)) from error
         if not delivery.size_bytes:
             delivery.delete()
-            raise ProblemError(400, "the body is empty: send at least one record")
+            raise ProblemError(400, EMPTY)
         return Response(make_receipt(delivery), status=202)
 
     @extend_schema(
@@ -91,8 +92,11 @@ def choose_form(request: Request) -> str | None:
     """The form of log that the Content-Type declares; None where its first bytes decide.
 
     Raises:
-        ProblemError: 415 for a type that is not one of `FORMS`, or for text in another encoding than UTF-8.
+        ProblemError: 400 for no body at all, 415 for a type that is not one of `FORMS`, or for text in another
+            encoding than UTF-8.
     """
+    if request.META.get("CONTENT_LENGTH", "") in ("", "0") and not request.META.get("wsgi.input_terminated"):
+        raise ProblemError(400, EMPTY)
     declared = request.headers.get("Content-Type", "")
     kind, _, parameters = declared.partition(";")
     charset = parameters.partition("charset=")[2].strip(' "').lower()

@@ -117,7 +117,9 @@ def test_without_a_known_sender_there_is_no_other() -> None:
 
 
 def test_turns_order_before_the_key_within_a_run() -> None:
-    placed = place([node(9, dialect="nslip", sender="0", turn=1), node(1, dialect="nslip", sender="1", turn=2)], nowhere)
+    placed = place(
+        [node(9, dialect="nslip", sender="0", turn=1), node(1, dialect="nslip", sender="1", turn=2)], nowhere
+    )
     assert [one.turn for one in placed] == [1, 2]
 
 

@@ -30,9 +30,7 @@ STORY = [
 
 
 def write_story() -> list[bytes]:
-    return [
-        json.dumps(line | {"at": f"2026-11-21T09:00:{at:02d}Z"}).encode() + b"\n" for at, line in enumerate(STORY)
-    ]
+    return [json.dumps(line | {"at": f"2026-11-21T09:00:{at:02d}Z"}).encode() + b"\n" for at, line in enumerate(STORY)]
 
 
 def picture(cast: Cast) -> dict[str, Any]:

@@ -1,0 +1,199 @@
+"""POST /api/v1/messages: every body that is understood, every one that is not, and the exact accounting of each."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+import zstandard
+from django.test import Client
+
+from inspector.accounts.services import create_api_key, ensure_channel, revoke_api_key
+from inspector.intake.models import Delivery, Record
+
+from ..conftest import Cast, settle_all
+
+pytestmark = pytest.mark.django_db
+
+URL = "/api/v1/messages"
+
+
+def post(token: str, body: bytes, kind: str = "application/x-ndjson", **headers: str) -> Any:
+    return Client().post(URL, body, content_type=kind, headers={"Authorization": f"Bearer {token}", **headers})
+
+
+def counts(response: Any) -> tuple[int, int, int, int]:
+    assert response.status_code == 202, response.content
+    said = response.json()
+    return said["received"], said["stored"], said["duplicate"], said["quarantined"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "received"),
+    [
+        ("application/x-ndjson", b'{"raw": "a"}\n{"raw": "b"}\n', 2),
+        ("application/json", b'[{"raw": "a"}, "b", {"raw": "c"}]', 3),
+        ("application/json", b'{"messages": [{"raw": "a"}, {"raw": "b"}]}', 2),
+        ("application/json", b'{"raw": "a"}', 1),
+        ("application/json", b'"a"', 1),
+        ("text/plain", b"one\ntwo\n\nthree", 3),
+        ("text/plain; charset=utf-8", b"one\n", 1),
+        ("text/csv", b"raw,from\nhello,ada\nbye,bob\n", 2),
+    ],
+)
+def test_every_form_is_taken(token: str, kind: str, body: bytes, received: int) -> None:
+    assert counts(post(token, body, kind)) == (received, received, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "fold"), [("gzip", gzip.compress), ("zstd", zstandard.ZstdCompressor().compress)], ids=["gzip", "zstd"]
+)
+def test_compressed_bodies_are_taken(token: str, name: str, fold: Any) -> None:
+    assert counts(post(token, fold(b"one\ntwo\n" * 500), "text/plain", **{"Content-Encoding": name}))[0] == 1000
+
+
+@pytest.mark.parametrize(
+    ("kind", "headers", "body", "status"),
+    [
+        ("image/png", {}, b"x", 415),
+        ("text/plain; charset=latin-1", {}, b"x", 415),
+        ("text/plain", {"Content-Encoding": "br"}, b"x", 415),
+        ("text/plain", {}, b"", 400),
+        ("text/plain", {"Content-Encoding": "gzip"}, b"not gzip", 400),
+        ("text/plain", {"Content-Encoding": "gzip"}, gzip.compress(b"one\n" * 9999)[:-20], 400),
+        ("text/plain", {"Content-Encoding": "zstd"}, b"not zstd", 400),
+        ("text/plain", {"X-Channel": "x" * 65}, b"x", 422),
+        ("text/plain", {"Idempotency-Key": "x" * 256}, b"x", 422),
+    ],
+)
+def test_what_is_not_understood_gets_a_clear_answer(
+    token: str, kind: str, headers: dict[str, str], body: bytes, status: int
+) -> None:
+    response = post(token, body, kind, **headers)
+    assert response.status_code == status
+    assert response["Content-Type"] == "application/problem+json"
+    said = response.json()
+    assert said["status"] == status
+    assert len(said["detail"]) > 10
+
+
+def test_unreadable_lines_are_quarantined_and_explained(token: str) -> None:
+    response = post(token, b"fine\n\xff\xfe\nfine too\n", "text/plain")
+    assert counts(response) == (3, 2, 0, 1)
+    problem = response.json()["problems"][0]
+    assert (problem["index"], problem["line"]) == (1, 2)
+    raw = Client().get(problem["raw"], headers={"Authorization": f"Bearer {token}"})
+    assert b"".join(raw.streaming_content) == b"\xff\xfe"
+    assert "attachment" in raw["Content-Disposition"]
+
+
+def test_a_binary_body_is_answered_and_kept(token: str) -> None:
+    received, stored, duplicate, quarantined = counts(post(token, bytes(range(256)) * 20, "text/plain"))
+    assert received == stored + duplicate + quarantined
+    assert quarantined >= 20
+
+
+def test_a_gzip_bomb_stops(token: str) -> None:
+    response = post(token, gzip.compress(b"\n" * 40_000_000), "text/plain", **{"Content-Encoding": "gzip"})
+    assert response.status_code == 400
+    assert "limit" in response.json()["detail"]
+
+
+def test_a_body_that_breaks_off_keeps_its_complete_records(token: str) -> None:
+    body = gzip.compress(b"".join(f"record {number}\n".encode() for number in range(50_000)))
+    response = post(token, body[: len(body) // 2], "text/plain", **{"Content-Encoding": "gzip"})
+    assert response.status_code == 400
+    said = response.json()
+    assert said["stored"] == Record.objects.count() > 1000
+    assert Delivery.objects.get().state == Delivery.State.BROKEN
+
+
+@pytest.mark.parametrize("header", [None, "Basic abc", "Bearer", "Bearer x", "Bearer aci_0_1", "Bearer é"])
+def test_a_wrong_key_is_401(db: None, header: str | None) -> None:
+    headers = {"Authorization": header} if header else {}
+    response = Client().post(URL, b"x", content_type="text/plain", headers=headers)
+    assert response.status_code == 401
+    assert response["WWW-Authenticate"].startswith("Bearer")
+
+
+def test_a_revoked_key_and_one_bit_off_are_401(cast: Cast) -> None:
+    key, token = create_api_key(workspace=cast.workspace, name="k", scopes=["ingest"])
+    off = token[:-1] + ("0" if token[-1] != "0" else "1")
+    assert post(off, b"x", "text/plain").status_code == 401
+    revoke_api_key(key=key)
+    assert post(token, b"x", "text/plain").status_code == 401
+
+
+def test_a_key_without_the_scope_is_403(cast: Cast) -> None:
+    _, reader = create_api_key(workspace=cast.workspace, name="k", scopes=["read"])
+    assert post(reader, b"x", "text/plain").status_code == 403
+    _, sender = create_api_key(workspace=cast.workspace, name="k", scopes=["ingest"])
+    assert Client().get(URL, headers={"Authorization": f"Bearer {sender}"}).status_code == 403
+
+
+def test_a_key_bound_to_a_channel_refuses_another(cast: Cast) -> None:
+    channel = ensure_channel(workspace=cast.workspace, name="robots")
+    _, token = create_api_key(workspace=cast.workspace, name="k", scopes=["ingest"], channel=channel)
+    assert post(token, b"x", "text/plain", **{"X-Channel": "main"}).status_code == 403
+    assert post(token, b"x", "text/plain").status_code == 202
+    assert Record.objects.get().channel == channel
+
+
+def test_an_idempotency_key_gives_the_same_answer_once(token: str) -> None:
+    first = post(token, b"one\n", "text/plain", **{"Idempotency-Key": "k1"})
+    again = post(token, b"one\n", "text/plain", **{"Idempotency-Key": "k1"})
+    other = post(token, b"two\n", "text/plain", **{"Idempotency-Key": "k1"})
+    assert first.json() == again.json()
+    assert Record.objects.count() == 1
+    assert other.status_code == 409
+
+
+def test_an_idempotency_key_whose_twin_is_running_is_409(token: str, cast: Cast) -> None:
+    post(token, b"one\n", "text/plain", **{"Idempotency-Key": "k1"})
+    Delivery.objects.update(state=Delivery.State.RECEIVING)
+    response = post(token, b"one\n", "text/plain", **{"Idempotency-Key": "k1"})
+    assert response.status_code == 409
+    assert response["Retry-After"]
+
+
+def test_a_delivery_tells_its_progress(token: str) -> None:
+    receipt = post(token, b"one\ntwo\n", "text/plain").json()
+    get = lambda: Client().get(receipt["links"]["self"], headers={"Authorization": f"Bearer {token}"}).json()  # noqa: E731
+    assert (get()["is_framed"], get()["is_read"]) == (True, False)
+    settle_all()
+    assert (get()["read"], get()["is_read"]) == (2, True)
+
+
+def test_what_was_posted_is_found_and_read(token: str) -> None:
+    post(token, json.dumps({"raw": "The zeppelin has landed.", "from": "ada", "conversation": "air"}).encode())
+    settle_all()
+    headers = {"Authorization": f"Bearer {token}"}
+    page = Client().get(URL, {"q": "zeppelin from:ada"}, headers=headers).json()
+    assert [row["english"] for row in page["results"]] == ["The zeppelin has landed."]
+    full = Client().get(f"{URL}/{page['results'][0]['id']}", headers=headers).json()
+    assert full["message"]["conversation_id"] == "air"
+    assert full["fields"][0]["raw"] == "The zeppelin has landed."
+    conversation = Client().get(f"/api/v1/conversations/{full['conversation']}", headers=headers).json()
+    assert conversation["tree"][0]["message"]["english"] == "The zeppelin has landed."
+
+
+def test_pages_go_on_by_cursor(token: str) -> None:
+    post(token, b"".join(f"line {number}\n".encode() for number in range(7)), "text/plain")
+    settle_all()
+    headers = {"Authorization": f"Bearer {token}"}
+    seen: list[str] = []
+    cursor = ""
+    while cursor is not None:
+        page = Client().get(URL, {"limit": "3", **({"cursor": cursor} if cursor else {})}, headers=headers).json()
+        seen += [row["id"] for row in page["results"]]
+        cursor = page["next"]
+    assert len(seen) == len(set(seen)) == 7
+
+
+@pytest.mark.parametrize("query", ["cursor=zzz", "q=dialekt:nslip", "q=dialect:nsli", 'q="open', "limit=x"])
+def test_a_query_that_cannot_be_understood_is_400(token: str, query: str) -> None:
+    response = Client().get(f"{URL}?{query}", headers={"Authorization": f"Bearer {token}"})
+    assert response.status_code == 400
+    assert response["Content-Type"] == "application/problem+json"

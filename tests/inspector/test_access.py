@@ -1,0 +1,138 @@
+"""Generated from the URLconf: at every address that names something, a stranger finds nothing."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from inspector.accounts.models import ApiKey, Membership, Role
+from inspector.accounts.services import create_api_key
+from inspector.audit.models import Review
+from inspector.audit.services import give_verdict
+from inspector.intake.models import Delivery, Record, Sighting
+from inspector.threads.models import Conversation, Message
+
+from .conftest import Cast, deliver, settle_all
+
+METHODS = ("get", "post", "put", "patch", "delete")
+# Addresses that belong to nobody: signing in and out, the choice of a workspace, what the API allows, its schema.
+OPEN = {
+    "pages:sign-in",
+    "pages:sign-in-link",
+    "pages:sign-out",
+    "pages:home",
+    "api:limits",
+    "api:schema",
+    "pages:health",
+}
+
+
+def find_routes(resolver: URLResolver, prefix: str = "", space: str = "") -> Iterator[tuple[str, str]]:
+    """Every (name, route) of the URLconf."""
+    for entry in resolver.url_patterns:
+        route = prefix + str(entry.pattern)
+        if isinstance(entry, URLResolver):
+            yield from find_routes(entry, route, entry.namespace or space)
+        elif isinstance(entry, URLPattern):
+            yield f"{space}:{entry.name}" if space else str(entry.name), route
+
+
+ROUTES = sorted(find_routes(get_resolver()))
+
+
+@pytest.fixture
+def things(cast: Cast) -> dict[str, str]:
+    """One of each thing that an address may name, all of the first workspace."""
+    delivery = deliver(cast, b'{"raw": "Secret plan.", "id": "m1", "conversation": "c1"}\n\xff broken\n')
+    settle_all()
+    key, _ = create_api_key(workspace=cast.workspace, name="k", scopes=["read"])
+    conversation = Conversation.objects.get()
+    review = give_verdict(
+        membership=cast.auditor,
+        conversation=conversation,
+        verdict=Review.Verdict.FINE,
+        comment="Secret comment.",
+        seen=bytes(conversation.settled_digest or b""),
+    )
+    return {
+        "slug": cast.workspace.slug,
+        "workspace": cast.workspace.slug,
+        "workspace_slug": cast.workspace.slug,
+        "delivery_id": str(delivery.pk),
+        "record_id": str(Record.objects.filter(is_quarantined=False).get().pk),
+        "sighting_id": str(Sighting.objects.first().pk),  # type: ignore[union-attr]
+        "conversation_id": str(conversation.pk),
+        "message_id": str(Message.objects.get().pk),
+        "review_id": str(review.pk),
+        "key_id": str(key.pk),
+        "membership_id": str(cast.viewer.pk),
+        "channel_id": str(cast.channel.pk),
+        "dialect": "nslip",
+        "token": "x",
+    }
+
+
+def fill(route: str, things: dict[str, str]) -> str:
+    def value(found: re.Match[str]) -> str:
+        name = found[1].rpartition(":")[2]
+        assert name in things, f"the cast has no {name}: add one, so that {route} is tested"
+        return things[name]
+
+    return "/" + re.sub(r"<([^>]+)>", value, route)
+
+
+def test_the_urlconf_has_what_is_tested() -> None:
+    assert len(ROUTES) > 10
+    assert {name.partition(":")[0] for name, _ in ROUTES} >= {"api", "pages"}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("name", "route"), [route for route in ROUTES if route[0] not in OPEN])
+def test_a_stranger_finds_nothing(
+    name: str, route: str, things: dict[str, str], cast: Cast, sign_in: Callable[[Membership], Client]
+) -> None:
+    url = fill(route, things)
+    _, token = create_api_key(workspace=cast.stranger.workspace, name="k", scopes=list(ApiKey.Scope.values))
+    before = snapshot(cast)
+    for method in METHODS:
+        for client, headers in (
+            (sign_in(cast.stranger), {}),
+            (Client(), {"Authorization": f"Bearer {token}"}),
+            (Client(), {}),
+        ):
+            response = getattr(client, method)(url, headers=headers)
+            content = b"".join(response.streaming_content) if response.streaming else response.content
+            assert b"Secret" not in content
+            allowed = {302, 400, 401, 403, 404, 405, 415}
+            if name in {"api:messages", "api:conversations"} and headers:
+                allowed.add(200)  # The stranger's own workspace, which is empty.
+            assert response.status_code in allowed, f"{method} {url}: {response.status_code}"
+            if "<" in route and client is not None and not headers and "sessionid" in client.cookies:
+                assert response.status_code in {404, 405} if name.startswith("pages:") else True, f"{method} {url}"
+            if response.status_code == 302:
+                assert "sign-in" in response["Location"]
+    assert snapshot(cast) == before
+
+
+def snapshot(cast: Cast) -> tuple[object, ...]:
+    return (
+        Review.objects.count(),
+        Delivery.objects.count(),
+        ApiKey.objects.filter(workspace=cast.workspace, revoked_at=None).count(),
+        Membership.objects.filter(workspace=cast.workspace).count(),
+        Membership.objects.filter(workspace=cast.workspace, role=Role.OWNER).count(),
+    )
+
+
+@pytest.mark.django_db
+def test_ids_that_do_not_exist_are_404_alike(things: dict[str, str], token: str) -> None:
+    headers = {"Authorization": f"Bearer {token}"}
+    for name, route in ROUTES:
+        if name.startswith("api:") and "<" in route:
+            url = fill(route, {key: str(uuid.uuid4()) for key in things})
+            assert Client().get(url, headers=headers).status_code == 404
