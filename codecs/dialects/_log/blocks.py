@@ -1,13 +1,15 @@
 """Records of several lines in a log of lines: a JSON object printed over lines, or whatever a dialect opens.
 
-A block is asked line by line until it ends. One that is cut short gives lines back; the one who opened it may not
-open another within these, for it would only come to the same end, and a log of such lines stays linear.
+A block is asked line by line until it ends. One that is cut short gives lines back. A block of the same opener
+within these ends before the next line that could open one, for it would only come to the same end: so each line is
+fed a bounded number of times, and a log of lines that open and never close stays linear.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 from .._dialect import Block, no_block
 from .._registry import all_dialects
@@ -16,12 +18,24 @@ from .prefixes import has_time
 from .tape import Tape
 
 JSON = "json"
+Opens = Callable[[str], Block | None]
 _BLANK = " \t\r\f\v"
 
 
 @cache
-def _openers() -> tuple[tuple[str, Callable[[str], Block | None]], ...]:
+def _openers() -> tuple[tuple[str, Opens], ...]:
     return tuple((dialect.slug, dialect.opens) for dialect in all_dialects() if dialect.opens is not no_block)
+
+
+_BRACED: tuple[tuple[str, Opens], ...] = ((JSON, ObjectBlock.open),)
+
+
+class Opened(NamedTuple):
+    """A block, who opened it, and the test for the line it must end before, if there is one."""
+
+    opener: str
+    block: Block
+    stops_at: Opens | None
 
 
 class Gathering:
@@ -30,9 +44,10 @@ class Gathering:
     Offsets count in the stream. `ends` leave the line ends out; `second` is where the second line begins.
     """
 
-    def __init__(self, opener: str, block: Block, first_end: int, next_start: int) -> None:
-        self.opener = opener
-        self.block = block
+    def __init__(self, opened: Opened, first_end: int, next_start: int) -> None:
+        self.opener = opened.opener
+        self.block = opened.block
+        self._stops_at = opened.stops_at
         self.ends = [first_end]
         self.second = self.next = next_start
         # Blank lines at the end are not the block's until a line follows them.
@@ -62,7 +77,10 @@ class Gathering:
                 line = buffer[start:stop].decode()
             except UnicodeDecodeError:
                 break
-            if (options.prefixes and has_time(line)) or (verdict := self.block.feed(line)) == "not":
+            if (options.prefixes and has_time(line)) or (self._stops_at and self._stops_at(line)):
+                break
+            verdict = self.block.feed(line)
+            if verdict == "not":
                 break
             self.ends.append(base + stop)
             self.next = base + end + 1
@@ -83,18 +101,20 @@ class Gathering:
         return self.block.is_complete or self.block.lines_if_cut is None
 
 
-def open_block(line: str, barred: dict[str, int], position: int) -> tuple[str, Block] | None:
-    """Who opens a block with this line, and the block. `barred` holds until which offset one may not open."""
+def open_block(line: str, cut: dict[str, int], failed: dict[str, int], position: int) -> Opened | None:
+    """The block that the line at this offset opens, or None.
+
+    Args:
+        line: the line, without its prefix.
+        cut: up to which offset a block of an opener was cut short.
+        failed: who opened a block with this very line and was cut short.
+        position: the offset.
+    """
     head = line.lstrip()[:1]
     if not head or (head.isascii() and head.isalnum() and "{" not in line):
         return None
-    if head == "{" and barred.get(JSON, 0) <= position:
-        found = ObjectBlock.open(line)
-        if found:
-            return (JSON, found)
-    for slug, opens in _openers():
-        if barred.get(slug, 0) <= position:
-            block = opens(line)
-            if block is not None:
-                return slug, block
+    for opener, opens in (_BRACED if head == "{" else ()) + _openers():
+        block = None if opener in failed else opens(line)
+        if block is not None:
+            return Opened(opener, block, opens if cut.get(opener, 0) > position else None)
     return None

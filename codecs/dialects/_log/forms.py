@@ -121,7 +121,10 @@ def _look_at_array(tape: Tape, start: int, *, is_enough: bool) -> Form | None:
     inner = _BLANK.match(buffer, start + 1).end()  # type: ignore[union-attr]
     if inner >= len(buffer) and not is_enough:
         return None
-    is_array = tape.options.form == "array" or bytes(buffer[inner : inner + 1]) in (b"{", b'"', b"]")
+    if len(buffer) - inner == 1 and buffer[inner] == 0x2F and not is_enough:
+        return None
+    is_value = buffer[inner : inner + 1].startswith((b"{", b'"', b"]")) or buffer.startswith(b"//", inner)
+    is_array = is_value or tape.options.form == "array"
     return ArrayForm(enter=start + 1 - tape.at) if is_array else LineForm()
 
 

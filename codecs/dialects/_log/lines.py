@@ -70,14 +70,14 @@ class LineForm:
 
     def __init__(self, state: dict[str, Any] | None = None) -> None:
         state = state or {}
-        # Until which offset an opener may not open a block: it was cut short there, and would be again.
-        self._barred: dict[str, int] = dict(state.get("barred", {}))
+        # Up to which offset a block of an opener was cut short.
+        self._cut: dict[str, int] = dict(state.get("cut", {}))
         self._has_text: bool = state.get("has_text", False)
         self._open: tuple[Gathering, _Head] | None = None
 
     def to_state(self, *, is_in_long: bool = False) -> dict[str, Any]:
         """What must be known to go on at the cursor. A block under way is read again from its first line."""
-        return {"barred": dict(self._barred), "has_text": self._has_text}
+        return {"cut": dict(self._cut), "has_text": self._has_text}
 
     def run(self, tape: Tape, *, is_last: bool) -> bool:
         """Read what can be read. A log of lines ends with its stream, so the answer is always False."""
@@ -112,15 +112,14 @@ class LineForm:
 
     def _open_block(self, tape: Tape, head: _Head, stop: int, after: int) -> bool:
         """Whether another opens a block with this line; an object on one line is taken at once."""
-        opened = open_block(head.text, self._barred | head.failed if head.failed else self._barred, tape.position)
+        opened = open_block(head.text, self._cut, head.failed, tape.position)
         if opened is None:
             return False
-        opener, block = opened
-        if opener == JSON and block.is_complete:
+        if opened.opener == JSON and opened.block.is_complete:
             self._take_object(tape, stop, head)
             tape.skip_to(after)
         else:
-            self._open = (Gathering(opener, block, tape.offset + stop, tape.offset + after), head)
+            self._open = (Gathering(opened, tape.offset + stop, tape.offset + after), head)
         return True
 
     def _go_on(self, tape: Tape, gathering: Gathering, head: _Head, *, is_last: bool) -> bool:
@@ -136,9 +135,7 @@ class LineForm:
             if self._open_block(tape, head, first_stop, after):
                 return True
         stop = gathering.ends[count - 1] - tape.offset
-        self._barred = {
-            name: until for name, until in (self._barred | head.failed).items() if until > tape.offset + stop
-        }
+        self._cut = {name: until for name, until in (self._cut | head.failed).items() if until > tape.offset + stop}
         if gathering.opener == JSON and gathering.block.is_complete:
             self._take_object(tape, stop, head)
         else:

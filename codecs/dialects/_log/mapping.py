@@ -70,7 +70,7 @@ def read_object(text: str, fields: Mapping[str, str]) -> tuple[str, Envelope | N
     if not isinstance(found, dict) or isinstance(found, _Repeating) or not isinstance(found.get(name), str):
         return text, None
     wire: str = found[name]
-    return wire, _envelope(rename_fields(found, fields), keep_numbers=True)
+    return wire, _envelope(rename_fields(found, fields))
 
 
 def read_string(text: str) -> str | None:
@@ -90,7 +90,7 @@ def rename_fields(mapping: Mapping[str, Any], fields: Mapping[str, str]) -> dict
     return {ours.get(name, name): value for name, value in mapping.items()}
 
 
-def envelope_of_row(cells: Mapping[str, str]) -> Envelope:
+def envelope_of_row(cells: Mapping[str, str]) -> Envelope | None:
     """The envelope of a CSV row by the envelope's names; several receivers are set apart by `,`, `;` or `|`."""
     given: dict[str, Any] = {name: text for name, text in cells.items() if text}
     if "to" in given:
@@ -98,12 +98,12 @@ def envelope_of_row(cells: Mapping[str, str]) -> Envelope:
     return _envelope(given)
 
 
-def _envelope(mapping: dict[str, Any], *, keep_numbers: bool = False) -> Envelope:
+def _envelope(mapping: dict[str, Any]) -> Envelope | None:
     envelope = envelope_of(mapping)
     at = mapping.get("at")
     if isinstance(at, str) and envelope.at is None and (instant := instant_of_log(at)) is not None:
-        return envelope.replace(at=instant)
-    return envelope
+        envelope = envelope.replace(at=instant)
+    return envelope if any(getattr(envelope, name) for name in Envelope._order) else None
 
 
 def merge_envelopes(inner: Envelope | None, outer: Envelope | None) -> Envelope | None:

@@ -26,7 +26,7 @@ _TIME = re.compile(
 )
 _LABEL = re.compile(r"\s*\[([^\[\]{}\"]{1,64})\][ \t]+(?=\S)")
 _NAME = r"[^\W_][\w.\-]{0,63}(?: [^\W_][\w.\-]{0,63})?"
-_SPEAKER = re.compile(rf"\s*({_NAME})(?:\s*(?:->|→|=>)\s*((?:{_NAME}|\*)(?:,\s*{_NAME})*))?:[ \t]+(?=\S)")
+_SPEAKER = re.compile(rf"\s*({_NAME})(?:\s*(?:->|→|=>)\s*((?:{_NAME}|\*)(?:,\s*{_NAME}){{0,31}}))?:[ \t]+(?=\S)")
 
 # Words before a colon that name no speaker: Lambda's key material, inline markers and errors; what models write
 # before a wire; what people write before a remark; the levels of log programs; the schemes of addresses.
@@ -39,6 +39,7 @@ _RESERVED = frozenset(
     )
 )
 _SURE = 0.5
+_MOST_LABELS = 8
 _TIME_STARTS = frozenset("0123456789[ \t")
 
 
@@ -63,8 +64,8 @@ def read_prefix(line: str) -> tuple[int, Envelope | None]:
     if line[:1] in _TIME_STARTS:
         if time := _time_of(line):
             start, given["at_raw"], given["at"] = time
-        labels = []
-        while label := _LABEL.match(line, start):
+        labels: list[str] = []
+        while len(labels) < _MOST_LABELS and (label := _LABEL.match(line, start)):
             labels.append(label[1])
             start = label.end()
         if labels:
@@ -78,7 +79,8 @@ def read_prefix(line: str) -> tuple[int, Envelope | None]:
             if "*" in names:
                 given["extra"] = {"to": "*"}
         start = speaker.end()
-    return (start, Envelope(**given)) if given else (0, None)
+    # A line that holds nothing but a time is its own text.
+    return (start, Envelope(**given)) if given and line[start:].strip() else (0, None)
 
 
 def _is_speaker(found: re.Match[str], line: str, start: int) -> bool:
