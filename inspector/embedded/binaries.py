@@ -95,10 +95,12 @@ def publish_binaries(binaries: Binaries, account: ServerAccount, folder: Path) -
         files=binaries.files,
     )
     if not copy.is_dir():
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o755)
         partial = copy.with_name(f"{copy.name}.{os.getpid()}")
         for name in binaries.files:
             target = partial / name
-            target.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+            target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(binaries.site / name, target)
         for path in [partial, *partial.rglob("*")]:
             path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)

@@ -84,7 +84,7 @@ class Cluster:
 
     def prepare(self) -> None:
         """Make the home and the passwords: from then on `url` is known, though nothing answers there yet."""
-        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.home.mkdir(mode=0o700, exist_ok=True)
         if self.account:
             self.account.admit(self.home)
         for name in ("password", "superuser_password"):
@@ -254,30 +254,6 @@ class Cluster:
     def _url(self, role: str, database: str, password: str) -> str:
         folder = quote(str(self._socket_folder()), safe="")
         return f"postgresql://{role}:{quote(password, safe='')}@/{database}?host={folder}&port={PORT}"
-
-
-def choose_home(candidates: list[Path], account: ServerAccount | None) -> Path:
-    """The first folder that PostgreSQL's account can reach; the folders need not exist yet.
-
-    Raises:
-        ClusterFailedError: when it can reach none.
-    """
-    for home in candidates:
-        if account is None:
-            return home
-        existing = next(folder for folder in (home, *home.parents) if folder.exists())
-        if account.can_enter(existing):
-            return home
-    raise ClusterFailedError(
-        f"The account `{account.name if account else ''}`, as which PostgreSQL runs, can reach none of "
-        f"{', '.join(map(str, candidates))}: set INSPECTOR_STATE_DIR to a folder it can reach, or DATABASE_URL."
-    )
-
-
-def read_major(home: Path) -> int | None:
-    """The major version that wrote the data in this home, or None where there is none yet."""
-    written = home / "data" / "PG_VERSION"
-    return int(written.read_text()) if written.exists() else None
 
 
 def _environment() -> dict[str, str]:

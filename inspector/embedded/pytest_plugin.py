@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from .account import find_server_account
-from .binaries import find_binaries, publish_binaries
-from .cluster import Cluster, choose_home
+from .cluster import Cluster
 from .errors import EmbeddedError
+from .homes import make_cluster
 from .processes import Supervisor
 from .state import open_state
 
@@ -50,26 +50,16 @@ class ThrowAwayServer:
         """Make a private state folder and let the environment name it and the database to be."""
         account = find_server_account()
         # The usual temporary folder, or /tmp where PostgreSQL's account cannot reach that.
-        parent = choose_home([Path(tempfile.gettempdir()), Path("/tmp")], account)  # noqa: S108  # mkdtemp makes it private
+        usual = Path(tempfile.gettempdir())
+        parent = usual if account is None or account.can_enter(usual) else "/tmp"  # noqa: S108  # mkdtemp makes it private
         self.root = Path(tempfile.mkdtemp(prefix="inspector-tests-", dir=parent))
         self._environment = {name: os.environ.get(name) for name in KEPT_FROM_TESTS}
         os.environ["INSPECTOR_STATE_DIR"] = str(self.root)
         state = open_state(self.root)
         self._stack.callback(state.release)
-        if account:
-            account.admit(self.root)
         if os.environ.get("DATABASE_URL"):
             return
-        binaries = find_binaries()
-        if account:
-            binaries = publish_binaries(binaries, account, self.root / "binaries")
-        self.cluster = Cluster(
-            home=state.postgres,
-            binaries=binaries,
-            log=state.logs / "postgresql.log",
-            account=account,
-            is_throw_away=True,
-        )
+        self.cluster = make_cluster(state, is_throw_away=True)
         self.cluster.prepare()
         os.environ["DATABASE_URL"] = self.cluster.url
 

@@ -9,10 +9,9 @@ import os
 import sys
 from pathlib import Path
 
-from inspector.embedded.account import find_server_account
-from inspector.embedded.binaries import find_binaries, publish_binaries
-from inspector.embedded.cluster import NAME, Cluster, choose_home, read_major
+from inspector.embedded.cluster import NAME
 from inspector.embedded.errors import EmbeddedError
+from inspector.embedded.homes import make_cluster
 from inspector.embedded.processes import Supervisor
 from inspector.embedded.state import open_state
 
@@ -21,14 +20,7 @@ def main(folder: Path) -> int:
     """Start the server, tell where it is, wait, stop it."""
     try:
         state = open_state(folder, say=lambda line: print(line, file=sys.stderr))
-        account = find_server_account()
-        if account:
-            account.admit(folder)
-        home = choose_home([state.postgres], account)
-        binaries = find_binaries(major=read_major(home))
-        if account:
-            binaries = publish_binaries(binaries, account, home / "binaries")
-        cluster = Cluster(home=home, binaries=binaries, log=state.logs / "postgresql.log", account=account)
+        cluster = make_cluster(state)
         with Supervisor(say=lambda line: print(line, file=sys.stderr), held=(state.lock,)) as supervisor:
             cluster.start(supervisor)
             pid = (

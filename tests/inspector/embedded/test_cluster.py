@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from inspector.embedded.account import ServerAccount
-from inspector.embedded.cluster import choose_home, read_major
 from inspector.embedded.errors import ClusterFailedError
+from inspector.embedded.homes import choose_home, read_major
 from tests.inspector.embedded.conftest import Served, find_processes, launch
 
 Serve = Callable[..., Served]
@@ -205,12 +205,19 @@ def test_the_version_that_wrote_the_data_is_known(serve: Serve, private_folder: 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as another account")
 def test_a_folder_that_the_account_cannot_reach_is_passed_over(private_folder: Path) -> None:
     nobody = ServerAccount(name="nobody", user_id=65534, group_id=65534)
-    closed, open_ = private_folder / "closed", private_folder / "open"
-    closed.mkdir(parents=True, mode=0o700)
-    open_.mkdir()
+    closed, open_ = private_folder / "closed" / "state", private_folder / "open" / "state"
+    for state in (closed, open_):
+        state.mkdir(parents=True)
+        state.chmod(0o700)
     private_folder.chmod(0o711)
-    open_.chmod(0o711)
-    assert choose_home([closed / "postgres", open_ / "postgres"], nobody) == open_ / "postgres"
-    assert choose_home([closed / "postgres"], None) == closed / "postgres"
+    closed.parent.chmod(0o700)
+    open_.parent.chmod(0o711)
+    wanted = [closed / "postgres", open_.parent / "other" / "postgres"]
+    assert choose_home(wanted, nobody, closed) == wanted[1]
+    assert wanted[1].parent.stat().st_mode & 0o777 == 0o710
+    assert closed.stat().st_mode & 0o777 == 0o700, "a folder that is not used is not opened"
+    assert choose_home([open_ / "postgres"], nobody, open_) == open_ / "postgres"
+    assert open_.stat().st_mode & 0o777 == 0o710
+    assert choose_home(wanted, None, closed) == wanted[0]
     with pytest.raises(ClusterFailedError, match=r"^The account `nobody`.*can reach none of .*closed.*DATABASE_URL\.$"):
-        choose_home([closed / "postgres"], nobody)
+        choose_home(wanted[:1], nobody, closed)
