@@ -1,0 +1,59 @@
+"""agent-lingua (👽): two hex codes, fields behind sigils, Base64 payloads, responses, errors and a signature line.
+
+Specification: agent-lingua 0.4.0 (SKILL.md) with its field table, handshake and security documents. The normalised
+record cannot hold the order of fields, the spelling of Base64 and the line breaks between statements: writing a
+record back gives the canonical ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .._dialect import Dialect, Reply
+from .._record import Identity, Message
+from .detection import open_block, sniff
+from .encoding import encode_messages
+from .glossary import GLOSSARY
+from .notes import NOTES
+from .reading import read_record
+from .tables import SPECIFICATION
+from .telling import tell_record
+
+
+def _identify(wire: str) -> Identity:
+    """Conversation, id and time are never on the wire."""
+    return Identity()
+
+
+def _find_parents(message: Message) -> Sequence[Reply]:
+    """A response or an error answers by its correlation id, else by turn; a statement answers nothing."""
+    ways: list[Reply] = []
+    if message.parent_id is not None:
+        ways.append(Reply(whom="message-id", basis="explicit", why="it names its parent", value=message.parent_id))
+    act = message.native_act or ""
+    if not act.startswith(("^", "!E")):
+        return ways
+    if message.correlation_id is not None:
+        why = f"it carries the correlation id {message.correlation_id}"
+        ways.append(Reply(whom="correlation-id", basis="correlation", why=why, value=message.correlation_id))
+    why = "it carries no correlation id that was found; the other party's latest unanswered statement is taken"
+    ways.append(Reply(whom="latest-unanswered-of-other", basis="turn", why=why))
+    return ways
+
+
+DIALECT = Dialect(
+    slug="agent_lingua",
+    title="agent-lingua",
+    summary="Statements behind a 👽: hex codes for domain and action, fields behind sigils, Base64 or sealed payloads.",
+    specification=SPECIFICATION,
+    versions=("0.1", "0.2", "0.3", "0.4"),
+    sniff=sniff,
+    identify=_identify,
+    read=read_record,
+    tell=tell_record,
+    encode=encode_messages,
+    replies=_find_parents,
+    opens=open_block,
+    notes=NOTES,
+    glossary=GLOSSARY,
+)

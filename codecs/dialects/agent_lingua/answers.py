@@ -1,0 +1,98 @@
+"""The English of a response or an error: one sentence, each piece tied to its characters.
+
+Specification: 0.4.0 Response Format, Error Codes.
+"""
+
+from __future__ import annotations
+
+from .._record import Message, Segment
+from .circumstances import (
+    Sealed,
+    code_span,
+    find_addressee,
+    names_session,
+    open_sentence,
+    say_condition,
+    say_content,
+    say_time,
+    span_of,
+)
+from .contents import cite, show
+from .statements import Statement
+from .tables import ERRORS, SUBTYPES
+
+_REPORTS = {
+    "0": " reports success",
+    "1": " reports partial success",
+    "2": " answers that it is waiting",
+    "3": " answers that the request is queued",
+    "8": " answers that a retry is needed",
+    "9": " reports that it failed",
+    "A": " rejects the request",
+}
+
+
+def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tuple[Segment, ...]:
+    """The sentence of a response."""
+    sentence = open_sentence(message)
+    code, part = code_span(statement, 0), statement.standing.get("identifier")
+    asked = find_addressee(statement, message)
+    content = message.content if isinstance(message.content, dict) else {}
+    skip: frozenset[str] = frozenset()
+    if statement.status == "0" and content.get("accepted") is True:
+        sentence.say(" accepts the handshake", code, statement.payload.span if statement.payload else None)
+        sentence.say(" of " if asked else "").say(*(asked or ("", None)))
+        skip = frozenset({"accepted"})
+    elif statement.status in _REPORTS:
+        sentence.say(_REPORTS[statement.status], code)
+        sentence.say(" of " if statement.status == "A" else " to " if asked else "") if asked else None
+        sentence.say(*(asked or ("", None)))
+    else:
+        sentence.say(" answers")
+        sentence.say(" " if asked else "").say(*(asked or ("", None)))
+        sentence.say(" with the unknown status ").say(cite(statement.status), code, basis="unknown")
+    if part is not None and not names_session(statement):
+        sentence.say(" on ").say(show(part.value), span_of(part))
+    time, condition = statement.standing.get("time"), statement.standing.get("condition")
+    if time is not None:
+        sentence.say(", to be retried " if statement.status in ("8", "9") else " ")
+        say_time(sentence, time)
+    if condition is not None:
+        say_condition(sentence, condition, is_filter=True)
+    if statement.payload is None and statement.status == "0":
+        sentence.say(", with no data")
+    say_content(sentence, statement, message, sealed, skip)
+    return sentence.say(".").segments()
+
+
+def tell_error(statement: Statement, message: Message, sealed: Sealed) -> tuple[Segment, ...]:
+    """The sentence of an error."""
+    sentence = open_sentence(message)
+    kind, subtype = code_span(statement, 0), code_span(statement, 1)
+    asked, part = find_addressee(statement, message), statement.standing.get("identifier")
+    if statement.error == "1":
+        sentence.say(" could not read the message", kind)
+        sentence.say(" from " if asked else "").say(*(asked or ("", None))).say(" (parse error)", kind)
+    else:
+        sentence.say(" reports an error")
+        sentence.say(" to " if asked else "").say(*(asked or ("", None))).say(": ")
+        if statement.error == "2" and statement.subtype in SUBTYPES:
+            sentence.say(SUBTYPES[statement.subtype], subtype).say(" permission denied", kind)
+        elif statement.error in ERRORS:
+            sentence.say(ERRORS[statement.error], kind)
+        else:
+            sentence.say(f"one of the unknown type {statement.error}", kind, basis="unknown")
+    if statement.subtype and not (statement.error == "2" and statement.subtype in SUBTYPES):
+        sentence.say(", of the unknown subtype ").say(cite(statement.subtype), subtype, basis="unknown")
+    if part is not None and not names_session(statement):
+        sentence.say(" on ").say(show(part.value), span_of(part))
+    time, condition = statement.standing.get("time"), statement.standing.get("condition")
+    if time is not None:
+        sentence.say(", retry ")
+        say_time(sentence, time)
+    if condition is not None:
+        say_condition(sentence, condition, is_filter=True)
+    for place, detail in enumerate(part for part in statement.parts if part.role == "detail"):
+        sentence.say(", " if place else ": ").say(cite(detail.value), span_of(detail))
+    say_content(sentence, statement, message, sealed)
+    return sentence.say(".").segments()

@@ -1,0 +1,186 @@
+"""What a payload says, as part of a sentence: text in quotes, JSON by its members, what is sealed by its size."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .._english import Sentence, join_words, quote
+from .._record import Span
+from .json_text import Member, first_character, members
+from .labels import label_of, meaning_of
+from .payloads import Payload
+from .tables import DOMAINS, LEVELS
+
+MAX_SAID_MEMBERS = 200
+_MAX_SAID_DEPTH = 3
+# Longer payloads that could not be read are said by their size here, and verbatim beside the sentence.
+_MAX_VERBATIM = 200
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def show(text: str) -> str:
+    """The text with lone surrogates, which no file can hold, as the escapes they were written with."""
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def cite(text: str) -> str:
+    """The text as a quotation."""
+    return quote(show(text))
+
+
+def say_payload(sentence: Sentence, payload: Payload, *, skip: frozenset[str] = frozenset()) -> None:
+    """Add what a payload says. `skip` names members of its JSON that the sentence has said already."""
+    if payload.kind == "encrypted" and payload.text is None and payload.hidden is None:
+        return
+    if payload.is_json and payload.text is not None:
+        _say_json(sentence, payload, skip)
+    elif payload.text is not None:
+        span = _text_span(payload)
+        is_raw = payload.kind == "raw"
+        if payload.text:
+            sentence.say(", in plaintext: " if is_raw else ": ").say(cite(payload.text), span)
+        else:
+            sentence.say(", with an empty payload", payload.span)
+    elif payload.hidden is not None:
+        words = f", with {len(payload.hidden) // 2} bytes that are not text, in hex "
+        sentence.say(words, payload.span).say(cite(payload.hidden), payload.span, basis="unknown")
+    else:
+        _say_unread(sentence, payload)
+
+
+def _text_span(payload: Payload) -> Span:
+    if payload.kind == "raw":
+        return (payload.of, payload.body, payload.end)
+    return (payload.layer, 0, len(payload.text or ""))
+
+
+def _say_unread(sentence: Sentence, payload: Payload) -> None:
+    if len(payload.written) > _MAX_VERBATIM:
+        words = f", with a payload of {len(payload.written)} characters that could not be read"
+        sentence.say(words, payload.span, basis="unknown")
+        return
+    sentence.say(", with a payload that could not be read: ")
+    sentence.say(cite(payload.written), payload.span, basis="unknown")
+
+
+def is_too_long_to_cite(payload: Payload) -> bool:
+    """Whether an unread payload was said by its size alone."""
+    is_read = payload.text is not None or payload.hidden is not None or payload.sealed is not None
+    return not is_read and len(payload.written) > _MAX_VERBATIM
+
+
+def _say_json(sentence: Sentence, payload: Payload, skip: frozenset[str]) -> None:
+    text = payload.text or ""
+    base = payload.body if payload.layer == payload.of and payload.kind != "encrypted" else 0
+    place = _Place(text, payload.layer, base)
+    start = first_character(text)
+    if text[start] not in "{[":
+        sentence.say(": ").say(show(text.strip()), place.span(start, len(text.rstrip())))
+        return
+    held = [member for member in members(text, start) if member.key not in skip]
+    if not held:
+        if not skip:
+            kind = "object" if text[start] == "{" else "list"
+            sentence.say(f", with an empty JSON {kind}", place.span(0, len(text)))
+        return
+    sentence.say(": ")
+    _say_members(sentence, place, held, 0)
+
+
+class _Place:
+    """A JSON text, its layer, and where on the layer it begins."""
+
+    def __init__(self, text: str, layer: int, base: int) -> None:
+        self.text, self.layer, self.base = text, layer, base
+
+    def span(self, start: int, end: int) -> Span:
+        return (self.layer, self.base + start, self.base + end)
+
+
+def _say_members(sentence: Sentence, place: _Place, held: list[Member], depth: int) -> None:
+    for index, member in enumerate(held):
+        if index == MAX_SAID_MEMBERS:
+            sentence.say(f" and {len(held) - index} more, as written: ")
+            sentence.say(show(place.text[_start(member) : held[-1].end]), place.span(_start(member), held[-1].end))
+            return
+        if index:
+            sentence.say(", ")
+        if member.key is not None and member.key_span is not None:
+            sentence.say(f"{show(label_of(member.key))} ", place.span(*member.key_span))
+        _say_value(sentence, place, member, depth)
+
+
+def _start(member: Member) -> int:
+    return member.key_span[0] if member.key_span else member.start
+
+
+def _say_value(sentence: Sentence, place: _Place, member: Member, depth: int) -> None:
+    text, span = place.text, place.span(member.start, member.end)
+    coded = _say_codes(member.key, member.value)
+    if coded is not None:
+        sentence.say(coded, span)
+    elif text[member.start] == '"':
+        sentence.say(cite(member.value), span)
+    elif text[member.start] in "{[":
+        inner = list(members(text, member.start)) if depth < _MAX_SAID_DEPTH else []
+        if not inner:
+            sentence.say(show(text[member.start : member.end]), span)
+            return
+        opening, closing = ("(", ")") if text[member.start] == "{" else ("[", "]")
+        sentence.say(opening)
+        _say_members(sentence, place, inner, depth + 1)
+        sentence.say(closing)
+    else:
+        meaning = meaning_of(member.key, member.value)
+        written = text[member.start : member.end]
+        sentence.say(f"{written} ({meaning})" if meaning else written, span)
+
+
+def _say_codes(key: str | None, value: Any) -> str | None:
+    """Domain codes and security letters of a handshake, with their meanings."""
+    if key == "capabilities":
+        table = {code: domain.meaning for code, domain in DOMAINS.items()}
+    elif key == "security":
+        table = LEVELS
+    else:
+        return None
+    codes = value if isinstance(value, list) else [value]
+    if not codes or not all(isinstance(code, str) for code in codes):
+        return None
+    return join_words([f"{table[code]} ({code})" if code in table else cite(code) for code in codes])
+
+
+def say_sealed(sentence: Sentence, payload: Payload, session: str | None, session_span: Span | None) -> None:
+    """Add that a payload is sealed: in which session, and how large it is."""
+    if payload.sealed is None:
+        sentence.say(", with an encrypted payload", payload.span)
+        if session is not None:
+            sentence.say(" of session ").say(cite(session) if " " in session else session, session_span)
+        if len(payload.written) > _MAX_VERBATIM:
+            sentence.say(f" of {len(payload.written)} characters that cannot be read", payload.span, basis="unknown")
+        else:
+            sentence.say(" that cannot be read: ").say(cite(payload.written), payload.span, basis="unknown")
+        return
+    if session is not None:
+        sentence.say(", sealed in session ", payload.span).say(show(session), session_span)
+    else:
+        sentence.say(", sealed in a session it does not name", payload.span)
+    say_sizes(sentence, payload)
+
+
+def say_sizes(sentence: Sentence, payload: Payload) -> None:
+    """Add the sizes of nonce, ciphertext and tag."""
+    (first, middle), (second, last) = payload.parts
+    nonce, size = len(payload.nonce or b""), payload.size_bytes or 0
+    sentence.say(": nonce ").say(say_bytes(nonce), (payload.of, first, middle))
+    if len(payload.sealed or b"") < 16:
+        words = f"{say_bytes(len(payload.sealed or b''))} of ciphertext, too few for a tag"
+        sentence.say(", ").say(words, (payload.of, second, last))
+    else:
+        sentence.say(", ciphertext ").say(say_bytes(size), (payload.of, second, last)).say(" and tag 16 bytes")
+
+
+def say_bytes(count: int) -> str:
+    """`1 byte`, `12 bytes`."""
+    return f"{count} byte{'' if count == 1 else 's'}"

@@ -1,0 +1,27 @@
+"""What the keys and codes of a JSON payload mean: the standard field table, and the names handshakes spell out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._time import instant_of_seconds
+from .tables import DOMAINS, KEYS, LEVELS, SPELT_KEYS
+
+
+def label_of(key: str) -> str:
+    """The label of a known key, or the key itself: a key is expanded only where the table has it."""
+    return KEYS.get(key) or SPELT_KEYS.get(key) or key
+
+
+def meaning_of(key: str | None, value: Any) -> str | None:
+    """What a value means where its key says that it is a code or a time, in English."""
+    if key == "capabilities" and isinstance(value, list):
+        named = [domain.meaning for code in value if isinstance(code, str) and (domain := DOMAINS.get(code))]
+        return ", ".join(named) if len(named) == len(value) and named else None
+    if key == "security":
+        letters = value if isinstance(value, list) else [value]
+        levels = [LEVELS[letter] for letter in letters if isinstance(letter, str) and letter in LEVELS]
+        return ", ".join(levels) if len(levels) == len(letters) and levels else None
+    if key in ("ts", "ex") and isinstance(value, (int, float)):
+        return instant_of_seconds(value)
+    return None

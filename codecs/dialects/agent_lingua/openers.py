@@ -1,0 +1,115 @@
+"""How a line of agent-lingua opens: a marked statement, a response, an error, human text or a signature.
+
+Specification: 0.4.0 Syntax Structure, Response Format, Error Codes, Protocol Signature. A 👽 opens a message only
+at the start of a line. Two characters (and modifier digits) before a separator or the end of the line make a
+statement, whatever the codes; anything else after the 👽 is human text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .tables import ALIENS, MANGLED_ALIENS, SELECTORS
+
+_ALIEN = "|".join(map(re.escape, ALIENS))
+_SELECTOR = "|".join(map(re.escape, SELECTORS))
+_MARKER = re.compile(rf"(?:{_ALIEN})(?:{_SELECTOR})?")
+_END = r"(?=[ \t]*(?:\||;;|[\r\n]|\Z))"
+_STATEMENT = re.compile(rf"([^\s|;])([^\s|;])([0-9]*){_END}")
+_BARE_STATEMENT = re.compile(rf"([0-9A-F])([0-9A-F])([0-9]*){_END}")
+_RESPONSE = re.compile(rf"\^([0-9A-Za-z]){_END}")
+_ERROR = re.compile(rf"!E([0-9])([0-9A-Za-z]{{0,2}}){_END}")
+_BROKEN_RESPONSE = re.compile(rf"\^{_END}")
+_BROKEN_ERROR = re.compile(rf"!E{_END}")
+_SIGNATURE = re.compile(rf"(--|—)[ \t]*(?:{_ALIEN})(?:{_SELECTOR})?[ \t]*lingua/([^\s@]*)@([^\s]*)[ \t]*(?=[\r\n]|\Z)")
+_DASHED = tuple(f"{dash}{gap}{alien}" for dash in ("--", "—") for gap in ("", " ") for alien in ALIENS)
+
+
+class Head(NamedTuple):
+    """What opens at a place: its kind, the span of a 👽, and the spans of its codes.
+
+    `kind` is statement, response, error, text, bare (a 👽 alone), or broken (an answer without its code).
+    `codes` holds the spans of domain, action and modifiers; of the status; or of type and subtype.
+    """
+
+    kind: str
+    marker: tuple[int, int] | None
+    codes: tuple[tuple[int, int], ...]
+    end: int
+
+
+class Signature(NamedTuple):
+    """A signature line: spans of the whole, of its version and of its source."""
+
+    start: int
+    end: int
+    version: tuple[int, int]
+    source: tuple[int, int]
+    is_plain: bool
+
+
+def is_mangled(text: str, marker: tuple[int, int] | None) -> bool:
+    """Whether a marker is a 👽 that went through a wrong character set."""
+    return marker is not None and text.startswith(MANGLED_ALIENS, marker[0])
+
+
+def open_marked(text: str, at: int) -> Head | None:
+    """What a 👽 at this place opens, or None where there is no 👽."""
+    found = _MARKER.match(text, at)
+    if found is None:
+        return None
+    marker = found.span()
+    answer = open_answer(text, marker[1])
+    if answer is not None:
+        return answer._replace(marker=marker)
+    head = _STATEMENT.match(text, marker[1])
+    if head is not None:
+        return Head("statement", marker, (head.span(1), head.span(2), head.span(3)), head.end())
+    end = text.find("\n", marker[1])
+    rest = text[marker[1] : len(text) if end < 0 else end]
+    return Head("text" if rest.strip() else "bare", marker, (), marker[1])
+
+
+def open_answer(text: str, at: int) -> Head | None:
+    """The response or error that opens at this place without a 👽, or None."""
+    if text.startswith("^", at):
+        found = _RESPONSE.match(text, at)
+        if found is not None:
+            return Head("response", None, (found.span(1),), found.end())
+    elif text.startswith("!E", at):
+        found = _ERROR.match(text, at)
+        if found is not None:
+            return Head("error", None, (found.span(1), found.span(2)), found.end())
+    return None
+
+
+def open_broken(text: str, at: int) -> Head | None:
+    """An answer that lacks its code, `^|…` or `!E|…`, or None."""
+    for kind, pattern in (("response", _BROKEN_RESPONSE), ("error", _BROKEN_ERROR)):
+        found = pattern.match(text, at)
+        if found is not None:
+            return Head(f"broken-{kind}", None, (), found.end())
+    return None
+
+
+def open_unmarked(text: str, at: int) -> Head | None:
+    """A statement whose 👽 was left out after a `;;`, or None."""
+    head = _BARE_STATEMENT.match(text, at)
+    return Head("statement", None, (head.span(1), head.span(2), head.span(3)), head.end()) if head else None
+
+
+def find_signature(text: str, start: int, end: int) -> Signature | None:
+    """The signature that closes the line text[start:end], whether it stands alone on it or behind a message."""
+    for dashed in _DASHED:
+        at = text.rfind(dashed, start, end)
+        found = _SIGNATURE.match(text, at, end) if at >= 0 else None
+        if found is not None:
+            is_plain = at == start and text.startswith("--\N{EXTRATERRESTRIAL ALIEN}lingua/", at)
+            return Signature(at, found.end(), found.span(2), found.span(3), is_plain)
+    return None
+
+
+def has_signature(text: str) -> bool:
+    """Whether a signature stands anywhere in the text: a cheap look, not a reading."""
+    return any(f"{alien}lingua/" in text for alien in ALIENS) and any(dashed in text for dashed in _DASHED)

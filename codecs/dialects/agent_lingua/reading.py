@@ -1,0 +1,359 @@
+"""Reading a record without context: its frames become messages, its payloads layers.
+
+Specification: 0.4.0 Syntax Structure, Response Format, Protocol Signature. Sender and time are never on the wire.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from .._record import Envelope, Failure, Layer, Message, Note, NoteKind, Priority, Reading, Security
+from . import notes as kinds
+from .frames import Frame, cut_frames
+from .openers import Signature
+from .payloads import Layers
+from .statements import MAX_STATEMENTS, Statement, read_statements
+from .tables import ACTIONS, DOMAINS, ERRORS, IDIOMS, KNOWN_VERSIONS, MODIFIERS, SOURCE, STATUSES, SUBTYPES, VOCABULARY
+from .trees import build_tree
+
+# Variation selectors and joiners that belong to an emoji are part of its spelling.
+_INVISIBLE = re.compile(
+    "[\u00ad\u061c\u115f\u1160\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
+    "\U000e0000-\U000e007f]|(?<![\u2600-\u27bf\ufe0f\U0001f000-\U0001faff])\u200d"
+)
+_LOOKS_LIKE_FIELDS = re.compile(r"\|[@#~%$^]")
+
+
+class Record(NamedTuple):
+    """What a reading keeps for telling: a statement for each message, and the signatures."""
+
+    statements: tuple[Statement, ...]
+    signatures: tuple[Signature, ...]
+
+
+def read_record(wire: str, envelope: Envelope | None = None) -> Reading:
+    """Read a record. Never raises for any text; linear in its length."""
+    layers = Layers()
+    notes: list[Note] = []
+    statements: list[Statement] = []
+    signatures: list[Signature] = []
+    signed = 0
+    for frame in cut_frames(wire):
+        if frame.signature is not None:
+            _note_signature(wire, frame.signature, bool(signatures), notes)
+            signatures.append(frame.signature)
+            signed = len(statements) if len(signatures) == 1 else signed
+            continue
+        if len(statements) >= MAX_STATEMENTS:
+            text = f"more than {MAX_STATEMENTS} statements: the rest is not read"
+            notes.append(kinds.LIMIT.note(text, (0, frame.start, len(wire))))
+            break
+        if len(signatures) == 1 and signed == len(statements):
+            text = "the record ends at its signature; what follows it is read, and is not covered"
+            notes.append(kinds.AFTER_SIGNATURE.note(text, (0, frame.start, frame.end)))
+        _read_frame(wire, frame, statements, layers, notes)
+    error = _find_error(wire, statements, signatures, notes)
+    footer = _footer(wire, signatures)
+    all_layers = (Layer(id=0, kind="wire", text=wire), *layers.found)
+    if error is not None:
+        messages: tuple[Message, ...] = (Message(performative=None, content=wire, notes=(error,)),)
+        notes = [note for note in notes if note.code != kinds.STRAY_MARKER.code]
+        statements = []
+    else:
+        _note_missing_signature(statements, signatures, notes)
+        messages = tuple(
+            _message(wire, statement, part, _written(footer) if part <= signed else None)
+            for part, statement in enumerate(statements, 1)
+        )
+    _note_invisible(all_layers, notes)
+    record = Record(tuple(statements), tuple(signatures))
+    return Reading(
+        dialect="agent_lingua",
+        version=footer["version"] if footer else None,
+        vocabulary=VOCABULARY,
+        layers=all_layers,
+        tree=partial(build_tree, all_layers, record.statements, record.signatures),
+        messages=messages,
+        footer=footer,
+        notes=tuple(notes),
+        parsed=record,
+    )
+
+
+def _footer(wire: str, signatures: list[Signature]) -> Mapping[str, Any] | None:
+    if not signatures:
+        return None
+    first = signatures[0]
+    return {"version": wire[slice(*first.version)], "source": wire[slice(*first.source)]}
+
+
+def _written(footer: Mapping[str, Any] | None) -> str | None:
+    return f"{footer['version']}@{footer['source']}" if footer else None
+
+
+def _read_frame(wire: str, frame: Frame, statements: list[Statement], layers: Layers, notes: list[Note]) -> None:
+    head = frame.head
+    if frame.kind == "text" or head is None:
+        statements.append(_text("prose", wire, frame.start, frame.start, frame.end))
+    elif head.kind == "text":
+        statement = _text("text", wire, frame.start, head.end, frame.end)
+        statement.marker = head.marker
+        found = _LOOKS_LIKE_FIELDS.search(wire, head.end, frame.end)
+        if found:
+            text = "fields follow, but not two codes and a separator: kept as human text"
+            statement.note(kinds.NOT_A_STATEMENT, text, frame.start, frame.end)
+        statements.append(statement)
+    elif head.kind == "bare" or frame.kind == "broken":
+        text = "nothing follows the 👽" if head.kind == "bare" else "an answer without its code"
+        notes.append(kinds.STRAY_MARKER.note(text, (0, frame.start, frame.end)))
+    else:
+        if "\n" in wire[frame.start : frame.end]:
+            text = "the statement goes on over several lines"
+            notes.append(kinds.BROKEN_LINE.note(text, (0, frame.start, frame.end)))
+        for statement in read_statements(wire, frame.start, frame.end, head, layers):
+            if len(statements) >= MAX_STATEMENTS:
+                text = f"more than {MAX_STATEMENTS} statements: the rest is not read"
+                notes.append(kinds.LIMIT.note(text, (0, statement.start, len(wire))))
+                break
+            statements.append(statement)
+
+
+def _text(kind: str, wire: str, start: int, inner: int, end: int) -> Statement:
+    whole = wire[inner:end]
+    first = inner + len(whole) - len(whole.lstrip())
+    last = inner + len(whole.rstrip())
+    return Statement(kind, start, end, text=(min(first, last), last))
+
+
+def _find_error(wire: str, statements: list[Statement], signatures: list[Signature], notes: list[Note]) -> Note | None:
+    """The error that makes a record without any message malformed; None where there is a message."""
+    if statements:
+        return None
+    stray = next((note for note in notes if note.code == kinds.STRAY_MARKER.code), None)
+    if stray is not None and stray.span is not None:
+        kind: NoteKind = kinds.BARE_MARKER
+        if "answer" in stray.text:
+            kind = kinds.UNREADABLE_RESPONSE if wire.startswith("^", stray.span[1]) else kinds.UNREADABLE_ERROR
+        return kind.note(stray.text, stray.span)
+    if signatures:
+        text = "a signature closes this record, and no message stands above it"
+        return kinds.SIGNATURE_ALONE.note(text, (0, signatures[0].start, signatures[0].end))
+    statements.append(Statement("prose", 0, len(wire), text=(0, len(wire))))
+    return None
+
+
+def _note_signature(wire: str, signature: Signature, is_again: bool, notes: list[Note]) -> None:
+    span = (0, signature.start, signature.end)
+    version, source = wire[slice(*signature.version)], wire[slice(*signature.source)]
+    if is_again:
+        notes.append(kinds.AFTER_SIGNATURE.note("a further signature below the one that closes the record", span))
+    if not signature.is_plain:
+        notes.append(kinds.ODD_SIGNATURE.note("a signature stands on a line of its own, as --👽lingua/…", span))
+    if source != SOURCE:
+        text = f"the source {source or '(none)'} is not {SOURCE}; it is shown and never fetched"
+        notes.append(kinds.FOREIGN_SOURCE.note(text, (0, *signature.source)))
+    if ".".join(version.split(".")[:2]) not in KNOWN_VERSIONS:
+        text = f"version {version or '(none)'} is read with the tables of {VOCABULARY}"
+        notes.append(kinds.UNKNOWN_VERSION.note(text, (0, *signature.version)))
+
+
+def _note_missing_signature(statements: list[Statement], signatures: list[Signature], notes: list[Note]) -> None:
+    """A signature is optional in encrypted sessions and for a note to oneself; human text needs none."""
+    if all(statement.kind == "prose" for statement in statements) and not signatures:
+        span = (0, statements[0].start, statements[0].end)
+        notes.append(kinds.NO_MARKER.note("no 👽, response or error opens it: kept as text", span))
+        return
+    wanting = [statement for statement in statements if statement.kind in ("statement", "response", "error")]
+    if signatures or not wanting or all(_may_be_unsigned(statement) for statement in wanting):
+        return
+    span = (0, wanting[-1].start, wanting[-1].end)
+    notes.append(kinds.UNSIGNED.note("no signature line closes the record", span))
+
+
+def _may_be_unsigned(statement: Statement) -> bool:
+    target = statement.standing.get("target")
+    is_own = bool(target and target.aim and target.aim.target.kind == "self")
+    return is_own or bool(statement.payload and statement.payload.kind == "encrypted")
+
+
+def _note_invisible(layers: tuple[Layer, ...], notes: list[Note]) -> None:
+    for layer in layers:
+        if layer.text.isascii():
+            continue
+        found = _INVISIBLE.search(layer.text)
+        if found:
+            count = sum(1 for _ in _INVISIBLE.finditer(layer.text))
+            text = f"{count} invisible or direction-changing, the first U+{ord(found[0]):04X}"
+            notes.append(kinds.INVISIBLE.note(text, (layer.id, *found.span())))
+
+
+def _message(wire: str, statement: Statement, part: int, signature: str | None) -> Message:
+    given: dict[str, Any] = {"part": part, "notes": tuple(statement.notes)}
+    attributes: dict[str, Any] = {}
+    if statement.text is not None:
+        given |= {"performative": "inform", "content": wire[slice(*statement.text)]}
+        if statement.kind == "text":
+            given["native_act"] = "👽"
+    else:
+        _fill_act(statement, given, attributes)
+        _fill_fields(statement, given, attributes)
+        _fill_payload(statement, given, attributes)
+    if signature is not None:
+        attributes["signature"] = signature
+    if attributes:
+        given["attributes"] = attributes
+    return Message(**given)
+
+
+def _fill_act(statement: Statement, given: dict[str, Any], attributes: dict[str, Any]) -> None:
+    if statement.kind == "response":
+        status = STATUSES.get(statement.status)
+        given["native_act"] = f"^{statement.status}"
+        given["performative"] = status.performative if status else "unknown"
+        given["status"] = status.name if status else statement.status
+        return
+    if statement.kind == "error":
+        given["native_act"] = f"!E{statement.error}{statement.subtype}"
+        given["performative"] = "not-understood" if statement.error == "1" else "failure"
+        return
+    domain, action = DOMAINS.get(statement.domain), ACTIONS.get(statement.action)
+    given["native_act"] = action.name if action else statement.action
+    attributes["domain"] = domain.name if domain else statement.domain
+    given["performative"] = find_performative(statement)
+    if is_idiom(statement):
+        attributes["idiom"] = IDIOMS[statement.action]
+    if statement.modifiers:
+        given["modifiers"] = tuple(MODIFIERS[digit] for digit, _ in statement.modifiers)
+        if "1" in (digit for digit, _ in statement.modifiers):
+            given["priority"] = Priority(raw="1", rank=1)
+
+
+def is_idiom(statement: Statement) -> bool:
+    """Whether Moltbook's idiom reads this otherwise than the tables: 71 on a post, and 79."""
+    if statement.kind != "statement" or statement.domain != "7":
+        return False
+    return statement.action == "9" or (statement.action == "1" and "identifier" in statement.standing)
+
+
+def is_session_end(statement: Statement) -> bool:
+    """Whether it is `08` with the id of a session."""
+    return (statement.domain, statement.action) == ("0", "8") and "identifier" in statement.standing
+
+
+def find_performative(statement: Statement) -> str:
+    """The act in the shared vocabulary: every execution is a request, and on Moltbook the idiom decides."""
+    if statement.domain not in DOMAINS or statement.action not in ACTIONS:
+        return "unknown"
+    if statement.domain == "6" or is_idiom(statement):
+        return "request"
+    return "control" if is_session_end(statement) else ACTIONS[statement.action].performative
+
+
+def _fill_fields(statement: Statement, given: dict[str, Any], attributes: dict[str, Any]) -> None:
+    for role, part in statement.standing.items():
+        if role == "target" and part.aim:
+            target = part.aim.target
+            given["target"] = target
+            if target.kind == "agent":
+                given["receivers"] = (target.name,)
+            elif target.kind == "all":
+                given["broadcast"] = True
+        elif role == "identifier":
+            _fill_identifier(statement, part.value, given)
+        elif role == "time" and part.time and not _is_failure(statement):
+            given["schedule"] = part.time.moment
+        elif role == "condition" and part.condition:
+            given["condition"] = part.condition.moment
+    kept = [part for part in statement.parts if part.role == "unknown"]
+    if kept:
+        attributes["unknown"] = [part.value for part in kept]
+    standing = list(statement.standing.values())
+    repeated = [
+        part for part in statement.parts if part.role not in ("unknown", "empty", "detail") and part not in standing
+    ]
+    if repeated:
+        attributes["repeated"] = [_sigil_of(part.role) + part.value for part in repeated]
+
+
+def _sigil_of(role: str) -> str:
+    return {"target": "@", "identifier": "#", "time": "~", "condition": "%", "payload": "$"}[role]
+
+
+def _fill_identifier(statement: Statement, value: str, given: dict[str, Any]) -> None:
+    payload = statement.payload
+    if payload and payload.kind == "encrypted":
+        return
+    if statement.is_answer:
+        given["correlation_id"] = value
+        return
+    given["object_id"] = value
+    if is_session_end(statement):
+        given["security"] = Security(session=value)
+
+
+def _is_failure(statement: Statement) -> bool:
+    return statement.kind == "error" or (statement.kind == "response" and statement.status in ("8", "9"))
+
+
+def _fill_payload(statement: Statement, given: dict[str, Any], attributes: dict[str, Any]) -> None:
+    payload = statement.payload
+    if payload is not None:
+        attributes["payload"] = payload.kind
+        if payload.is_kept:
+            attributes["payload_raw"] = payload.written
+        if payload.hidden is not None:
+            attributes["bytes"] = payload.hidden
+        if payload.content is not None:
+            given["content"] = payload.content
+        if payload.kind == "encrypted":
+            part = statement.standing.get("identifier")
+            given["security"] = Security(encrypted=True, session=part.value if part else None)
+            if payload.nonce is not None:
+                attributes["nonce_bytes"] = len(payload.nonce)
+            if payload.size_bytes is not None:
+                attributes["size_bytes"] = payload.size_bytes
+        if isinstance(payload.content, dict):
+            _lift(statement, payload.content, given)
+    if _is_failure(statement):
+        _fill_failure(statement, given)
+
+
+def _lift(statement: Statement, content: Mapping[str, Any], given: dict[str, Any]) -> None:
+    """Copies of what a handshake's JSON says that the record has a name for."""
+    capabilities = content.get("capabilities")
+    if isinstance(capabilities, list) and all(isinstance(code, str) for code in capabilities):
+        given["capabilities"] = tuple(capabilities)
+    session = content.get("session")
+    if statement.kind == "response" and isinstance(session, str) and session:
+        given["security"] = Security(session=session)
+
+
+def _fill_failure(statement: Statement, given: dict[str, Any]) -> None:
+    held: dict[str, Any] = {}
+    if statement.kind == "error":
+        held["code"] = f"{statement.error}{statement.subtype}"
+        if statement.error in ERRORS:
+            access = SUBTYPES.get(statement.subtype) if statement.error == "2" else None
+            held["cause"] = f"{access} {ERRORS['2']}" if access else ERRORS[statement.error]
+    elif statement.status == "8":
+        held["retryable"] = True
+    details = [part.value for part in statement.parts if part.role == "detail"]
+    content = given.get("content")
+    if details:
+        held["message"] = "|".join(details)
+    elif isinstance(content, str):
+        held["message"] = content
+    elif isinstance(content, dict):
+        said = next((content[key] for key in ("er", "error", "reason") if isinstance(content.get(key), str)), None)
+        code = next((content[key] for key in ("cd", "code") if isinstance(content.get(key), (str, int))), None)
+        held |= {"message": said} if said is not None else {}
+        if code is not None and "code" not in held:
+            held["code"] = str(code)
+    part = statement.standing.get("time")
+    if part and part.time:
+        held["retry_after"] = {"raw": part.time.moment.raw, "seconds": part.time.moment.seconds}
+    if held:
+        given["error"] = Failure(**held)

@@ -1,0 +1,212 @@
+"""The English of a statement, a response or an error: one sentence, each piece tied to its characters.
+
+The verb comes from action and domain, then object, place, identifier, time, condition and modifiers, then the
+payload. Nothing is said that the wire does not say; what the sentence leaves out is said beside it.
+"""
+
+from __future__ import annotations
+
+from .._english import Sentence
+from .._record import Message, Segment, Span
+from .circumstances import (
+    Sealed,
+    code_span,
+    find_addressee,
+    names_session,
+    open_sentence,
+    say_circumstances,
+    say_content,
+    say_modifiers,
+    span_of,
+)
+from .contents import cite, show
+from .phrases import idiom_of, phrase_of
+from .reading import is_session_end
+from .statements import Part, Statement
+from .tables import ACTIONS, DOMAINS
+
+
+def tell_statement(statement: Statement, message: Message, sealed: Sealed) -> tuple[Segment, ...]:
+    """The sentence of a statement."""
+    sentence = open_sentence(message)
+    urgent = [(0, at, at + 1) for digit, at in statement.modifiers if digit == "1"]
+    sentence.say(" urgently" if urgent else "", *urgent)
+    if is_session_end(statement):
+        _say_session_end(sentence, statement, message)
+    elif message.performative == "unknown":
+        _say_unknown(sentence, statement, message)
+    elif (statement.domain, statement.action) == ("1", "3"):
+        _say_send(sentence, statement, message)
+    elif statement.domain != "6" and statement.action in "0789A" and not _idiom(statement):
+        _say_own_act(sentence, statement, message)
+    else:
+        _say_asking(sentence, statement, message)
+    say_circumstances(sentence, statement, message)
+    say_modifiers(sentence, statement)
+    say_content(sentence, statement, message, sealed)
+    return sentence.say(".").segments()
+
+
+def _idiom(statement: Statement) -> str | None:
+    if statement.domain != "7":
+        return None
+    return idiom_of(statement.action, "identifier" in statement.standing)
+
+
+def _say_asking(sentence: Sentence, statement: Statement, message: Message) -> None:
+    domain, action = code_span(statement, 0), code_span(statement, 1)
+    target = message.target
+    if target is not None and target.kind == "self":
+        sentence.say(" tells itself", span_of(statement.standing.get("target"))).say(" to ")
+    else:
+        asked = find_addressee(statement, message)
+        sentence.say(" asks")
+        if asked:
+            sentence.say(" ").say(*asked)
+        sentence.say(" to ")
+    phrase = _idiom(statement) or phrase_of(statement.domain, statement.action)
+    _say_phrase(sentence, statement, message, phrase, domain, action)
+
+
+def _say_phrase(
+    sentence: Sentence, statement: Statement, message: Message, phrase: str, domain: Span, action: Span
+) -> None:
+    is_many = "{many}" in phrase
+    before, slot, after = phrase.replace("{many}", "{}").partition("{}")
+    sentence.say(before, action, domain)
+    if slot:
+        _say_object(sentence, statement, message, is_many=is_many)
+    sentence.say(after, action, domain)
+    _say_place(sentence, statement, message)
+    if not slot and "identifier" in statement.standing and not names_session(statement):
+        part = statement.standing["identifier"]
+        sentence.say(" (identifier ").say(show(part.value), span_of(part)).say(")")
+
+
+def _say_object(sentence: Sentence, statement: Statement, message: Message, *, is_many: bool) -> None:
+    row, span = DOMAINS.get(statement.domain), code_span(statement, 0)
+    target, identifier = statement.standing.get("target"), statement.standing.get("identifier")
+    if identifier is not None and names_session(statement):
+        identifier = None
+    is_named = target is not None and message.target is not None and message.target.kind == "object"
+    one = row.one if row else f"an item of the unknown domain “{statement.domain}”"
+    many = row.many if row else f"items of the unknown domain “{statement.domain}”"
+    the = row.the if row else f"the item of the unknown domain “{statement.domain}”"
+    if is_named and target is not None:
+        sentence.say(f"{the} ", span).say(cite(target.value), span_of(target))
+        if identifier is not None:
+            sentence.say(" (identifier ").say(show(identifier.value), span_of(identifier)).say(")")
+    elif identifier is not None:
+        sentence.say(f"{the} ", span).say(show(identifier.value), span_of(identifier))
+    else:
+        sentence.say(many if is_many else one, span)
+
+
+def _say_place(sentence: Sentence, statement: Statement, message: Message) -> None:
+    part, target = statement.standing.get("target"), message.target
+    is_place = part is not None and target is not None and target.kind == "place"
+    domain = code_span(statement, 0)
+    if statement.domain == "7":
+        if is_place and part is not None and target is not None:
+            sentence.say(" on Moltbook's ", domain).say(_board(part, target.name), span_of(part))
+        else:
+            sentence.say(" on Moltbook", domain)
+    elif statement.domain == "8":
+        if is_place and part is not None and target is not None:
+            sentence.say(" at ").say(cite(target.name), span_of(part))
+        sentence.say(" on another social platform", domain)
+    elif is_place and part is not None and target is not None:
+        sentence.say(" at ").say(cite(target.name), span_of(part))
+    if target is not None and target.kind == "human":
+        sentence.say(" for the human", span_of(part))
+
+
+def _board(part: Part, name: str) -> str:
+    if part.value.isdecimal() and name == part.value:
+        return f"board {name}"
+    return f"{show(name)} board"
+
+
+def _say_send(sentence: Sentence, statement: Statement, message: Message) -> None:
+    action, domain = code_span(statement, 1), code_span(statement, 0)
+    sentence.say(" sends", action, domain)
+    part, target = statement.standing.get("target"), message.target
+    asked = find_addressee(statement, message)
+    if target is not None and target.kind == "human":
+        sentence.say(" the human", span_of(part))
+    elif asked:
+        sentence.say(" ").say(*asked)
+    sentence.say(" ")
+    _say_object(sentence, statement, message, is_many=False)
+
+
+def _say_own_act(sentence: Sentence, statement: Statement, message: Message) -> None:
+    """Acts of the sender's own: heartbeat, subscription, handshake, rejection."""
+    action = code_span(statement, 1)
+    asked = find_addressee(statement, message)
+    to = f" {asked[0]}" if asked else ""
+    span = asked[1] if asked else None
+    if statement.action in "78":
+        verb = " to stop updates on " if statement.action == "8" else " for updates on "
+        alone = " unsubscribes from updates on " if statement.action == "8" else " subscribes to updates on "
+        if asked:
+            sentence.say(" asks", action).say(to, span).say(verb, action)
+        else:
+            sentence.say(alone, action)
+        _say_object(sentence, statement, message, is_many=True)
+        _say_place(sentence, statement, message)
+        return
+    if statement.action == "A":
+        if asked:
+            sentence.say(" tells", action).say(to, span).say(" that it rejects ", action)
+        else:
+            sentence.say(" rejects ", action)
+        _say_object(sentence, statement, message, is_many=False)
+        _say_place(sentence, statement, message)
+        return
+    sentence.say(" sends" if statement.action == "0" else " offers", action).say(to, span)
+    sentence.say(" a heartbeat (no operation)" if statement.action == "0" else " a handshake", action)
+    has_more = bool({"identifier", "target"} & statement.standing.keys()) and not names_session(statement)
+    is_party = bool(asked and span)
+    if statement.domain != "0" or (has_more and ("identifier" in statement.standing or not is_party)):
+        sentence.say(" about ")
+        _say_object(sentence, statement, message, is_many=True)
+        _say_place(sentence, statement, message)
+
+
+def _say_session_end(sentence: Sentence, statement: Statement, message: Message) -> None:
+    part = statement.standing["identifier"]
+    asked = find_addressee(statement, message)
+    sentence.say(" ends session ", code_span(statement, 0), code_span(statement, 1)).say(
+        show(part.value), span_of(part)
+    )
+    if asked and message.target is not None and message.target.kind == "self":
+        sentence.say(" for itself", asked[1])
+    elif asked:
+        sentence.say(" with ").say(*asked)
+
+
+def _say_unknown(sentence: Sentence, statement: Statement, message: Message) -> None:
+    """A statement whose codes the tables do not hold: its codes, as they are."""
+    domain, action = DOMAINS.get(statement.domain), ACTIONS.get(statement.action)
+    sentence.say(" sends")
+    asked = find_addressee(statement, message)
+    if asked:
+        sentence.say(" ").say(*asked)
+    sentence.say(" a statement with ")
+    if domain is None:
+        sentence.say(f"the unknown domain “{show(statement.domain)}”", code_span(statement, 0), basis="unknown")
+    else:
+        sentence.say(f"domain {domain.name} ({domain.meaning})", code_span(statement, 0))
+    sentence.say(" and ")
+    if action is None:
+        sentence.say(f"the unknown action “{show(statement.action)}”", code_span(statement, 1), basis="unknown")
+    else:
+        sentence.say(f"action {action.name} ({action.meaning})", code_span(statement, 1))
+    part = statement.standing.get("identifier")
+    if part is not None and not names_session(statement):
+        sentence.say(" on ").say(show(part.value), span_of(part))
+    target = statement.standing.get("target")
+    if target is not None and message.target is not None and message.target.kind in ("object", "place", "human"):
+        words = "the human" if message.target.kind == "human" else cite(message.target.name)
+        sentence.say(" for ").say(words, span_of(target))

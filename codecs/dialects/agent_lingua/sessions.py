@@ -1,0 +1,216 @@
+"""What a conversation knows of its sessions, keys and nonces, and the notes that follow from it.
+
+Specification: references/handshake and references/security. Entries are public facts only: who offered which levels,
+which session was agreed or ended, which public key an agent showed, which nonce was used. No key lives here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from .._context import Context
+from .._record import Entry, Message, Note, Span
+from . import notes as kinds
+from .payloads import Payload
+from .reading import is_session_end
+from .sealing import ED25519_PREFIX, is_weak, read_public_key, strip_prefix
+from .statements import Statement
+from .tables import LEVELS
+
+MAX_SESSION_MESSAGES = 1000
+MAX_SESSION_HOURS = 24
+OFFER, SESSION, PUBLIC_KEY, FINGERPRINT, NONCE = "security", "session", "public-key", "fingerprint", "nonce"
+_ANSWERED = "handshake"
+_ORDER = list(LEVELS)
+
+
+class Ledger:
+    """The facts of one message against its conversation: entries to add, and notes to make."""
+
+    def __init__(self, context: Context, message: Message) -> None:
+        self.context = context
+        self.message = message
+        self.entries: list[Entry] = []
+        self.notes: list[Note] = []
+
+    def keep(self, kind: str, name: str, value: Any) -> None:
+        """Establish a fact from here on, at once: later parts of the same record see it."""
+        entry = Entry(
+            kind=kind,
+            name=name,
+            value=value,
+            speaker=self.message.sender,
+            source=(self.context.record, self.message.part),
+            position=self.context.position,
+        )
+        self.entries.append(entry)
+
+    def find(self, kind: str, name: str) -> Entry | None:
+        """The fact now in force, from this record or from the conversation."""
+        own = next((entry for entry in reversed(self.entries) if (entry.kind, entry.name) == (kind, name)), None)
+        return own or self.context.find(kind, name)
+
+
+def examine(statement: Statement, message: Message, ledger: Ledger) -> None:
+    """Note what this message means for the security of its conversation, and keep what it establishes."""
+    payload = statement.payload
+    if payload is not None and payload.kind == "encrypted":
+        _examine_sealed(statement, message, payload, ledger)
+    if is_session_end(statement):
+        _end_session(statement, ledger)
+    content = payload.content if payload is not None else None
+    if payload is None or not isinstance(content, dict):
+        return
+    if statement.kind == "statement" and (statement.domain, statement.action) == ("0", "9"):
+        _examine_offer(content, payload, message, ledger)
+    elif statement.kind == "response":
+        _examine_answer(statement, content, payload, message, ledger)
+
+
+def _place(payload: Payload) -> Span:
+    return (payload.of, payload.start, payload.end)
+
+
+def _examine_sealed(statement: Statement, message: Message, payload: Payload, ledger: Ledger) -> None:
+    part = statement.standing.get("identifier")
+    if part is None:
+        return
+    session, span = part.value, (0, part.start, part.end)
+    known = ledger.find(SESSION, session)
+    if known is None:
+        text = f"no handshake that agreed session {session} was received before this message"
+        ledger.notes.append(kinds.SESSION_UNKNOWN.note(text, span))
+    elif known.value.get("state") == "ended":
+        text = f"session {session} was ended {_in_message(known)}"
+        ledger.notes.append(kinds.SESSION_ENDED.note(text, span))
+    _count_use(session, known, message, ledger, span)
+    if payload.nonce is None:
+        return
+    name = f"{session}/{payload.nonce.hex()}"
+    used = ledger.find(NONCE, name)
+    if used is not None:
+        text = f"the nonce was used before in session {session}, {_in_message(used)}"
+        ledger.notes.append(kinds.NONCE_REUSED.note(text, _place(payload)))
+    ledger.keep(NONCE, name, payload.nonce.hex())
+
+
+def _count_use(session: str, known: Entry | None, message: Message, ledger: Ledger, span: Span) -> None:
+    """Count the messages on one session key, and the hours since the first; a new agreement starts anew."""
+    use = ledger.find("session-use", session)
+    agreed = known.value.get("agreement") if known is not None else None
+    held = use.value if use is not None and use.value.get("agreement") == agreed else {}
+    count = int(held.get("messages", 0)) + 1
+    first = held.get("first_at") or (known.value.get("agreed_at") if known is not None else None) or message.sent_at
+    ledger.keep("session-use", session, {"messages": count, "first_at": first, "agreement": agreed})
+    if count == MAX_SESSION_MESSAGES + 1:
+        text = f"session {session} has carried more than {MAX_SESSION_MESSAGES} messages on one key"
+        ledger.notes.append(kinds.SESSION_OVERUSED.note(text, span))
+    if first and message.sent_at and not held.get("is_old"):
+        age = datetime.fromisoformat(message.sent_at) - datetime.fromisoformat(first)
+        if age > timedelta(hours=MAX_SESSION_HOURS):
+            text = f"session {session} has been in use for more than {MAX_SESSION_HOURS} hours"
+            ledger.notes.append(kinds.SESSION_OVERUSED.note(text, span))
+
+
+def _in_message(entry: Entry) -> str:
+    return f"in message {entry.position}" if entry.position is not None else "in an earlier message"
+
+
+def _end_session(statement: Statement, ledger: Ledger) -> None:
+    session = statement.standing["identifier"].value
+    known = ledger.find(SESSION, session)
+    held = dict(known.value) if known is not None else {}
+    ledger.keep(SESSION, session, held | {"state": "ended"})
+
+
+def _levels(content: Mapping[str, Any]) -> list[str]:
+    said = content.get("security")
+    letters = said if isinstance(said, list) else []
+    return [letter for letter in letters if isinstance(letter, str) and letter in LEVELS]
+
+
+def _examine_offer(content: Mapping[str, Any], payload: Payload, message: Message, ledger: Ledger) -> None:
+    levels = _levels(content)
+    if levels:
+        ledger.keep(OFFER, message.sender or "", levels)
+        ledger.keep(_ANSWERED, "offer", {"levels": levels, "by": message.sender})
+    crypto = content.get("crypto")
+    named = crypto if isinstance(crypto, list) else [crypto]
+    is_x25519 = any(isinstance(name, str) and "X25519" in name for name in named) or crypto is None
+    _examine_key(content, payload, message, ledger, is_x25519=is_x25519)
+
+
+def _examine_answer(
+    statement: Statement, content: Mapping[str, Any], payload: Payload, message: Message, ledger: Ledger
+) -> None:
+    levels = _levels(content)
+    if levels:
+        ledger.keep(OFFER, message.sender or "", levels)
+    if "accepted" not in content:
+        return
+    is_accepted = content.get("accepted")
+    if (is_accepted is True) != (statement.status == "0") and isinstance(is_accepted, bool):
+        text = f"the status is ^{statement.status}, and accepted is {str(is_accepted).lower()}"
+        ledger.notes.append(kinds.ANSWER_DISAGREES.note(text, _place(payload)))
+    crypto = content.get("crypto")
+    _examine_key(content, payload, message, ledger, is_x25519=crypto is None or "X25519" in str(crypto))
+    if is_accepted is not True:
+        return
+    level = content.get("security")
+    if isinstance(level, str) and level in LEVELS:
+        _examine_level(level, payload, message, ledger)
+    session = content.get("session")
+    if isinstance(session, str) and session:
+        agreement = f"{ledger.context.position}/{message.part}"
+        value = {"state": "agreed", "level": level, "agreed_at": message.sent_at, "agreement": agreement}
+        ledger.keep(SESSION, session, value)
+
+
+def _examine_level(level: str, payload: Payload, message: Message, ledger: Ledger) -> None:
+    """A level below the best that both sides offered is a downgrade; below one side's, worth knowing."""
+    offer = ledger.find(_ANSWERED, "offer")
+    if offer is None:
+        return
+    asked = offer.value["levels"]
+    own = ledger.find(OFFER, message.sender or "") if message.sender != offer.value["by"] else None
+    both = [letter for letter in _ORDER if letter in asked and own is not None and letter in own.value]
+    if both and _ORDER.index(both[-1]) > _ORDER.index(level):
+        text = f"agreed on {LEVELS[level]}, though both sides offered {LEVELS[both[-1]]} ({_in_message(offer)})"
+        ledger.notes.append(kinds.DOWNGRADE.note(text, _place(payload)))
+        return
+    best = max(asked, key=_ORDER.index)
+    if own is None and _ORDER.index(best) > _ORDER.index(level):
+        text = f"agreed on {LEVELS[level]}; one side offered {LEVELS[best]}, what the other can do was not received"
+        ledger.notes.append(kinds.BELOW_OFFER.note(text, _place(payload)))
+
+
+def _examine_key(
+    content: Mapping[str, Any], payload: Payload, message: Message, ledger: Ledger, *, is_x25519: bool
+) -> None:
+    written = content.get("pubkey")
+    if isinstance(written, str) and written:
+        key = read_public_key(written)
+        is_ed25519 = key.startswith(ED25519_PREFIX) if key else written.startswith("MCowBQYDK2VwAyE")
+        if is_ed25519 and is_x25519:
+            text = "the key is offered for X25519, and its prefix says Ed25519"
+            ledger.notes.append(kinds.KEY_MISLABELLED.note(text, _place(payload)))
+        if key is not None and is_weak(strip_prefix(key)):
+            text = "the public key is a point of low order: no secret can be agreed with it"
+            ledger.notes.append(kinds.KEY_WEAK.note(text, _place(payload)))
+        _trust_first(PUBLIC_KEY, "public key", written, payload, message, ledger)
+    fingerprint = content.get("fingerprint")
+    if isinstance(fingerprint, str) and fingerprint:
+        _trust_first(FINGERPRINT, "key fingerprint", fingerprint, payload, message, ledger)
+
+
+def _trust_first(kind: str, words: str, value: str, payload: Payload, message: Message, ledger: Ledger) -> None:
+    """Trust on first use: an agent's key that differs from the one it showed before is noted."""
+    if message.sender is None:
+        return
+    known = ledger.find(kind, message.sender)
+    if known is not None and known.value != value:
+        text = f"{message.sender} shows another {words} than {_in_message(known)}"
+        ledger.notes.append(kinds.KEY_CHANGED.note(text, _place(payload)))
+    ledger.keep(kind, message.sender, value)

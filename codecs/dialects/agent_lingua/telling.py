@@ -1,0 +1,155 @@
+"""Telling a record in the context of its conversation: English, gloss, opened payloads, and what it establishes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .._context import Context, Keys
+from .._record import Field, Layer, Message, Note, Reading, Segment, Told
+from . import notes as kinds
+from .answers import tell_error, tell_response
+from .circumstances import Sealed
+from .glosses import gloss_statement
+from .payloads import Layers, Payload, read_body
+from .reading import Record, read_record
+from .remainders import tell_rest
+from .sealing import Opened, open_sealed
+from .sentences import tell_statement
+from .sessions import Ledger, examine
+from .statements import Statement
+from .tables import PREFIXES
+from .trees import inner_fields
+
+_TELLERS = {"statement": tell_statement, "response": tell_response, "error": tell_error}
+
+
+def tell_record(reading: Reading, context: Context, keys: Keys) -> Told:
+    """Tell every message of a record. Never raises for any reading of this dialect."""
+    record: Record | None = reading.parsed
+    if record is None:
+        record = read_record(reading.wire).parsed
+    layers = Layers(len(reading.layers))
+    fields: list[Field] = []
+    messages: list[Message] = []
+    ledger = Ledger(context, Message())
+    signature = _say_signature(reading, record)
+    if not record.statements:
+        return Told(reading=reading, messages=tuple(_tell_malformed(each) for each in reading.messages))
+    last = max((message.part for message in reading.messages if "signature" in message.attributes), default=0)
+    for message, statement in zip(reading.messages, record.statements, strict=False):
+        closing = signature if message.part == last else None
+        messages.append(_tell_message(message, statement, reading, keys, layers, fields, ledger, closing))
+    return Told(
+        reading=reading,
+        messages=tuple(messages),
+        layers=tuple(layers.found),
+        fields=tuple(fields),
+        entries=tuple(ledger.entries),
+    )
+
+
+def _say_signature(reading: Reading, record: Record) -> Segment | None:
+    if not record.signatures or reading.footer is None:
+        return None
+    first = record.signatures[0]
+    words = f"closed by the signature line lingua/{reading.footer['version']}@{reading.footer['source']}"
+    return Segment(text=words, spans=((0, first.start, first.end),))
+
+
+def _tell_malformed(message: Message) -> Message:
+    """A record that says nothing readable is shown as it is."""
+    wire = message.content if isinstance(message.content, str) else ""
+    span = (0, 0, len(wire))
+    said = (Segment(text=wire, spans=(span,), basis="unknown"),) if wire else ()
+    return message.replace(english=said, gloss=said)
+
+
+def _tell_message(
+    message: Message,
+    statement: Statement,
+    reading: Reading,
+    keys: Keys,
+    layers: Layers,
+    fields: list[Field],
+    ledger: Ledger,
+    signature: Segment | None,
+) -> Message:
+    gloss = gloss_statement(statement, reading.wire)
+    if statement.text is not None:
+        span = (0, *statement.text)
+        text = reading.wire[slice(*statement.text)]
+        said = (Segment(text=text, spans=(span,)),) if text else ()
+        return message.replace(english=said, also=(signature,) if signature else (), gloss=gloss)
+    ledger.message, ledger.notes = message, []
+    examine(statement, message, ledger)
+    notes: list[Note] = ledger.notes
+    sealed = Sealed()
+    payload = statement.payload
+    if payload is not None and payload.kind == "encrypted":
+        message, sealed = _open(message, payload, keys, layers, fields, notes)
+    english = _TELLERS[statement.kind](statement, message, sealed)
+    rest = tell_rest(statement, message, signature)
+    return message.replace(english=english, also=rest, gloss=gloss, notes=(*message.notes, *notes))
+
+
+def _open(
+    message: Message, payload: Payload, keys: Keys, layers: Layers, fields: list[Field], notes: list[Note]
+) -> tuple[Message, Sealed]:
+    """Open a sealed payload with a key from the keyring; without one it stays sealed."""
+    session = message.security.session
+    if payload.nonce is None or payload.sealed is None or len(payload.nonce) != 12 or len(payload.sealed) < 16:
+        return message, Sealed()
+    result = open_sealed(keys.find(session), session, payload.nonce, payload.sealed)
+    if result.has_weak:
+        text = "a key pair whose public key has low order was refused"
+        notes.append(kinds.KEY_WEAK.note(text, payload.span))
+    if result.plaintext is None:
+        if result.tried:
+            notes.append(kinds.NOT_AUTHENTIC.note(_say_failure(result), payload.span))
+        return message, Sealed(failed=result.tried)
+    inner = _read_plaintext(result.plaintext, payload, layers)
+    notes.extend(inner.notes)
+    fields.extend(inner_fields(inner, _every(layers)))
+    attributes: Mapping[str, Any] = message.attributes
+    if inner.hidden is not None:
+        attributes = {**attributes, "bytes": inner.hidden}
+    opened = message.replace(
+        content=inner.content, attributes=attributes, security=message.security.replace(opened=True)
+    )
+    return opened, Sealed(inner=inner)
+
+
+def _every(layers: Layers) -> tuple[Layer, ...]:
+    return tuple(layers.found)
+
+
+def _say_failure(result: Opened) -> str:
+    whose = "held for this session" if result.is_bound else "held for any session"
+    if result.tried == 1:
+        return f"the authentication tag does not fit the key {whose}: no plaintext is shown"
+    return f"the authentication tag fits none of the {result.tried} keys {whose}: no plaintext is shown"
+
+
+def _read_plaintext(data: bytes, sealed: Payload, layers: Layers) -> Payload:
+    """The opened bytes as a payload: by the prefix they begin with, else UTF-8 text, else bytes."""
+    of = (sealed.of, sealed.body, sealed.end)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        shown = data.hex()
+        layer = layers.add("plaintext", shown, of)
+        payload = Payload("text", 0, len(shown), 0, shown, layer, hidden=shown)
+        payload.note(kinds.NOT_TEXT, f"the {len(data)} bytes opened are not UTF-8 text: shown as hex")
+        return payload
+    layer = layers.add("plaintext", text, of)
+    letter = text[:1] if text[1:2] == ":" and text[:1] in ("j", "z", "r") else ""
+    body = text[2:] if letter else text
+    kind = PREFIXES[letter][0]
+    payload = Payload(kind, 0, len(text), 2 if letter else 0, text, layer)
+    if letter in ("j", "z"):
+        read_body(payload, body, layers)
+    else:
+        payload.kind = "text"
+        payload.content, payload.text, payload.layer = body, body, layer
+    return payload
