@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -83,7 +84,7 @@ def test_a_stranger_finds_nothing(log: Cast) -> None:
     ],
 )
 def test_refuses_with_place_and_hint(query: str, says: str, start: int, end: int) -> None:
-    with pytest.raises(QueryError, match=says.replace("?", r"\?")) as refused:
+    with pytest.raises(QueryError, match=re.escape(says)) as refused:
         parse(query, names=names())
     assert (refused.value.start, refused.value.end) == (start, end)
 
@@ -91,7 +92,7 @@ def test_refuses_with_place_and_hint(query: str, says: str, start: int, end: int
 @pytest.mark.django_db
 @pytest.mark.parametrize("query", ["dialect:nslipp", "performative:reqest", "reviewed:maybe"])
 def test_refuses_a_value_that_can_never_be_found(log: Cast, query: str) -> None:
-    with pytest.raises(QueryError, match="did you mean|values are"):
+    with pytest.raises(QueryError, match=r"did you mean|values are"):
         find_messages(workspace=log.workspace, query=query)
 
 
@@ -100,7 +101,9 @@ def test_refuses_a_value_that_can_never_be_found(log: Cast, query: str) -> None:
     "query", ["a & | !", "' OR 1=1 --", "x" * 3000, "%_\\", "a\x00b", "(" * 500, ":" * 100, "' \\' \\\\", "!!!"]
 )
 def test_hostile_queries_get_a_result_or_an_error(log: Cast, query: str) -> None:
+    answer: object
     try:
-        find_messages(workspace=log.workspace, query=query)
+        answer = [message.order_index for message in find_messages(workspace=log.workspace, query=query)]
     except QueryError as refused:
-        assert str(refused)
+        answer = str(refused)
+    assert answer in ([], [4]) or isinstance(answer, str)

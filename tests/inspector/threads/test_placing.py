@@ -75,7 +75,7 @@ def test_a_cycle_is_cut_at_its_smallest_order_key() -> None:
 
 def test_a_cited_message_elsewhere_is_no_ghost() -> None:
     other = Elsewhere(uuid.UUID(int=99), "")
-    placed = place([node(1, replies=cites("far"))], lambda keys: dict.fromkeys(keys, [other]))
+    placed = place([node(1, replies=cites("far"))], lambda keys: {key: [other] for key in keys})
     assert placed[0].parent == other.id
     assert placed[0].ghost is None
 
