@@ -18,7 +18,7 @@ STATE_DIR = Path(env.str("INSPECTOR_STATE_DIR", str(BASE_DIR / ".state")))
 DEBUG = env.bool("DEBUG", False)
 SECRET_KEY = env.str("SECRET_KEY", "") or read_or_make_secret(STATE_DIR / "secret_key")
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
-CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", [])
+CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", [])
 IS_BEHIND_HTTPS = env.bool("BEHIND_HTTPS", False)
 
 INSTALLED_APPS = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
@@ -39,6 +39,14 @@ class ApiKeyAuthentication(BaseAuthentication):
     def authenticate_header(self, request: Request) -> str:
         """What a 401 asks for."""
         return 'Bearer realm="api"'
+
+
+def caller_of(request: Request) -> ApiKey:
+    """The key that the request was made with; `HasScope` has let it through."""
+    key = request.auth
+    if not isinstance(key, ApiKey):
+        raise NotAuthenticated
+    return key
 
 
 class HasScope(BasePermission):

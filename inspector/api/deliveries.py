@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 
 from inspector.intake import selectors
 
+from .authentication import caller_of
 from .problems import ProblemError
 from .receipts import DeliverySerializer, make_delivery
 
@@ -28,7 +29,7 @@ class DeliveryView(APIView):
     @extend_schema(responses=DeliverySerializer, parameters=[OpenApiParameter("after", int)])
     def get(self, request: Request, delivery_id: uuid.UUID) -> Response:
         """The delivery; `after` pages through its problems."""
-        delivery = selectors.find_delivery(workspace=request.auth.workspace, delivery_id=delivery_id)
+        delivery = selectors.find_delivery(workspace=caller_of(request).workspace, delivery_id=delivery_id)
         if delivery is None:
             raise NotFound
         return Response(make_delivery(delivery, after=read_whole_number(request, "after", default=-1)))
@@ -43,7 +44,7 @@ class RawView(APIView):
     )
     def get(self, request: Request, record_id: uuid.UUID) -> StreamingHttpResponse:
         """The bytes, as a download that no browser will interpret."""
-        record = selectors.find_record(workspace=request.auth.workspace, record_id=record_id)
+        record = selectors.find_record(workspace=caller_of(request).workspace, record_id=record_id)
         if record is None:
             raise NotFound
         part = request.query_params.get("part", "source")

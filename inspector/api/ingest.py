@@ -21,6 +21,7 @@ from inspector.accounts.models import ApiKey, Channel
 from inspector.intake import services
 from inspector.intake.models import Delivery, Door
 
+from .authentication import caller_of
 from .bodies import BrokenBodyError, read_body
 from .messages import list_messages
 from .problems import ProblemError
@@ -59,7 +60,7 @@ class MessagesView(APIView):
     )
     def post(self, request: Request) -> Response:
         """Take messages in. The answer comes after every complete record of the body is durable."""
-        key: ApiKey = request.auth
+        key = caller_of(request)
         form = choose_form(request)
         channel = choose_channel(request, key)
         token = read_idempotency_key(request)

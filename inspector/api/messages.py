@@ -17,6 +17,7 @@ from inspector.search.language import QueryError
 from inspector.threads import selectors
 from inspector.threads.models import Conversation, Message
 
+from .authentication import caller_of
 from .deliveries import read_whole_number
 from .problems import ProblemError
 from .serializers import (
@@ -29,7 +30,7 @@ from .serializers import (
 def list_messages(request: Request) -> Response:
     """A page of messages for `q`, `cursor` and `limit`."""
     limit = read_limit(request)
-    workspace = request.auth.workspace
+    workspace = caller_of(request).workspace
     try:
         before = read_cursor(request.query_params.get("cursor"), workspace.pk)
         found = search.find_messages(
@@ -92,7 +93,7 @@ class MessageView(APIView):
     @extend_schema(responses=MessageDetailSerializer)
     def get(self, request: Request, message_id: uuid.UUID) -> Response:
         """The message with its field tree and layers."""
-        message = selectors.find_message(workspace=request.auth.workspace, message_id=message_id)
+        message = selectors.find_message(workspace=caller_of(request).workspace, message_id=message_id)
         if message is None:
             raise NotFound
         body = selectors.read_body(message)
@@ -121,7 +122,7 @@ class ConversationsView(APIView):
     def get(self, request: Request) -> Response:
         """A page of conversations."""
         limit = read_limit(request)
-        workspace = request.auth.workspace
+        workspace = caller_of(request).workspace
         try:
             before = read_cursor(request.query_params.get("cursor"), workspace.pk)
         except CursorError as error:
@@ -140,7 +141,9 @@ class ConversationView(APIView):
     @extend_schema(responses=ConversationDetailSerializer, parameters=[OpenApiParameter("offset", int)])
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
         """The conversation and up to 200 lines of its tree from `offset` on."""
-        conversation = selectors.find_conversation(workspace=request.auth.workspace, conversation_id=conversation_id)
+        conversation = selectors.find_conversation(
+            workspace=caller_of(request).workspace, conversation_id=conversation_id
+        )
         if conversation is None:
             raise NotFound
         offset = max(0, read_whole_number(request, "offset", default=0))

@@ -38,7 +38,7 @@ class MessageDetailSerializer(MessageSerializer):
     about = serializers.DictField(help_text="dialect, version, candidates and notes of its record")
     fields = serializers.ListField(child=serializers.DictField())  # type: ignore[assignment]  # the record's own word
     layers = serializers.ListField(child=serializers.DictField())
-    parent = serializers.UUIDField(allow_null=True)
+    parent = serializers.UUIDField(allow_null=True)  # type: ignore[assignment]  # likewise
     parent_basis = serializers.CharField()
     parent_why = serializers.CharField()
 

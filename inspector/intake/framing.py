@@ -53,8 +53,7 @@ class Framer:
         self._keep = keep
         self._records: list[LogRecord] = []
         self._scaffold: list[Scaffold | Piece] = []
-        options = options_of(delivery)
-        self._reader = LogReader.from_state(state, options) if state else LogReader(options)
+        self._reader = LogReader.from_state(state) if state else LogReader(options_of(delivery))
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the stream."""

@@ -86,15 +86,15 @@ def claim(*, kinds: Iterable[str] = tuple(Job.Kind.values)) -> Job | None:
                        attempts = CASE WHEN attempts >= %(most)s THEN attempts ELSE attempts + 1 END,
                        failure = CASE WHEN attempts >= %(most)s AND failure = ''
                                       THEN 'the worker died at it' ELSE failure END,
-                       lease_until = clock_timestamp() + %(lease)s, lease_token = %(token)s,
-                       due_at = clock_timestamp() + %(lease)s, updated_at = clock_timestamp()
+                       lease_until = clock_timestamp() + make_interval(secs => %(lease)s), lease_token = %(token)s,
+                       due_at = clock_timestamp() + make_interval(secs => %(lease)s), updated_at = clock_timestamp()
                  WHERE id = (SELECT id FROM intake_job
                               WHERE state IN ('queued', 'running') AND due_at <= clock_timestamp()
                                 AND kind = ANY(%(kinds)s)
                               ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
              RETURNING id, state
                 """,
-                {"most": MOST_ATTEMPTS, "lease": LEASE, "token": uuid.uuid4(), "kinds": list(kinds)},
+                {"most": MOST_ATTEMPTS, "lease": LEASE.total_seconds(), "token": uuid.uuid4(), "kinds": list(kinds)},
             )
             row = cursor.fetchone()
         if row is None:

@@ -15,11 +15,12 @@ from django.db import connection, models
 
 from dialects import Piece
 from dialects import Scaffold as ScaffoldItem
+from inspector.accounts.models import make_id
 
 from .bulk import insert_rows
 from .identity import BY_TIME, Draft, count_equal
 from .jobs import ask
-from .models import Delivery, Job, Record, Scaffold, Sighting, make_id
+from .models import Delivery, Job, Record, Scaffold, Sighting
 
 _RECORD_COLUMNS = (
     "id",

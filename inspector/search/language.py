@@ -19,12 +19,16 @@ _TOKEN: Final = re.compile(r'\s+|(-?)(?:([^\s":]+):)?(?:"([^"]*)("?)|([^\s"]+))?
 
 
 class QueryError(Exception):
-    """A query that cannot be understood: the sentence says what was meant, `start` and `end` where it stands."""
+    """A query that cannot be understood: the sentence says what was meant, `start` and `end` where it stands.
 
-    def __init__(self, text: str, start: int, end: int) -> None:
+    `instead`, where something near is known, is what could stand there in its place.
+    """
+
+    def __init__(self, text: str, start: int, end: int, instead: str = "") -> None:
         super().__init__(text)
         self.start = start
         self.end = end
+        self.instead = instead
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,8 @@ def _make_term(found: re.Match[str], known: list[str]) -> Term:
     if name is not None and name not in known:
         close = get_close_matches(name.casefold(), known, n=1)
         hint = f"did you mean {close[0]}:?" if close else f"names are {', '.join(known)}"
-        raise QueryError(f"there is no {name}: to search by; {hint}", start, end)
+        instead = found[0].replace(f"{name}:", f"{close[0]}:", 1) if close else ""
+        raise QueryError(f"there is no {name}: to search by; {hint}", start, end, instead)
     value = quoted if quoted is not None else bare
     if not value:
         raise QueryError(f"{name}: needs a value" if name else "a minus needs a term after it", start, end)
@@ -99,4 +104,7 @@ def check_value(term: Term, allowed: Iterable[str]) -> None:
         if value.casefold() not in choices:
             close = get_close_matches(value.casefold(), choices, n=1)
             hint = f"did you mean {close[0]}?" if close else f"values are {', '.join(choices)}"
-            raise QueryError(f"{term.name}: has no {value!r}; {hint}", term.start, term.end)
+            sign = "-" if term.is_negated else ""
+            better = ",".join(close[0] if one == value else one for one in term.values) if close else ""
+            instead = f"{sign}{term.name}:{better}" if close else ""
+            raise QueryError(f"{term.name}: has no {value!r}; {hint}", term.start, term.end, instead)

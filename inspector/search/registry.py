@@ -49,5 +49,5 @@ def get_condition(name: str) -> SearchableCondition:
 
 def names() -> dict[str, str]:
     """Every name with what it means, in the order of their registration."""
-    everything = (*_TERMS.values(), *_CONDITIONS.values())
-    return {searchable.name: searchable.about for searchable in everything}
+    terms = {term.name: term.about for term in _TERMS.values()}
+    return terms | {condition.name: condition.about for condition in _CONDITIONS.values()}

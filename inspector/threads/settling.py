@@ -152,7 +152,7 @@ def _look_up_in(conversation: Conversation) -> Callable[[Iterable[bytes]], Mappi
             .values_list("id_key", "id", "trace_id")
         )
         for key, message_id, trace in rows:
-            found[bytes(key)].append(Elsewhere(message_id, trace))
+            found[bytes(key or b"")].append(Elsewhere(message_id, trace))
         return found
 
     return look_up
@@ -194,7 +194,7 @@ def _windows(rows: Iterable[ToldRow]) -> Iterator[list[ToldRow]]:
 
 def _known_digests(conversation: Conversation) -> dict[uuid.UUID, bytes]:
     rows = MessageRow.objects.filter(conversation=conversation, told_digest__isnull=False)
-    return {message_id: bytes(digest) for message_id, digest in rows.values_list("id", "told_digest")}
+    return {message_id: bytes(digest or b"") for message_id, digest in rows.values_list("id", "told_digest")}
 
 
 _TOLD_COLUMNS = (
