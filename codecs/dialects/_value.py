@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self, dataclass_transform
 
+_new, _set = object.__new__, object.__setattr__
+
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Value:
@@ -41,6 +43,16 @@ class Value:
         if not given >= self._needed:
             raise TypeError(f"{type(self).__name__} needs {', '.join(sorted(self._needed - given))}")
         self.__dict__.update(values)
+
+    @classmethod
+    def trust(cls, values: dict[str, Any]) -> Self:
+        """A value whose names are known to be right, for decoders that make them by the million.
+
+        Nothing is checked, and the dictionary becomes the value's own: its maker must let go of it.
+        """
+        value = _new(cls)
+        _set(value, "__dict__", values)
+        return value
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen")

@@ -8,7 +8,8 @@ from .._record import Envelope, Identity, Layer, Message, Reading
 from .base62 import read_number
 from .detection import USUAL
 from .parsing import Prose, Record, parse_record
-from .placing import message_of, place_plain
+from .placing import message_of
+from .plain import read_plain
 from .tables import VOCABULARY
 from .tree import grow_tree
 
@@ -18,13 +19,17 @@ _LIFTED = ("conversation_id", "sender", "receivers", "turn")
 
 def read(wire: str, envelope: Envelope | None = None) -> Reading:
     """The record of a text: one message a tag, and one inform for each stretch of prose around. Never raises."""
-    layers = (Layer(id=0, kind="wire", text=wire),)
-    tree = partial(grow_tree, wire)
-    plain = place_plain(wire)
+    plain = read_plain(wire)
     if plain is not None:
-        messages: tuple[Message, ...] = (Message(**plain),)
-        return Reading(
-            dialect="nslip", version="0.1", vocabulary=VOCABULARY, layers=layers, tree=tree, messages=messages
+        return Reading.trust(
+            {
+                "dialect": "nslip",
+                "version": "0.1",
+                "vocabulary": VOCABULARY,
+                "layers": (Layer.trust({"id": 0, "kind": "wire", "text": wire}),),
+                "tree": partial(grow_tree, wire),
+                "messages": (Message.trust(plain),),
+            }
         )
     record = parse_record(wire)
     messages = (_malformed(wire, record),) if record.error else _messages_of(wire, record)
@@ -32,8 +37,8 @@ def read(wire: str, envelope: Envelope | None = None) -> Reading:
         dialect="nslip",
         version=_version_of(record),
         vocabulary=VOCABULARY,
-        layers=layers,
-        tree=tree,
+        layers=(Layer(id=0, kind="wire", text=wire),),
+        tree=partial(grow_tree, wire),
         messages=messages,
         notes=record.notes,
     )

@@ -126,38 +126,42 @@ class TagSentence:
 
     def _describe_frame(self, code: int | None) -> str:
         if code is not None:
-            return f"something in frame {code}, which nSLIP does not define,"
+            return f"something in frame {code} (not one that nSLIP defines)"
         if field := self.unread.get("f"):
-            return f"something in a frame written {quote(field.written)}, which is not understood,"
+            return f"something in a frame written {quote(field.written)} (not understood)"
         return "something (no frame is given)"
 
     def _say_matter(self, noun: str, article: str, link: str) -> None:
         """The noun of the frame and the task it is about, with the task above it and the goal in brackets."""
         self.sentence.say(f" {noun}" if noun else "", self._span("f"))
+        tie = f" {link} " if link and noun else " "
         rest = ["p", "g"]
         if "k" in self.used:
-            self.sentence.say(f" {link}" if link and noun else "", self._span("f")).say(" ")
+            self.sentence.say(tie, self._span("f"))
             self._say_number("k", "task {}")
+        elif "k" in self.unread:
+            self.sentence.say(tie, self._span("f"))
+            self._say_written("k", "the task")
         elif not link:
             self.sentence.say(f" {_TASK[article]}", self._span("f"))
         elif "p" in self.used:
             rest = ["g"]
-            self.sentence.say(f" {link} ", self._span("f"))
+            self.sentence.say(tie, self._span("f"))
             self._say_number("p", "a part of task {}")
         elif "g" in self.used:
             rest = []
-            self.sentence.say(f" {link} ", self._span("f"))
+            self.sentence.say(tie, self._span("f"))
             self._say_number("g", "goal {}")
-        words = {"p": "part of task {}", "g": "goal {}"}
-        between = " ("
-        for prefix in (prefix for prefix in rest if prefix in self.used):
-            self.sentence.say(between)
-            self._say_number(prefix, words[prefix])
-            between = ", "
-        if between == ", ":
-            self.sentence.say(")")
-        for prefix in "kpg":
+        self._say_brackets([prefix for prefix in rest if prefix in self.used])
+        for prefix in "pg":
             self._say_unread(prefix)
+
+    def _say_brackets(self, prefixes: list[str]) -> None:
+        for index, prefix in enumerate(prefixes):
+            self.sentence.say(", " if index else " (")
+            self._say_number(prefix, "part of task {}" if prefix == "p" else "goal {}")
+        if prefixes:
+            self.sentence.say(")")
 
     def _say_number(self, prefix: str, words: str) -> None:
         self.sentence.say(words.format(self.used[prefix].value), self._span(prefix))
@@ -172,9 +176,14 @@ class TagSentence:
         self.sentence.say(", ").say(f"{SLOTS[prefix].label} {said}", span_of(field))
 
     def _say_unread(self, prefix: str) -> None:
-        if field := self.unread.get(prefix):
-            words = f"{SLOTS[prefix].label} written {quote(field.written)} (not understood)"
-            self.sentence.say(", ").say(words, span_of(field), basis="unknown")
+        if prefix in self.unread:
+            self.sentence.say(", ")
+            self._say_written(prefix, SLOTS[prefix].label)
+
+    def _say_written(self, prefix: str, what: str) -> None:
+        field = self.unread[prefix]
+        words = f"{what} written {quote(field.written)} (not understood)"
+        self.sentence.say(words, span_of(field), basis="unknown")
 
 
 def span_of(field: Read) -> Span:

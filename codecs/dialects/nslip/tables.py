@@ -182,6 +182,7 @@ PAIRS = {
     (1, 1): ("informs {whom} about", "the plan"),
     (3, 0): ("asks {whom} to do", ""),
     (3, 4): ("asks {whom} for", "a protocol operation"),
+    (4, 0): ("proposes to {whom} to do", ""),
     (4, 4): ("proposes to {whom}", "a protocol option"),
     (8, 3): ("gives {whom}", "its evaluation"),
     (10, 4): ("sends {whom}", "a protocol or capability update"),
