@@ -21,14 +21,15 @@ from .contents import cite, show
 from .statements import Statement
 from .tables import ERRORS, SUBTYPES
 
+# By status, without and with someone to tell it to.
 _REPORTS = {
-    "0": " reports success",
-    "1": " reports partial success",
-    "2": " answers that it is waiting",
-    "3": " answers that the request is queued",
-    "8": " answers that a retry is needed",
-    "9": " reports that it failed",
-    "A": " rejects the request",
+    "0": (" reports success", " reports success to {}"),
+    "1": (" reports partial success", " reports partial success to {}"),
+    "2": (" answers that it is waiting", " tells {} that it is waiting"),
+    "3": (" answers that the request is queued", " tells {} that the request is queued"),
+    "8": (" answers that a retry is needed", " tells {} that a retry is needed"),
+    "9": (" reports that it failed", " reports to {} that it failed"),
+    "A": (" rejects the request", " rejects the request of {}"),
 }
 
 
@@ -44,9 +45,12 @@ def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tup
         sentence.say(" of " if asked else "").say(*(asked or ("", None)))
         skip = frozenset({"accepted"})
     elif statement.status in _REPORTS:
-        sentence.say(_REPORTS[statement.status], code)
-        sentence.say(" of " if statement.status == "A" else " to " if asked else "") if asked else None
-        sentence.say(*(asked or ("", None)))
+        alone, told = _REPORTS[statement.status]
+        if asked:
+            before, _, after = told.partition("{}")
+            sentence.say(before, code).say(*asked).say(after, code)
+        else:
+            sentence.say(alone, code)
     else:
         sentence.say(" answers")
         sentence.say(" " if asked else "").say(*(asked or ("", None)))
@@ -55,7 +59,7 @@ def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tup
         sentence.say(" on ").say(show(part.value), span_of(part))
     time, condition = statement.standing.get("time"), statement.standing.get("condition")
     if time is not None:
-        sentence.say(", to be retried " if statement.status in ("8", "9") else " ")
+        sentence.say(", retry " if statement.status == "9" else " ")
         say_time(sentence, time)
     if condition is not None:
         say_condition(sentence, condition, is_filter=True)
@@ -75,15 +79,16 @@ def tell_error(statement: Statement, message: Message, sealed: Sealed) -> tuple[
         sentence.say(" from " if asked else "").say(*(asked or ("", None))).say(" (parse error)", kind)
     else:
         sentence.say(" reports an error")
-        sentence.say(" to " if asked else "").say(*(asked or ("", None))).say(": ")
+        sentence.say(" to " if asked else "").say(*(asked or ("", None)))
+        sentence.say(": " if statement.error in ERRORS else " of the unknown type ")
         if statement.error == "2" and statement.subtype in SUBTYPES:
             sentence.say(SUBTYPES[statement.subtype], subtype).say(" permission denied", kind)
         elif statement.error in ERRORS:
             sentence.say(ERRORS[statement.error], kind)
         else:
-            sentence.say(f"one of the unknown type {statement.error}", kind, basis="unknown")
+            sentence.say(statement.error, kind, basis="unknown")
     if statement.subtype and not (statement.error == "2" and statement.subtype in SUBTYPES):
-        sentence.say(", of the unknown subtype ").say(cite(statement.subtype), subtype, basis="unknown")
+        sentence.say(", with the unknown subtype ").say(cite(statement.subtype), subtype, basis="unknown")
     if part is not None and not names_session(statement):
         sentence.say(" on ").say(show(part.value), span_of(part))
     time, condition = statement.standing.get("time"), statement.standing.get("condition")

@@ -55,12 +55,16 @@ def _text_span(payload: Payload) -> Span:
     return (payload.layer, 0, len(payload.text or ""))
 
 
+_UNREAD = {"zlib": "compressed payload", "json": "JSON payload", "text": "payload", "unknown": "payload"}
+
+
 def _say_unread(sentence: Sentence, payload: Payload) -> None:
+    what = _UNREAD.get(payload.kind, "payload")
     if len(payload.written) > _MAX_VERBATIM:
-        words = f", with a payload of {len(payload.written)} characters that could not be read"
+        words = f", with a {what} of {len(payload.written)} characters that could not be read"
         sentence.say(words, payload.span, basis="unknown")
         return
-    sentence.say(", with a payload that could not be read: ")
+    sentence.say(f", with a {what} that could not be read: ")
     sentence.say(cite(payload.written), payload.span, basis="unknown")
 
 

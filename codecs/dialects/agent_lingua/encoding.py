@@ -34,7 +34,7 @@ _TELLING = {"part", "english", "also", "gloss", "notes", "reference_line", "pare
 _ENVELOPE = {"sender", "conversation_id", "trace_id", "parent_id", "message_id", "sent_at", "sent_at_raw", "receivers"}
 _OWN = {
     "performative", "native_act", "modifiers", "content", "attributes", "broadcast", "target", "object_id",
-    "correlation_id", "schedule", "condition", "status", "priority", "capabilities", "error", "security",
+    "correlation_id", "schedule", "condition", "status", "priority", "capabilities", "error", "security", "nested",
 }  # fmt: skip
 # For a record of another dialect: its act, and the statement that means the same.
 _ACTS = {

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .openers import Head, Signature, find_signature, has_signature, open_answer, open_broken, open_marked
+from .tables import ALIENS
 
 # A line that goes on with Base64: its first word, then the end of the line, or a separator and more fields.
 _GOES_ON = re.compile(r"[ \t]*([A-Za-z0-9+/_-]+={0,2})[ \t]*(?:\r?$|\||;;)", re.MULTILINE)
@@ -46,7 +47,8 @@ class Tail:
         self._see(line)
 
     def _see(self, line: str) -> None:
-        last = line[line.rfind(";;") + 2 :] if ";;" in line else line
+        joint = max(line.rfind(f";;{alien}") for alien in ALIENS) if ";;" in line else -1
+        last = line[joint + 2 :] if joint >= 0 else line
         self.is_raw = "|$r:" in last
         opened = _OPEN_PAYLOAD.match(last, last.rfind("|") + 1)
         if opened is None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
+from .._english import say_instant
 from .._time import instant_of_seconds
 from .tables import DOMAINS, KEYS, LEVELS, SPELT_KEYS
 
@@ -23,5 +25,6 @@ def meaning_of(key: str | None, value: Any) -> str | None:
         levels = [LEVELS[letter] for letter in letters if isinstance(letter, str) and letter in LEVELS]
         return ", ".join(levels) if len(levels) == len(letters) and levels else None
     if key in ("ts", "ex") and isinstance(value, (int, float)):
-        return instant_of_seconds(value)
+        instant = instant_of_seconds(value)
+        return say_instant(datetime.fromisoformat(instant)) if instant else None
     return None

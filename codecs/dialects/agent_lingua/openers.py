@@ -23,6 +23,8 @@ _ERROR = re.compile(rf"!E([0-9])([0-9A-Za-z]{{0,2}}){_END}")
 _BROKEN_RESPONSE = re.compile(rf"\^{_END}")
 _BROKEN_ERROR = re.compile(rf"!E{_END}")
 _SIGNATURE = re.compile(rf"(--|—)[ \t]*(?:{_ALIEN})(?:{_SELECTOR})?[ \t]*lingua/([^\s@]*)@([^\s]*)[ \t]*(?=[\r\n]|\Z)")
+MANGLED = re.compile("|".join(map(re.escape, MANGLED_ALIENS)))
+_PLAIN = tuple(f"--{alien}lingua/" for alien in ALIENS)
 _DASHED = tuple(f"{dash}{gap}{alien}" for dash in ("--", "—") for gap in ("", " ") for alien in ALIENS)
 
 
@@ -52,6 +54,18 @@ class Signature(NamedTuple):
 def is_mangled(text: str, marker: tuple[int, int] | None) -> bool:
     """Whether a marker is a 👽 that went through a wrong character set."""
     return marker is not None and text.startswith(MANGLED_ALIENS, marker[0])
+
+
+def repair(text: str) -> str:
+    """The text that was meant where UTF-8 was read as Windows-1252 or Latin-1; the same text where it was not."""
+    if text.isascii():
+        return text
+    for charset in ("cp1252", "latin-1"):
+        try:
+            return text.encode(charset).decode("utf-8")
+        except UnicodeError:
+            continue
+    return text
 
 
 def open_marked(text: str, at: int) -> Head | None:
@@ -105,7 +119,7 @@ def find_signature(text: str, start: int, end: int) -> Signature | None:
         at = text.rfind(dashed, start, end)
         found = _SIGNATURE.match(text, at, end) if at >= 0 else None
         if found is not None:
-            is_plain = at == start and text.startswith("--\N{EXTRATERRESTRIAL ALIEN}lingua/", at)
+            is_plain = at == start and text.startswith(_PLAIN, at)
             return Signature(at, found.end(), found.span(2), found.span(3), is_plain)
     return None
 

@@ -26,9 +26,8 @@ _GENERAL = {
 }
 
 _OWN = {
+    "01": "read information on {many}",
     "02": "set up {}",
-    "06": "say what it can do (capability query)",
-    "0E": "translate {}",
     "12": "write {}",
     "1E": "translate {}",
     "22": "write {}",

@@ -13,10 +13,22 @@ from typing import Any, NamedTuple
 from .._record import Envelope, Failure, Layer, Message, Note, NoteKind, Priority, Reading, Security
 from . import notes as kinds
 from .frames import Frame, cut_frames
-from .openers import Signature
+from .openers import MANGLED, Signature, is_mangled, open_marked, repair
 from .payloads import Layers
 from .statements import MAX_STATEMENTS, Statement, read_statements
-from .tables import ACTIONS, DOMAINS, ERRORS, IDIOMS, KNOWN_VERSIONS, MODIFIERS, SOURCE, STATUSES, SUBTYPES, VOCABULARY
+from .tables import (
+    ACTIONS,
+    ALIENS,
+    DOMAINS,
+    ERRORS,
+    IDIOMS,
+    KNOWN_VERSIONS,
+    MODIFIERS,
+    SOURCE,
+    STATUSES,
+    SUBTYPES,
+    VOCABULARY,
+)
 from .trees import build_tree
 
 # Variation selectors and joiners that belong to an emoji are part of its spelling.
@@ -36,6 +48,18 @@ class Record(NamedTuple):
 
 def read_record(wire: str, envelope: Envelope | None = None) -> Reading:
     """Read a record. Never raises for any text; linear in its length."""
+    return _read(wire, is_inner=False)
+
+
+def read_inner(text: str) -> Reading | None:
+    """The record that a payload's text carries, one level deep; None where no statement opens it."""
+    head = open_marked(text, 0)
+    if head is None or head.kind in ("text", "bare"):
+        return None
+    return _read(text, is_inner=True)
+
+
+def _read(wire: str, *, is_inner: bool) -> Reading:
     layers = Layers()
     notes: list[Note] = []
     statements: list[Statement] = []
@@ -55,6 +79,7 @@ def read_record(wire: str, envelope: Envelope | None = None) -> Reading:
             text = "the record ends at its signature; what follows it is read, and is not covered"
             notes.append(kinds.AFTER_SIGNATURE.note(text, (0, frame.start, frame.end)))
         _read_frame(wire, frame, statements, layers, notes)
+    _see_mojibake(wire, statements, signatures, notes)
     error = _find_error(wire, statements, signatures, notes)
     footer = _footer(wire, signatures)
     all_layers = (Layer(id=0, kind="wire", text=wire), *layers.found)
@@ -65,7 +90,7 @@ def read_record(wire: str, envelope: Envelope | None = None) -> Reading:
     else:
         _note_missing_signature(statements, signatures, notes)
         messages = tuple(
-            _message(wire, statement, part, _written(footer) if part <= signed else None)
+            _message(wire, statement, part, _written(footer) if part <= signed else None, is_inner=is_inner)
             for part, statement in enumerate(statements, 1)
         )
     _note_invisible(all_layers, notes)
@@ -81,6 +106,18 @@ def read_record(wire: str, envelope: Envelope | None = None) -> Reading:
         notes=tuple(notes),
         parsed=record,
     )
+
+
+def _see_mojibake(wire: str, statements: list[Statement], signatures: list[Signature], notes: list[Note]) -> None:
+    """A record that was mangled in one place was mangled in all: its human text is repaired too."""
+    mangled = next((each for each in signatures if MANGLED.search(wire, each.start, each.version[0])), None)
+    if not mangled and not any(statement.is_mangled for statement in statements):
+        return
+    for statement in statements:
+        statement.is_mangled = statement.is_mangled or statement.kind == "prose"
+    if mangled and not any(note.code == kinds.MOJIBAKE.code for each in statements for note in each.notes):
+        text = "a 👽 in the wrong character set, read as one"
+        notes.append(kinds.MOJIBAKE.note(text, (0, mangled.start, mangled.version[0])))
 
 
 def _footer(wire: str, signatures: list[Signature]) -> Mapping[str, Any] | None:
@@ -101,6 +138,9 @@ def _read_frame(wire: str, frame: Frame, statements: list[Statement], layers: La
     elif head.kind == "text":
         statement = _text("text", wire, frame.start, head.end, frame.end)
         statement.marker = head.marker
+        statement.is_mangled = is_mangled(wire, head.marker)
+        if statement.is_mangled and head.marker:
+            statement.note(kinds.MOJIBAKE, "a 👽 in the wrong character set, read as one", *head.marker)
         found = _LOOKS_LIKE_FIELDS.search(wire, head.end, frame.end)
         if found:
             text = "fields follow, but not two codes and a separator: kept as human text"
@@ -190,17 +230,19 @@ def _note_invisible(layers: tuple[Layer, ...], notes: list[Note]) -> None:
             notes.append(kinds.INVISIBLE.note(text, (layer.id, *found.span())))
 
 
-def _message(wire: str, statement: Statement, part: int, signature: str | None) -> Message:
+def _message(wire: str, statement: Statement, part: int, signature: str | None, *, is_inner: bool) -> Message:
     given: dict[str, Any] = {"part": part, "notes": tuple(statement.notes)}
     attributes: dict[str, Any] = {}
     if statement.text is not None:
-        given |= {"performative": "inform", "content": wire[slice(*statement.text)]}
+        text = wire[slice(*statement.text)]
+        given |= {"performative": "inform", "content": repair(text) if statement.is_mangled else text}
         if statement.kind == "text":
             given["native_act"] = "👽"
     else:
         _fill_act(statement, given, attributes)
         _fill_fields(statement, given, attributes)
         _fill_payload(statement, given, attributes)
+        _fill_nested(statement, given, is_inner=is_inner)
     if signature is not None:
         attributes["signature"] = signature
     if attributes:
@@ -319,6 +361,33 @@ def _fill_payload(statement: Statement, given: dict[str, Any], attributes: dict[
             _lift(statement, payload.content, given)
     if _is_failure(statement):
         _fill_failure(statement, given)
+
+
+def _fill_nested(statement: Statement, given: dict[str, Any], *, is_inner: bool) -> None:
+    """Messages inside a payload's text are shown, one level deep, and never placed."""
+    content = given.get("content")
+    if not isinstance(content, str) or not any(alien in content for alien in ALIENS):
+        return
+    if is_inner:
+        head = open_marked(content, 0)
+        if head is not None and head.kind not in ("text", "bare") and statement.payload:
+            text = "a message inside a message inside this payload is not opened"
+            given["notes"] = (*given["notes"], kinds.NESTED_LIMIT.note(text, statement.payload.span))
+        return
+    reading = read_inner(content)
+    if reading is not None:
+        inner = reading.messages
+        given["nested"] = tuple(show_nested(message) for message in inner)
+        deeper = any(note.code == kinds.NESTED_LIMIT.code for message in inner for note in message.notes)
+        if deeper and statement.payload:
+            text = "messages nested more than one level deep are not opened"
+            given["notes"] = (*given["notes"], kinds.NESTED_LIMIT.note(text, statement.payload.span))
+
+
+def show_nested(message: Message) -> Mapping[str, Any]:
+    """A nested message as JSON types: the names that were given, without notes, whose spans are its own."""
+    full = message.to_dict()
+    return {name: full[name] for name in full if name in message.__dict__ and name != "notes"}
 
 
 def _lift(statement: Statement, content: Mapping[str, Any], given: dict[str, Any]) -> None:

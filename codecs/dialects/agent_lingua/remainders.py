@@ -6,10 +6,10 @@ from .._record import Message, Segment
 from .circumstances import code_span
 from .contents import cite, is_too_long_to_cite, show
 from .statements import Statement
-from .tables import ACTIONS, IDIOMS, MODIFIER_MEANINGS, MODIFIERS
+from .tables import ACTIONS, IDIOMS, MODIFIER_MEANINGS, MODIFIERS, SIGILS
 
 
-def tell_rest(statement: Statement, message: Message, signature: Segment | None) -> tuple[Segment, ...]:
+def tell_rest(statement: Statement, message: Message) -> tuple[Segment, ...]:
     """What the message carries beyond its sentence, each in a short phrase."""
     rest: list[Segment] = []
     if statement.kind == "statement":
@@ -25,7 +25,8 @@ def tell_rest(statement: Statement, message: Message, signature: Segment | None)
             words = f"a field outside the grammar: {cite(part.value)}"
             rest.append(Segment(text=words, spans=(span,), basis="unknown"))
         elif part.role == "empty":
-            rest.append(Segment(text="an empty field", spans=(span,)))
+            role = SIGILS.get(part.value, "field")
+            rest.append(Segment(text=f"an empty {role}", spans=(span,)))
         elif part.role != "detail" and not any(part is other for other in standing):
             rest.append(Segment(text=f"an earlier {part.role}, given again: {cite(part.value)}", spans=(span,)))
     payload = statement.payload
@@ -35,8 +36,6 @@ def tell_rest(statement: Statement, message: Message, signature: Segment | None)
         )
     if statement.kind == "error" and statement.error == "0" and not statement.parts:
         rest.append(Segment(text="no details are given", spans=(code_span(statement, 0),)))
-    if signature is not None:
-        rest.append(signature)
     return tuple(rest)
 
 

@@ -23,7 +23,7 @@ from .contents import cite, show
 from .phrases import idiom_of, phrase_of
 from .reading import is_session_end
 from .statements import Part, Statement
-from .tables import ACTIONS, DOMAINS
+from .tables import ACTIONS, DOMAINS, SUBMOLTS
 
 
 def tell_statement(statement: Statement, message: Message, sealed: Sealed) -> tuple[Segment, ...]:
@@ -35,6 +35,8 @@ def tell_statement(statement: Statement, message: Message, sealed: Sealed) -> tu
         _say_session_end(sentence, statement, message)
     elif message.performative == "unknown":
         _say_unknown(sentence, statement, message)
+    elif (statement.domain, statement.action) == ("0", "6"):
+        _say_capability_query(sentence, statement, message)
     elif (statement.domain, statement.action) == ("1", "3"):
         _say_send(sentence, statement, message)
     elif statement.domain != "6" and statement.action in "0789A" and not _idiom(statement):
@@ -124,7 +126,7 @@ def _say_place(sentence: Sentence, statement: Statement, message: Message) -> No
 def _board(part: Part, name: str) -> str:
     if part.value.isdecimal() and name == part.value:
         return f"board {name}"
-    return f"{show(name)} board"
+    return f"{name} board" if part.value in SUBMOLTS else f"{cite(name)} board"
 
 
 def _say_send(sentence: Sentence, statement: Statement, message: Message) -> None:
@@ -138,6 +140,16 @@ def _say_send(sentence: Sentence, statement: Statement, message: Message) -> Non
         sentence.say(" ").say(*asked)
     sentence.say(" ")
     _say_object(sentence, statement, message, is_many=False)
+
+
+def _say_capability_query(sentence: Sentence, statement: Statement, message: Message) -> None:
+    action, domain = code_span(statement, 1), code_span(statement, 0)
+    asked = find_addressee(statement, message)
+    sentence.say(" asks ", action).say(*(asked or ("the other side", None)))
+    sentence.say(" what it can do (capability query)", action, domain)
+    if message.object_id is not None:
+        part = statement.standing["identifier"]
+        sentence.say(" about ").say(show(part.value), span_of(part))
 
 
 def _say_own_act(sentence: Sentence, statement: Statement, message: Message) -> None:

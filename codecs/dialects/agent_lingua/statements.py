@@ -15,7 +15,7 @@ from .._record import Note, NoteKind
 from . import notes as kinds
 from .conditions import Condition, read_condition
 from .json_text import find_json_end
-from .openers import Head, is_mangled, open_answer, open_marked, open_unmarked
+from .openers import Head, is_mangled, open_answer, open_marked, open_unmarked, repair
 from .payloads import Layers, Payload, read_payload
 from .tables import ACTIONS, DOMAINS, ERRORS, MODIFIERS, SIGILS, STATUSES, SUBTYPES
 from .targets import Aim, read_target
@@ -190,6 +190,8 @@ def _read_field(statement: Statement, text: str, start: int, joint: int, end: in
 
 def _take_field(statement: Statement, text: str, start: int, end: int, layers: Layers) -> None:
     sigil, value = text[start : start + 1], text[start + 1 : end]
+    if statement.is_mangled and sigil != "$":
+        value = repair(value)
     role = SIGILS.get(sigil)
     if statement.kind == "error" and role != "payload" and " " in value:
         role = None  # the details of an error are free text, and free text may begin with a sigil
@@ -215,6 +217,8 @@ def _take_field(statement: Statement, text: str, start: int, end: int, layers: L
         part = part._replace(condition=condition)
     elif role == "payload":
         payload = read_payload(value, start + 1, layers)
+        if statement.is_mangled and payload.kind == "raw":
+            payload.content = payload.text = repair(payload.content)
         statement.notes.extend(payload.notes)
         part = part._replace(payload=payload)
     elif role is None:

@@ -10,9 +10,10 @@ from .._record import Field, Layer, Message, Note, Reading, Segment, Told
 from . import notes as kinds
 from .answers import tell_error, tell_response
 from .circumstances import Sealed
+from .contents import cite
 from .glosses import gloss_statement
 from .payloads import Layers, Payload, read_body
-from .reading import Record, read_record
+from .reading import Record, read_inner, read_record
 from .remainders import tell_rest
 from .sealing import Opened, open_sealed
 from .sentences import tell_statement
@@ -78,7 +79,7 @@ def _tell_message(
     gloss = gloss_statement(statement, reading.wire)
     if statement.text is not None:
         span = (0, *statement.text)
-        text = reading.wire[slice(*statement.text)]
+        text = str(message.content)
         said = (Segment(text=text, spans=(span,)),) if text else ()
         return message.replace(english=said, also=(signature,) if signature else (), gloss=gloss)
     ledger.message, ledger.notes = message, []
@@ -89,8 +90,23 @@ def _tell_message(
     if payload is not None and payload.kind == "encrypted":
         message, sealed = _open(message, payload, keys, layers, fields, notes)
     english = _TELLERS[statement.kind](statement, message, sealed)
-    rest = tell_rest(statement, message, signature)
-    return message.replace(english=english, also=rest, gloss=gloss, notes=(*message.notes, *notes))
+    rest = [*tell_rest(statement, message), *_tell_nested(message, payload)]
+    if signature is not None:
+        rest.append(signature)
+    return message.replace(english=english, also=tuple(rest), gloss=gloss, notes=(*message.notes, *notes))
+
+
+def _tell_nested(message: Message, payload: Payload | None) -> list[Segment]:
+    """The messages inside a payload, each told beside the sentence that cites their text."""
+    inner = read_inner(message.content) if message.nested and isinstance(message.content, str) else None
+    if inner is None or payload is None:
+        return []
+    told = []
+    for each, statement in zip(inner.messages, inner.parsed.statements, strict=True):
+        teller = _TELLERS.get(statement.kind)
+        said = "".join(part.text for part in teller(statement, each, Sealed())) if teller else cite(str(each.content))
+        told.append(Segment(text=f"inside the payload: {said}", spans=(payload.span,)))
+    return told
 
 
 def _open(
