@@ -54,16 +54,34 @@ class StateFolder:
         """The cluster's home, unless PostgreSQL's account cannot reach it here."""
         return self.root / "postgres"
 
-    @property
-    def samples_loaded(self) -> Path:
-        """Exists once the samples were taken in."""
-        return self.root / "samples_loaded"
+    def read_samples_loaded(self, workspace: str) -> dict[str, str] | None:
+        """The delivery that each sample became in this workspace; None before they were taken in there."""
+        try:
+            loaded = json.loads((self.root / "samples_loaded").read_text())
+        except FileNotFoundError:
+            return None
+        deliveries: dict[str, str] | None = loaded.get(workspace)
+        return deliveries
+
+    def write_samples_loaded(self, workspace: str, deliveries: dict[str, str]) -> None:
+        """Remember that the samples were taken in, in one step: a cut-off start takes them in again."""
+        fresh = self.root / "samples_loaded.fresh"
+        fresh.write_text(json.dumps({workspace: deliveries}))
+        fresh.replace(self.root / "samples_loaded")
 
     def describe_holder(self, **facts: Any) -> None:
         """Write down who holds the folder, for the sentence that another start shows."""
         text = json.dumps({"pid": os.getpid(), **facts}).encode()
         os.ftruncate(self.lock, 0)
         os.pwrite(self.lock, text, 0)
+
+    def write_database_url(self, url: str) -> None:
+        """Tell `manage.py` where the server is; it holds a password, so it is private from its first byte on."""
+        fresh = self.database_url.with_name("database_url.fresh")
+        fresh.unlink(missing_ok=True)
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(url)
+        fresh.replace(self.database_url)
 
     def release(self) -> None:
         """Give the folder free; a watchdog that still stops processes keeps holding it."""

@@ -1,0 +1,7 @@
+"""`python -m inspector.embedded`: what `make run` calls."""
+
+import sys
+
+from .run import main
+
+sys.exit(main())

@@ -1,0 +1,67 @@
+"""The product's own processes, as the supervisor runs them: the web server and the worker."""
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from .processes import Program
+from .state import PROJECT, StateFolder
+
+WEB = "web"
+WORKER = "worker"
+STEPS = "first steps"
+
+
+def make_environment(state: StateFolder, database_url: str) -> dict[str, str]:
+    """What the processes see: our own environment, the database and the private folders."""
+    return {
+        **os.environ,
+        "DATABASE_URL": database_url,
+        "INSPECTOR_STATE_DIR": str(state.root),
+        "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "inspector.settings"),
+        "TMPDIR": str(state.temporary),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def make_web(state: StateFolder, environment: Mapping[str, str], listener: socket.socket) -> Program:
+    """The web server on a socket that we hold: while it is started again, visitors wait instead of being refused."""
+    memory = Path("/dev/shm")  # noqa: S108  # gunicorn makes its file there with a random name, and private
+    return Program(
+        name=WEB,
+        command=(
+            *(sys.executable, "-m", "gunicorn", "inspector.wsgi:application"),
+            f"--bind=fd://{listener.fileno()}",
+            *("--worker-class=gthread", "--workers=2", "--threads=4", "--timeout=120", "--graceful-timeout=10"),
+            f"--worker-tmp-dir={memory if memory.is_dir() else state.temporary}",
+            "--no-control-socket",  # Otherwise every server of this user shares one in the home folder.
+            "--access-logfile=-",
+        ),
+        environment=environment,
+        folder=PROJECT,
+        log=state.logs / "web.log",
+        rank=2,
+        grace_s=15.0,
+        inherited=(listener.fileno(),),
+    )
+
+
+def make_worker(state: StateFolder, environment: Mapping[str, str]) -> Program:
+    """The worker with its beat. It stops first, and warm: what it has begun it ends."""
+    return Program(
+        name=WORKER,
+        command=(
+            *(sys.executable, "-m", "celery", "--app=inspector", "worker", "--concurrency=2", "--loglevel=INFO"),
+            *("--beat", f"--schedule={state.beat_schedule}"),
+            *("--without-gossip", "--without-mingle", "--without-heartbeat"),  # It talks to no other worker.
+        ),
+        environment=environment,
+        folder=PROJECT,
+        log=state.logs / "worker.log",
+        rank=1,
+        stop_signal=signal.SIGTERM,  # Celery's warm shutdown.
+        grace_s=30.0,
+    )

@@ -1,0 +1,202 @@
+"""`make run`: from an environment with the packages to pages in a browser, and back to nothing running.
+
+The order is PostgreSQL, the first steps (schema, workspace, keys), the web server, the worker, the samples; everything
+stops in the opposite order, the worker warm.
+"""
+
+import argparse
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+from . import programs, proof, samples
+from .cluster import Cluster
+from .door import Door
+from .errors import EmbeddedError, ProcessFailedError
+from .homes import make_cluster
+from .listener import HOST, open_listener
+from .processes import Supervisor, read_last_lines
+from .state import PROJECT, StateFolder, find_state_root, open_state
+from .terminal import Terminal
+
+DEFAULT_PORT = 8000
+WEB_PATIENCE_S = 60.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run everything until Ctrl-C, or once. The exit status is 0, 1 with a sentence on stderr, or 2 for wrong usage."""
+    options = read_options(arguments)
+    terminal = Terminal()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        return run(options, terminal)
+    except EmbeddedError as reason:
+        terminal.complain(str(reason))
+        return 1
+    except KeyboardInterrupt:
+        terminal.say("Stopped.")
+        return 0 if not options.once else 130
+
+
+def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="make run ARGS='…'", description="Start PostgreSQL, the web server and the worker, and show the samples."
+    )
+    parser.add_argument(
+        "--port",
+        type=read_port,
+        default=os.environ.get("PORT") or str(DEFAULT_PORT),
+        help=f"where the pages are served on {HOST} (default: PORT, else {DEFAULT_PORT}; 0 takes any free one)",
+    )
+    parser.add_argument("--once", action="store_true", help="prove that everything works, tell the result and end")
+    parser.add_argument("--no-samples", action="store_true", help="start without the sample logs")
+    return parser.parse_args(arguments)
+
+
+def read_port(text: str) -> int:
+    """A port's number.
+
+    Raises:
+        argparse.ArgumentTypeError: for anything else.
+    """
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: name a number from 0 to 65535")
+    return int(text)
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> int:
+    """Start everything, then serve or prove.
+
+    Raises:
+        EmbeddedError: with a sentence about what is in the way.
+    """
+    listener = open_listener(options.port)
+    port = listener.getsockname()[1]
+    state = open_state(find_state_root(), say=terminal.say)
+    state.describe_holder(url=f"http://{HOST}:{port}/")
+    cluster: Cluster | None = None
+    try:
+        with Supervisor(say=terminal.say, held=(state.lock,)) as supervisor:
+            if not os.environ.get("DATABASE_URL"):
+                cluster = make_cluster(state)
+                terminal.say(f"Starting PostgreSQL {cluster.binaries.major} in {cluster.home}")
+                cluster.start(supervisor)
+                state.write_database_url(cluster.url)
+            try:
+                url = cluster.url if cluster else os.environ["DATABASE_URL"]
+                return start_product(options, terminal, state, supervisor, listener, url)
+            finally:
+                terminal.end_progress()
+                supervisor.stop(programs.WORKER)
+                supervisor.stop(programs.WEB)
+                if cluster is not None:
+                    cluster.stop(supervisor)
+                    state.database_url.unlink(missing_ok=True)
+    finally:
+        listener.close()
+        state.release()
+
+
+def start_product(
+    options: argparse.Namespace,
+    terminal: Terminal,
+    state: StateFolder,
+    supervisor: Supervisor,
+    listener: socket.socket,
+    database_url: str,
+) -> int:
+    """Start the product on a running database."""
+    environment = programs.make_environment(state, database_url)
+    first = take_first_steps(state, environment, terminal)
+    host, port = listener.getsockname()
+    door = Door(host=host, port=port, token=first["token"])
+    terminal.say("Starting the web server and the worker")
+    supervisor.start(programs.make_web(state, environment, listener))
+    supervisor.start(programs.make_worker(state, environment))
+    if not supervisor.wait_until(door.is_open, seconds=WEB_PATIENCE_S, needs=programs.WEB):
+        raise EmbeddedError(f"The web server does not answer; its log is {state.logs / 'web.log'}.")
+
+    deliveries = {} if options.no_samples else load_samples(door, state, supervisor, terminal, first["workspace"])
+    if options.once:
+        terminal.say("\nThe proof:")
+        is_proven = proof.prove(door, deliveries, supervisor, terminal.say)
+        terminal.say("Everything works." if is_proven else "Something is wrong: see above.")
+        return 0 if is_proven else 1
+    terminal.say(f"\nOpen  http://{host}:{port}{first['link']}\n(this link signs you in once; Ctrl-C stops everything)")
+    return serve(supervisor)
+
+
+def take_first_steps(state: StateFolder, environment: dict[str, str], terminal: Terminal) -> dict[str, str]:
+    """Prepare the installation in a process of its own, and answer what it printed.
+
+    Raises:
+        ProcessFailedError: with the last lines it wrote.
+    """
+    log = state.logs / "first-steps.log"
+    command = [sys.executable, "-m", "inspector.embedded.first_steps"]
+    with (
+        log.open("w") as file,
+        subprocess.Popen(
+            command,
+            cwd=PROJECT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as steps,
+    ):
+        assert steps.stderr is not None  # noqa: S101  # it was opened as a pipe
+        assert steps.stdout is not None  # noqa: S101
+        for line in steps.stderr:
+            file.write(line)
+            if line.lstrip().startswith("Applying"):
+                terminal.say(line.rstrip())
+        printed = steps.stdout.read()
+    if steps.returncode != 0:
+        raise ProcessFailedError(programs.STEPS, steps.returncode, log, read_last_lines(log))
+    told: dict[str, str] = json.loads(printed)
+    return told
+
+
+def load_samples(
+    door: Door, state: StateFolder, supervisor: Supervisor, terminal: Terminal, workspace: str
+) -> dict[str, str]:
+    """Take the samples in, on the first start, and tell what is there; answers the delivery each file became."""
+    known = state.read_samples_loaded(workspace)
+    if known is not None:
+        terminal.say(f"The data of the last start is here: {samples.describe_totals(door)}.")
+        return known
+    files = samples.list_files()
+    terminal.say(f"\nTaking in {len(files)} sample logs through the API")
+    deliveries = samples.load(door, files, terminal.say)
+    samples.follow(door, deliveries.values(), supervisor, terminal.show_progress)
+    terminal.end_progress()
+    state.write_samples_loaded(workspace, deliveries)
+    lines = samples.describe_conversation(door)
+    if lines:
+        terminal.say("\nOne of the conversations, in English:\n")
+        for line in lines:
+            terminal.say(f"  {line}")
+    terminal.say(f"\n{samples.describe_totals(door)}.")
+    return deliveries
+
+
+def serve(supervisor: Supervisor) -> NoReturn:
+    """Look after the processes until Ctrl-C."""
+    while True:
+        supervisor.check()
+        time.sleep(0.2)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt

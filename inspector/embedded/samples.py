@@ -1,0 +1,159 @@
+"""The sample logs: taken in through the API like anybody's, followed until every conversation is settled, and shown."""
+
+import hashlib
+import json
+import time
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .counting import count_records
+from .door import Door
+from .errors import EmbeddedError
+from .processes import Supervisor
+from .state import PROJECT
+
+FOLDER = PROJECT / "samples"
+CONTENT_TYPES = {
+    ".jsonl": "application/x-ndjson",
+    ".ndjson": "application/x-ndjson",
+    ".json": "application/json",
+    ".csv": "text/csv",
+    ".txt": "text/plain",
+    ".log": "text/plain",
+}
+SHOWN_MESSAGES = 14
+WIDTH = 116
+PATIENCE_S = 300.0
+PAUSE_S = 0.25
+
+
+class SamplesError(EmbeddedError):
+    """The samples did not arrive as they should."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far the work on some deliveries has come."""
+
+    received: int
+    stored: int
+    duplicate: int
+    quarantined: int
+    read: int
+    conversations: int
+    settled: int
+    is_complete: bool
+
+
+def list_files(folder: Path = FOLDER) -> list[Path]:
+    """The sample logs in their order: each name begins with its number, other files are no logs."""
+    return sorted(path for path in folder.iterdir() if path.name[0].isdecimal() and path.suffix in CONTENT_TYPES)
+
+
+def load(door: Door, files: Iterable[Path], say: Callable[[str], None]) -> dict[str, str]:
+    """Post each file and answer the delivery it became; a file that was posted before in this way adds nothing."""
+    deliveries = {}
+    for path in files:
+        body = path.read_bytes()
+        digest = hashlib.sha256(body).hexdigest()
+        receipt = door.post_log(body, content_type=CONTENT_TYPES[path.suffix], idempotency_key=f"sample-{digest}")
+        say(f"  {path.name:<28} {receipt['received']:>4} records received")
+        deliveries[path.name] = receipt["delivery"]
+    return deliveries
+
+
+def follow(door: Door, deliveries: Iterable[str], supervisor: Supervisor, show: Callable[[Progress], None]) -> Progress:
+    """Show how the work goes on until everything is read and settled.
+
+    Raises:
+        SamplesError: if it is not done after some minutes.
+    """
+    wanted = list(deliveries)
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        progress = measure(door, wanted)
+        show(progress)
+        if progress.is_complete:
+            return progress
+        if time.monotonic() > deadline:
+            raise SamplesError(f"The samples are not settled after {PATIENCE_S:.0f} seconds: see the worker's log.")
+        supervisor.wait_until(lambda: False, seconds=PAUSE_S)
+
+
+def measure(door: Door, deliveries: Iterable[str]) -> Progress:
+    """How far the work on these deliveries has come, as the API tells it."""
+    told = [door.get(f"/api/v1/deliveries/{pk}") for pk in deliveries]
+    for delivery in told:
+        if delivery["failure"]:
+            raise SamplesError(f"A delivery failed: {delivery['failure']}")
+    conversations = list(door.list_all("/api/v1/conversations"))
+    settled = sum(1 for conversation in conversations if conversation["is_settled"])
+    return Progress(
+        **{name: sum(one[name] for one in told) for name in ("received", "stored", "duplicate", "quarantined", "read")},
+        conversations=len(conversations),
+        settled=settled,
+        is_complete=all(one["is_read"] for one in told) and settled == len(conversations),
+    )
+
+
+def compare_counts(door: Door, deliveries: Mapping[str, str], folder: Path = FOLDER) -> list[str]:
+    """What differs between the receipts and an independent count of the files: one sentence for each difference."""
+    differences = []
+    for name, pk in deliveries.items():
+        receipt = door.get(f"/api/v1/deliveries/{pk}")
+        counted = count_records(folder / name)
+        if receipt["received"] != counted:
+            differences.append(
+                f"{name} holds {counted} records by our own count, and {receipt['received']} were received"
+            )
+        if receipt["received"] != receipt["stored"] + receipt["duplicate"] + receipt["quarantined"]:
+            differences.append(f"{name}: received is not stored + duplicate + quarantined: {json.dumps(receipt)}")
+    return differences
+
+
+def describe_conversation(door: Door) -> list[str]:
+    """The most telling conversation, in English: the one with most dialects, then most messages."""
+    conversations = list(door.list_all("/api/v1/conversations"))
+    if not conversations:
+        return []
+    chosen = max(conversations, key=lambda one: (len(one["dialects"]), one["message_count"], str(one["id"])))
+    told = door.get(f"/api/v1/conversations/{chosen['id']}")
+    title = chosen["subject"] or chosen["native_id"] or "a conversation"
+    lines = [clip(f"{title}  ·  {' → '.join(chosen['dialects'])}  ·  {chosen['state']}"), ""]
+    for row in told["tree"][:SHOWN_MESSAGES]:
+        message = row["message"]
+        if message is None:
+            lines.append("  " * row["depth"] + "(a cited message that was not received)")
+            continue
+        clock = str(message["at"])[11:19]
+        lines.append(clip(f"{clock}  {'  ' * row['depth']}{message['english']}"))
+    left = chosen["message_count"] - SHOWN_MESSAGES
+    if left > 0:
+        lines.append(f"          … and {left} more")
+    return lines
+
+
+def describe_totals(door: Door) -> str:
+    """What is there now, in one line."""
+    conversations = list(door.list_all("/api/v1/conversations"))
+    agents: set[str] = set()
+    dialects: set[str] = set()
+    for conversation in conversations:
+        agents.update(_name(agent) for agent in conversation["agents"])
+        dialects.update(conversation["dialects"])
+    messages = sum(conversation["message_count"] for conversation in conversations)
+    groups = f"{len(conversations)} conversations of {len(agents)} agents, in {len(dialects)} dialects"
+    return f"{messages} messages in {groups}"
+
+
+def clip(text: str) -> str:
+    """One line for the terminal: what steers a terminal is made visible, what is too long is cut."""
+    visible = "".join(char if unicodedata.category(char)[0] != "C" else "�" for char in text)
+    return visible if len(visible) <= WIDTH else visible[: WIDTH - 1] + "…"
+
+
+def _name(agent: Any) -> str:
+    return str(agent["name"]) if isinstance(agent, dict) else str(agent)
