@@ -1,0 +1,132 @@
+"""What a message carries beside its sentence: ids, version, time, unknown keys; and the gloss, code by code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from .._english import say_instant
+from .._record import MASK, Message
+from .columns import find_extra
+from .parts import Piece
+from .positions import Path, write_path
+from .schema import is_text
+from .tables import STATES
+from .telling import Words, say_key, say_value
+from .tokens import is_secret
+from .tree import explain
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# (column, words before its value, where it may stand)
+_IDS: tuple[tuple[str, str, tuple[Path, ...]], ...] = (
+    ("message_id", "message ", (("mid",),)),
+    ("conversation_id", "in conversation ", (("cid",),)),
+    ("trace_id", "in trace ", (("tid",), ("trace", "trace_id"), ("trace", "tid"))),
+    ("task_id", "for task ", (("task_id",),)),
+    ("parent_task_id", "part of task ", (("trace", "parent_task_id"),)),
+)
+# Attributes that are said elsewhere, or in words of their own.
+_SAID = frozenset({"clowl", "cl", "profile", "extra", "repeated", "comment", "body"})
+
+
+def say_beside(message: Message, piece: Piece) -> Iterator[Words]:
+    """One short phrase for each thing that the sentence does not say."""
+    if piece.kind != "object":
+        return
+    data, attributes = piece.data, message.attributes
+    if "profile" in attributes:
+        yield f"in the form of {attributes['profile']}", ()
+    for key in ("clowl", "cl"):
+        if attributes.get(key) is not None:
+            yield f"CLowl version {_say_bare(attributes[key])}", (key,)
+        elif key in attributes:
+            yield "it names no version of CLowl", (key,)
+    for column, before, paths in _IDS:
+        value = getattr(message, column)
+        if value is not None:
+            yield f"{before}{value}", next((path for path in paths if _has(data, path)), None)
+    if piece.profile == "coordination" and message.status is not None:
+        meaning = STATES.get(message.status)
+        yield f"state {message.status}" + (f" ({meaning})" if meaning else ""), ("state",)
+    yield from _say_time(message, data)
+    yield from _say_spelling(message, data)
+    for key, value in attributes.items():
+        if key in _SAID or (key == "ctx" and is_text(value)) or (key == "ts" and value is not None):
+            continue
+        if key == "det" and value is not False:
+            if value is not True:
+                yield f"det is {say_value(value)}", ("det",)
+            continue
+        words = "does not call the result deterministic" if key == "det" else f"{key} is {say_value(value)}"
+        yield words, tuple(key.split("."))
+    for path, value in find_extra(data, piece.profile or "0.2"):
+        yield f"{'.'.join(say_key(str(step)) for step in path)} is {say_value(value)}", path
+    for written, values in attributes.get("repeated", {}).items():
+        earlier = ", then ".join(say_value(value) for value in values)
+        yield f"{written} stood before as {earlier}", ()
+    if "comment" in attributes:
+        yield f"a comment beside it says {say_value(attributes['comment'])}", None
+
+
+def _say_bare(value: Any) -> str:
+    return value if is_text(value) and value else say_value(value)
+
+
+def _has(data: Any, path: Path) -> bool:
+    for step in path:
+        if not isinstance(data, Mapping) or step not in data:
+            return False
+        data = data[step]
+    return True
+
+
+def _say_time(message: Message, data: Mapping[str, Any]) -> Iterator[Words]:
+    ts = data.get("ts")
+    if ts is None:
+        return
+    if type(ts) is int and message.sent_at is not None:
+        yield f"sent {say_instant(_EPOCH + timedelta(seconds=ts))}", ("ts",)
+    else:
+        yield f"its time is given as {say_value(ts)}", ("ts",)
+
+
+def _say_spelling(message: Message, data: Mapping[str, Any]) -> Iterator[Words]:
+    holder: Mapping[str, Any] = data
+    path: Path = ("p",)
+    if isinstance(data.get("semantic"), dict) and "p" not in data:
+        holder, path = data["semantic"], ("semantic", "p")
+    act = holder.get("p")
+    if is_text(act) and message.native_act is not None and act != message.native_act:
+        yield f"the act is written {say_value(act)}", path
+
+
+def say_gloss(piece: Piece) -> list[Words]:
+    """Every key with its value in wire order, codes with what they mean."""
+    if piece.kind != "object":
+        return []
+    told: list[Words] = []
+    for path, value in _walk(piece.data, piece.profile or "0.2"):
+        code = ".".join(str(step) for step in path)
+        if is_secret(path, piece.profile or "0.2") and value is not None:
+            shown = MASK
+        else:
+            meaning = explain(code, value)
+            shown = _say_bare(value) if len(path) == 1 else say_value(value)
+            shown += f" ({meaning})" if meaning else ""
+        told.append((f"{' · ' if told else ''}{write_path(path)[2:]} {shown}", path))
+    return told
+
+
+_OPENED = frozenset({"body", "ctx", "trace", "routing", "auth", "semantic"})
+_DETAILS = (("body", "d"), ("data",), ("semantic", "data"))
+
+
+def _walk(data: Mapping[str, Any], profile: str, base: Path = ()) -> Iterator[tuple[Path, Any]]:
+    for key, value in data.items():
+        path = (*base, key)
+        is_open = path in _DETAILS or (len(path) == 1 and key in _OPENED)
+        if is_open and isinstance(value, dict) and value:
+            yield from _walk(value, profile, path)
+        else:
+            yield path, value

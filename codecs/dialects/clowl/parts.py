@@ -1,0 +1,159 @@
+"""A record taken apart: the CLowl objects in it, and the comments, fences, commas and prose around them."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Any, Literal
+
+from .json_text import Loaded, UnreadableError, is_shallow, load
+from .positions import Node, place
+
+PieceKind = Literal["object", "json", "prose", "broken", "comment", "fence", "list", "comma", "mark"]
+
+# After so many unreadable objects the rest of a record is taken as text: each try may read far ahead.
+MAX_FAILURES = 16
+
+_SPACE = re.compile(r"[ \t\r\n]*+")
+_LINE = re.compile(r"[^\n]*+")
+# Where prose ends: an object that opens with one of CLowl's keys, a fence, or a comment line.
+_KEYS = "clowl|cl|mid|ts|tid|pid|p|from|to|cid|body|task|data|ctx|semantic|routing|performative"
+OPENER = re.compile(r'\{[ \t\r\n]*+"(?:' + _KEYS + r')"[ \t\r\n]*+:')
+_RESUME = re.compile(r'\{[ \t\r\n]*+"(?:' + _KEYS + r')"[ \t\r\n]*+:|^[ \t]*+```|^[ \t]*+//', re.MULTILINE)
+_NEXT_LINE = re.compile(r'\n[ \t]*+(?=\{[ \t\r\n]*+"(?:' + _KEYS + r')"[ \t\r\n]*+:)')
+_LIST = re.compile(r"\[[ \t\r\n]*+(?=\{)")
+
+_SEMANTIC = frozenset({"p", "from", "to", "task", "data"})
+_COMMON = frozenset({"p", "from", "to", "cid", "mid", "ts", "tid", "pid", "body"})
+
+Profile = Literal["0.1", "0.2", "semantic", "coordination"]
+
+
+def profile_of(data: Any) -> Profile | None:
+    """Which version's shape an object has, by its keys; None for a value that is no CLowl message."""
+    if type(data) is not dict:
+        return None
+    if "semantic" in data and ("clowl" in data or "routing" in data):
+        return "coordination"
+    if "clowl" in data:
+        return "0.2"
+    if "cl" in data:
+        return "0.1"
+    held = data.keys()
+    if len(_SEMANTIC & held) >= 4 and "body" not in data and "cid" not in data:
+        return "semantic"
+    if len(_COMMON & held) >= 3 and ("p" in data or "body" in data):
+        return "0.2"
+    return None
+
+
+class Piece:
+    """One stretch [start, end) of a record. An object has its data, profile and oddities; a broken one its error.
+
+    `tokens` are the secrets that must not show in it.
+    """
+
+    data: Any = None
+    profile: Profile | None = None
+    loaded: Loaded | None = None
+    error: UnreadableError | None = None
+    comments: tuple[Piece, ...] = ()
+    tokens: tuple[str, ...] = ()
+
+    def __init__(self, wire: str, kind: PieceKind, start: int, end: int) -> None:
+        self.wire = wire
+        self.kind = kind
+        self.start = start
+        self.end = end
+
+    @property
+    def text(self) -> str:
+        """The characters of the piece."""
+        return self.wire[self.start : self.end]
+
+    @cached_property
+    def node(self) -> Node:
+        """Where everything in the object stands."""
+        return place(self.wire, self.start, self.end)
+
+
+def divide(wire: str) -> list[Piece]:
+    """The pieces of a record in wire order; white space between them is in none. Linear in the text."""
+    return _Division(wire).pieces
+
+
+class _Division:
+    def __init__(self, wire: str) -> None:
+        self.wire = wire
+        self.pieces: list[Piece] = []
+        self._shallow = is_shallow(wire)
+        self._failures = 0
+        self._at = 0
+        if wire.startswith("\ufeff"):
+            self._take("mark", 1)
+        while self._skip_space() < len(wire):
+            self._step()
+
+    def _skip_space(self) -> int:
+        found = _SPACE.match(self.wire, self._at)
+        self._at = found.end() if found else self._at
+        return self._at
+
+    def _take(self, kind: PieceKind, end: int) -> Piece:
+        piece = Piece(self.wire, kind, self._at, end)
+        self.pieces.append(piece)
+        self._at = end
+        return piece
+
+    def _step(self) -> None:
+        wire, at = self.wire, self._at
+        mark = wire[at]
+        if mark == "{" and self._failures < MAX_FAILURES:
+            self._take_object()
+        elif wire.startswith("//", at):
+            self._take("comment", self._end_of_line())
+        elif wire.startswith("```", at):
+            self._take("fence", self._end_of_line())
+        elif (mark == "[" and _LIST.match(wire, at)) or (mark == "]" and self.pieces):
+            self._take("list", at + 1)
+        elif mark == "," and self.pieces:
+            self._take("comma", at + 1)
+        else:
+            self._take_prose()
+
+    def _end_of_line(self) -> int:
+        found = _LINE.match(self.wire, self._at)
+        end = found.end() if found else len(self.wire)
+        return end - 1 if self.wire[end - 1 : end] == "\r" else end
+
+    def _take_object(self) -> None:
+        try:
+            loaded = load(self.wire, self._at, shallow=self._shallow)
+        except UnreadableError as error:
+            self._failures += 1
+            self._take_broken(error)
+            return
+        profile = profile_of(loaded.data)
+        piece = self._take("object" if profile else "json", loaded.end)
+        piece.data, piece.profile, piece.loaded = loaded.data, profile, loaded
+
+    def _take_broken(self, error: UnreadableError) -> None:
+        if not OPENER.match(self.wire, self._at):
+            self._take_prose()
+            return
+        following = _NEXT_LINE.search(self.wire, self._at)
+        piece = self._take("broken", following.start() if following else len(self.wire))
+        piece.error = error
+
+    def _take_prose(self) -> None:
+        following = None
+        if self._failures < MAX_FAILURES:
+            following = _RESUME.search(self.wire, self._at + 1)
+        end = following.start() if following else len(self.wire)
+        before = self.pieces[-1] if self.pieces else None
+        if before is not None and before.kind == "prose":
+            before.end = self._at = end
+            return
+        while self.wire[end - 1] in " \t\r\n":
+            end -= 1
+        self._take("prose", end)

@@ -1,0 +1,258 @@
+"""A text read into a record: its parts become messages, each with its columns and notes. It never raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .._record import MASK, Candidate, Envelope, Identity, Layer, Message, Note, NoteKind, Reading, Span
+from . import notes
+from .columns import fill
+from .json_text import Digits, UnreadableError, load
+from .parts import Piece, Profile, divide
+from .plain import build, fill_plain, scan
+from .positions import Path, read_key, write_path
+from .schema import VERSION_KEY, Found, examine, is_text
+from .tokens import find_tokens, hide, hide_secrets, is_secret
+from .tree import grow_tree
+
+MAX_NOTES = 64
+VOCABULARIES: dict[Profile, str] = {
+    "0.1": "CLowl v0.1",
+    "0.2": "CLowl v0.2",
+    "semantic": "CLowl-S v0.3",
+    "coordination": "CLowl coordination v0.3",
+}
+_CERTAIN = (Candidate(dialect="clowl", score=0.98, why="an object with CLowl's version key"),)
+
+
+def read(wire: str, envelope: Envelope | None = None) -> Reading:
+    """Read a text as CLowl (spec-v0.1, spec-v0.2 and the v0.3 drafts). Never raises for any text."""
+    data = scan(wire)
+    columns = fill_plain(data) if data is not None else None
+    if columns is None:
+        return _read_parts(wire, divide(wire))
+    return build(
+        Reading,
+        {
+            "dialect": "clowl",
+            "layers": (build(Layer, {"id": 0, "kind": "wire", "text": wire}),),
+            "tree": lambda: grow_tree(wire, [take_whole(wire, data)]),
+            "version": "0.2",
+            "vocabulary": "CLowl v0.2",
+            "candidates": _CERTAIN,
+            "messages": (build(Message, columns),),
+            "parsed": data,
+        },
+    )
+
+
+def take_whole(wire: str, data: Any) -> Piece:
+    """The one piece of a text that is a plain v0.2 object and nothing else."""
+    piece = Piece(wire, "object", 0, len(wire))
+    piece.data, piece.profile = data, "0.2"
+    return piece
+
+
+def identify(wire: str) -> Identity:
+    """The conversation, id and time of the first message in a text, where it carries them. Never raises."""
+    data = scan(wire)
+    columns = fill_plain(data) if data is not None else None
+    if columns is None:
+        message = read(wire).messages[0]
+        return Identity(conversation=message.conversation_id, id=message.message_id, time=message.sent_at)
+    return Identity(conversation=columns["conversation_id"], id=columns["message_id"], time=columns["sent_at"])
+
+
+def _read_parts(wire: str, pieces: list[Piece]) -> Reading:
+    objects = [piece for piece in pieces if piece.kind == "object"]
+    if not objects:
+        return _read_malformed(wire, pieces)
+    _attach_comments(pieces)
+    told = [piece for piece in pieces if piece.kind in ("object", "json", "prose", "broken")]
+    for piece in objects:
+        piece.tokens = find_tokens(piece.data)
+    around = max((piece.tokens for piece in objects), key=len)
+    for piece in pieces:
+        if piece.kind != "object":
+            piece.tokens = around
+    messages = tuple(_read_piece(piece, part) for part, piece in enumerate(told, start=1))
+    profile: Profile = objects[0].profile or "0.2"
+    version = objects[0].data.get(VERSION_KEY.get(profile, ""))
+    return Reading(
+        dialect="clowl",
+        layers=(Layer(id=0, kind="wire", text=wire),),
+        tree=lambda: grow_tree(wire, pieces),
+        version=version if is_text(version) else None,
+        vocabulary=VOCABULARIES[profile],
+        candidates=_CERTAIN,
+        messages=messages,
+        notes=tuple(_note_pieces(pieces)),
+        parsed=tuple(told),
+    )
+
+
+def _attach_comments(pieces: list[Piece]) -> None:
+    """A comment belongs to the object after it; one after the last object belongs to that."""
+    waiting: list[Piece] = []
+    last: Piece | None = None
+    for piece in pieces:
+        if piece.kind == "comment":
+            waiting.append(piece)
+        elif piece.kind == "object":
+            piece.comments, waiting, last = tuple(waiting), [], piece
+    if last is not None:
+        last.comments = (*last.comments, *waiting)
+
+
+def _read_piece(piece: Piece, part: int) -> Message:
+    if piece.kind != "object" or piece.profile is None:
+        return _read_text(piece, part)
+    tokens = piece.tokens
+    findings = examine(piece.data, piece.profile)
+    data = hide(piece.data, tokens)
+    if "auth" in data:
+        data = {**data, "auth": piece.data["auth"]}
+    columns = fill(data, piece.profile)
+    piece.data = data
+    loaded = piece.loaded
+    if loaded is not None and loaded.has_repeats:
+        findings.extend(_find_repeats(piece, columns))
+    if loaded is not None and loaded.has_exact_numbers:
+        findings.extend(_find_exact_numbers(piece))
+    if "\\u" in piece.text or (loaded is not None and loaded.has_controls):
+        findings.extend(_find_characters(piece))
+    if piece.comments:
+        findings.append((notes.COMMENT, (), ""))
+        columns["attributes"]["comment"] = "\n".join(hide(_words_of(comment), tokens) for comment in piece.comments)
+    if part > 1:
+        columns["part"] = part
+    if findings:
+        columns["notes"] = tuple(_write_notes(piece, findings))
+    return Message(**columns)
+
+
+def _words_of(comment: Piece) -> str:
+    return comment.text.removeprefix("//").strip()
+
+
+def _write_notes(piece: Piece, findings: list[Found]) -> Iterator[Note]:
+    for kind, path, text in findings[:MAX_NOTES]:
+        if kind is notes.COMMENT:
+            first = piece.comments[0]
+            yield kind.note(f"a comment stands beside it: {hide(_words_of(first), piece.tokens)}", _span(first))
+        else:
+            yield kind.note(hide(text, piece.tokens), _place(piece, path))
+    if len(findings) > MAX_NOTES:
+        yield notes.MORE.note(f"{len(findings) - MAX_NOTES:,} more are not listed", _span(piece))
+
+
+def _place(piece: Piece, path: Path) -> Span:
+    member = piece.node.locate(path) if path else None
+    if member is None:
+        return (0, piece.start, piece.end)
+    return (0, member.key_start, member.node.end)
+
+
+def _span(piece: Piece) -> Span:
+    return (0, piece.start, piece.end)
+
+
+def _find_repeats(piece: Piece, columns: dict[str, Any]) -> Iterator[Found]:
+    seen: dict[Path, list[Any]] = {}
+    repeated: dict[str, list[Any]] = {}
+    for path, member in piece.node.walk():
+        if path not in seen:
+            seen[path] = []
+        else:
+            repeated.setdefault(write_path(path), seen[path])
+        is_hidden = is_secret(path, piece.profile or "0.2")
+        value = MASK if is_hidden else hide(load(piece.wire, member.node.start).data, piece.tokens)
+        seen[path].append(value)
+    for written, values in repeated.items():
+        yield notes.DUPLICATE_KEY, (), f"{written} stands {len(values)} times; the last is read"
+    columns["attributes"]["repeated"] = {written: values[:-1] for written, values in repeated.items()}
+
+
+def _find_exact_numbers(piece: Piece) -> Iterator[Found]:
+    for path, member in piece.node.walk():
+        raw = piece.wire[member.node.start : member.node.end]
+        if member.node.kind == "v" and isinstance(load(raw).data, Digits):
+            yield notes.EXACT_NUMBER, path, f"{write_path(path)} is kept as text, with all its digits"
+
+
+def _find_characters(piece: Piece) -> Iterator[Found]:
+    for path, member in piece.node.walk():
+        literals = [piece.wire[member.node.start : member.node.end]] if member.node.kind == '"' else []
+        if isinstance(member.key, str):
+            literals.append(piece.wire[member.key_start : member.key_end])
+        held = "".join(read_key(literal) for literal in literals)
+        if "\0" in held:
+            yield notes.NUL, path, f"{write_path(path)} holds the character U+0000"
+        if any("\ud800" <= character <= "\udfff" for character in held):
+            yield notes.SURROGATE, path, f"{write_path(path)} holds half a character"
+        if any(character < " " for literal in literals for character in literal):
+            yield notes.CONTROL_CHARACTER, path, f"{write_path(path)} holds a raw control character"
+
+
+def _read_text(piece: Piece, part: int) -> Message:
+    text = hide(hide_secrets(piece.text), piece.tokens)
+    given: dict[str, Any] = {"part": part} if part > 1 else {}
+    if piece.kind == "broken" and piece.error is not None:
+        error = piece.error
+        note = notes.PART_NOT_READ.note(error.reason, (0, error.offset, max(error.offset, piece.end)))
+        return Message(performative="unknown", content=text, notes=(note,), **given)
+    kind = notes.FOREIGN_OBJECT if piece.kind == "json" else notes.PROSE_AROUND
+    return Message(performative="inform", content=text, notes=(kind.note(kind.about, _span(piece)),), **given)
+
+
+def _note_pieces(pieces: list[Piece]) -> Iterator[Note]:
+    opened: list[Piece] = []
+    fence = None
+    for index, piece in enumerate(pieces):
+        before = pieces[index - 1] if index else None
+        following = pieces[index + 1] if index + 1 < len(pieces) else None
+        if piece.kind == "mark":
+            yield notes.BYTE_ORDER_MARK.note("the text begins with a byte order mark", _span(piece))
+        elif piece.kind == "fence" and fence is None:
+            fence = piece
+            yield notes.FENCED.note("the message stands in a code fence", _span(piece))
+        elif piece.kind == "list" and piece.text == "[":
+            opened.append(piece)
+        elif piece.kind == "list" and opened:
+            opened.pop()
+        elif piece.kind == "list":
+            yield notes.UNCLOSED_LIST.note("a list is closed that was not opened", _span(piece))
+        elif piece.kind == "comma" and not (opened and _is_item(before) and _is_item(following)):
+            yield notes.STRAY_COMMA.note("a comma stands where no list needs it", _span(piece))
+    for piece in opened:
+        yield notes.UNCLOSED_LIST.note("the list is not closed", _span(piece))
+
+
+def _is_item(piece: Piece | None) -> bool:
+    return piece is not None and piece.kind in ("object", "json", "prose", "broken", "comment")
+
+
+def _read_malformed(wire: str, pieces: list[Piece]) -> Reading:
+    kind, start, end, reason = _find_failure(wire, pieces)
+    note = kind.note(reason, (0, start, end))
+    piece = Piece(wire, "broken", 0, len(wire))
+    piece.error = UnreadableError(kind, start, reason)
+    return Reading(
+        dialect="clowl",
+        layers=(Layer(id=0, kind="wire", text=wire),),
+        tree=lambda: grow_tree(wire, [piece] if wire else []),
+        candidates=_CERTAIN,
+        messages=(Message(performative=None, content=hide_secrets(wire), notes=(note,)),),
+        parsed=(piece,),
+    )
+
+
+def _find_failure(wire: str, pieces: list[Piece]) -> tuple[NoteKind, int, int, str]:
+    for piece in pieces:
+        if piece.error is not None:
+            return piece.error.kind, min(piece.error.offset, len(wire)), len(wire), piece.error.reason
+    at = next((piece.start for piece in pieces if piece.kind != "mark"), len(wire))
+    if at == len(wire):
+        return notes.EMPTY, at, at, "there is nothing to read"
+    return notes.NOT_CLOWL, at, len(wire), "none of the keys of a CLowl message are there"
