@@ -101,10 +101,15 @@ def settle_conversation(job: Job) -> None:
     """Settle a conversation; while it goes on growing, again after a pause."""
     started = time.monotonic()
     conversation = Conversation.objects.filter(pk=job.subject).first()
-    if conversation is not None:
-        settle(conversation=conversation, fence=lambda: jobs.checkpoint(job, {}))
-    spent = time.monotonic() - started
-    jobs.finish(job, again_after_seconds=max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * spent))
+
+    def finish() -> None:
+        spent = time.monotonic() - started
+        jobs.finish(job, again_after_seconds=max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * spent))
+
+    if conversation is None:
+        finish()
+    else:
+        settle(conversation=conversation, fence=lambda: jobs.checkpoint(job, {}), finish=finish)
 
 
 STEPS: dict[str, Callable[[Job], None]] = {

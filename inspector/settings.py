@@ -214,6 +214,9 @@ LOGGING = {
     "loggers": {"axes": {"level": "WARNING"}},
 }
 
+# How long a worker may be silent about a job before another takes it over; a slice of work is a third of it at most.
+JOB_LEASE_SECONDS = env.int("JOB_LEASE_SECONDS", 120)
+
 # Limits, shown by GET /api/v1/limits and named in every refusal.
 LIMITS = {
     "record_bytes": env.int("LIMIT_RECORD_BYTES", 16 * 1024 * 1024),

@@ -49,6 +49,7 @@ from ._record import (
     Told,
 )
 from ._registry import all_dialects, get_dialect
+from ._value import to_json_type
 
 __all__ = [
     "MASK",
@@ -108,6 +109,7 @@ __all__ = [
     "read",
     "read_log",
     "tell",
+    "to_json_type",
 ]
 
 # Below this score a guess yields to a dialect that the conversation is known to speak.

@@ -76,6 +76,12 @@ class Value:
         """The same value with some names given anew."""
         return type(self)(**{name: self.__dict__[name] for name in self._order if name in self.__dict__} | values)
 
+    def given(self) -> dict[str, Any]:
+        """The names that differ from their default, in their declared order."""
+        held = self.__dict__
+        kind = type(self)
+        return {name: held[name] for name in self._order if name in held and held[name] != getattr(kind, name, None)}
+
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON types: every name in its declared order, tuples as lists, absent as null."""
         return {name: to_json_type(getattr(self, name)) for name in self._order}

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from celery import current_app
+from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
@@ -21,7 +22,6 @@ from .models import Job
 
 logger = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=120)
 MOST_ATTEMPTS = 3
 
 
@@ -94,7 +94,7 @@ def claim(*, kinds: Iterable[str] = tuple(Job.Kind.values)) -> Job | None:
                               ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
              RETURNING id, state
                 """,
-                {"most": MOST_ATTEMPTS, "lease": LEASE.total_seconds(), "token": uuid.uuid4(), "kinds": list(kinds)},
+                {"most": MOST_ATTEMPTS, "lease": settings.JOB_LEASE_SECONDS, "token": uuid.uuid4(), "kinds": list(kinds)},
             )
             row = cursor.fetchone()
         if row is None:
@@ -110,7 +110,7 @@ def checkpoint(job: Job, state: dict[str, Any]) -> None:
     Raises:
         LostLeaseError: if the lease has passed to another worker.
     """
-    until = timezone.now() + LEASE
+    until = timezone.now() + timedelta(seconds=settings.JOB_LEASE_SECONDS)
     held = Job.objects.filter(pk=job.pk, lease_token=job.lease_token, state=Job.State.RUNNING)
     if not held.update(checkpoint=state, attempts=1, lease_until=until, due_at=until, updated_at=timezone.now()):
         raise LostLeaseError(str(job.pk))

@@ -57,27 +57,33 @@ class Summary:
         self.digest.update(row.digest())
 
 
-def settle(*, conversation: Conversation, fence: Fence) -> None:
+def settle(*, conversation: Conversation, fence: Fence, finish: Callable[[], None]) -> None:
     """Place, tell and outline one conversation, and note up to which generation it is settled.
 
     Args:
         conversation: the row; its generation as loaded is what this run settles.
         fence: called inside every writing transaction; raises when another worker has taken over.
+        finish: called inside the last one, so that the job ends together with its work.
     """
     readings = _Readings(conversation, fence)
     nodes = place(readings.load_nodes(), _look_up_in(conversation))
     summary = Summary()
     known = _known_digests(conversation)
-    for window in _windows(_told_rows(nodes, readings, conversation, summary)):
-        changed = [row for row in window if known.get(row.id) != row.digest()]
-        if changed:
+    changed: list[ToldRow] = []
+    for row in _told_rows(nodes, readings, conversation, summary):
+        if known.get(row.id) != row.digest():
+            changed.append(row)
+        if len(changed) == WINDOW:
             with transaction.atomic():
                 fence()
                 _write(changed)
+            changed = []
     with transaction.atomic():
         fence()
+        _write(changed)
         _write_outline(conversation, nodes)
         _write_summary(conversation, nodes, summary)
+        finish()
 
 
 class _Readings:
@@ -182,16 +188,6 @@ def _told_rows(
                 yield row
 
 
-def _windows(rows: Iterable[ToldRow]) -> Iterator[list[ToldRow]]:
-    window: list[ToldRow] = []
-    for row in rows:
-        window.append(row)
-        if len(window) == WINDOW:
-            yield window
-            window = []
-    yield window
-
-
 def _known_digests(conversation: Conversation) -> dict[uuid.UUID, bytes]:
     rows = MessageRow.objects.filter(conversation=conversation, told_digest__isnull=False)
     return {message_id: bytes(digest or b"") for message_id, digest in rows.values_list("id", "told_digest")}
@@ -216,6 +212,8 @@ _TOLD_COLUMNS = (
 
 
 def _write(rows: Sequence[ToldRow]) -> None:
+    if not rows:
+        return
     values = [
         (
             row.id,

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dialects import SHAPE_VERSION, Message, Reading, Told
+from dialects import SHAPE_VERSION, Message, Reading, Told, to_json_type
 
 from . import terms
 from .models import Message as MessageRow
@@ -46,9 +46,8 @@ class ToldRow:
 
 def write_body(message: Message, reading: Reading, told: Told) -> str:
     """The told message as canonical JSON text (ASCII): all names that are not absent, and the record's own notes."""
-    absent = _ABSENT
-    full = message.to_dict()
-    body = {name: value for name, value in full.items() if value != absent[name] or name == "performative"}
+    body = {name: to_json_type(value) for name, value in message.given().items()}
+    body.setdefault("performative", None)
     record = {
         "dialect": reading.dialect,
         "version": reading.version,
@@ -60,9 +59,6 @@ def write_body(message: Message, reading: Reading, told: Told) -> str:
         "decoder": DECODER_VERSION,
     }
     return json.dumps({"message": body, "record": record}, ensure_ascii=True, separators=(",", ":"), default=str)
-
-
-_ABSENT = Message().to_dict()
 
 
 def make_row(*, node: Node, message: Message, reading: Reading, told: Told, workspace_id: uuid.UUID) -> ToldRow:

@@ -1,0 +1,112 @@
+"""Reads that sum up: a conversation in five answers, its timeline, and what a delivery has reached."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.db.models import Count, F, QuerySet
+from django.db.models.functions import Length
+
+from inspector.intake.models import Delivery, Job, Record, Sighting
+
+from .models import Conversation, Message
+from .selectors import TreeRow, TreeWindow, read_body
+
+# The acts that ask somebody for something.
+ASKING: Final = ("request", "query", "delegate", "propose", "subscribe")
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A conversation summed up.
+
+    `severities` counts messages by their gravest note (0 is none), `senders` by who sent them ("" is nobody named).
+    """
+
+    asked: Message | None
+    asked_count: int
+    severities: dict[int, int]
+    senders: dict[str, int]
+    gravest: Sequence[Message]
+
+
+def sum_up(*, conversation: Conversation) -> Digest:
+    """What a conversation asked for, who spoke how often, and where its gravest notes are (at most three)."""
+    messages = Message.objects.filter(conversation=conversation)
+    asking = messages.filter(performative__in=ASKING)
+    severities = messages.values_list("severity").annotate(count=Count("id")).order_by("-severity")
+    senders = messages.values_list("sender").annotate(count=Count("id"))
+    return Digest(
+        asked=asking.order_by("position").first(),
+        asked_count=asking.count(),
+        severities=dict(severities),
+        senders=dict(senders),
+        gravest=list(
+            messages.filter(severity__gte=Message.Severity.WARNING).order_by("-severity", "position")[:3],
+        ),
+    )
+
+
+def read_timeline(*, conversation: Conversation, offset: int = 0, limit: int = 200) -> TreeWindow:
+    """Messages in the order of time from the position `offset` on, as rows without depth."""
+    rows = Message.objects.select_related("record").filter(conversation=conversation, position__gte=offset)
+    found = list(rows.order_by("position")[: limit + 1])
+    return TreeWindow(
+        rows=[TreeRow(0, message, read_body(message)) for message in found[:limit]],
+        offset=offset,
+        next_offset=offset + limit if len(found) > limit else None,
+        previous_offset=max(0, offset - limit) if offset else None,
+    )
+
+
+def load_records(*, messages: Sequence[Message], most_bytes: int) -> None:
+    """Give these messages their records in one query, those over `most_bytes` left out.
+
+    A message whose record is left out keeps none loaded: ask `has_record`.
+    """
+    ids = {message.record_id for message in messages}
+    records = Record.objects.annotate(bytes=Length("source")).filter(bytes__lte=most_bytes).in_bulk(ids)
+    for message in messages:
+        if message.record_id in records:
+            message.record = records[message.record_id]
+
+
+def list_messages_of(*, record: Record) -> list[Message]:
+    """The messages that were read from a record, by part, each with the record itself."""
+    messages = list(Message.objects.filter(workspace_id=record.workspace_id, record=record).order_by("part"))
+    for message in messages:
+        message.record = record
+    return messages
+
+
+def has_record(message: Message) -> bool:
+    """Whether the message's record is loaded, so that showing it costs no query."""
+    return "record" in message._state.fields_cache
+
+
+def list_conversations_of(*, delivery: Delivery, limit: int = 20) -> QuerySet[Conversation]:
+    """The conversations that the delivery's first thousand records reached, the busiest first.
+
+    Each has `reached`, how many messages of these records it holds.
+    """
+    first = Sighting.objects.filter(delivery=delivery).order_by("index").values("record_id")[:1000]
+    reached = Conversation.objects.filter(workspace_id=delivery.workspace_id, messages__record_id__in=first)
+    return reached.annotate(reached=Count("messages")).order_by("-reached", "pk")[:limit]
+
+
+def is_settling(*, delivery: Delivery) -> bool:
+    """Whether a conversation that this delivery reached still waits to be settled."""
+    waiting: list[uuid.UUID] = list(
+        Job.objects.filter(
+            workspace_id=delivery.workspace_id,
+            kind=Job.Kind.SETTLE,
+            state__in=[Job.State.QUEUED, Job.State.RUNNING],
+        ).values_list("subject", flat=True)[:1000]
+    )
+    if not waiting:
+        return False
+    unsettled = Conversation.objects.filter(pk__in=waiting, settled_generation__lt=F("generation"))
+    return unsettled.filter(messages__record__sightings__delivery=delivery).exists()

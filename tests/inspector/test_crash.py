@@ -1,0 +1,112 @@
+"""kill -9 of real worker processes in mid-delivery: nothing is lost, nothing is doubled."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from psycopg.conninfo import make_conninfo
+
+from inspector.intake.models import Door, Job, Record
+from inspector.intake.services import open_delivery, take_upload
+from inspector.threads.models import Conversation, Message
+
+from .conftest import Cast
+
+RECORDS = 12_000
+PROJECT = Path(__file__).parents[2]
+
+
+def write_log() -> bytes:
+    lines = []
+    for number in range(RECORDS):
+        job, step = number % 60 + 1, number // 60 + 1
+        lines.append(f'{{"raw": "step {step} of job {job}", "conversation": "job {job}"}}\n')
+    return "".join(lines).encode()
+
+
+@contextmanager
+def worker(state: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker process of its own on the database of this test."""
+    info = connection.get_connection_params()
+    address = make_conninfo(
+        **{name: info[name] for name in ("dbname", "user", "password", "host", "port") if info.get(name)}
+    )
+    environment = os.environ | {
+        "DATABASE_URL": address,
+        "INSPECTOR_STATE_DIR": str(state),
+        "JOB_LEASE_SECONDS": "2",
+        "CELERY_BROKER_URL": "filesystem://",
+    }
+    for name in ("queue", "control"):
+        (state / "broker" / name).mkdir(parents=True, exist_ok=True)
+    command = [
+        sys.executable,
+        "-m",
+        "celery",
+        "-A",
+        "inspector",
+        "worker",
+        "-B",
+        "--concurrency=1",
+        "--loglevel=WARNING",
+    ]
+    command += ["--schedule", str(state / "beat"), "--pidfile", str(state / "worker.pid")]
+    with (state / "worker.log").open("ab") as log:
+        process = subprocess.Popen(
+            command, env=environment, cwd=PROJECT, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        yield process
+    finally:
+        kill(process)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """kill -9 of the worker and of the children in its own session."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_killing_the_worker_loses_and_doubles_nothing(cast: Cast, tmp_path: Path) -> None:
+    delivery = open_delivery(workspace=cast.workspace, channel=cast.channel, door=Door.UPLOAD, file_name="jobs.jsonl")
+    take_upload(delivery=delivery, chunks=[write_log()])
+    chance = random.Random(20261121)
+    kills = 0
+    deadline = time.monotonic() + 150
+    while time.monotonic() < deadline:
+        with worker(tmp_path) as process:
+            # The first lives are cut short in the middle of the work; the last one may finish.
+            lifetime = chance.uniform(2.0, 4.0) if kills < 5 else 60.0
+            end = time.monotonic() + lifetime
+            while time.monotonic() < end and not is_settled():
+                assert process.poll() is None, (tmp_path / "worker.log").read_text()[-3000:]
+                time.sleep(0.1)
+        (tmp_path / "worker.pid").unlink(missing_ok=True)
+        if is_settled():
+            break
+        kills += 1
+    delivery.refresh_from_db()
+    assert is_settled(), list(Job.objects.values_list("kind", "state", "failure"))
+    assert kills >= 2, "the work was over before it could be interrupted"
+    assert (delivery.received, delivery.stored, delivery.duplicate, delivery.quarantined) == (RECORDS, RECORDS, 0, 0)
+    assert delivery.read == RECORDS
+    assert Record.objects.count() == Message.objects.count() == RECORDS
+    assert sorted(Conversation.objects.values_list("message_count", flat=True)) == [RECORDS // 60] * 60
+    assert not Message.objects.filter(told_digest=None).exists()
+
+
+def is_settled() -> bool:
+    """Whether every job has ended."""
+    return not Job.objects.exclude(state=Job.State.DONE).exists()
