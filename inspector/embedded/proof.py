@@ -24,7 +24,7 @@ def prove(door: Door, deliveries: Mapping[str, str], supervisor: Supervisor, say
     if english is None:
         say(f"  WRONG: a message that was just posted could not be found by its word within {PATIENCE_S:.0f} seconds.")
     else:
-        say(f"  A message with a fresh word was posted, found by search and reads: {samples.clip(english)}")
+        say(f"  A message with a fresh word was posted, found by search and reads: {samples.make_printable(english)}")
     return not differences and english is not None
 
 

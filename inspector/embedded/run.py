@@ -179,7 +179,7 @@ def load_samples(
     files = samples.list_files()
     terminal.say(f"\nTaking in {len(files)} sample logs through the API")
     deliveries = samples.load(door, files, terminal.say)
-    samples.follow(door, deliveries.values(), supervisor, terminal.show_progress)
+    done = samples.follow(door, deliveries.values(), supervisor, terminal.show_progress)
     terminal.end_progress()
     state.write_samples_loaded(workspace, deliveries)
     lines = samples.describe_conversation(door)
@@ -187,7 +187,10 @@ def load_samples(
         terminal.say("\nOne of the conversations, in English:\n")
         for line in lines:
             terminal.say(f"  {line}")
-    terminal.say(f"\n{samples.describe_totals(door)}.")
+    terminal.say(
+        f"\n{done.received} records received: {done.stored} stored, {done.duplicate} known already, {done.quarantined} "
+        f"kept aside because they are no text.\n{samples.describe_totals(door)}."
+    )
     return deliveries
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import textwrap
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
@@ -25,9 +26,12 @@ CONTENT_TYPES = {
     ".log": "text/plain",
 }
 SHOWN_MESSAGES = 14
-WIDTH = 116
+WIDTH = 108
+LONGEST = 320
+DEEPEST = 6  # Deeper replies are not indented further: the lines would have no room left.
 PATIENCE_S = 300.0
 PAUSE_S = 0.25
+QUIET_S = 1.0
 
 
 class SamplesError(EmbeddedError):
@@ -45,12 +49,13 @@ class Progress:
     read: int
     conversations: int
     settled: int
-    is_complete: bool
+    messages: int
+    is_read: bool
 
 
 def list_files(folder: Path = FOLDER) -> list[Path]:
     """The sample logs in their order: each name begins with its number, other files are no logs."""
-    return sorted(path for path in folder.iterdir() if path.name[0].isdecimal() and path.suffix in CONTENT_TYPES)
+    return sorted(path for path in folder.glob("[0-9]*") if path.suffix in CONTENT_TYPES)
 
 
 def load(door: Door, files: Iterable[Path], say: Callable[[str], None]) -> dict[str, str]:
@@ -60,7 +65,7 @@ def load(door: Door, files: Iterable[Path], say: Callable[[str], None]) -> dict[
         body = path.read_bytes()
         digest = hashlib.sha256(body).hexdigest()
         receipt = door.post_log(body, content_type=CONTENT_TYPES[path.suffix], idempotency_key=f"sample-{digest}")
-        say(f"  {path.name:<28} {receipt['received']:>4} records received")
+        say(f"  {path.name:<38} {receipt['received']:>4} records received")
         deliveries[path.name] = receipt["delivery"]
     return deliveries
 
@@ -73,10 +78,15 @@ def follow(door: Door, deliveries: Iterable[str], supervisor: Supervisor, show: 
     """
     wanted = list(deliveries)
     deadline = time.monotonic() + PATIENCE_S
+    earlier, since = None, time.monotonic()
     while True:
         progress = measure(door, wanted)
         show(progress)
-        if progress.is_complete:
+        if progress != earlier:
+            earlier, since = progress, time.monotonic()
+        # A conversation is not listed before its first settling, so a moment without any change has to pass as well.
+        is_settled = progress.settled == progress.conversations and progress.messages >= progress.read
+        if progress.is_read and is_settled and time.monotonic() - since > QUIET_S:
             return progress
         if time.monotonic() > deadline:
             raise SamplesError(f"The samples are not settled after {PATIENCE_S:.0f} seconds: see the worker's log.")
@@ -95,7 +105,8 @@ def measure(door: Door, deliveries: Iterable[str]) -> Progress:
         **{name: sum(one[name] for one in told) for name in ("received", "stored", "duplicate", "quarantined", "read")},
         conversations=len(conversations),
         settled=settled,
-        is_complete=all(one["is_read"] for one in told) and settled == len(conversations),
+        messages=sum(conversation["message_count"] for conversation in conversations),
+        is_read=all(one["is_read"] for one in told),
     )
 
 
@@ -122,14 +133,14 @@ def describe_conversation(door: Door) -> list[str]:
     chosen = max(conversations, key=lambda one: (len(one["dialects"]), one["message_count"], str(one["id"])))
     told = door.get(f"/api/v1/conversations/{chosen['id']}")
     title = chosen["subject"] or chosen["native_id"] or "a conversation"
-    lines = [clip(f"{title}  ·  {' → '.join(chosen['dialects'])}  ·  {chosen['state']}"), ""]
+    lines = [make_printable(f"{title}  ·  in {', '.join(chosen['dialects'])}  ·  {chosen['state']}"), ""]
     for row in told["tree"][:SHOWN_MESSAGES]:
         message = row["message"]
-        if message is None:
-            lines.append("  " * row["depth"] + "(a cited message that was not received)")
-            continue
-        clock = str(message["at"])[11:19]
-        lines.append(clip(f"{clock}  {'  ' * row['depth']}{message['english']}"))
+        clock = str(message["at"])[11:19] if message else ""
+        english = message["english"] if message else "(a message that others answer to and that was not received)"
+        indent = " " * (10 + 2 * min(row["depth"], DEEPEST))
+        first = f"{clock:<10}{indent[10:]}"
+        lines += textwrap.wrap(make_printable(english), WIDTH, initial_indent=first, subsequent_indent=indent + "  ")
     left = chosen["message_count"] - SHOWN_MESSAGES
     if left > 0:
         lines.append(f"          … and {left} more")
@@ -149,10 +160,10 @@ def describe_totals(door: Door) -> str:
     return f"{messages} messages in {groups}"
 
 
-def clip(text: str) -> str:
-    """One line for the terminal: what steers a terminal is made visible, what is too long is cut."""
-    visible = "".join(char if unicodedata.category(char)[0] != "C" else "�" for char in text)
-    return visible if len(visible) <= WIDTH else visible[: WIDTH - 1] + "…"
+def make_printable(text: str) -> str:
+    """Text from outside for the terminal: what would steer the terminal is shown as U+FFFD, very long text is cut."""
+    visible = "".join(char if unicodedata.category(char)[0] != "C" else "\ufffd" for char in text)
+    return visible if len(visible) <= LONGEST else visible[: LONGEST - 1] + "…"
 
 
 def _name(agent: Any) -> str:

@@ -41,7 +41,7 @@ class Terminal:
             return
         if self._is_screen:
             self._write(f"\r\x1b[K{text}")
-        elif progress.is_complete or now - self._shown_at >= PLAIN_EVERY_S:
+        elif progress.is_read or now - self._shown_at >= PLAIN_EVERY_S:
             self._write(text + "\n")
         else:
             return
