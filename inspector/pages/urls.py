@@ -1,6 +1,30 @@
-"""The addresses of the pages."""
+"""The addresses of the pages. What belongs to a workspace stands below its slug."""
 
-from django.urls import path
+from django.urls import include, path
+
+from . import conversations, deliveries, messages, search, settings, sign_in, uploads
 
 app_name = "pages"
-urlpatterns: list[path] = []
+
+workspace_urls = [
+    path("conversations/", conversations.show_conversations, name="conversations"),
+    path("conversations/<uuid:conversation_id>/", conversations.show_conversation, name="conversation"),
+    path("conversations/<uuid:conversation_id>/review/", conversations.review_conversation, name="review"),
+    path("messages/<uuid:message_id>/", messages.show_message, name="message"),
+    path("records/<uuid:record_id>/raw/", messages.download_raw, name="raw"),
+    path("search/", search.search, name="search"),
+    path("upload/", uploads.upload, name="upload"),
+    path("deliveries/", deliveries.show_deliveries, name="deliveries"),
+    path("deliveries/<uuid:delivery_id>/", deliveries.show_delivery, name="delivery"),
+    path("deliveries/<uuid:delivery_id>/progress/", deliveries.show_progress, name="progress"),
+    path("settings/", settings.show_settings, name="settings"),
+    path("settings/keys/<uuid:key_id>/revoke/", settings.revoke_key, name="revoke-key"),
+]
+
+urlpatterns = [
+    path("", sign_in.show_home, name="home"),
+    path("sign-in/", sign_in.sign_in, name="sign-in"),
+    path("sign-in/<str:token>/", sign_in.use_link, name="sign-in-link"),
+    path("sign-out/", sign_in.sign_out, name="sign-out"),
+    path("w/<slug:slug>/", include(workspace_urls)),
+]

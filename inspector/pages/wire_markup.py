@@ -26,7 +26,7 @@ PAGE_CHARACTERS = 100_000
 class Stretch:
     """The characters [start, end) of a text, and what they are.
 
-    `kind` is field, syntax, unread, masked or mark. `spans` are what the piece is linked to; none leaves it unlinked.
+    `kind` is field, key, syntax, unread, masked or mark. `spans` is what it is linked to, if anything.
     """
 
     start: int
@@ -42,6 +42,7 @@ _FORMS = {
         '<span data-span="{1}" tabindex="0" data-basis="unknown">{0}</span>',
         '<span data-basis="unknown">{0}</span>',
     ),
+    "key": ('<b data-span="{1}" tabindex="0">{0}</b>', "<b>{0}</b>"),
     "syntax": ("<u>{0}</u><wbr>", "<u>{0}</u><wbr>"),
     "mark": ("<mark>{0}</mark>", "<mark>{0}</mark>"),
     "masked": (

@@ -56,6 +56,8 @@
       if (request.status >= 200 && request.status < 300) {
         row.outerHTML = request.responseText;
         htmx.process(list);
+      } else if (request.status === 422) {
+        fail(row, request.responseText);
       } else if (request.status === 413) {
         fail(row, "This file is larger than the inspector takes. Nothing of it was kept.");
       } else {

@@ -1,0 +1,144 @@
+"""A field tree as rows of a table, and its leaves as stretches of each layer of text."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from dialects import Field, Layer, Reading
+
+from .wire_markup import Span, Stretch
+
+DEEPEST = 8
+MOST_ROWS = 500
+
+_KINDS = {"syntax": "syntax", "unread": "unread", "key": "key"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FieldRow:
+    """One field as the table shows it. `meaning` may be empty; a branch shows its size instead of its characters."""
+
+    depth: int
+    label: str
+    raw: str
+    meaning: str
+    spans: tuple[Span, ...]
+    offsets: str
+    layer: str
+    is_branch: bool
+    is_masked: bool
+    is_unread: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Syntax:
+    """What stands between the fields of layer 0: how many places, how many characters."""
+
+    places: int
+    characters: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LayerText:
+    """One text of a record with its stretches; the first is the wire."""
+
+    id: int
+    title: str
+    text: str
+    stretches: tuple[Stretch, ...]
+
+
+def list_rows(reading: Reading) -> list[FieldRow]:
+    """The rows of the tree, parents before children; separators are left to `measure_syntax`."""
+    return list(_walk(_without_lone_root(reading.fields), 0))
+
+
+def _without_lone_root(fields: Sequence[Field]) -> Sequence[Field]:
+    """A root that only says "the message" costs a level of indentation and tells nothing."""
+    return fields[0].children if len(fields) == 1 and fields[0].children else fields
+
+
+def _walk(fields: Iterable[Field], depth: int) -> Iterator[FieldRow]:
+    stack = [(field, depth) for field in reversed(list(fields))]
+    while stack:
+        field, level = stack.pop()
+        if field.name == "syntax":
+            continue
+        value = _find_value(field)
+        inner = [] if value is not None else [child for child in field.children if child.name not in ("syntax", "key")]
+        shown = value or field
+        yield FieldRow(
+            depth=min(level, DEEPEST),
+            label=field.label,
+            raw=shown.raw,
+            meaning=field.meaning or shown.meaning or "",
+            spans=(field.span,),
+            offsets=write_offsets(field.span),
+            layer=f"layer {field.span[0]}" if field.span[0] else "",
+            is_branch=bool(inner),
+            is_masked=shown.is_masked,
+            is_unread=field.name == "unread",
+        )
+        deeper = inner or (list(value.children) if value is not None else [])
+        stack.extend((child, level + 1) for child in reversed(deeper))
+
+
+def _find_value(field: Field) -> Field | None:
+    """The value of a pair of key and value, which the table shows in one row."""
+    if not any(child.name == "key" for child in field.children):
+        return None
+    values = [child for child in field.children if child.name not in ("key", "syntax")]
+    return values[0] if len(values) == 1 and values[0].name == "value" else None
+
+
+def write_offsets(span: Span | None) -> str:
+    """A span in words: `25–27`, with its layer where that is not the wire; none is the whole."""
+    if span is None:
+        return "whole"
+    layer, start, end = span
+    place = f"{start:,}" if start == end else f"{start:,}–{end:,}"
+    return f"{place} in layer {layer}" if layer else place
+
+
+def measure_syntax(stretches: Iterable[Stretch]) -> Syntax:
+    """How much of a layer stands between its fields."""
+    lengths = [stretch.end - stretch.start for stretch in stretches if stretch.kind == "syntax"]
+    return Syntax(places=len(lengths), characters=sum(lengths))
+
+
+def list_layers(reading: Reading) -> list[LayerText]:
+    """Every text of a record, cut by the leaves that lie in it."""
+    stretches = cut_layers(reading)
+    return [
+        LayerText(id=layer.id, title=_write_title(layer), text=layer.text, stretches=tuple(stretches[layer.id]))
+        for layer in reading.layers
+    ]
+
+
+def _write_title(layer: Layer) -> str:
+    kind = layer.kind.replace("-", " ").capitalize()
+    return f"{kind}, from {write_offsets(layer.of)}" if layer.of else kind
+
+
+def cut_layers(reading: Reading) -> dict[int, list[Stretch]]:
+    """For each layer the stretches of its leaves in order. A leaf of a layer has no child in the same layer."""
+    found: dict[int, list[Stretch]] = defaultdict(list)
+    stack = list(reversed(reading.fields))
+    while stack:
+        field = stack.pop()
+        layer, start, end = field.span
+        if not any(child.span[0] == layer for child in field.children):
+            kind = "masked" if field.is_masked else _KINDS.get(field.name, "field")
+            spans = () if kind == "syntax" else (field.span,)
+            found[layer].append(Stretch(start=start, end=end, kind=kind, spans=spans))
+        stack.extend(reversed(field.children))
+    for stretches in found.values():
+        stretches.sort(key=lambda stretch: (stretch.start, stretch.end))
+    return found
+
+
+def has_secret(reading: Reading) -> bool:
+    """Whether a piece of the record is masked."""
+    return any(stretch.kind == "masked" for stretches in cut_layers(reading).values() for stretch in stretches)

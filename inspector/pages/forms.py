@@ -1,0 +1,150 @@
+"""What people fill in. Every widget names its class; errors are sentences."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm
+from django.core.files.uploadedfile import UploadedFile
+from django.utils import timezone
+
+from dialects import all_dialects
+from inspector.accounts.models import ApiKey, Channel
+from inspector.audit.models import Review
+from inspector.threads.models import Conversation
+
+INPUT = {"class": "input"}
+SELECT = {"class": "select"}
+
+
+class SignInForm(AuthenticationForm):
+    """Name and password."""
+
+    username = forms.CharField(
+        max_length=150, widget=forms.TextInput(attrs={**INPUT, "autocomplete": "username", "autofocus": True})
+    )
+    password = forms.CharField(
+        strip=False, widget=forms.PasswordInput(attrs={**INPUT, "autocomplete": "current-password"})
+    )
+    error_messages: ClassVar[dict[str, str]] = {
+        "invalid_login": "This name and password do not go together. Both mind upper and lower case.",
+        "inactive": "This account is closed.",
+    }
+
+
+class ConversationFilter(forms.Form):
+    """Which conversations are listed; unknown values filter nothing."""
+
+    state = forms.ChoiceField(
+        required=False, choices=[("", "any"), *Conversation.State.choices], widget=forms.Select(attrs=SELECT)
+    )
+    dialect = forms.ChoiceField(required=False, widget=forms.Select(attrs=SELECT))
+    agent = forms.CharField(
+        required=False, max_length=200, widget=forms.TextInput(attrs={**INPUT, "size": 14, "placeholder": "exact name"})
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, auto_id="filter-%s", **kwargs)
+        dialects = [(dialect.slug, dialect.title) for dialect in all_dialects()]
+        self.fields["dialect"].choices = [("", "any"), *dialects]  # type: ignore[attr-defined]
+
+    def read(self) -> dict[str, str]:
+        """The filters that are set and valid."""
+        self.is_valid()
+        return {name: value for name, value in self.cleaned_data.items() if value}
+
+
+class VerdictForm(forms.Form):
+    """A verdict on a conversation as it was shown: `seen` is the digest of what the auditor saw."""
+
+    verdict = forms.ChoiceField(choices=Review.Verdict.choices, widget=forms.RadioSelect)
+    seen = forms.RegexField(r"\A[0-9a-f]{64}\Z", widget=forms.HiddenInput)
+    comment = forms.CharField(
+        required=False,
+        max_length=10_000,
+        widget=forms.Textarea(attrs={"class": "textarea", "rows": 3}),
+        help_text="What you saw, for whoever looks next.",
+    )
+
+
+class ManyFilesInput(forms.ClearableFileInput):
+    """A file input that takes several."""
+
+    allow_multiple_selected = True
+    template_name = "django/forms/widgets/file.html"
+
+
+class ManyFilesField(forms.FileField):
+    """Several files, empty ones too: an empty log is a fact worth a receipt."""
+
+    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:
+        """The files in the order they were chosen.
+
+        Raises:
+            ValidationError: for none, or for what is no file.
+        """
+        files = data if isinstance(data, list) else [data] if data else []
+        if not files:
+            raise forms.ValidationError("Choose at least one file.")
+        return [super(ManyFilesField, self).clean(file, initial) for file in files]
+
+
+class UploadForm(forms.Form):
+    """Files and how they are to be read."""
+
+    files = ManyFilesField(
+        label="Log files", allow_empty_file=True, max_length=1024, widget=ManyFilesInput(attrs={"multiple": True})
+    )
+    channel = forms.CharField(
+        max_length=64,
+        initial=Channel.DEFAULT,
+        widget=forms.TextInput(attrs={**INPUT, "spellcheck": "false"}),
+        help_text="Message and conversation ids are unique only within a channel. "
+        "Name another where two systems could use the same ids.",
+    )
+    has_prefixes = forms.BooleanField(
+        required=False,
+        initial=True,
+        label="Lines may begin with times, labels and speakers",
+        help_text="As in “09:00:01 A -> B: …”; taken apart where the rest then reads better.",
+    )
+
+
+LIFETIMES = {"": None, "30": timedelta(days=30), "90": timedelta(days=90), "365": timedelta(days=365)}
+
+
+class KeyForm(forms.Form):
+    """A new API key."""
+
+    name = forms.CharField(max_length=120, widget=forms.TextInput(attrs=INPUT), help_text="Which program will hold it.")
+    scopes = forms.MultipleChoiceField(
+        choices=ApiKey.Scope.choices, initial=[ApiKey.Scope.INGEST], widget=forms.CheckboxSelectMultiple
+    )
+    channel = forms.ChoiceField(
+        required=False, widget=forms.Select(attrs=SELECT), help_text="A key bound to a channel sends to no other."
+    )
+    expires_in = forms.ChoiceField(
+        required=False,
+        label="Expires",
+        choices=[("", "never"), ("30", "in 30 days"), ("90", "in 90 days"), ("365", "in a year")],
+        widget=forms.Select(attrs=SELECT),
+    )
+
+    def __init__(self, *args: Any, channels: list[Channel], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._channels = {channel.name: channel for channel in channels}
+        choices = [("", "any channel"), *((name, name) for name in self._channels)]
+        self.fields["channel"].choices = choices  # type: ignore[attr-defined]
+
+    def read(self) -> dict[str, Any]:
+        """What `create_api_key` takes, of a valid form."""
+        said = self.cleaned_data
+        lifetime = LIFETIMES[said["expires_in"]]
+        return {
+            "name": said["name"],
+            "scopes": said["scopes"],
+            "channel": self._channels.get(said["channel"]),
+            "expires_at": timezone.now() + lifetime if lifetime else None,
+        }

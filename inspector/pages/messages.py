@@ -1,0 +1,182 @@
+"""One message: English, fields and raw, linked; and the exact bytes of a record."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from dialects import Reading
+from inspector.accounts.models import Membership
+from inspector.intake.models import Record
+from inspector.intake.selectors import find_record, list_sightings, read_source
+from inspector.threads.models import Message
+from inspector.threads.selectors import (
+    find_message,
+    find_messages_by_ids,
+    find_neighbours,
+    list_answers,
+    read_body,
+    unfold,
+)
+from inspector.threads.summaries import list_messages_of
+
+from .agents import Cast
+from .fields import MOST_ROWS, has_secret, list_layers, list_rows, measure_syntax
+from .shell import render_page, within_workspace
+from .told import list_notes, make_line, name_conversation, name_dialect, read_segments, shorten
+from .transcript import ReplyLine, name_message
+
+MOST_SIGHTINGS = 10
+MOST_ANSWERS = 20
+
+ORDERS = {
+    "wire": "",
+    "envelope": "no time on the wire: that of its envelope",
+    "start": "no time on the wire: ordered by the declared start",
+    "receipt": "no time on the wire: ordered by receipt",
+}
+
+
+@require_GET
+@within_workspace
+def show_message(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
+    """One message in three linked panes, with its notes, its neighbours and its evidence."""
+    message = find_message(workspace=membership.workspace, message_id=message_id)
+    if message is None:
+        raise Http404
+    slug = membership.workspace.slug
+    body = read_body(message)
+    told = body["message"]
+    reading = unfold(message=message)
+    rows = list_rows(reading)
+    layers = list_layers(reading)
+    before, after = find_neighbours(message=message)
+    context = {
+        "message": _describe(message, body, reading),
+        "conversation": {
+            "title": shorten(name_conversation(message.conversation), 40),
+            "url": reverse("pages:conversation", args=[slug, message.conversation_id]),
+        },
+        "previous_url": reverse("pages:message", args=[slug, before.pk]) if before else None,
+        "next_url": reverse("pages:message", args=[slug, after.pk]) if after else None,
+        "english": read_segments(told.get("english")) or ((message.english, (), "exact"),),
+        "also": read_segments(told.get("also"), are_apart=True),
+        "gloss": read_segments(told.get("gloss")),
+        "reference_line": told.get("reference_line") or "",
+        "fields": rows[:MOST_ROWS],
+        "more_fields": max(0, len(rows) - MOST_ROWS),
+        "syntax": measure_syntax(layers[0].stretches),
+        "layers": layers,
+        "is_masked": has_secret(reading),
+        "notes": list_notes(message, body),
+        "around": _make_around(message, body, membership),
+        "evidence": _make_evidence(message.record, membership, is_masked=has_secret(reading)),
+    }
+    return render_page(request, membership, "message/message.html", context, section="conversations")
+
+
+def _describe(message: Message, body: Any, reading: Reading) -> dict[str, Any]:
+    return {
+        "title": shorten(message.english) or "A message that is not told yet",
+        "line": make_line(message, Cast(message.conversation.agents)),
+        "dialect": name_dialect(message.dialect, body["record"].get("version")),
+        "is_sealed": message.is_sealed,
+        "order_words": ORDERS.get(message.order_basis, ""),
+        "channel": message.channel.name,
+        "characters": len(reading.wire),
+        "bytes": len(reading.wire.encode("utf-8", "surrogatepass")),
+        "part": message.part,
+        "parts": len(reading.messages),
+        "number": message.position + 1,
+        "count": message.conversation.message_count,
+    }
+
+
+def _make_around(message: Message, body: Any, membership: Membership) -> dict[str, Any]:
+    answers = list_answers(message=message, limit=MOST_ANSWERS + 1)
+    return {
+        "parent": _find_parent(message, body, membership),
+        "children": [
+            {
+                "url": reverse("pages:message", args=[membership.workspace.slug, answer.pk]),
+                "performative": answer.performative,
+                "native_act": answer.native_act,
+                "sentence": shorten(answer.english),
+                "basis": "inferred" if answer.parent_basis == "turn" else "explicit",
+                "why": answer.parent_why,
+            }
+            for answer in answers[:MOST_ANSWERS]
+        ],
+        "has_more": len(answers) > MOST_ANSWERS,
+    }
+
+
+def _find_parent(message: Message, body: Any, membership: Membership) -> ReplyLine | None:
+    if not message.parent_basis:
+        return None
+    found = find_messages_by_ids(workspace=membership.workspace, message_ids=[message.parent] if message.parent else [])
+    parent = found.get(message.parent) if message.parent else None
+    verbs = {"turn": "probably answers", "adjacency": "only follows"}
+    return ReplyLine(
+        basis="inferred" if message.parent_basis == "turn" else "explicit",
+        verb=verbs.get(message.parent_basis, "answers"),
+        anchor=reverse("pages:message", args=[membership.workspace.slug, parent.pk]) if parent else "",
+        name=f"{name_message(parent)}: {shorten(parent.english)}"
+        if parent
+        else (body["message"].get("parent_id") or "a message"),
+        why=message.parent_why,
+        is_missing=parent is None,
+    )
+
+
+def _make_evidence(record: Record, membership: Membership, *, is_masked: bool) -> dict[str, Any]:
+    slug = membership.workspace.slug
+    digest = hashlib.sha256()
+    for piece in read_source(record=record):
+        digest.update(piece)
+    sightings = list(list_sightings(record=record)[: MOST_SIGHTINGS + 1])
+    return {
+        "record_id": record.pk,
+        "sha256": digest.hexdigest(),
+        "raw_url": reverse("pages:raw", args=[slug, record.pk]) if membership.is_auditor or not is_masked else None,
+        "sightings": [
+            {
+                "url": reverse("pages:delivery", args=[slug, sighting.delivery_id]),
+                "name": str(sighting.delivery),
+                "line": sighting.line,
+                "at": sighting.delivery.received_at,
+                "outcome": sighting.get_outcome_display().lower(),
+            }
+            for sighting in sightings[:MOST_SIGHTINGS]
+        ],
+        "has_more": len(sightings) > MOST_SIGHTINGS,
+    }
+
+
+@require_GET
+@within_workspace
+def download_raw(request: HttpRequest, membership: Membership, record_id: uuid.UUID) -> StreamingHttpResponse:
+    """The exact bytes of a record, as a download that no browser will interpret.
+
+    What holds a secret, or could not be read so far as to know, is for owners and auditors (decision 9).
+    """
+    record = find_record(workspace=membership.workspace, record_id=record_id)
+    if record is None:
+        raise Http404
+    if not membership.is_auditor and not _is_free_of_secrets(record):
+        raise PermissionDenied
+    response = StreamingHttpResponse(read_source(record=record), content_type="application/octet-stream")
+    response["Content-Disposition"] = f'attachment; filename="{record.pk}.bin"'
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def _is_free_of_secrets(record: Record) -> bool:
+    messages = list_messages_of(record=record)
+    return bool(messages) and not any(has_secret(unfold(message=message)) for message in messages)

@@ -1,0 +1,142 @@
+"""Search: the address is the whole state of the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from inspector.accounts.models import Membership
+from inspector.search.cursors import write_cursor
+from inspector.search.language import QueryError, Term, parse
+from inspector.search.registry import names
+from inspector.search.selectors import find_messages
+from inspector.threads.models import Message
+from inspector.threads.selectors import read_body, unfold
+from inspector.threads.summaries import has_record, load_records
+
+from .agents import Cast
+from .fields import cut_layers
+from .shell import read_place, render_page, within_workspace, write_query
+from .told import make_line, name_conversation, name_dialect, shorten
+from .wire_markup import Stretch, join_ranges
+
+PAGE_ROWS = 25
+LONGEST_WIRE_BYTES = 20_000
+
+EXAMPLES = {
+    "dialect": "nslip,clowl",
+    "from": "oscar",
+    "to": "radar",
+    "performative": "request,query",
+    "conversation": "conv-001",
+    "trace": "t-1",
+    "task": "1",
+    "id": "m001",
+    "topic": "search",
+    "status": "queued",
+    "act": "REQ",
+    "reviewed": "no",
+}
+
+
+@require_GET
+@within_workspace
+def search(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Messages that the query means, newest first, by keyset; an error that says what was meant."""
+    workspace = membership.workspace
+    query = request.GET.get("q", "").strip()
+    address = reverse("pages:search", args=[workspace.slug])
+    context: dict[str, Any] = {"query": query, "error": None, "hits": [], "older_url": None, "newest_url": None}
+    context["fields"] = [_describe_name(name, about, address) for name, about in names().items()]
+    status = 200
+    if query:
+        before = read_place(request, membership)
+        try:
+            terms = parse(query, names=names())
+            found = find_messages(workspace=workspace, query=query, before=before, limit=PAGE_ROWS + 1)
+        except QueryError as error:
+            context["error"], status = _describe_error(error, query, address), 400
+        else:
+            page = found[:PAGE_ROWS]
+            last = page[-1] if len(found) > PAGE_ROWS else None
+            cursor = write_cursor((last.order_time, last.pk), workspace.pk) if last else None
+            context["hits"] = _make_hits(page, terms, workspace.slug)
+            context["older_url"] = write_query(request, before=cursor) if cursor else None
+            context["newest_url"] = write_query(request, before=None) if before else None
+    return render_page(request, membership, "search/search.html", context, section="search", status=status)
+
+
+def _describe_name(name: str, about: str, address: str) -> dict[str, str]:
+    example = f"{name}:{EXAMPLES.get(name, '…')}"
+    return {"name": name, "about": about, "example": example, "example_url": f"{address}?{urlencode({'q': example})}"}
+
+
+def _describe_error(error: QueryError, query: str, address: str) -> dict[str, str]:
+    better = query[: error.start] + error.instead + query[error.end :] if error.instead else ""
+    text = str(error)
+    return {
+        "message": text[:1].upper() + text[1:],
+        "suggestion": better,
+        "suggestion_url": f"{address}?{urlencode({'q': better})}",
+    }
+
+
+def _make_hits(messages: Sequence[Message], terms: Sequence[Term], slug: str) -> list[dict[str, Any]]:
+    load_records(messages=messages, most_bytes=LONGEST_WIRE_BYTES)
+    pattern = make_pattern(terms)
+    cast = Cast()
+    return [_make_hit(message, pattern, cast, slug) for message in messages]
+
+
+def _make_hit(message: Message, pattern: re.Pattern[str] | None, cast: Cast, slug: str) -> dict[str, Any]:
+    wire = message.record.wire_text if has_record(message) else ""
+    masked = [
+        stretch
+        for stretch in (cut_layers(unfold(message=message)).get(0, ()) if wire else ())
+        if stretch.kind == "masked"
+    ]
+    return {
+        "line": make_line(message, cast),
+        "dialect": name_dialect(message.dialect, read_body(message)["record"].get("version")),
+        "conversation": {
+            "title": shorten(name_conversation(message.conversation), 40),
+            "url": reverse("pages:conversation", args=[slug, message.conversation_id]),
+        },
+        "url": reverse("pages:message", args=[slug, message.pk]),
+        "english": message.english,
+        "ranges": find_ranges(pattern, message.english),
+        "wire": wire,
+        "stretches": add_marks(masked, find_ranges(pattern, wire)),
+        "severity": message.severity,
+    }
+
+
+def make_pattern(terms: Sequence[Term]) -> re.Pattern[str] | None:
+    """What to highlight: the words, phrases and signs that are asked for, in any case; None for nothing."""
+    pieces = []
+    for term in terms:
+        if term.name is None and not term.is_negated:
+            words = [term.values[0]] if term.is_phrase else re.findall(r"\w+|[^\w\s]", term.values[0])
+            pieces += [re.escape(word) for word in words if word.strip()]
+    return re.compile("|".join(sorted(pieces, key=len, reverse=True)), re.IGNORECASE) if pieces else None
+
+
+def find_ranges(pattern: re.Pattern[str] | None, text: str) -> list[tuple[int, int]]:
+    """Where the pattern stands in a text, half-open, in code points."""
+    return join_ranges(match.span() for match in pattern.finditer(text)) if pattern else []
+
+
+def add_marks(masked: Sequence[Stretch], ranges: Sequence[tuple[int, int]]) -> list[Stretch]:
+    """Masked stretches and highlights in one order; a highlight that touches a secret is left out, never the mask."""
+    marks = [
+        Stretch(start=start, end=end, kind="mark")
+        for start, end in ranges
+        if not any(start < secret.end and secret.start < end for secret in masked)
+    ]
+    return sorted((*masked, *marks), key=lambda stretch: stretch.start)

@@ -1,0 +1,107 @@
+"""Entering a workspace: who is signed in, what they may see, and the frame around every page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+
+from inspector.accounts.models import Membership
+from inspector.accounts.selectors import find_membership, list_memberships
+from inspector.search.cursors import CursorError, Place, read_cursor
+
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, Membership, P], HttpResponseBase]
+
+
+def within_workspace(view: View[P]) -> Callable[Concatenate[HttpRequest, str, P], HttpResponseBase]:
+    """Give the view the reader's membership of the workspace in its address.
+
+    Somebody who is not signed in is asked to; a stranger gets 404, as for a workspace that does not exist.
+    """
+
+    @wraps(view)
+    def enter(request: HttpRequest, slug: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        if not request.user.is_authenticated:
+            return redirect_to_login(request.get_full_path())
+        membership = find_membership(user=request.user, slug=slug)
+        if membership is None:
+            raise Http404
+        return view(request, membership, *args, **kwargs)
+
+    return enter
+
+
+def require_auditor(membership: Membership) -> None:
+    """Refuse a viewer.
+
+    Raises:
+        PermissionDenied: for a role that only reads.
+    """
+    if not membership.is_auditor:
+        raise PermissionDenied
+
+
+def require_owner(membership: Membership) -> None:
+    """Refuse everyone but owners.
+
+    Raises:
+        PermissionDenied: for any other role.
+    """
+    if not membership.is_owner:
+        raise PermissionDenied
+
+
+def render_page(
+    request: HttpRequest,
+    membership: Membership,
+    template: str,
+    context: dict[str, Any],
+    *,
+    section: str,
+    status: int = 200,
+) -> HttpResponse:
+    """A page in the frame of its workspace; never kept by a cache between the reader and us."""
+    frame = {
+        "workspace": membership.workspace,
+        "membership": membership,
+        "workspaces": list(list_memberships(user=membership.user)),
+        "time_zone": membership.user.time_zone,
+        "section": section,
+    }
+    response = render(request, template, {**frame, **context}, status=status)
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def read_place(request: HttpRequest, membership: Membership) -> Place | None:
+    """The place in a keyset list that the address names, or None for its beginning.
+
+    Raises:
+        Http404: for a cursor that was not made for this workspace.
+    """
+    try:
+        return read_cursor(request.GET.get("before"), membership.workspace.pk)
+    except CursorError as error:
+        raise Http404 from error
+
+
+def read_number(request: HttpRequest, name: str, *, default: int = 0) -> int:
+    """A whole number of the address, never negative; anything else is the default."""
+    text = request.GET.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else default
+
+
+def write_query(request: HttpRequest, **changes: str | None) -> str:
+    """The address of this page with some of its parameters changed, None taking one away."""
+    parameters = request.GET.copy()
+    for name, value in changes.items():
+        parameters.pop(name, None)
+        if value is not None:
+            parameters[name] = value
+    return f"?{parameters.urlencode()}" if parameters else request.path

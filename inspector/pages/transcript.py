@@ -1,0 +1,231 @@
+"""A conversation's window as the rows of its transcript: messages, ghosts, and where a run begins."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+
+from inspector.accounts.models import Workspace
+from inspector.threads.models import Conversation, Message
+from inspector.threads.selectors import TreeRow, find_messages_by_ids, unfold
+
+from .agents import Cast
+from .fields import DEEPEST, cut_layers
+from .told import Line, NoteLine, Segments, list_notes, make_line, name_dialect, read_segments, write_elapsed
+from .wire_markup import Stretch
+
+MOST_NOTES = 4
+# A longer wire is shown on its own page only: here it would cost more than all the others together.
+LONGEST_WIRE = 50_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReplyLine:
+    """What a message answers, in words, and how that is known."""
+
+    basis: str
+    verb: str
+    anchor: str
+    name: str
+    why: str
+    is_missing: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MessageRow:
+    """A message of the transcript."""
+
+    number: int
+    anchor: str
+    url: str
+    depth: int
+    deeper: int
+    line: Line
+    since: str
+    is_received_order: bool
+    dialect: str
+    native_id: str
+    is_sealed: bool
+    reply: ReplyLine | None
+    segments: Segments
+    also: Segments
+    also_count: int
+    notes: Sequence[NoteLine]
+    more_notes: int
+    wire: str
+    wire_length: int
+    stretches: Sequence[Stretch]
+    kind: str = "message"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GhostRow:
+    """A message that was cited and never received."""
+
+    anchor: str
+    name: str
+    cited_by: str
+    depth: int
+    kind: str = "ghost"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunRow:
+    """Where a conversation id starts over."""
+
+    number: int
+    kind: str = "run"
+
+
+Row = MessageRow | GhostRow | RunRow
+
+
+def make_rows(
+    rows: Sequence[TreeRow], *, workspace: Workspace, conversation: Conversation, cast: Cast, is_tree: bool
+) -> list[Row]:
+    """The rows of a window in their order.
+
+    Args:
+        rows: as `read_tree` or `read_timeline` gives them.
+        workspace, conversation: whose they are.
+        cast: the agents of the page, coloured.
+        is_tree: whether ghosts and depth are drawn; in the order of time, runs are.
+    """
+    builder = _Builder(rows, workspace, conversation, cast)
+    made: list[Row] = []
+    run = rows[0].message.run if rows and rows[0].message else 1
+    for index, row in enumerate(rows):
+        if row.message is None:
+            made.append(builder.make_ghost(index))
+            continue
+        if not is_tree and row.message.run != run:
+            made.append(RunRow(number=row.message.run))
+        run = row.message.run
+        made.append(builder.make_message(row, row.message))
+    return made
+
+
+class _Builder:
+    def __init__(self, rows: Sequence[TreeRow], workspace: Workspace, conversation: Conversation, cast: Cast) -> None:
+        self._rows = rows
+        self._workspace = workspace
+        self._cast = cast
+        self._has_several_dialects = len(conversation.dialects) > 1
+        self._here = {row.message.pk: row.message for row in rows if row.message}
+        parents = {message.parent for message in self._here.values() if message.parent} - self._here.keys()
+        self._parents = {**self._here, **find_messages_by_ids(workspace=workspace, message_ids=list(parents))}
+        self._previous: Message | None = None
+
+    def make_ghost(self, index: int) -> GhostRow:
+        """The ghost's name is what the message below it, which cites it, calls it."""
+        row = self._rows[index]
+        citing = self._rows[index + 1] if index + 1 < len(self._rows) else None
+        name = citing.body["message"].get("parent_id") if citing and citing.message else None
+        who = citing.message.native_id if citing and citing.message else ""
+        return GhostRow(
+            anchor=f"ghost-{row.ghost[:16]}",
+            name=name or "A message",
+            cited_by=f"{who or 'The message below'} cites it.",
+            depth=min(row.depth, DEEPEST),
+        )
+
+    def make_message(self, row: TreeRow, message: Message) -> MessageRow:
+        """The row of a message, with its reply line, its notes and its wire cut at the fields."""
+        notes = list_notes(message, row.body)
+        also = row.body["message"].get("also") or ()
+        previous, self._previous = self._previous, message
+        wire, length, stretches = self._cut_wire(message)
+        return MessageRow(
+            number=message.position + 1,
+            anchor=make_anchor(message.pk),
+            url=reverse("pages:message", args=[self._workspace.slug, message.pk]),
+            depth=min(row.depth, DEEPEST),
+            deeper=max(0, row.depth - DEEPEST),
+            line=make_line(message, self._cast),
+            since=_write_since(previous, message),
+            is_received_order=message.order_basis == "receipt",
+            dialect=name_dialect(message.dialect, row.body["record"].get("version"))
+            if self._has_several_dialects
+            else "",
+            native_id=message.native_id,
+            is_sealed=message.is_sealed,
+            reply=self.make_reply(message, row.body),
+            segments=read_segments(row.body["message"].get("english")) or _not_told(message),
+            also=read_segments(also, are_apart=True),
+            also_count=len(also),
+            notes=notes[:MOST_NOTES],
+            more_notes=max(0, len(notes) - MOST_NOTES),
+            wire=wire,
+            wire_length=length,
+            stretches=stretches,
+        )
+
+    def _cut_wire(self, message: Message) -> tuple[str, int, Sequence[Stretch]]:
+        text = message.record.wire_text
+        if len(text) > LONGEST_WIRE:
+            return "", len(text), ()
+        return text, len(text), cut_layers(unfold(message=message)).get(0, ())
+
+    def make_reply(self, message: Message, body: Mapping[str, Any]) -> ReplyLine | None:
+        """The line under a message's head; one that merely follows another answers nothing."""
+        if not message.parent_basis or message.parent_basis == "adjacency":
+            return None
+        is_inferred = message.parent_basis == "turn"
+        if message.parent_key is not None and message.parent is None:
+            cited = body["message"].get("parent_id") or "a message"
+            return ReplyLine(
+                basis="explicit",
+                verb="answers",
+                anchor=f"#ghost-{bytes(message.parent_key).hex()[:16]}",
+                name=cited,
+                why="",
+                is_missing=True,
+            )
+        parent = self._parents.get(message.parent) if message.parent else None
+        if parent is None:
+            return None
+        return ReplyLine(
+            basis="inferred" if is_inferred else "explicit",
+            verb="probably answers" if is_inferred else "answers",
+            anchor=self._find_anchor(parent),
+            name=name_message(parent),
+            why=_write_why(message, parent),
+            is_missing=False,
+        )
+
+    def _find_anchor(self, parent: Message) -> str:
+        if parent.pk in self._here:
+            return f"#{make_anchor(parent.pk)}"
+        return reverse("pages:message", args=[self._workspace.slug, parent.pk])
+
+
+def make_anchor(message_id: uuid.UUID) -> str:
+    """The name of a message's place in the transcript's page."""
+    return f"m-{message_id.hex}"
+
+
+def name_message(message: Message) -> str:
+    """What another message is called by in a line: its id on the wire, else its number."""
+    return message.native_id or f"message {message.position + 1:,}"
+
+
+def _write_why(message: Message, parent: Message) -> str:
+    """How the link is known, where it does not go without saying."""
+    if message.parent_basis != "explicit":
+        return message.parent_why
+    return "it is in another conversation" if parent.conversation_id != message.conversation_id else ""
+
+
+def _write_since(previous: Message | None, message: Message) -> str:
+    if previous is None:
+        return ""
+    elapsed = message.order_time - previous.order_time
+    return f"−{write_elapsed(-elapsed)}" if elapsed.total_seconds() < 0 else f"+{write_elapsed(elapsed)}"
+
+
+def _not_told(message: Message) -> Segments:
+    return (("Not told yet: the conversation is being settled.", (), "exact"),)

@@ -1,0 +1,114 @@
+"""Every page renders for everyone who may see it, and shows what it promises."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from inspector.intake.models import Delivery
+from inspector.threads.models import Conversation, Message
+from tests.inspector.conftest import Cast
+
+SLUG = "acme"
+
+
+def text_of(response: object) -> str:
+    """What a reader sees: the page without its markup, spaces made one."""
+    import html
+
+    page = response.content.decode()  # type: ignore[attr-defined]
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", "", page)).split())
+
+
+@pytest.mark.parametrize("name", ["conversations", "search", "deliveries", "settings"])
+@pytest.mark.parametrize("role", ["owner", "auditor", "viewer"])
+def test_an_empty_workspace_says_what_to_do_next(name: str, role: str, request: pytest.FixtureRequest) -> None:
+    client: Client = request.getfixturevalue(role)
+    response = client.get(reverse(f"pages:{name}", args=[SLUG]))
+    assert response.status_code == 200
+    words = {
+        "conversations": "Upload a log, or let your agents post",
+        "search": "What can be asked",
+        "deliveries": "Nothing was delivered yet",
+        "settings": "No key yet",
+    }
+    assert words[name] in text_of(response)
+
+
+def test_the_list_shows_each_conversation_once(viewer: Client, story: Delivery) -> None:
+    page = text_of(viewer.get(reverse("pages:conversations", args=[SLUG])))
+    assert "story" in page
+    assert "refactor_auth" in page
+    assert "3 conversations on this page" in page
+
+
+def test_filters_leave_what_matches_and_say_when_nothing_does(viewer: Client, story: Delivery) -> None:
+    address = reverse("pages:conversations", args=[SLUG])
+    assert "1 conversation on this page" in text_of(viewer.get(address, {"dialect": "clowl"}))
+    assert "No conversation matches these filters" in text_of(viewer.get(address, {"agent": "nobody"}))
+
+
+def test_a_transcript_answers_the_questions(viewer: Client, conversation: Conversation) -> None:
+    page = text_of(viewer.get(reverse("pages:conversation", args=[SLUG, conversation.pk])))
+    assert "oscar asks radar" in page
+    assert "m3 was not received. m4 cites it." in page
+    assert "May be incomplete: 1 message cites a parent not received" in page
+    assert "Nobody yet" in page
+    assert "answers m1" in page
+
+
+def test_a_transcript_in_the_order_of_time_has_no_depth(viewer: Client, conversation: Conversation) -> None:
+    address = reverse("pages:conversation", args=[SLUG, conversation.pk])
+    assert 'data-depth="1"' in viewer.get(address).content.decode()
+    timeline = viewer.get(address, {"order": "time"}).content.decode()
+    assert 'data-depth="1"' not in timeline
+    assert timeline.count('class="message"') == 3
+
+
+def test_a_message_links_its_three_panes(viewer: Client, story: Delivery) -> None:
+    message = Message.objects.get(dialect="nslip", performative="request")
+    page = viewer.get(reverse("pages:message", args=[SLUG, message.pk])).content.decode()
+    priority = 'data-span="0:25-27"'
+    panes = re.split(r'<section class="(?:pane|card)"', page)
+    holding = {re.search(r'aria-labelledby="(\w+)"', pane)[1] for pane in panes[1:] if priority in pane}  # type: ignore[index]
+    assert {"english", "fields", "raw"} <= holding
+
+
+def test_a_malformed_message_shows_what_is_wrong_and_where(viewer: Client, story: Delivery) -> None:
+    message = Message.objects.get(performative=None)
+    page = text_of(viewer.get(reverse("pages:message", args=[SLUG, message.pk])))
+    assert "not readable" in page
+    assert "nslip.unclosed" in page
+
+
+def test_a_receipt_keeps_the_accounting_identity(viewer: Client, story: Delivery) -> None:
+    page = text_of(viewer.get(reverse("pages:delivery", args=[SLUG, story.pk])))
+    assert f"{story.received} received = {story.stored} + 0 + 0" in page
+    assert "Nothing: every record became text." in page
+
+
+def test_progress_stops_asking_once_it_is_done(viewer: Client, cast: Cast, story: Delivery) -> None:
+    page = viewer.get(reverse("pages:progress", args=[SLUG, story.pk])).content.decode()
+    assert "hx-get" not in page
+    assert "5 stored, 0 duplicate, 0 quarantined (kept)" in page
+
+
+def test_search_finds_and_highlights(viewer: Client, story: Delivery) -> None:
+    response = viewer.get(reverse("pages:search", args=[SLUG]), {"q": "from:oscar mcp"})
+    assert "<mark>MCP</mark>" in response.content.decode()
+    assert "1 message on this page" in text_of(response)
+
+
+def test_an_unknown_name_is_an_error_with_a_way_on(viewer: Client, story: Delivery) -> None:
+    response = viewer.get(reverse("pages:search", args=[SLUG]), {"q": "a perfomative:request"})
+    assert response.status_code == 400
+    assert "?q=a+performative%3Arequest" in response.content.decode()
+    assert "Nothing was searched." in text_of(response)
+
+
+def test_a_search_that_finds_nothing_says_so(viewer: Client, story: Delivery) -> None:
+    page = text_of(viewer.get(reverse("pages:search", args=[SLUG]), {"q": "zebra"}))
+    assert "No message matches zebra" in page
