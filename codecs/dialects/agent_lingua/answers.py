@@ -55,6 +55,9 @@ def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tup
         sentence.say(" answers")
         sentence.say(" " if asked else "").say(*(asked or ("", None)))
         sentence.say(" with the unknown status ").say(cite(statement.status), code, basis="unknown")
+    if statement.status == "2" and content.get("learning") is True and statement.payload:
+        sentence.say(" and learning the protocol", statement.payload.span)
+        skip = frozenset({"learning"})
     if part is not None and not names_session(statement):
         sentence.say(" on ").say(show(part.value), span_of(part))
     time, condition = statement.standing.get("time"), statement.standing.get("condition")

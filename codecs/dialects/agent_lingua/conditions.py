@@ -35,13 +35,14 @@ class Condition(NamedTuple):
 
 
 def read_condition(value: str, start: int) -> Condition:
-    """Read the characters after `%`; `start` is where they begin on the wire. The kind is the subject's word."""
+    """Read the characters after `%`; `start` is where they begin on the wire. The kind is the table's."""
     span = (0, start, start + len(value))
-    subject = CONDITIONS.get(value[:1])
-    if subject is None:
+    row = CONDITIONS.get(value[:1])
+    if row is None:
         return _unread(value, span)
+    kind, subject = row
     if _PARTITION.match(value):
-        return Condition(Moment(raw=value, kind=subject), subject, None, value[1:], 1)
+        return Condition(Moment(raw=value, kind=kind), subject, None, value[1:], 1)
     operator = value[1:3] if value[1:3] in BORROWED_OPERATORS else value[1:2]
     operand = value[1 + len(operator) :]
     relation = BORROWED_OPERATORS.get(operator) or OPERATORS.get(operator)
@@ -51,7 +52,7 @@ def read_condition(value: str, start: int) -> Condition:
     if len(operator) == 2:
         text = f"the operator {operator} is not in the table: read as “{relation}”"
         notes = (OPERATOR_BORROWED.note(text, (0, start + 1, start + 3)),)
-    return Condition(Moment(raw=value, kind=subject), subject, relation, operand, 1 + len(operator), notes)
+    return Condition(Moment(raw=value, kind=kind), subject, relation, operand, 1 + len(operator), notes)
 
 
 def _unread(value: str, span: tuple[int, int, int]) -> Condition:

@@ -131,6 +131,10 @@ def _say_value(sentence: Sentence, place: _Place, member: Member, depth: int) ->
         if not inner:
             sentence.say(show(text[member.start : member.end]), span)
             return
+        is_plain_list = text[member.start] == "[" and not any(text[each.start] in "{[" for each in inner)
+        if is_plain_list and len(inner) <= MAX_SAID_MEMBERS:
+            _say_list(sentence, place, inner)
+            return
         opening, closing = ("(", ")") if text[member.start] == "{" else ("[", "]")
         sentence.say(opening)
         _say_members(sentence, place, inner, depth + 1)
@@ -139,6 +143,14 @@ def _say_value(sentence: Sentence, place: _Place, member: Member, depth: int) ->
         meaning = meaning_of(member.key, member.value)
         written = text[member.start : member.end]
         sentence.say(f"{written} ({meaning})" if meaning else written, span)
+
+
+def _say_list(sentence: Sentence, place: _Place, inner: list[Member]) -> None:
+    """Add plain values as a person lists them: `1, 2 and 3`."""
+    for index, member in enumerate(inner):
+        if index:
+            sentence.say(" and " if index == len(inner) - 1 else ", ")
+        _say_value(sentence, place, member, _MAX_SAID_DEPTH)
 
 
 def _say_codes(key: str | None, value: Any) -> str | None:

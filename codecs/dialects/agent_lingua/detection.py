@@ -31,7 +31,7 @@ def sniff(wire: str) -> Candidate | None:
         head = open_answer(wire, 0)
         return _sniff_answer(wire, head) if head else None
     is_signed = has_signature(wire)
-    start = 1 if first == "\ufeff" else 0
+    start = len(wire) - len(wire.lstrip("\ufeff\r\n"))
     head = open_marked(wire, start) or open_answer(wire, start)
     if head is not None:
         return _sniff_head(wire, head, is_signed)

@@ -62,9 +62,9 @@ def _terms() -> Iterator[Term]:
         yield Term(kind="time", code=f"~{symbol}", name=kind, meaning=TIME_MEANINGS[symbol], cites="0.4.0 Time")
     for unit, (name, size) in UNITS.items():
         yield Term(kind="unit", code=unit, name=name, meaning=f"{size} seconds" if size > 1 else "1 second")
-    for code, name in CONDITIONS.items():
+    for code, (name, words) in CONDITIONS.items():
         yield Term(
-            kind="condition", code=f"%{code}", name=name, meaning=f"a condition on {name}", cites="0.4.0 Conditions"
+            kind="condition", code=f"%{code}", name=name, meaning=f"a condition on {words}", cites="0.4.0 Conditions"
         )
     for code, meaning in {**OPERATORS, **BORROWED_OPERATORS}.items():
         name = "operator" if code in OPERATORS else "operator, not in the table"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from .._english import say_instant
+from .._english import say_instant, say_seconds
 from .._time import instant_of_seconds
 from .tables import DOMAINS, KEYS, LEVELS, SPELT_KEYS
 
@@ -27,4 +27,9 @@ def meaning_of(key: str | None, value: Any) -> str | None:
     if key in ("ts", "ex") and isinstance(value, (int, float)):
         instant = instant_of_seconds(value)
         return say_instant(datetime.fromisoformat(instant)) if instant else None
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**12:
+        if key == "du":
+            return say_seconds(value)
+        if key == "sz":
+            return f"{value} byte{'' if value == 1 else 's'}"
     return None

@@ -24,6 +24,7 @@ from .tables import (
     IDIOMS,
     KNOWN_VERSIONS,
     MODIFIERS,
+    SIGILS,
     SOURCE,
     STATUSES,
     SUBTYPES,
@@ -241,7 +242,7 @@ def _message(wire: str, statement: Statement, part: int, signature: str | None, 
     else:
         _fill_act(statement, given, attributes)
         _fill_fields(statement, given, attributes)
-        _fill_payload(statement, given, attributes)
+        _fill_payload(wire, statement, given, attributes)
         _fill_nested(statement, given, is_inner=is_inner)
     if signature is not None:
         attributes["signature"] = signature
@@ -312,16 +313,18 @@ def _fill_fields(statement: Statement, given: dict[str, Any], attributes: dict[s
     kept = [part for part in statement.parts if part.role == "unknown"]
     if kept:
         attributes["unknown"] = [part.value for part in kept]
-    standing = list(statement.standing.values())
+    standing = {id(part) for part in statement.standing.values()}
+    sigils = [_SIGIL_OF.get(part.role) for part in statement.parts]
     repeated = [
-        part for part in statement.parts if part.role not in ("unknown", "empty", "detail") and part not in standing
+        sigil + part.value
+        for sigil, part in zip(sigils, statement.parts, strict=True)
+        if sigil is not None and id(part) not in standing
     ]
     if repeated:
-        attributes["repeated"] = [_sigil_of(part.role) + part.value for part in repeated]
+        attributes["repeated"] = repeated
 
 
-def _sigil_of(role: str) -> str:
-    return {"target": "@", "identifier": "#", "time": "~", "condition": "%", "payload": "$"}[role]
+_SIGIL_OF = {role: sigil for sigil, role in SIGILS.items()}
 
 
 def _fill_identifier(statement: Statement, value: str, given: dict[str, Any]) -> None:
@@ -340,7 +343,7 @@ def _is_failure(statement: Statement) -> bool:
     return statement.kind == "error" or (statement.kind == "response" and statement.status in ("8", "9"))
 
 
-def _fill_payload(statement: Statement, given: dict[str, Any], attributes: dict[str, Any]) -> None:
+def _fill_payload(wire: str, statement: Statement, given: dict[str, Any], attributes: dict[str, Any]) -> None:
     payload = statement.payload
     if payload is not None:
         attributes["payload"] = payload.kind
@@ -354,6 +357,8 @@ def _fill_payload(statement: Statement, given: dict[str, Any], attributes: dict[
             part = statement.standing.get("identifier")
             given["security"] = Security(encrypted=True, session=part.value if part else None)
             if payload.nonce is not None:
+                (first, middle), _ = payload.parts
+                attributes["nonce"] = wire[first:middle]
                 attributes["nonce_bytes"] = len(payload.nonce)
             if payload.size_bytes is not None:
                 attributes["size_bytes"] = payload.size_bytes

@@ -158,13 +158,14 @@ TIME_SYMBOLS = {"+": "delay", "-": "before", "=": "exact", "@": "exact", "*": "r
 TIME_MEANINGS = {"+": "after a delay of", "-": "before", "=": "exactly at", "@": "exactly at", "*": "every"}
 UNITS = {"s": ("second", 1), "m": ("minute", 60), "h": ("hour", 3600), "d": ("day", 86400), "w": ("week", 604800)}
 
+# letter: (kind, as a sentence says it)
 CONDITIONS = {
-    "K": "karma",
-    "F": "follower count",
-    "T": "text",
-    "N": "quantity",
-    "S": "status",
-    "P": "partition",
+    "K": ("karma", "karma"),
+    "F": ("follower", "follower count"),
+    "T": ("text", "text"),
+    "N": ("quantity", "quantity"),
+    "S": ("status", "status"),
+    "P": ("partition", "partition"),
 }
 OPERATORS = {
     ">": "is greater than",
@@ -199,7 +200,7 @@ KEYS = {
     "s": "summary",
     "n": "name",
     "d": "description",
-    "u": "url",
+    "u": "URL",
     "i": "id",
     "k": "kind",
     "v": "value",
@@ -216,10 +217,10 @@ KEYS = {
     "ts": "timestamp",
     "dt": "datetime",
     "ex": "expires",
-    "du": "duration in seconds",
-    "ui": "userId",
+    "du": "duration",
+    "ui": "user id",
     "un": "username",
-    "dn": "displayName",
+    "dn": "display name",
     "av": "avatar",
     "sm": "submolt",
     "ka": "karma",
@@ -232,11 +233,11 @@ KEYS = {
     "sb": "subject",
     "bd": "body",
     "at": "attachments",
-    "re": "replyTo",
+    "re": "reply to",
     "pt": "path",
     "fn": "filename",
-    "sz": "size in bytes",
-    "mt": "mimeType",
+    "sz": "size",
+    "mt": "MIME type",
     "ct": "content",
     "md": "mode",
     "ls": "list",

@@ -35,11 +35,11 @@ def read_target(value: str, domain: str | None, start: int) -> Aim:
     span = (0, start, start + len(value))
     general = GENERAL_TARGETS.get(value)
     if general is not None:
-        return Aim(Target(raw=value, name=value, kind=cast("Kind", general[0])), general[1])
+        return Aim(Target(raw=value, name=general[0], kind=cast("Kind", general[0])), general[1])
     if value == "0":
         text = "@0 is “self” among Moltbook's boards and undefined elsewhere: read as self"
         notes = () if domain == "7" else (TARGET_NUMBER.note(text, span),)
-        return Aim(Target(raw=value, name=value, kind="self"), "the sender itself", notes=notes)
+        return Aim(Target(raw=value, name="self", kind="self"), "the sender itself", notes=notes)
     if domain == "7":
         return _read_board(value, span)
     kind = DOMAINS[domain].target if domain in DOMAINS else ""

@@ -166,7 +166,7 @@ def _condition_field(part: Part, wire: str) -> Field:
     if condition is None or condition.subject is None:
         return whole
     subject, operator = start + 2, start + 1 + condition.operator_end
-    children = [_valued("subject", "what is compared", wire, start, subject, CONDITIONS[wire[subject - 1]])]
+    children = [_valued("subject", "what is compared", wire, start, subject, CONDITIONS[wire[subject - 1]][1])]
     if condition.relation is not None:
         children.append(_valued("operator", "comparison", wire, subject, operator, condition.relation))
     children.append(_valued("operand", "compared with", wire, operator, part.end))
