@@ -135,7 +135,9 @@ class LineForm:
             if self._open_block(tape, head, first_stop, after):
                 return True
         stop = gathering.ends[count - 1] - tape.offset
-        self._cut = {name: until for name, until in (self._cut | head.failed).items() if until > tape.offset + stop}
+        for opener, until in head.failed.items():
+            self._cut[opener] = max(until, self._cut.get(opener, 0))
+        self._cut = {opener: until for opener, until in self._cut.items() if until > tape.offset + stop}
         if gathering.opener == JSON and gathering.block.is_complete:
             self._take_object(tape, stop, head)
         else:
