@@ -17,7 +17,7 @@ from .parts import Profile, profile_of
 from .positions import Path, write_path
 from .schema import HASH, PROFILES, is_names, is_percentage, is_text
 from .tables import ACTS
-from .tokens import find_tokens, hide
+from .tokens import is_message
 
 PROFILE_NAMES: dict[Profile, str] = {"semantic": "CLowl-S", "coordination": "CLowl coordination envelope"}
 HASH_PREFIX = "sha256:"
@@ -237,7 +237,7 @@ def fill_details(columns: Columns) -> None:
         columns["progress"] = details["pct"]
     elif act == "CAPS" and is_names(details.get("supports")):
         columns["capabilities"] = tuple(details["supports"])
-    nested = tuple(_show_nested(value) for value in details.values() if type(value) is dict and _is_nested(value))
+    nested = tuple(_show_nested(value) for value in details.values() if is_message(value))
     if nested:
         columns["nested"] = nested
 
@@ -252,14 +252,9 @@ def _read_failure(details: Data) -> Failure:
     return Failure(**given)
 
 
-def _is_nested(value: Data) -> bool:
-    return ("clowl" in value or "cl" in value) and "p" in value
-
-
 def _show_nested(value: dict[str, Any]) -> Mapping[str, Any]:
     profile = profile_of(value)
-    shown = hide(value, find_tokens(value)) if profile else value
-    return fill(shown, profile) if profile else {}
+    return fill(value, profile) if profile else {}
 
 
 def find_extra(data: Data, profile: Profile) -> Iterator[tuple[Path, Any]]:

@@ -19,6 +19,7 @@ from .columns import fill_details
 from .json_text import MAX_DEPTH, Digits, make_fraction
 from .schema import ACT_CHECKS, HASH, failing_key
 from .tables import ACTS, MODES
+from .tokens import is_message
 
 _PERFORMATIVES = {code: act.performative for code, act in ACTS.items()}
 _MAY_FAIL = frozenset({"status", "success", "ok", "error", "errors"})
@@ -95,16 +96,12 @@ def scan(wire: str) -> dict[str, Any] | None:
         count += len(context)
     if count != keys:
         nested = [value for value in details.values() if type(value) is dict or type(value) is list]
-        if count + sum(map(_count_all, nested)) != keys or any(map(_is_message, nested)):
+        if count + sum(map(_count_all, nested)) != keys or any(map(is_message, nested)):
             return None
     # Python's integers have no negative zero: the wire's would be lost.
     if "-0" in wire and any(before in wire for before in _NEGATIVE_ZERO):
         return None
     return data
-
-
-def _is_message(value: Any) -> bool:
-    return type(value) is dict and ("clowl" in value or "cl" in value)
 
 
 def _count_all(value: Any) -> int:

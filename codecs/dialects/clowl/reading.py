@@ -11,7 +11,7 @@ from .columns import fill
 from .json_text import Digits, UnreadableError, load
 from .parts import Piece, Profile, divide
 from .plain import build, fill_plain, scan
-from .positions import Path, read_key, write_path
+from .positions import Node, Path, read_key, write_path
 from .schema import VERSION_KEY, Found, examine, is_text
 from .tokens import find_tokens, hide, hide_secrets, is_secret
 from .tree import grow_tree
@@ -159,25 +159,32 @@ def _span(piece: Piece) -> Span:
 
 
 def _find_repeats(piece: Piece, columns: dict[str, Any]) -> Iterator[Found]:
-    seen: dict[Path, list[Any]] = {}
-    repeated: dict[str, list[Any]] = {}
+    """The repeated keys, and the values that their earlier places had; the record keeps those as attributes."""
+    places: dict[Path, list[Node]] = {}
     for path, member in piece.node.walk():
-        if path not in seen:
-            seen[path] = []
-        else:
-            repeated.setdefault(write_path(path), seen[path])
-        is_hidden = is_secret(path, piece.profile or "0.2")
-        value = MASK if is_hidden else hide(load(piece.wire, member.node.start).data, piece.tokens)
-        seen[path].append(value)
-    for written, values in repeated.items():
-        yield notes.DUPLICATE_KEY, (), f"{written} stands {len(values)} times; the last is read"
-    columns["attributes"]["repeated"] = {written: values[:-1] for written, values in repeated.items()}
+        places.setdefault(path, []).append(member.node)
+    earlier: dict[str, list[Any]] = {}
+    for path, nodes in places.items():
+        if len(nodes) == 1:
+            continue
+        written = write_path(path)
+        told = sum(len(values) for values in earlier.values())
+        kept = nodes[: max(0, min(len(nodes) - 1, MAX_NOTES - told))]
+        earlier[written] = [_read_earlier(piece, path, node) for node in kept]
+        yield notes.DUPLICATE_KEY, path, f"{written} stands {len(nodes)} times; the last is read"
+    columns["attributes"]["repeated"] = earlier
+
+
+def _read_earlier(piece: Piece, path: Path, node: Node) -> Any:
+    if is_secret(path, piece.profile or "0.2"):
+        return MASK
+    return hide(load(piece.wire, node.start, shallow=True).data, piece.tokens)
 
 
 def _find_exact_numbers(piece: Piece) -> Iterator[Found]:
     for path, member in piece.node.walk():
         raw = piece.wire[member.node.start : member.node.end]
-        if member.node.kind == "v" and isinstance(load(raw).data, Digits):
+        if member.node.kind == "v" and isinstance(load(raw, shallow=True).data, Digits):
             yield notes.EXACT_NUMBER, path, f"{write_path(path)} is kept as text, with all its digits"
 
 

@@ -11,7 +11,7 @@ from .parts import Profile
 from .positions import Path
 
 # A token shorter than this is not looked for in the rest of the message: it would be found in ordinary words.
-_SHORTEST = 8
+_SHORTEST = 6
 # So many tokens of one message are looked for in the rest of it; each costs a pass over its text.
 _MOST = 16
 
@@ -20,12 +20,9 @@ _SECRET_TEXT = re.compile(r'"(?:auth|token)"[ \t\r\n]*+:[ \t\r\n]*+("(?:[^"\\]++
 
 
 def find_tokens(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """The secrets that a message carries in `auth`: the token, or every text there where it has no known shape."""
-    auth = data.get("auth")
-    if isinstance(auth, dict):
-        auth = [value for key, value in auth.items() if key not in ("issuer", "scopes")]
+    """The secrets of a message and of messages in its details: what stands in `auth` beside issuer and scopes."""
     found: set[str] = set()
-    stack = [auth]
+    stack = [_find_auth(data), *(_find_auth(value) for value in _find_details(data).values() if is_message(value))]
     while stack:
         value = stack.pop()
         if isinstance(value, str) and len(value) >= _SHORTEST:
@@ -35,6 +32,26 @@ def find_tokens(data: Mapping[str, Any]) -> tuple[str, ...]:
         elif isinstance(value, list):
             stack.extend(value)
     return tuple(sorted(found, key=lambda token: (-len(token), token))[:_MOST])
+
+
+def is_message(value: Any) -> bool:
+    """Whether a value within the details is a message itself: it has a version key."""
+    return isinstance(value, dict) and ("clowl" in value or "cl" in value)
+
+
+def _find_auth(data: Mapping[str, Any]) -> Any:
+    auth = data.get("auth")
+    if isinstance(auth, dict):
+        return [value for key, value in auth.items() if key not in ("issuer", "scopes")]
+    return auth
+
+
+def _find_details(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    for holder, key in ((data.get("body"), "d"), (data, "data"), (data.get("semantic"), "data")):
+        details = holder.get(key) if isinstance(holder, Mapping) else None
+        if isinstance(details, dict):
+            return details
+    return {}
 
 
 def hide(value: Any, tokens: tuple[str, ...]) -> Any:

@@ -13,7 +13,7 @@ from .json_text import load
 from .parts import Piece
 from .positions import Member, Node, Path, read_key
 from .schema import is_text
-from .tokens import find_secrets, is_secret
+from .tokens import find_secrets, hide, is_secret
 
 # Below this depth a value is one leaf: a tree unfolded to the last level would hold its text at every level.
 UNFOLDED = 12
@@ -77,7 +77,8 @@ def _grow_object(piece: Piece) -> Field:
 def _grow_member(piece: Piece, path: Path, member: Member) -> Field:
     code = ".".join(str(step) for step in path)
     known = tables.FIELDS.get(code) or tables.FIELDS.get(code.removeprefix("semantic."))
-    label, meaning = known or (str(path[-1]), None)
+    name = hide(str(path[-1]), piece.tokens)
+    label, meaning = known or (name, None)
     if isinstance(member.key, int):
         label = f"item {member.key + 1}"
     start = member.key_start
@@ -98,7 +99,7 @@ def _grow_member(piece: Piece, path: Path, member: Member) -> Field:
             children.append(_leaf(piece, "value", "value", member.node.start, member.node.end, value, said))
     is_masked = any(child.is_masked for child in children)
     return Field(
-        name=str(path[-1]),
+        name=name,
         label=label,
         raw=_read_raw(piece, start, member.node.end, is_masked=is_masked, is_leaf=not member.node.members),
         span=(0, start, member.node.end),
@@ -113,7 +114,7 @@ def _read_raw(piece: Piece, start: int, end: int, *, is_masked: bool, is_leaf: b
     """The characters of a field; none for what encloses a secret, whose parts show what may be shown."""
     if is_masked:
         return MASK
-    return "" if not is_leaf and "auth" in piece.data else piece.wire[start:end]
+    return "" if not is_leaf and (piece.tokens or "auth" in piece.data) else piece.wire[start:end]
 
 
 def _leaf(piece: Piece, name: str, label: str, start: int, end: int, value: Any, meaning: str | None) -> Field:
@@ -126,7 +127,7 @@ def _read_value(piece: Piece, node: Node) -> Any:
     raw = piece.wire[node.start : node.end]
     if node.kind == '"':
         return read_key(raw)
-    return load(raw).data if node.kind == "v" else raw
+    return load(raw, shallow=True).data if node.kind == "v" else raw
 
 
 def explain(code: str, value: Any) -> str | None:
