@@ -21,11 +21,10 @@ lint: venv-dev ## check format, rules, types, the directions of imports, templat
 	$(IN_VENV) -m ruff format --check $(PATHS)
 	$(IN_VENV) -m ruff check $(PATHS)
 	$(IN_VENV) -m mypy
-	$(IN_VENV) -m mypy --config-file mypy-inspector.ini
-	$(IN_VENV) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
-	$(IN_VENV) -m djlint --quiet --check --lint templates
-	$(IN_VENV) -m inspector.embedded manage makemigrations --check --dry-run
-	$(IN_VENV) -m inspector.embedded manage check --fail-level WARNING
+	PYTHONPATH=codecs:. $(IN_VENV) -c 'from importlinter.cli import lint_imports_command as lint; lint()'
+	$(IN_VENV) -m djlint --quiet --lint templates
+	$(IN_VENV) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+	$(IN_VENV) manage.py check --fail-level WARNING
 
 format: venv-dev ## bring the code into the form that lint asks for
 	$(IN_VENV) -m ruff check --fix $(PATHS)
