@@ -20,8 +20,9 @@ class Sentence:
     ) -> Sentence:
         """Append words that came from these spans. Words of our own grammar have none."""
         if text:
-            held = tuple(span for span in spans if span is not None)
-            self._segments.append(Segment(text=text, spans=held, basis=basis, source=source))
+            if None in spans:
+                spans = tuple(span for span in spans if span is not None)
+            self._segments.append(Segment.trust({"text": text, "spans": spans, "basis": basis, "source": source}))
         return self
 
     def add(self, segments: Sequence[Segment]) -> Sentence:

@@ -91,8 +91,17 @@ def read_tag(text: str, tag: Tag) -> TagRead:
     is_legacy = _is_legacy(text[start : start + 2] for start, end in pieces if end > start)
     fields = tuple(_read_fields(text, tag, pieces, is_legacy, notes))
     notes.extend(_note_whole(text, tag, pieces, fields, is_legacy))
-    notes.sort(key=lambda note: note.span or (0, 0, 0))
+    if len(notes) > 1:
+        notes.sort(key=lambda note: note.span or (0, 0, 0))
     return TagRead(tag, fields, tuple(notes), is_legacy)
+
+
+def _cite(written: str) -> str:
+    """What stands on the wire, cut where a note would grow too long; the span shows all of it."""
+    return written if len(written) <= _LONGEST_CITED else f"{written[:_LONGEST_CITED]}…"
+
+
+_LONGEST_CITED = 80
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
@@ -138,9 +147,9 @@ def _read_field(text: str, start: int, end: int, is_legacy: bool, first: Mapping
         slot = SLOTS.get(_today(prefix, written, first) if is_legacy else prefix)
     key = slot.prefix if slot else prefix
     if key in first:
-        earlier = text[first[key].start : first[key].end]
+        earlier, later = _cite(text[first[key].start : first[key].end]), _cite(text[start:end])
         label = slot.label if slot else f"field {prefix!r}"
-        notes.append(DUPLICATE.note(f"the {label} stands twice: {earlier} is used, {text[start:end]} is not", span))
+        notes.append(DUPLICATE.note(f"the {label} stands twice: {earlier} is used, {later} is not", span))
         return Read(slot, prefix, start, end, end, written, None, "again")
     if slot is None:
         notes.append(UNKNOWN_PREFIX.note(f"{prefix!r} is the prefix of no field: its value is kept as text", span))
@@ -200,7 +209,7 @@ def _read_text(slot: Slot, written: str, span: Span, notes: list[Note]) -> tuple
         return written, len(written)
     body, length, start = quoted[1], quoted.end(), span[1]
     if length < len(written):
-        rest = f"{written[length:]} stands after the closing quote and is not read"
+        rest = f"{_cite(written[length:])} stands after the closing quote and is not read"
         notes.append(AFTER_QUOTE.note(rest, (0, start + length, span[2])))
     odd = next((escape for escape in _ESCAPE.finditer(body) if escape[1] not in '\\"'), None)
     if odd:
@@ -215,7 +224,7 @@ def _note_whole(
     """The notes on the tag as a whole: its header, white space in it, and its size."""
     span = (0, tag.start, tag.end)
     if is_legacy:
-        lower = next(field for field in fields if field.slot and field.slot.prefix != field.prefix)
+        lower = next(field for field in fields if field.slot and field.prefix not in ("", field.slot.prefix))
         yield LEGACY_HEADER.note(
             "legacy lower-case header: the first unquoted s is the sender, the first unquoted t the turn",
             (0, lower.start, lower.end),

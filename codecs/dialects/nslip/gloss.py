@@ -17,8 +17,8 @@ def gloss_tag(text: str, read: TagRead) -> tuple[Segment, ...]:
         if segments:
             segments.append(_BETWEEN)
         basis: Basis = "exact" if field.role in ("used", "empty") else "unknown"
-        said = _gloss_field(text, field)
-        segments.append(Segment(text=said, spans=((0, field.start, field.end),), basis=basis))
+        spans = ((0, field.start, field.end),)
+        segments.append(Segment.trust({"text": _gloss_field(text, field), "spans": spans, "basis": basis}))
     return tuple(segments)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from .._record import NoteKind
 from .notes import UNCLOSED, UNCLOSED_QUOTE
-from .tables import MOST_TAGS, SLOTS
+from .tables import ACTS, ALPHABET, FRAMES, MOST_TAGS, SLOTS
 
 SPACES = " \t\r\n\v\f\ufeff"
 
@@ -26,7 +26,16 @@ _OPENER = re.compile(r'@[|\s]{0,8}+[A-Za-z"]', re.ASCII)
 
 # A number that no word of a language looks like: one digit of base 62, or several that begin with a decimal one.
 _NUMBER = r"(?:[0-9A-Za-z](?![0-9A-Za-z])|[0-9][0-9A-Za-z]{1,10})"
-_HEADER_FIELD = re.compile(rf"\s*+([afcSdTst]){_NUMBER}\s*+\Z", re.ASCII)
+
+# A header field: its prefix in the first group where its number is of that kind, else in the second. Codes of acts
+# and frames are short.
+_HEADER_FIELD = re.compile(
+    rf"\s*+(?:([af](?=[0-9]{{1,3}}\b|[A-Za-z]\b)|[cSdTst](?={_NUMBER}))|([cSdTst]))[0-9A-Za-z]{{1,11}}+\s*+\Z",
+    re.ASCII,
+)
+
+# The acts and frames of the tables, as they are written.
+_CODES = {f"a{ALPHABET[code]}" for code in ACTS} | {f"f{code}" for code in FRAMES}
 
 # How far from its `@` a header is looked for, in fields and in characters.
 _FIELDS_TRIED = 12
@@ -70,14 +79,23 @@ def find_tags(text: str) -> tuple[Tag, ...]:
 
 
 def has_header(text: str, at: int) -> bool:
-    """Whether the `@` there opens a tag: its first fields hold the act and another header field, or any three."""
-    seen: set[str] = set()
+    """Whether the `@` there opens a tag: its first fields hold so much of a header that no words could be meant.
+
+    Enough are the act and another header field; any three; a code of the tables and two whose numbers could be
+    words; or any two and two such.
+    """
+    plain: set[str] = set()
+    loose: set[str] = set()
+    has_code = False
     pieces = _PIECE.finditer(text, at + 1, at + 1 + _CHARACTERS_TRIED)
     for piece, _ in zip(pieces, range(_FIELDS_TRIED), strict=False):
         header = _HEADER_FIELD.match(text, piece.start(1), piece.end(1))
         if header:
-            seen.add(header[1])
-            if len(seen) > 2 or (len(seen) == 2 and "a" in seen):
+            has_code = has_code or header[0].strip() in _CODES
+            (plain if header[1] else loose).add(header[1] or header[2])
+            if len(plain) > (1 if "a" in plain else 2):
+                return True
+            if len(plain) + len(loose) > (2 if has_code else 3) and (has_code or len(plain) > 1):
                 return True
         if piece[2] != "|":
             return False

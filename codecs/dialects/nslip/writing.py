@@ -86,7 +86,9 @@ def _write_tag(message: Message, losses: list[Loss]) -> str:
         "t": _write_text(message.topic),
     }
     for prefix, written in _find_unread(message, lose):
-        if not fields.get(prefix):
+        if fields.get(prefix):
+            lose("attributes", f"{prefix} has a value that could be written: {written!r} has no place beside it")
+        else:
             fields[prefix] = written
     return f"@{'|'.join(prefix + written for prefix, written in fields.items() if written)}#"
 
