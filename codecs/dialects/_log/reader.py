@@ -48,6 +48,9 @@ class LogReader:
     def close(self) -> list[Item]:
         """The stream is over: the rest."""
         self._run(is_last=True)
+        if self._form:
+            # A form may have something to say of the end though no byte is left.
+            self._form.run(self._tape, is_last=True)
         self._tape.finish()
         return self._tape.collect()
 
