@@ -1,0 +1,351 @@
+"""The acts in English: who tells, asks, offers or answers whom, and what.
+
+With a known speaker the sentence is `oscar asks radar: “Do you know about consciousness?”`; without one it is the
+plain sentence in the speaker's own person. What the sentence does not say goes to the also-list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .._english import join_words
+from .._record import Message, Note, Span
+from .blocks import Node as Value
+from .blocks import parse_block
+from .bodies import Body
+from .contexts import Standing
+from .nodes import Node
+from .notes import MINUS
+from .phrases import say_setting
+from .protocol import ACKS, COUNTER, ERRORS, FLOOR, HANDSHAKES, TRUST, TYPES, UNTYPED, Act
+from .reading import read_table
+from .settings import Setting
+from .statements import Part
+from .units import Piece
+from .values import say_item
+from .words import Scope
+
+_MOODS = {"?": "query", ".": "request"}
+_SAYS = {"tells": "says", "asks": "asks", "instructs": "commands", "offers": "offers", "answers": "answers"}
+_ERROR_REST = re.compile(r"er:[a-z]{2}(?:/[^\s#/]+)?")
+_ARTICLE_AN = frozenset("aeiou")
+
+
+class Acts:
+    """Tells one statement; `tell` gives the sentence and the also-list."""
+
+    def __init__(
+        self,
+        text: str,
+        part: Part,
+        settings: tuple[Setting, ...],
+        message: Message,
+        scope: Scope,
+        nodes: list[Node],
+        standing: Standing,
+    ) -> None:
+        self.text = text
+        self.part = part
+        self.settings = settings
+        self.message = message
+        self.scope = scope
+        self.nodes = nodes
+        self.standing = standing
+        self.minus: Note | None = None
+        self.said: set[str] = set()
+
+    def tell(self) -> tuple[list[Piece], list[Piece]]:
+        """(the sentence, what else the statement carries)."""
+        act, pieces, end = self._tell_act()
+        less = next((piece for piece in pieces if piece.text.endswith(" less") and piece.basis == "inferred"), None)
+        if less is not None:
+            self.minus = MINUS.note("“-” is read as “less”; it could also be “not”", less.spans[0])
+        pieces = _open_sentence(self.text, pieces)
+        pieces.append(Piece(end, ()))
+        return self._frame(act, pieces), self._tell_also()
+
+    # The frame: who to whom.
+
+    def _frame(self, act: Act, pieces: list[Piece]) -> list[Piece]:
+        message = self.message
+        spans: tuple[Span, ...] = tuple(
+            (0, item.start, item.end) for item in self.part.items if item.kind in ("speaker", "address", "relay")
+        )
+        to = "everyone" if message.broadcast else join_words(message.receivers)
+        if message.sender is None:
+            return [Piece(f"To {to}: ", spans), *pieces] if to else pieces
+        verb = f"{act.verb} {to}" if to else _SAYS[act.verb]
+        way = f" by way of {join_words(message.path[1:-1])}" if len(message.path) > 2 else ""
+        return [Piece(f"{message.sender} {verb}{way}: “", spans), *pieces, Piece("”", ())]
+
+    # The act: what is said.
+
+    def _tell_act(self) -> tuple[Act, list[Piece], str]:
+        handshake = next((setting for setting in self.settings if setting.kind == "handshake"), None)
+        if handshake is not None:
+            return self._tell_handshake(handshake)
+        form = self.part.form
+        if form in ("statement", "offer", "untyped"):
+            return self._tell_statement()
+        if form == "ack":
+            return self._tell_ack()
+        if form == "error":
+            return self._tell_error()
+        if form == "floor":
+            act = FLOOR[self.part.symbol]
+            return act, [Piece(act.says, (self._symbol_span(),))], "."
+        if form == "sealed":
+            return self._tell_sealed()
+        if form in ("table", "list"):
+            return UNTYPED, self._tell_table() if form == "table" else self._tell_list(), "."
+        return UNTYPED, self._tell_context(), "."
+
+    def _symbol_span(self) -> Span:
+        return (0, *self.part.symbol_at)
+
+    def _body(self, nodes: Sequence[Node], mood: str, lead: tuple[Span, ...]) -> list[Piece]:
+        return Body(self.text, mood, lead, self._define, self._explain).tell(nodes)
+
+    def _tell_statement(self) -> tuple[Act, list[Piece], str]:
+        symbol = self.part.symbol
+        act = TYPES.get(symbol[:1], UNTYPED)
+        mood = "offer" if symbol == ">" else _MOODS.get(symbol[:1], "inform")
+        lead = (self._symbol_span(),) if symbol else ()
+        pieces = self._tell_status(lead) or self._body(self.nodes, mood, lead)
+        if not pieces:
+            pieces = [Piece(" (an empty statement)", lead)]
+        if symbol == ">":
+            pieces.insert(0, Piece("As an offer,", lead))
+        elif symbol[:1] == "~":
+            pieces.insert(0, Piece("Perhaps" if len(symbol) < 3 else "Perhaps, very uncertainly,", lead))
+        elif symbol[:1] == "#":
+            pieces.insert(0, Piece("About the exchange:", lead))
+        end = "?" if mood == "query" else "."
+        if len(symbol) > 1 and symbol[:1] != "~":
+            said = _MODIFIED.get(symbol, f"marked {symbol}")
+            pieces.append(Piece(f" ({said})", lead))
+        return act, pieces, end
+
+    def _tell_status(self, lead: tuple[Span, ...]) -> list[Piece]:
+        """`!st{…}`: the status block of v0.6."""
+        nodes = [node for node in self.nodes if node.kind != "space"]
+        if len(nodes) != 2 or nodes[0].text != "st" or nodes[1].kind != "block" or nodes[0].entry:
+            return []
+        _, start, end = nodes[1].span
+        block = parse_block(self.text, start, end)
+        pieces = [Piece(" status:", (*lead, nodes[0].span))]
+        for index, item in enumerate(block.items):
+            said = say_item(item, self._explain)
+            if index and said:
+                said[0] = said[0]._replace(text=f",{said[0].text}")
+            pieces.extend(said)
+        return pieces
+
+    def _tell_handshake(self, setting: Setting) -> tuple[Act, list[Piece], str]:
+        act = HANDSHAKES[setting.name]
+        self.said.add("version")
+        pieces = [Piece(f"{act.says} in Lambda v{setting.value}", ((0, setting.start, setting.end),))]
+        if not self.nodes:
+            return act, pieces, "."
+        _, inner, end = self._tell_statement()
+        inner[0] = inner[0]._replace(text=f": {inner[0].text.lstrip()}")
+        return act, [*pieces, *inner], end
+
+    def _tell_ack(self) -> tuple[Act, list[Piece], str]:
+        symbol = self.part.symbol
+        lead = (self._symbol_span(),)
+        if symbol == "<->" and self.nodes:
+            return COUNTER, [Piece("As a counter-offer,", lead), *self._body(self.nodes, "offer", lead)], "."
+        act = ACKS.get(symbol, ACKS["<"])
+        said = act.says if symbol in ACKS else f"I acknowledge part {symbol[2:]}"
+        pieces = [Piece(said, lead)]
+        if self.nodes:
+            pieces.append(Piece(" about" if symbol == "<?" else ":", ()))
+            pieces.extend(self._body(self.nodes, "inform", ()))
+        return act, pieces, "."
+
+    def _tell_error(self) -> tuple[Act, list[Piece], str]:
+        start, end = self.part.body
+        body = self.text[start:end]
+        error = self.message.error
+        code = error.code if error is not None and error.code else ""
+        known = ERRORS.get(code)
+        act = TYPES["!"]
+        name = known.name if known else "error"
+        article = "an" if name[0] in _ARTICLE_AN else "a"
+        said = f"I report {article} {name}" if known else f'I report an error of the unknown code "{code}"'
+        pieces = [Piece(said, (self._symbol_span(), (0, start, start + 5)))]
+        if error is not None and error.cause:
+            at = start + 6
+            pieces.append(Piece(f': "{error.cause}"', ((0, at, at + len(error.cause)),)))
+        found = _ERROR_REST.match(body)
+        after = start + (found.end() if found else 0)
+        rest = [node for node in self.nodes if node.span[1] >= after and node.kind != "space"]
+        if rest:
+            said_rest = self._body([node for node in self.nodes if node.span[1] >= after], "inform", ())
+            if rest[0].kind != "reference":
+                pieces.append(Piece(",", ()))
+            pieces.extend(said_rest)
+        return act, pieces, "."
+
+    def _tell_sealed(self) -> tuple[Act, list[Piece], str]:
+        start, end = self.part.body
+        cipher = next((setting for setting in self.settings if setting.kind == "enc"), None)
+        self.said.add("enc")
+        by = f" with {cipher.raw}" if cipher else ""
+        spans: tuple[Span, ...] = ((0, cipher.start, cipher.end),) if cipher else ()
+        count = end - start - 2
+        return (
+            UNTYPED,
+            [
+                Piece(f"I send content that is sealed{by}", spans),
+                Piece(f": {count} character{'' if count == 1 else 's'}, not opened", ((0, start, end),)),
+            ],
+            ".",
+        )
+
+    def _tell_table(self) -> list[Piece]:
+        span = (0, *self.part.body)
+        table = read_table(self.text[self.part.body[0] : self.part.body[1]])
+        columns, rows = table["columns"], table["rows"]
+        said = f"I give a table with the column{'' if len(columns) == 1 else 's'} {join_words(columns)}"
+        if not columns:
+            return [Piece("I give an empty table", (span,))]
+        for number, row in enumerate(rows, 1):
+            said += f"; row {number}: {', '.join(row)}"
+        return [Piece(said, (span,))]
+
+    def _tell_list(self) -> list[Piece]:
+        start, end = self.part.body
+        last = self.text.rindex("]", start, end) + 1
+        value = parse_block(self.text, start, last)
+        pieces = [Piece("I give a list:", ()), *say_item(value, self._explain)]
+        rest = [node for node in self.nodes if node.span[1] >= last]
+        if any(node.kind != "space" for node in rest):
+            pieces.extend([Piece(",", ()), *self._body(rest, "inform", ())])
+        return pieces
+
+    def _tell_context(self) -> list[Piece]:
+        """A statement that only sets context, or gives data."""
+        if self.message.native_act == "data":
+            pieces: list[Piece] = []
+            for item in self.part.items:
+                if item.kind == "block":
+                    block = parse_block(self.text, item.start, item.end)
+                    pieces.append(Piece(" and" if pieces else "I give data:", ()))
+                    pieces.extend(_strip_brackets(say_item(block, self._explain)))
+            return pieces
+        said = [(setting, say_setting(setting, self.message.defines)) for setting in self.settings]
+        phrases = [(setting, phrase) for setting, phrase in said if phrase is not None]
+        if not phrases:
+            span = (0, *self._whole())
+            return [Piece("I set no context", (span,))]
+        pieces = []
+        for index, (setting, phrase) in enumerate(phrases):
+            self.said.add(f"{setting.kind}@{setting.start}")
+            joint = "I" if index == 0 else (" and" if index == len(phrases) - 1 else ",")
+            pieces.append(Piece(f"{joint} {phrase.base}", (), "exact"))
+            pieces.append(Piece(f" {phrase.rest}", ((0, setting.start, setting.end),)))
+        return pieces
+
+    def _whole(self) -> tuple[int, int]:
+        spans = [(item.start, item.end) for item in self.part.items] or [self.part.body]
+        return spans[0][0], spans[-1][1]
+
+    # Words and values that need the context.
+
+    def _define(self, node: Node) -> list[Piece]:
+        """A word that a sender defined, with whose definition it is and where."""
+        entry = node.entry
+        if entry is None:
+            return [Piece(f" {node.text}", (node.span,))]
+        context = self.standing.context
+        who = f" by {entry.speaker}" if entry.speaker else ""
+        if entry.source == (context.record, self.message.part):
+            where = "here"
+        elif entry.source is not None and entry.source[0] == context.record:
+            where = f"in part {entry.source[1]} of this record"
+        else:
+            where = f"in message {entry.position}" if entry.position is not None else "earlier"
+        by = f"as defined{who} {where}" if where != "here" else "as defined here"
+        text = f' {node.text} (means "{entry.value}", {by})'
+        return [Piece(text, (node.span,), "exact", entry.source)]
+
+    def _explain(self, item: Value) -> list[Piece]:
+        """What the parts of a value mean, where they mean something."""
+        if item.kind != "text":
+            return []
+        text = item.text
+        span = (0, item.start, item.end)
+        if text.startswith(("er/", "er:")) and text[3:] in ERRORS:
+            return [Piece(f" ({ERRORS[text[3:]].name})", (span,))]
+        said: list[str] = []
+        is_known = False
+        for word in re.split(r"[/ ]", text)[:20]:
+            if not (word.isascii() and word.isalpha() and word.islower()):
+                continue
+            meaning = self.scope.resolve(word)
+            if meaning.entry is not None:
+                piece = self._define(Node("word", word, span, "", "n", meaning))[0]
+                return [Piece(f":{piece.text}", (span,), "exact", piece.source)]
+            if meaning.basis == "exact" and meaning.senses:
+                is_known = True
+                said.append("/".join(meaning.senses))
+            else:
+                said.append(f'unknown "{word}"')
+        return [Piece(f" ({', '.join(said)})", (span,))] if is_known else []
+
+    # What the sentence does not say.
+
+    def _tell_also(self) -> list[Piece]:
+        also: list[Piece] = []
+        for setting in self.settings:
+            if setting.kind in self.said or f"{setting.kind}@{setting.start}" in self.said:
+                continue
+            if self.message.native_act == "data" and setting.kind in ("other", "members"):
+                continue
+            phrase = say_setting(setting, self.message.defines)
+            if phrase is not None:
+                also.append(Piece(f"{phrase.third} {phrase.rest}", ((0, setting.start, setting.end),)))
+        trusts = (item for item in self.part.items if item.kind == "trust")
+        also.extend(Piece(TRUST[item.data][1], ((0, item.start, item.end),)) for item in trusts)
+        if self.part.checksum:
+            start, end, count = self.part.checksum
+            counted = self.part.body[1] - self.part.body[0] + len(self.part.symbol)
+            also.append(Piece(f"states a checksum of {count}; we count {counted} characters", ((0, start, end),)))
+        error = self.message.error
+        if error is not None and error.code in ERRORS:
+            at = self.part.body[0]
+            also.append(Piece(ERRORS[error.code].remedy, ((0, at, at + 5),)))
+        return also
+
+
+_MODIFIED = {
+    "??": "a rhetorical question",
+    "?!": "a questioning assertion",
+    "!!": "stated twice over: emphasis, or in v0.2 “not”",
+    "!!!": "stated as certain",
+}
+
+
+def _strip_brackets(pieces: list[Piece]) -> list[Piece]:
+    """The items of a block without the brackets that set off an inner one."""
+    if not pieces or not pieces[0].text.startswith(" ("):
+        return pieces
+    first = pieces[0]._replace(text=f" {pieces[0].text[2:]}")
+    return [first, *pieces[1:-1]] if len(pieces) > 1 else [first]
+
+
+def _open_sentence(text: str, pieces: list[Piece]) -> list[Piece]:
+    """The pieces as a sentence begins: no space before it, and a capital unless the wire's own characters open it."""
+    held = [piece for piece in pieces if piece.text]
+    if not held:
+        return held
+    first = held[0]
+    said = first.text.lstrip(" ,")
+    is_quoted = any(text[start:end].startswith(said.split(" ")[0]) for _, start, end in first.spans if end > start)
+    if said[:1].islower() and not (is_quoted and len(said) > 1):
+        said = f"{said[0].upper()}{said[1:]}"
+    held[0] = first._replace(text=said)
+    return held

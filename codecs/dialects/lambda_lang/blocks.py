@@ -1,0 +1,156 @@
+"""`{…}` and `[…]` as trees: keys, values, lists and definitions, each with its place in the text."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .statements import find_close
+
+# v0.9 allows ten levels of nesting; what lies deeper is kept as text.
+DEEPEST = 10
+_SPACE = re.compile(r"\s*")
+_KEY = re.compile(r"([A-Za-z_$][\w$.\-]*)(\s*[:=]\s*)")
+_PLAIN = re.compile(r'[^,{}\[\]"=]*')
+_QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+class Node(NamedTuple):
+    """A value: `block` and `list` have items, a `pair` is a key with one item; `quote` and `text` are leaves."""
+
+    kind: str
+    start: int
+    end: int
+    text: str
+    items: tuple[Node, ...] = ()
+    key: str = ""
+    key_at: tuple[int, int] = (0, 0)
+
+
+def parse_block(text: str, start: int, end: int, depth: int = 1) -> Node:
+    """The tree of the bracketed text[start:end], whose brackets are known to close."""
+    kind = "block" if text[start] == "{" else "list"
+    if depth > DEEPEST:
+        return Node("deep", start, end, text[start:end])
+    items = []
+    at = start + 1
+    while at < end - 1:
+        at = _skip(text, at)
+        if at >= end - 1:
+            break
+        if text[at] == ",":
+            at += 1
+            continue
+        item = _parse_item(text, at, end - 1, depth)
+        items.append(item)
+        at = max(item.end, at + 1)
+    return Node(kind, start, end, text[start:end], tuple(items))
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _parse_item(text: str, at: int, end: int, depth: int) -> Node:
+    key = _KEY.match(text, at, end)
+    if key:
+        value = _parse_value(text, key.end(), end, depth, may_pair=":" in key[2])
+        return Node("pair", at, value.end, key[2].strip(), (value,), key[1], (at, key.end(1)))
+    return _parse_value(text, at, end, depth)
+
+
+def _parse_value(text: str, at: int, end: int, depth: int, *, may_pair: bool = False) -> Node:
+    if at < end:
+        if text[at] in "{[":
+            close = find_close(text, at)
+            if _ends(text, close, end):
+                return parse_block(text, at, close, depth + 1)
+        elif text[at] == '"':
+            quote = _QUOTE.match(text, at, end)
+            if quote and _ends(text, quote.end(), end):
+                return Node("quote", at, quote.end(), quote[0])
+    if may_pair:
+        inner = _KEY.match(text, at, end)
+        if inner and "=" in inner[2]:
+            value = _parse_value(text, inner.end(), end, depth)
+            return Node("pair", at, value.end, inner[2].strip(), (value,), inner[1], (at, inner.end(1)))
+    last = _end_of_text(text, at, end)
+    while last > at and text[last - 1].isspace():
+        last -= 1
+    return Node("text", at, last, text[at:last])
+
+
+def _ends(text: str, at: int, end: int) -> bool:
+    at = _skip(text, at)
+    return at >= end or text[at] in ",}]"
+
+
+def _end_of_text(text: str, at: int, end: int) -> int:
+    while at < end:
+        found = _PLAIN.match(text, at, end)
+        at = found.end() if found else end
+        if at >= end or text[at] in ",}]":
+            break
+        if text[at] in "{[":
+            at = find_close(text, at)
+        elif text[at] == '"':
+            quote = _QUOTE.match(text, at, end)
+            at = quote.end() if quote else at + 1
+        else:
+            at += 1
+    return min(at, end)
+
+
+def unquote(text: str) -> str:
+    """The characters that a quoted string stands for: `\\"` and `\\\\` are undone, nothing else."""
+    if len(text) >= 2 and text[0] == text[-1] == '"':
+        return re.sub(r'\\(["\\])', r"\1", text[1:-1])
+    return text
+
+
+def plain_value(node: Node) -> object:
+    """A node as plain values: text, a list, or a mapping (a repeated key keeps a list of its values)."""
+    if node.kind in ("text", "deep"):
+        return node.text
+    if node.kind == "quote":
+        return unquote(node.text)
+    if node.kind == "list":
+        return [plain_value(item) for item in node.items]
+    if node.kind == "pair":
+        return {node.key: plain_value(node.items[0])}
+    found: dict[str, object] = {}
+    for item in node.items:
+        if item.kind != "pair":
+            found.setdefault("", []).append(plain_value(item))  # type: ignore[attr-defined]
+        elif item.key in found:
+            held = found[item.key]
+            found[item.key] = [*(held if isinstance(held, list) else [held]), plain_value(item.items[0])]
+        else:
+            found[item.key] = plain_value(item.items[0])
+    return found
+
+
+def definitions_of(block: Node) -> list[tuple[str, Node, tuple[int, int]]]:
+    """What `{def:a="x",b="y"}` defines: (name, value, place); a pair with `=` after a definition is another."""
+    found: list[tuple[str, Node, tuple[int, int]]] = []
+    is_defining = False
+    for item in block.items:
+        if item.kind != "pair":
+            continue
+        value = item.items[0]
+        if item.key == "def" and item.text == ":":
+            is_defining = True
+            if value.kind == "pair":
+                found.append((value.key, value.items[0], (value.start, value.end)))
+            elif value.kind == "block":
+                found.extend(
+                    (inner.key, inner.items[0], (inner.start, inner.end))
+                    for inner in value.items
+                    if inner.kind == "pair"
+                )
+        elif is_defining and item.text == "=":
+            found.append((item.key, value, (item.start, item.end)))
+        else:
+            is_defining = False
+    return found

@@ -1,0 +1,92 @@
+"""What is in force when a statement is told, and what it establishes for those after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._context import Context
+from .._record import Entry, Message
+from .settings import Setting
+from .vocabulary import NEWEST, load_vocabulary
+from .words import Scope
+
+
+class Standing:
+    """The conversation's settings as a record is told, statement by statement.
+
+    What a statement sets holds for itself and for all after it, in this record and, through `entries`, in the
+    conversation. A reset forgets what was set, here and in the context.
+    """
+
+    def __init__(self, context: Context, declared: str | None) -> None:
+        self.context = context
+        self.entries: list[Entry] = []
+        self._own: dict[tuple[str, str], Entry] = {}
+        spoken = context.find("vocabulary", "active")
+        self.is_declared = declared is not None or spoken is not None
+        self.version = declared or (str(spoken.value) if spoken else NEWEST)
+        self.vocabulary = load_vocabulary(self.version)
+
+    def find(self, kind: str, name: str) -> Entry | None:
+        """The entry in force, from this record or from the conversation."""
+        return self._own.get((kind, name)) or self.context.find(kind, name)
+
+    def find_definition(self, word: str) -> Entry | None:
+        """A sender's definition of a word."""
+        return self.find("def", word)
+
+    def establish(self, message: Message, settings: tuple[Setting, ...]) -> None:
+        """Let what a statement sets hold from here on."""
+        for setting in settings:
+            kind = _KINDS.get(setting.kind)
+            if kind is None:
+                continue
+            if setting.kind == "domain" and setting.value == "*":
+                self._reset()
+                continue
+            name = setting.name if kind in ("def", "group", "setting") and setting.name else "active"
+            self._add(kind, name, setting.value, message)
+        if message.native_act in (">>", "<<", "><", "--"):
+            self._add("floor", message.sender or "", message.native_act, message)
+
+    def _add(self, kind: str, name: str, value: Any, message: Message) -> None:
+        entry = Entry(
+            kind=kind,
+            name=name,
+            value=value,
+            speaker=message.sender,
+            source=(self.context.record, message.part),
+            position=self.context.position,
+        )
+        self.entries.append(entry)
+        self._own[kind, name] = entry
+
+    def _reset(self) -> None:
+        for kind in ("domain", "ns"):
+            self.context.remove(kind)
+            self._own.pop((kind, "active"), None)
+            self.entries = [entry for entry in self.entries if entry.kind != kind]
+
+    def scope(self, inline: str | None) -> Scope:
+        """What words mean now: the domain of the statement itself first, then `@D`, then the namespaces."""
+        names: list[str] = [inline] if inline else []
+        for kind in ("domain", "ns"):
+            held = self.find(kind, "active")
+            if held is not None:
+                values = held.value if isinstance(held.value, list) else [held.value]
+                names.extend(str(value) for value in values)
+        domains = tuple(dict.fromkeys(self.vocabulary.names.get(name, name) for name in names))
+        return Scope(self.vocabulary, domains, self.find_definition)
+
+
+_KINDS = {
+    "def": "def",
+    "ns": "ns",
+    "topic": "topic",
+    "domain": "domain",
+    "version": "vocabulary",
+    "handshake": "session",
+    "group": "group",
+    "ctx": "context",
+    "other": "setting",
+}

@@ -1,0 +1,183 @@
+"""Encoding: messages of a record written as Λ Lambda, with what the wire cannot hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .._errors import EncodeError
+from .._record import Encoded, Loss, Message
+from .protocol import ACKS
+from .reading import MODIFIERS
+from .reading import read as read_wire
+from .statements import starts_statement
+
+_SYMBOLS = {name: symbol for symbol, name in MODIFIERS.items()}
+_TYPED = {"inform": "!", "query": "?", "request": ".", "propose": ">", "observe": "!", "done": "!", "progress": "!"}
+_STATUS_ACKS = {"agreed": "<+", "disagreed": "<-", "unclear": "<?", "urgent": "<!"}
+_ERROR_ACTS = frozenset({"failure", "not-understood"})
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_\-]{0,63}\Z")
+_TELLING = frozenset({"part", "english", "also", "gloss", "notes", "parent", "reference_line"})
+
+
+def encode(messages: Sequence[Message]) -> Encoded:
+    """Write a record. What was read from this dialect comes back; other records are written where the act exists.
+
+    Raises:
+        EncodeError: for a message without an act, or with one that the dialect cannot say.
+    """
+    if not messages:
+        raise EncodeError("lambda_lang", "there is no message to write")
+    written: list[str] = []
+    held: tuple[object, ...] = (None, (), False, ())
+    for message in messages:
+        address = (message.sender, message.receivers, message.broadcast, message.path)
+        statement = _write_message(message)
+        written.append(f"{_write_address(message) if address != held else ''}{statement}".strip())
+        held = address
+    wire = _join([part for part in written if part])
+    return Encoded(wire=wire, losses=_find_losses(messages, wire))
+
+
+def _join(statements: list[str]) -> str:
+    """One line where a space tells statements apart, else a line break."""
+    wire = "".join(statements[:1])
+    for statement in statements[1:]:
+        wire += f"{' ' if starts_statement(statement, 0, is_new_line=False) else chr(10)}{statement}"
+    return wire
+
+
+def _write_address(message: Message) -> str:
+    if message.path:
+        return f"{'>'.join(message.path)}: "
+    names = (*message.receivers, *((message.sender,) if message.sender else ()))
+    if not all(_NAME.match(name) for name in names):
+        return ""
+    if message.sender and len(message.receivers) == 1:
+        return f"{message.sender} -> {message.receivers[0]}: "
+    said = f"{message.sender}: " if message.sender else ""
+    if message.broadcast:
+        return f"{said}@A*: "
+    return f"{said}@{','.join(message.receivers)}: " if message.receivers else said
+
+
+def _write_message(message: Message) -> str:
+    attributes = message.attributes
+    parts: list[str] = []
+    version = attributes.get("version")
+    context = attributes.get("context")
+    in_block = any("v:" in block or "ver:" in block or "id:" in block or "ctx:" in block for block in context or ())
+    act = message.native_act if message.native_act in ("#h", "#h<") else ""
+    if version and (act or not in_block):
+        identity = f"#id:{message.message_id}" if message.message_id and not in_block else ""
+        parts.append(f"@v{version}{act}{identity}")
+    elif message.message_id and not in_block:
+        parts.append(f"{{id:{message.message_id}}}")
+    chunk = attributes.get("chunk")
+    if isinstance(chunk, dict):
+        parts.append(f"@msg:{chunk['of']}#{chunk['number']}/{chunk['count']}")
+    signatures = (claim.removeprefix("signature ") for claim in message.security.claims if "signature " in claim)
+    parts.extend(f"@sig:{signature}" for signature in signatures)
+    written_in = "".join(context or ())
+    named = (reference.ref for reference in message.references if reference.ref)
+    parts.extend(f"@vocab:{reference}" for reference in named if reference not in written_in)
+    for definition in message.defines:
+        if definition.kind == "domain":
+            parts.append(f"@{definition.value}")
+        elif definition.kind == "def" and not context:
+            parts.append(f'{{def:{definition.name}="{definition.value}"}}')
+    before = " ".join(parts)
+    lead = f"{attributes['trust']}:" if "trust" in attributes else ""
+    lead += "".join(context) if context else ""
+    lead += f"{attributes['domain']}:" if "domain" in attributes else ""
+    statement = f"{lead}{_write_statement(message)}{_write_checksum(message)}"
+    return f"{before} {statement}" if before and statement else before or statement
+
+
+def _write_checksum(message: Message) -> str:
+    checksum = message.attributes.get("checksum")
+    return f"[n{checksum}]" if checksum is not None else ""
+
+
+def _write_statement(message: Message) -> str:
+    act, content = message.native_act, message.content
+    text = content if isinstance(content, str) else None
+    if act in ("#h", "#h<"):
+        return text or ""
+    if act == "context":
+        return ""
+    if act in ("data", "table", "list"):
+        return text or ""
+    if act == "enc":
+        return f"[{text or ''}]"
+    if act in (">>", "<<", "><", "--"):
+        return act
+    if act == "<->" and text:
+        return f"<->{text}"
+    if act in ACKS:
+        part = message.correlation_id if message.correlation_id and message.correlation_id.startswith("#") else ""
+        return f"{act}{part}{text or ''}"
+    if act == "er":
+        return f"!{text}"
+    if act in ("?", "!", ".", "~", "#", ">"):
+        modified = message.modifiers[0] if message.modifiers else act
+        return f"{_SYMBOLS.get(modified, modified)}{text or ''}"
+    if act is None and message.performative == "inform" and text and message.attributes.get("context") is None:
+        return _write_foreign(message, text) if _is_foreign(text) else text
+    return _write_foreign(message, text)
+
+
+def _is_foreign(text: str) -> bool:
+    """Whether a text without a type would not be read as itself: it is then written as a quotation."""
+    reading = read_wire(text)
+    return (
+        len(reading.messages) != 1 or reading.messages[0].content != text or reading.messages[0].native_act is not None
+    )
+
+
+def _write_foreign(message: Message, text: str | None) -> str:
+    """A message of another dialect, where the act exists here."""
+    performative = message.performative
+    if performative is None:
+        raise EncodeError("lambda_lang", "a message that could not be read has no act to write", message.part)
+    if performative in ("acknowledge", "accept", "reject"):
+        by_act = {"accept": "<+", "reject": "<-"}.get(performative)
+        return by_act or _STATUS_ACKS.get(message.status or "", "<")
+    if performative in _ERROR_ACTS:
+        return "!er:pa" if performative == "not-understood" else f"!er {_quote(text or message.topic)}".rstrip()
+    symbol = _TYPED.get(performative)
+    if symbol is None:
+        raise EncodeError("lambda_lang", f"there is no form for the act {performative!r}", message.part)
+    said = text if text is not None else message.topic
+    if said is None:
+        raise EncodeError("lambda_lang", "there is no text to say: the content is not text", message.part)
+    return f"{symbol}{_quote(said)}"
+
+
+def _quote(text: str | None) -> str:
+    if not text:
+        return ""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _find_losses(messages: Sequence[Message], wire: str) -> tuple[Loss, ...]:
+    """What is not in the wire: found by reading it back, so that nothing is claimed that does not hold."""
+    again = read_wire(wire).messages
+    losses = []
+    empty = Message()
+    for index, message in enumerate(messages):
+        other = again[index] if index < len(again) else empty
+        for name in message.__dict__:
+            value = getattr(message, name)
+            if name in _TELLING or value == getattr(empty, name) or value == getattr(other, name):
+                continue
+            reason = "a statement has no place for it"
+            if name == "content" and isinstance(value, str) and other.content == _quote(value):
+                continue
+            if name == "attributes":
+                if isinstance(value, dict) and value.items() <= dict(other.attributes).items():
+                    continue
+                reason = "a statement has no place for some of it"
+            losses.append(Loss(name=name, part=message.part, reason=reason))
+    return tuple(losses)

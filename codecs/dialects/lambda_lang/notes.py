@@ -1,0 +1,209 @@
+"""Every note that reading or telling Λ Lambda can make."""
+
+from __future__ import annotations
+
+from .._record import NoteKind
+
+UNCLOSED = NoteKind(
+    code="lambda_lang.unclosed",
+    severity="error",
+    group="malformed",
+    about="A quote or a bracket never closes, so the record cannot be cut into statements.",
+    cites="v0.6 §1.1",
+)
+EMPTY = NoteKind(
+    code="lambda_lang.empty",
+    severity="error",
+    group="malformed",
+    about="There is no statement in the text.",
+    cites="v0.6 §1.1",
+)
+NOTHING_KNOWN = NoteKind(
+    code="lambda_lang.nothing-known",
+    severity="error",
+    group="malformed",
+    about="No type, header or protocol form opens the text, and nothing in it is of this dialect.",
+    cites="v0.6 §1.1",
+)
+NO_TYPE = NoteKind(
+    code="lambda_lang.no-type",
+    severity="warning",
+    group="protocol",
+    about="A statement has no type symbol; it is read as a plain statement.",
+    cites="v0.6 §1.1",
+)
+EMPTY_BODY = NoteKind(
+    code="lambda_lang.empty-body",
+    severity="warning",
+    group="protocol",
+    about="A type symbol stands alone: the body is missing.",
+    cites="v0.6 §1.1",
+)
+STRAY_BRACKET = NoteKind(
+    code="lambda_lang.stray-bracket",
+    severity="warning",
+    group="protocol",
+    about="A closing bracket has no opening one.",
+    cites="v0.6 §5",
+)
+UNKNOWN_ERROR = NoteKind(
+    code="lambda_lang.unknown-error",
+    severity="warning",
+    group="undecoded",
+    about="An error code that no release defines.",
+    cites="v0.6 §3.1",
+)
+UNKNOWN_DOMAIN = NoteKind(
+    code="lambda_lang.unknown-domain",
+    severity="warning",
+    group="undecoded",
+    about="A namespace or domain that the release in use does not have.",
+    cites="v0.7",
+)
+BAD_CHUNK = NoteKind(
+    code="lambda_lang.bad-chunk",
+    severity="warning",
+    group="sequence",
+    about="The number of a chunk lies outside the count it states.",
+    cites="v0.9",
+)
+TOO_DEEP = NoteKind(
+    code="lambda_lang.too-deep",
+    severity="warning",
+    group="protocol",
+    about="Brackets are nested deeper than the ten levels allowed; what lies deeper is shown as text.",
+    cites="v0.9",
+)
+TOO_LONG = NoteKind(
+    code="lambda_lang.too-long",
+    severity="warning",
+    group="protocol",
+    about="The record is larger than the 10 KB that the specification allows.",
+    cites="v0.9",
+)
+REPEATED_KEY = NoteKind(
+    code="lambda_lang.repeated-key",
+    severity="warning",
+    group="protocol",
+    about="A block gives a key twice; both values are shown.",
+    cites="v0.6 §5.1",
+)
+UNREAD = NoteKind(
+    code="lambda_lang.unread-symbol",
+    severity="warning",
+    group="undecoded",
+    about="Characters that the dialect gives no meaning; they are shown as they are.",
+    cites="v0.5",
+)
+UNKNOWN_WORD = NoteKind(
+    code="lambda_lang.unknown-word",
+    severity="notice",
+    group="undecoded",
+    about="A word that is no atom of the vocabulary in use; it is shown as it is.",
+    cites="v0.6 §3.1",
+)
+AMBIGUOUS_WORD = NoteKind(
+    code="lambda_lang.ambiguous-word",
+    severity="notice",
+    group="undecoded",
+    about="A word that could be divided in more than one way; it is not guessed.",
+    cites="v0.5",
+)
+DIVIDED_WORD = NoteKind(
+    code="lambda_lang.divided-word",
+    severity="notice",
+    group="assumption",
+    about="A word read as an atom with a letter for tense or aspect.",
+    cites="v0.3",
+)
+MINUS = NoteKind(
+    code="lambda_lang.minus-read-as-less",
+    severity="notice",
+    group="assumption",
+    about="A minus between a verb and a word is read as “less”; it could also be “not”.",
+    cites="v0.1",
+)
+CHECKSUM = NoteKind(
+    code="lambda_lang.checksum-differs",
+    severity="notice",
+    group="protocol",
+    about="The checksum differs from our count of the body's characters; its unit is not defined.",
+    cites="v0.6 §3.2",
+)
+NEWER = NoteKind(
+    code="lambda_lang.newer-version",
+    severity="notice",
+    group="assumption",
+    about="The declared version is newer than every vocabulary known; the newest known one is used.",
+    cites="v0.6 §1.2",
+)
+REDEFINES = NoteKind(
+    code="lambda_lang.redefines-atom",
+    severity="notice",
+    group="assumption",
+    about="A sender gives an atom of the vocabulary another meaning.",
+    cites="v0.4",
+)
+DEFINED = NoteKind(
+    code="lambda_lang.sender-defined",
+    severity="info",
+    group="assumption",
+    about="A word has the meaning that a sender gave it, not the vocabulary's.",
+    cites="v0.4",
+)
+DIFFERS = NoteKind(
+    code="lambda_lang.meaning-differs",
+    severity="info",
+    group="assumption",
+    about="An atom meant something else in other releases.",
+    cites="v0.6 §1.2",
+)
+NOT_FETCHED = NoteKind(
+    code="lambda_lang.not-fetched",
+    severity="info",
+    group="security",
+    about="An address in the message is shown and never fetched.",
+    cites="v0.4",
+)
+NOT_VERIFIED = NoteKind(
+    code="lambda_lang.not-verified",
+    severity="info",
+    group="security",
+    about="A signature, an authentication or a trust level is carried; nothing here verifies it.",
+    cites="v0.6 §7",
+)
+SEALED = NoteKind(
+    code="lambda_lang.sealed",
+    severity="info",
+    group="security",
+    about="The content is encrypted and was not opened.",
+    cites="v0.6 §7.2",
+)
+
+NOTES = (
+    UNCLOSED,
+    EMPTY,
+    NOTHING_KNOWN,
+    NO_TYPE,
+    EMPTY_BODY,
+    STRAY_BRACKET,
+    UNKNOWN_ERROR,
+    UNKNOWN_DOMAIN,
+    BAD_CHUNK,
+    TOO_DEEP,
+    TOO_LONG,
+    REPEATED_KEY,
+    UNREAD,
+    UNKNOWN_WORD,
+    AMBIGUOUS_WORD,
+    DIVIDED_WORD,
+    MINUS,
+    CHECKSUM,
+    NEWER,
+    REDEFINES,
+    DEFINED,
+    DIFFERS,
+    NOT_FETCHED,
+    NOT_VERIFIED,
+    SEALED,
+)

@@ -1,0 +1,76 @@
+"""What a setting says, as a verb phrase: `define ta as "build Lambda skill"`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .._english import join_words
+from .._record import Definition
+from .domain_atoms import NAMES, TITLES
+from .settings import Setting
+
+
+class Phrase(NamedTuple):
+    """A verb in its plain and its third-person form, and the rest of the phrase."""
+
+    base: str
+    third: str
+    rest: str
+
+
+def say_setting(setting: Setting, defines: Sequence[Definition]) -> Phrase | None:
+    """The phrase of a setting, or None where the sentence or another phrase says it."""
+    kind, raw = setting.kind, setting.raw
+    if kind == "inline":
+        return Phrase("speak", "is read", f"in the domain {_say_domain(setting.value)}")
+    if kind == "def":
+        return Phrase("define", "defines", f"{setting.name} as {raw}")
+    if kind == "ns":
+        values = setting.value if isinstance(setting.value, list) else [setting.value]
+        said = join_words([_say_domain(str(value)) for value in values])
+        return Phrase("set", "sets", f"the namespace to {said}")
+    if kind == "domain":
+        if setting.value == "*":
+            return Phrase("reset", "resets", "the domain")
+        return Phrase("switch", "switches", f"to the domain {_say_domain(setting.value)}")
+    if kind == "group":
+        members = setting.value if isinstance(setting.value, list) else []
+        named = setting.name if members else str(setting.value)
+        also = f" with the members {join_words([str(name) for name in members])}" if members else ""
+        return Phrase("name", "names", f"the group {named}{also}")
+    if kind == "members":
+        return None if any(one.kind == "group" for one in defines) else Phrase("name", "names", f"the members {raw}")
+    if kind == "chunk":
+        message, number, count = setting.value
+        return Phrase("send", "is", f"part {number} of {count} of message {message}")
+    if kind == "signature":
+        name, value = setting.value
+        return Phrase("sign", "is signed", f"with {name}:{value} (a claim, not verified)")
+    if kind == "other":
+        return Phrase("give", "gives", f"{setting.name} {raw}" if setting.name else raw)
+    found = _SIMPLE.get(kind)
+    return Phrase(found[0], found[1], found[2].format(raw)) if found else None
+
+
+_SIMPLE = {
+    "topic": ("set", "sets", "the topic to {}"),
+    "version": ("speak", "speaks", "Lambda v{}"),
+    "id": ("give this", "has", "the message id {}"),
+    "ctx": ("refer to", "refers to", "the context {}"),
+    "time": ("state", "states", "the time {}"),
+    "auth": ("authenticate", "authenticates", "with {} (a claim, not verified)"),
+    "enc": ("mark this", "is marked", "as encrypted with {}"),
+    "trust-level": ("mark this", "is marked", "with the trust level {} (a claim, not verified)"),
+    "vocabulary": ("point to", "points to", "the vocabulary {} (shown, never fetched)"),
+    "reference": ("refer to", "refers to", "{} (shown, never fetched)"),
+}
+
+
+def _say_domain(name: str) -> str:
+    domain = next((held for known, held, _, _ in NAMES if known == name), None)
+    title = TITLES.get(domain or "")
+    # A letter names different domains in different releases, so it stands as it is written.
+    if title is None or len(name) == 1 or title == name:
+        return name
+    return f"{title} ({name})"

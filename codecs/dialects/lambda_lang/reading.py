@@ -1,0 +1,426 @@
+"""Reading: a text becomes messages, without any context and without English."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from .._record import (
+    Definition,
+    Envelope,
+    Failure,
+    Identity,
+    Layer,
+    Message,
+    Moment,
+    Note,
+    Priority,
+    Reading,
+    Reference,
+    Security,
+)
+from .._time import instant_of_seconds, instant_of_text
+from .blocks import Node, parse_block, plain_value
+from .fields import build_tree
+from .notes import (
+    BAD_CHUNK,
+    CHECKSUM,
+    EMPTY,
+    EMPTY_BODY,
+    NEWER,
+    NO_TYPE,
+    NOT_FETCHED,
+    NOT_VERIFIED,
+    NOTHING_KNOWN,
+    REPEATED_KEY,
+    SEALED,
+    STRAY_BRACKET,
+    TOO_LONG,
+    UNCLOSED,
+    UNKNOWN_ERROR,
+)
+from .protocol import ACKS, COUNTER, ERRORS, FLOOR, HANDSHAKES, TRUST, TYPES
+from .settings import Setting, is_data, read_settings
+from .statements import Part, UnclosedError, cut_record
+from .vocabulary import NEWEST, is_newer, load_vocabulary
+
+# v0.9 allows a record of ten kilobytes.
+LARGEST = 10_240
+MODIFIERS = {"??": "rhetorical", "?!": "questioning", "!!": "emphatic", "!!!": "certain", "~~~": "very uncertain"}
+_ERROR_BODY = re.compile(r"er:([a-z]{2})(?:/([^\s#/]+))?")
+_ANSWERED = re.compile(r"#id:([\w.\-]+)")
+_TASK = re.compile(r"(?<![A-Za-z:])ta[ ]+id=([A-Za-z0-9_.\-]+)")
+_STATUS = re.compile(r"(?<![A-Za-z:])st=([A-Za-z0-9_]+)")
+_SECONDS = re.compile(r"\$?(\d{1,9}(?:\.\d{1,6})?)(s|m|min|h|d)?\Z")
+_UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+_PERCENT = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)%\Z")
+_SOMETHING = re.compile(r'[A-Za-z0-9"]')
+_MEMBER = re.compile(r"[A-Za-z][A-Za-z0-9_\-]*\*?\Z|\*\Z")
+
+
+class Parsed(NamedTuple):
+    """What telling wants again: the statements, what each sets, and the layer they stand on."""
+
+    text: str
+    parts: tuple[Part, ...]
+    settings: tuple[tuple[Setting, ...], ...]
+    malformed: Note | None = None
+
+
+def read(wire: str, envelope: Envelope | None = None) -> Reading:
+    """Read a record. Never raises; time grows linearly with the text."""
+    layers = (Layer(id=0, kind="wire", text=wire),)
+    try:
+        parts, strays = cut_record(wire)
+    except UnclosedError as fault:
+        opener = fault.opener
+        text = f"the {opener!r} at character {fault.offset + 1} never closes: the record is cut off or broken"
+        return _read_malformed(wire, layers, UNCLOSED.note(text, (0, fault.offset, fault.offset + len(opener))))
+    if not parts:
+        return _read_malformed(wire, layers, EMPTY.note("there is no statement here", (0, 0, len(wire))))
+    if len(parts) == 1 and parts[0].form == "untyped" and not parts[0].items and not _SOMETHING.search(wire):
+        text = "no character here belongs to the dialect's words, and no type opens it"
+        return _read_malformed(wire, layers, NOTHING_KNOWN.note(text, (0, 0, len(wire))))
+    settings = tuple(tuple(read_settings(wire, part)) for part in parts)
+    version = next((s.value for own in settings for s in own if s.kind == "version" and isinstance(s.value, str)), None)
+    messages = _read_messages(wire, parts, settings)
+    return Reading(
+        dialect="lambda_lang",
+        layers=layers,
+        tree=lambda: build_tree(wire, parts, load_vocabulary(version or NEWEST)),
+        version=version,
+        vocabulary=load_vocabulary(version or NEWEST).release if version else NEWEST,
+        messages=messages,
+        notes=_read_notes(wire, parts, strays, version),
+        parsed=Parsed(wire, tuple(parts), settings),
+    )
+
+
+def _read_malformed(wire: str, layers: tuple[Layer, ...], note: Note) -> Reading:
+    return Reading(
+        dialect="lambda_lang",
+        layers=layers,
+        tree=lambda: build_tree(wire, [], load_vocabulary(NEWEST)),
+        messages=(Message(performative=None, content=wire, notes=(note,)),),
+        parsed=Parsed(wire, (), (), note),
+    )
+
+
+def _read_notes(wire: str, parts: list[Part], strays: list[int], version: str | None) -> tuple[Note, ...]:
+    notes = [STRAY_BRACKET.note(f"{wire[at]!r} closes nothing", (0, at, at + 1)) for at in strays[:20]]
+    if len(wire) > LARGEST:
+        notes.append(TOO_LONG.note(f"{len(wire)} characters: the specification allows {LARGEST} bytes", None))
+    if version and is_newer(version):
+        at = wire.find(version)
+        text = f"v{version} is not known here: read with the vocabulary of v{NEWEST}"
+        notes.append(NEWER.note(text, (0, at, at + len(version)) if at >= 0 else None))
+    return tuple(notes)
+
+
+class _Addressed(NamedTuple):
+    """Who speaks to whom, for this statement and those after it in the record."""
+
+    sender: str | None = None
+    receivers: tuple[str, ...] = ()
+    broadcast: bool = False
+    path: tuple[str, ...] = ()
+
+
+def _read_messages(wire: str, parts: list[Part], settings: tuple[tuple[Setting, ...], ...]) -> tuple[Message, ...]:
+    messages = []
+    addressed = _Addressed()
+    for index, part in enumerate(parts):
+        addressed = _read_addressed(part, addressed)
+        messages.append(_read_message(wire, part, settings[index], addressed, index + 1))
+    return tuple(messages)
+
+
+def _read_addressed(part: Part, held: _Addressed) -> _Addressed:
+    for item in part.items:
+        if item.kind == "speaker":
+            sender, to = item.data
+            held = held._replace(sender=sender, receivers=(to,) if to and to != "*" else (), broadcast=to == "*")
+        elif item.kind == "address":
+            everyone = any(name.endswith("*") for name in item.data)
+            held = held._replace(receivers=() if everyone else item.data, broadcast=everyone, path=())
+        elif item.kind == "relay":
+            held = _Addressed(item.data[0], (item.data[-1],), False, item.data)
+    return held
+
+
+def _read_message(wire: str, part: Part, settings: tuple[Setting, ...], addressed: _Addressed, number: int) -> Message:
+    given: dict[str, Any] = {"part": number}
+    notes: list[Note] = []
+    given |= {name: value for name, value in addressed._asdict().items() if value}
+    attributes: dict[str, Any] = {}
+    _read_form(wire, part, given, attributes, notes)
+    _apply_settings(wire, part, settings, given, attributes, notes)
+    if addressed.path and given["performative"] not in ("control", "handshake"):
+        given["performative"] = "delegate"
+    if part.checksum:
+        attributes["checksum"] = part.checksum[2]
+        counted = part.body[1] - part.body[0] + len(part.symbol)
+        if counted != part.checksum[2]:
+            text = f"the checksum says {part.checksum[2]}, we count {counted} characters; its unit is not defined"
+            notes.append(CHECKSUM.note(text, (0, part.checksum[0], part.checksum[1])))
+    if attributes:
+        given["attributes"] = attributes
+    if notes:
+        given["notes"] = tuple(notes)
+    return Message(**given)
+
+
+def _read_form(wire: str, part: Part, given: dict[str, Any], attributes: dict[str, Any], notes: list[Note]) -> None:
+    body = wire[part.body[0] : part.body[1]]
+    form = part.form
+    if form in ("statement", "offer", "untyped"):
+        _read_statement(wire, part, body, given, attributes, notes)
+    elif form == "error":
+        _read_error(part, body, given, notes)
+    elif form == "ack":
+        _read_ack(wire, part, body, given)
+    elif form == "floor":
+        given |= {"performative": FLOOR[part.symbol].performative, "native_act": part.symbol}
+    elif form == "sealed":
+        given |= {"performative": "inform", "native_act": "enc", "content": body[1:-1] if body[-1:] == "]" else body}
+        text = f"{len(body) - 2} characters are sealed and were not opened"
+        notes.append(SEALED.note(text, (0, part.body[0], part.body[1])))
+    elif form in ("table", "list"):
+        given |= {"performative": "inform", "native_act": form, "content": body}
+        attributes[form] = read_table(body) if form == "table" else plain_value(parse_block(body, 0, _last(body)))
+    elif is_data(wire, part):
+        blocks = [item for item in part.items if item.kind == "block"]
+        raw = " ".join(wire[item.start : item.end] for item in blocks)
+        given |= {"performative": "inform", "native_act": "data", "content": raw}
+        for item in blocks:
+            _note_repeated(parse_block(wire, item.start, item.end), notes)
+    else:
+        given["performative"] = "control"
+        given["native_act"] = "context"
+
+
+def _last(body: str) -> int:
+    return body.rindex("]") + 1
+
+
+def _read_statement(
+    wire: str, part: Part, body: str, given: dict[str, Any], attributes: dict[str, Any], notes: list[Note]
+) -> None:
+    span = (0, part.symbol_at[0], max(part.symbol_at[1], part.symbol_at[0] + 1) if wire else 0)
+    act = TYPES.get(part.symbol[:1])
+    given["content"] = body or None
+    if act is None:
+        given["performative"] = "inform"
+        notes.append(NO_TYPE.note("no type symbol says what this is: read as a statement", (0, *part.body)))
+    else:
+        given |= {"performative": act.performative, "native_act": part.symbol[0]}
+        if len(part.symbol) > 1:
+            given["modifiers"] = (MODIFIERS.get(part.symbol, part.symbol),)
+        if not body:
+            notes.append(EMPTY_BODY.note(f"{part.symbol!r} stands alone", span))
+    _lift(wire, part, body, given, notes)
+
+
+def _lift(wire: str, part: Part, body: str, given: dict[str, Any], notes: list[Note]) -> None:
+    """Copies of what a body says in the protocol's own keys: task, status, priority, timeout, progress."""
+    if "id=" in body:
+        tasks = _TASK.findall(body)
+        if len(tasks) == 1 and body.count("id=") == 1:
+            given["task_id"] = tasks[0]
+    if "st=" in body and (found := _STATUS.search(body)):
+        given["status"] = found[1]
+    if "#id:" in body and (answered := _ANSWERED.search(body)):
+        given["parent_id"] = answered[1]
+    if not body.endswith("}") or "{" not in body:
+        return
+    start = wire.find("{", part.body[0], part.body[1])
+    try:
+        block = parse_block(wire, start, part.body[1])
+    except UnclosedError:
+        return
+    _note_repeated(block, notes)
+    for item in block.items:
+        if item.kind == "pair":
+            _lift_key(item.key, item.items[0].text, given)
+
+
+def _lift_key(key: str, raw: str, given: dict[str, Any]) -> None:
+    percent = _PERCENT.match(raw)
+    if key == "pr" and percent:
+        number = float(percent[1])
+        given["progress"] = int(number) if number.is_integer() else number
+    elif key == "pr":
+        given["priority"] = Priority(raw=raw, rank={"^^^": 1, "^": 1, "_": 3}.get(raw))
+    elif key == "ti":
+        found = _SECONDS.match(raw)
+        seconds = float(found[1]) * _UNITS.get(found[2] or "s", 1) if found else None
+        whole = int(seconds) if seconds is not None and seconds.is_integer() else seconds
+        given["deadline"] = Moment(raw=raw, kind="timeout", seconds=whole)
+    elif key == "st":
+        given["status"] = raw
+
+
+def _note_repeated(block: Node, notes: list[Note]) -> None:
+    seen: set[str] = set()
+    for item in block.items:
+        if item.kind == "pair":
+            if item.key in seen:
+                notes.append(REPEATED_KEY.note(f"the key {item.key!r} is given again", (0, *item.key_at)))
+            seen.add(item.key)
+
+
+def _read_error(part: Part, body: str, given: dict[str, Any], notes: list[Note]) -> None:
+    found = _ERROR_BODY.match(body)
+    code = found[1] if found else ""
+    known = ERRORS.get(code)
+    given |= {"performative": known.performative if known else "failure", "native_act": "er", "content": body}
+    given["error"] = Failure(code=code, message=known.name if known else None, cause=found[2] if found else None)
+    if known is None:
+        start = part.body[0] + 3
+        notes.append(UNKNOWN_ERROR.note(f"no release defines the error {code!r}", (0, start, start + 2)))
+    if answered := _ANSWERED.search(body):
+        given["parent_id"] = answered[1]
+
+
+def _read_ack(wire: str, part: Part, body: str, given: dict[str, Any]) -> None:
+    if part.symbol == "<->" and body:
+        given |= {"performative": COUNTER.performative, "native_act": "<->", "status": COUNTER.status}
+    else:
+        symbol = "<" if part.symbol.startswith("<#") else part.symbol
+        act = ACKS[symbol]
+        given |= {"performative": act.performative, "native_act": symbol}
+        if act.status:
+            given["status"] = act.status
+        if symbol == "<ctx":
+            given["topic"] = "context"
+    if part.symbol.startswith("<#"):
+        given["correlation_id"] = part.symbol[1:]
+    if body:
+        given["content"] = body
+        if answered := _ANSWERED.search(body):
+            given["parent_id"] = answered[1]
+
+
+def read_table(body: str) -> dict[str, Any]:
+    """`||h1|h2||r1|r2||` as its columns and rows; a line break between rows is allowed."""
+    rows = [
+        [cell.strip() for cell in row.split("|")]
+        for line in body.split("\n")
+        for row in line.strip().strip("|").split("||")
+        if row.strip("| ")
+    ]
+    return {"columns": rows[0] if rows else [], "rows": rows[1:]}
+
+
+def _apply_settings(
+    wire: str,
+    part: Part,
+    settings: tuple[Setting, ...],
+    given: dict[str, Any],
+    attributes: dict[str, Any],
+    notes: list[Note],
+) -> None:
+    defines: list[Definition] = []
+    claims: list[str] = []
+    is_encrypted = part.form == "sealed"
+    if given.get("native_act") != "data":
+        blocks = [wire[item.start : item.end] for item in part.items if item.kind == "block"]
+        if blocks:
+            attributes["context"] = blocks
+    else:
+        settings = tuple(setting for setting in settings if setting.kind not in ("other", "members"))
+    for setting in settings:
+        span = (0, setting.start, setting.end)
+        kind, value = setting.kind, setting.value
+        if kind in _DEFINED:
+            name = setting.name if kind in ("def", "group", "other") else "active"
+            defines.append(Definition(kind=_DEFINED[kind], name=name or "active", value=value))
+        elif kind == "version" and isinstance(value, str):
+            attributes["version"] = value
+        elif kind == "handshake":
+            _read_handshake(part, setting, given)
+        elif kind == "id" and isinstance(value, str):
+            given["message_id"] = value
+        elif kind == "time":
+            given["sent_at_raw"] = setting.raw
+            given["sent_at"] = instant_of_text(setting.raw) or _instant(setting.raw)
+        elif kind == "chunk":
+            message, number, count = value
+            attributes["chunk"] = {"of": message, "number": number, "count": count}
+            given["correlation_id"], given["object_id"] = message, f"#{number}"
+            if not 1 <= number <= count:
+                notes.append(BAD_CHUNK.note(f"chunk {number} of {count}", span))
+        elif kind in ("vocabulary", "reference"):
+            given["references"] = (*given.get("references", ()), Reference(ref=str(value)))
+            notes.append(NOT_FETCHED.note(f"{value} is shown and never fetched", span))
+        elif kind == "inline":
+            attributes["domain"] = value
+        elif kind == "enc":
+            is_encrypted = True
+            attributes["cipher"] = value
+        elif kind in ("auth", "signature", "trust", "trust-level"):
+            claims.append(_say_claim(setting))
+            notes.append(NOT_VERIFIED.note(f"{setting.raw} is a claim: nothing here verifies it", span))
+            if kind == "trust":
+                attributes["trust"] = value
+    if defines:
+        given["defines"] = tuple(defines)
+    if claims or is_encrypted:
+        given["security"] = Security(encrypted=is_encrypted, claims=tuple(claims))
+    if given.get("sent_at") is None:
+        given.pop("sent_at", None)
+
+
+_DEFINED = {
+    "def": "def",
+    "ns": "ns",
+    "topic": "topic",
+    "group": "group",
+    "domain": "domain",
+    "ctx": "context",
+    "other": "setting",
+}
+
+
+def _say_claim(setting: Setting) -> str:
+    if setting.kind == "trust":
+        return TRUST[setting.value][0]
+    if setting.kind == "signature":
+        return f"signature {setting.value[0]}:{setting.value[1]}"
+    if setting.kind == "auth":
+        return f"authentication {setting.raw}"
+    return f"trust {setting.raw}"
+
+
+def _read_handshake(part: Part, setting: Setting, given: dict[str, Any]) -> None:
+    """The statement after `#h` is the handshake's content, its type symbol included."""
+    act = HANDSHAKES[setting.name]
+    content = given.get("content")
+    given |= {"performative": act.performative, "native_act": setting.name}
+    given.pop("modifiers", None)
+    if part.symbol and content is not None:
+        given["content"] = f"{part.symbol}{content}"
+    elif content is None:
+        given.pop("content", None)
+
+
+def _instant(raw: str) -> str | None:
+    try:
+        return instant_of_seconds(float(raw)) if len(raw) < 20 else None
+    except ValueError:
+        return None
+
+
+def identify(wire: str) -> Identity:
+    """The message's own id and time, where a header or a block before it gives them."""
+    if (
+        not wire
+        or wire[0] not in "@{ΛλABCDEFGHIJKLMNOPQRSTUVWXYZ"
+        or ("id:" not in wire[:512] and "t:" not in wire[:512])
+    ):
+        return Identity()
+    reading = read(wire)
+    if reading.is_malformed:
+        return Identity()
+    first = reading.messages[0]
+    return Identity(id=first.message_id, time=first.sent_at)

@@ -1,0 +1,57 @@
+"""Values in English: what stands in `{…}` and `[…]`, key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .blocks import Node as Value
+from .protocol import TASK_KEYS
+from .units import Piece
+
+# What the parts of a value mean, in words, where they mean something: said in brackets after the value.
+Explain = Callable[[Value], list[Piece]]
+
+
+def say_block(block: Value, explain: Explain) -> list[Piece]:
+    """The items of a block or a list, in order: `priority high, timeout 60s`."""
+    pieces: list[Piece] = []
+    count = len(block.items)
+    for index, item in enumerate(block.items):
+        joint = "" if index == 0 else ("," if count > 2 and index < count - 1 else " and")
+        said = say_item(item, explain)
+        if said and joint:
+            said[0] = said[0]._replace(text=f"{joint}{said[0].text}")
+        pieces.extend(said)
+    return pieces or [Piece(" nothing", ((0, block.start, block.end),))]
+
+
+def say_item(item: Value, explain: Explain) -> list[Piece]:
+    """A value in words; characters of the wire stay as they are."""
+    span = (0, item.start, item.end)
+    if item.kind == "pair":
+        key_span = (0, item.key_at[0], item.key_at[1])
+        name = TASK_KEYS.get(item.key, item.key)
+        inner = item.items[0]
+        if item.key == "pr" and inner.text.endswith("%"):
+            name = "progress"
+        return [Piece(f" {name}", (key_span,)), *say_item(inner, explain)]
+    if item.kind == "list":
+        if not item.items:
+            return [Piece(" (an empty list)", (span,))]
+        return say_block(item, explain)
+    if item.kind == "block":
+        said = say_block(item, explain)
+        said[0] = said[0]._replace(text=f" ({said[0].text.lstrip()}")
+        return [*said, Piece(")", ())]
+    if item.kind == "deep":
+        return [Piece(f' "{item.text}"', (span,), "unknown")]
+    return [Piece(f" {_say_text(item.text)}", (span,)), *explain(item)]
+
+
+_SYMBOLS = {"^": "high", "_": "low", "^^^": "very high", "__": "very low", "": "(no value)", "...": "(left out: ...)"}
+
+
+def _say_text(text: str) -> str:
+    if text in _SYMBOLS:
+        return _SYMBOLS[text]
+    return text[1:] if text.startswith("$") and text[1:2].isdigit() else text

@@ -1,0 +1,83 @@
+"""Verbs in a sentence: person, tense, aspect, negation, and the helping word that a question puts first."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .lexicon import Verb
+
+_BE = {
+    ("first", "now"): "am",
+    ("third", "now"): "is",
+    ("first", "past"): "was",
+    ("third", "past"): "was",
+}
+# After these, another verb stands with "to"; after any other it stands as "…ing".
+TAKES_TO = frozenset({"want", "need", "decide", "choose", "hope", "help", "seek", "learn", "ask"})
+
+
+class Mode(NamedTuple):
+    """How a verb is put: person of its subject, tense, aspect, the word that negates it, whether it can."""
+
+    person: str = "third"
+    tense: str = "now"
+    aspect: str | None = None
+    negation: str = ""
+    can: bool = False
+    asks: bool = False
+
+
+def conjugate_be(person: str, tense: str = "now") -> str:
+    """`am`, `is`, `are`, `was`, `were`, `will be`."""
+    if tense == "future":
+        return "will be"
+    return _BE.get((person, tense), "were" if tense == "past" else "are")
+
+
+def conjugate(verb: Verb, mode: Mode) -> tuple[str, str]:
+    """(the helping word, the rest): ("do", "know"), ("", "knows"), ("cannot", "know"), ("will", "be waiting")."""
+    front, rest = _conjugate(verb, mode)
+    if mode.negation == "never":
+        return (front, f"never {rest}".strip()) if front else ("", f"never {rest}")
+    if mode.negation:
+        if front == "can":
+            return "cannot", rest
+        return f"{front} not".strip(), rest
+    return front, rest
+
+
+def _conjugate(verb: Verb, mode: Mode) -> tuple[str, str]:
+    if mode.can:
+        return _conjugate_can(verb, mode)
+    if mode.aspect == "ongoing":
+        if mode.tense == "future":
+            return "will", f"be {verb.gerund}"
+        return conjugate_be(mode.person, mode.tense), verb.gerund
+    if mode.aspect == "done":
+        if mode.tense == "future":
+            return "will", f"have {verb.participle}"
+        has = "has" if mode.person == "third" else "have"
+        return "had" if mode.tense == "past" else has, verb.participle
+    if verb.base == "be":
+        if mode.tense == "future":
+            return "will", "be"
+        return conjugate_be(mode.person, mode.tense), ""
+    if mode.tense == "future":
+        return "will", verb.base
+    if mode.asks or mode.negation == "not":
+        do = "does" if mode.person == "third" else "do"
+        return "did" if mode.tense == "past" else do, verb.base
+    if mode.tense == "past":
+        return "", verb.past
+    return "", verb.third if mode.person == "third" else verb.base
+
+
+def _conjugate_can(verb: Verb, mode: Mode) -> tuple[str, str]:
+    base = verb.base
+    if mode.aspect == "ongoing":
+        base = f"be {verb.gerund}"
+    elif mode.aspect == "done":
+        base = f"have {verb.participle}"
+    if mode.tense == "future":
+        return "will", f"be able to {base}"
+    return "could" if mode.tense == "past" else "can", base

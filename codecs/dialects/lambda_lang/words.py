@@ -1,0 +1,126 @@
+"""What a word of the wire means in the scope of its statement.
+
+A run of lower-case letters is one word: an exact atom of the active domain, else of the core, else exactly one
+verb or atom with at most one tense letter before it and one aspect letter after it, else unknown. It is never
+guessed letter by letter: most English words would divide into atoms, and confident nonsense is the worst
+failure of an auditor's tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+from .._record import Basis, Entry
+from .lexicon import find_word
+from .protocol import ASPECTS, TENSES
+from .vocabulary import Vocabulary, histories, load_vocabulary, title_domain
+
+# A word longer than this is no atom with letters around it.
+LONGEST_DIVIDED = 5
+
+
+class Meaning(NamedTuple):
+    """How a word was understood.
+
+    Attributes:
+        basis: exact, inferred (by dividing off a tense or an aspect) or unknown.
+        senses: the meanings, the usual one first; empty if unknown or defined by a sender.
+        tense: past, now or future, where a letter said so.
+        aspect: ongoing or done, where a letter said so.
+        domain: the domain it was found in, None for the core.
+        readings: where two readings were possible, both in words.
+        entry: the definition a sender gave.
+    """
+
+    basis: Basis
+    senses: tuple[str, ...] = ()
+    tense: str | None = None
+    aspect: str | None = None
+    domain: str | None = None
+    readings: tuple[str, ...] = ()
+    entry: Entry | None = None
+
+
+class Scope(NamedTuple):
+    """What is in force while a statement is read: vocabulary, active domains, and senders' definitions."""
+
+    vocabulary: Vocabulary
+    domains: tuple[str, ...] = ()
+    find_definition: Callable[[str], Entry | None] = lambda word: None
+
+    def resolve(self, word: str, domain: str | None = None) -> Meaning:
+        """The meaning of a word, in a named domain if it carries one."""
+        if domain is None:
+            entry = self.find_definition(word)
+            if entry is not None:
+                return Meaning("exact", entry=entry)
+        return _resolve(word, self.vocabulary.release, (domain,) if domain else self.domains, domain is not None)
+
+
+@lru_cache(maxsize=8192)
+def _resolve(word: str, release: str, domains: tuple[str, ...], is_named: bool) -> Meaning:
+    vocabulary = load_vocabulary(release)
+    exact = _find_exact(vocabulary, word, domains, is_named=is_named)
+    if exact:
+        return exact
+    if not is_named and word in TENSES:
+        return Meaning("exact", tense=TENSES[word])
+    if len(word) > LONGEST_DIVIDED:
+        return Meaning("unknown")
+    found = list(_divide(vocabulary, word, domains, is_named=is_named))
+    if len(found) == 1:
+        return found[0]
+    return Meaning("unknown", readings=tuple(_say_reading(reading) for reading in found))
+
+
+def _find_exact(vocabulary: Vocabulary, word: str, domains: tuple[str, ...], *, is_named: bool) -> Meaning | None:
+    for domain in domains:
+        senses = vocabulary.find(word, domain)
+        if senses:
+            return Meaning("exact", senses=senses, domain=domain)
+    if is_named:
+        return None
+    senses = vocabulary.find(word)
+    return Meaning("exact", senses=senses) if senses else None
+
+
+def _divide(vocabulary: Vocabulary, word: str, domains: tuple[str, ...], *, is_named: bool) -> list[Meaning]:
+    found = []
+    for tense in ("", word[0]) if word[0] in TENSES else ("",):
+        for aspect in ("", word[-1]) if word[-1] in ASPECTS else ("",):
+            middle = word[len(tense) : len(word) - len(aspect)]
+            if middle == word or not middle:
+                continue
+            exact = _find_exact(vocabulary, middle, domains, is_named=is_named)
+            # Only what can be done has a tense or an aspect.
+            if exact and any(find_word(sense).verb for sense in exact.senses):
+                senses = tuple(sense for sense in exact.senses if find_word(sense).verb)
+                found.append(
+                    exact._replace(basis="inferred", senses=senses, tense=TENSES.get(tense), aspect=ASPECTS.get(aspect))
+                )
+    return found
+
+
+def _say_reading(meaning: Meaning) -> str:
+    words = (meaning.tense, "/".join(meaning.senses), meaning.aspect)
+    return " + ".join(word for word in words if word)
+
+
+@lru_cache(maxsize=4096)
+def find_elsewhere(word: str, release: str) -> tuple[str, ...]:
+    """The domains in which a word is an atom of this release, in words: `“transport” in agent to agent`."""
+    vocabulary = load_vocabulary(release)
+    found = []
+    for domain, table in vocabulary.domains.items():
+        if word in table:
+            found.append(f"“{'/'.join(table[word])}” in the {title_domain(domain)} domain")
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def find_ever(word: str, domain: str) -> tuple[str, ...]:
+    """What a word that this release does not have in a domain (or "") meant in any release."""
+    history = histories().get(domain, {}).get(word, ())
+    return tuple(f"“{meaning}” from v{release}" for release, meaning in history if meaning)
