@@ -22,6 +22,8 @@ _GLYPH_CATEGORIES: Final = frozenset({"So", "Sm", "Sk", "Sc", "Lo"})
 
 def fold(word: str) -> str:
     """A word as it is compared: compatibility forms and case folded."""
+    if word.isascii():
+        return word.lower()[:_LONGEST_WORD]
     return unicodedata.normalize("NFKC", word).casefold()[:_LONGEST_WORD]
 
 
@@ -31,9 +33,12 @@ def split_words(text: str) -> list[tuple[str, ...]]:
     Each place holds the forms that may be searched there: `("refactorauth", "refactor")`, then `("auth",)`.
     """
     places: list[tuple[str, ...]] = []
-    for found in _WORD.finditer(text[:INDEXED_CHARACTERS]):
-        whole = fold(found[0])
-        parts = [fold(part) for part in _HUMPS.split(found[0]) if part]
+    for word in find_words(text):
+        whole = fold(word)
+        if word.isalpha() and word.islower():
+            places.append((whole,))
+            continue
+        parts = [fold(part) for part in _HUMPS.split(word) if part]
         places.append((whole, parts[0]) if len(parts) > 1 else (whole,))
         places.extend((part,) for part in parts[1:])
     return places
@@ -51,8 +56,9 @@ def workspace_term(workspace_id: object) -> str:
 
 def quote_lexeme(word: str) -> str:
     """A word as a quoted lexeme of a tsvector or tsquery literal."""
-    escaped = word.replace("\\", "\\\\").replace("'", "''").replace("\x00", "\u2400")
-    return f"'{escaped}'"
+    if not word.isalnum():
+        word = word.replace("\\", "\\\\").replace("'", "''").replace("\x00", "\u2400")
+    return f"'{word}'"
 
 
 def write_vector(texts: Iterable[str], workspace_id: object) -> str:
