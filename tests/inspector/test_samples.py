@@ -40,10 +40,6 @@ def split_lines(data: bytes) -> list[bytes]:
     return [line for line in data.splitlines() if line.strip()]
 
 
-def split_timed(data: bytes) -> list[bytes]:
-    return [line for line in data.splitlines() if re.match(rb"2026-", line)]
-
-
 def split_json(data: bytes) -> list[bytes]:
     found = json.loads(data)
     return [json.dumps(row).encode() for row in (found if isinstance(found, list) else [found])]
@@ -57,7 +53,7 @@ def split_rows(data: bytes) -> list[bytes]:
 SPLIT: dict[str, Callable[[bytes], list[bytes]]] = {
     ".jsonl": split_lines,
     ".txt": split_lines,
-    ".log": split_timed,
+    ".log": split_lines,
     ".json": split_json,
     ".csv": split_rows,
 }
