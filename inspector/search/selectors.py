@@ -72,13 +72,13 @@ def _write_term(term: Term, mark: str) -> tuple[str, list[object]]:
 
 def _write_words(term: Term, mark: str) -> tuple[str, list[object]]:
     text = term.values[0]
-    places = terms.split_words(text)
+    # A script without spaces has no words to look for: its characters are found one by one.
+    words = [terms.fold(word) for word in terms.find_words(text) if not all(map(terms.is_glyph, word))]
     glyphs = sorted(terms.find_glyphs(text))
     conditions: list[str] = []
     values: list[object] = []
-    if places:
-        # A word of several parts is found whole or by its parts in sequence: the first form of each place.
-        words = [terms.quote_lexeme(word) for word in _whole_words(text)]
+    if words:
+        words = [terms.quote_lexeme(word) for word in words]
         if term.is_prefix:
             words[-1] += ":*"
         joint = " <-> " if term.is_phrase else " & "
@@ -90,7 +90,3 @@ def _write_words(term: Term, mark: str) -> tuple[str, list[object]]:
     if not conditions:
         raise QueryError(f"{text!r} has nothing that can be found by words", term.start, term.end)
     return " AND ".join(conditions), values
-
-
-def _whole_words(text: str) -> list[str]:
-    return [terms.fold(word) for word in terms.find_words(text)]

@@ -17,7 +17,7 @@ _LONGEST_WORD: Final = 400
 _MOST_PLACES: Final = 16_000
 _WORD: Final = re.compile(r"\w+")
 _HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+|(?<=[a-zA-Z])(?=\d)")
-_GLYPH_CATEGORIES: Final = frozenset({"So", "Sm", "Sk", "Sc", "Lo"})
+_GLYPH_CATEGORIES: Final = frozenset({"So", "Sm", "Sk", "Sc"})
 
 
 def fold(word: str) -> str:
@@ -28,9 +28,10 @@ def fold(word: str) -> str:
 
 
 def split_words(text: str) -> list[tuple[str, ...]]:
-    """The words of a text in order; a word of several humps or underscored parts is followed by its parts.
+    """The words of a text in order; each place holds every form that is found there.
 
-    Each place holds the forms that may be searched there: `("refactorauth", "refactor")`, then `("auth",)`.
+    A word of several humps or underscored parts is found whole and by each part: `("refactorauth", "refactor",
+    "auth")`. A phrase is a phrase of whole words, or of parts.
     """
     places: list[tuple[str, ...]] = []
     for word in find_words(text):
@@ -39,8 +40,7 @@ def split_words(text: str) -> list[tuple[str, ...]]:
             places.append((whole,))
             continue
         parts = [fold(part) for part in _HUMPS.split(word) if part]
-        places.append((whole, parts[0]) if len(parts) > 1 else (whole,))
-        places.extend((part,) for part in parts[1:])
+        places.append((whole, *parts) if len(parts) > 1 else (whole,))
     return places
 
 
@@ -82,8 +82,16 @@ def write_vector(texts: Iterable[str], workspace_id: object) -> str:
 
 
 def find_glyphs(text: str) -> set[str]:
-    """The emoji and symbols of a text, each findable on its own."""
-    return {sign for sign in set(text[:INDEXED_CHARACTERS]) if unicodedata.category(sign) in _GLYPH_CATEGORIES}
+    """The emoji, symbols and ideographs of a text, each findable on its own."""
+    return {sign for sign in set(text[:INDEXED_CHARACTERS]) if is_glyph(sign)}
+
+
+def is_glyph(sign: str) -> bool:
+    """Whether a character means something by itself: a symbol, or a letter of a script written without spaces."""
+    if sign.isascii():
+        return sign in "$+<=>^`|~"
+    category = unicodedata.category(sign)
+    return category in _GLYPH_CATEGORIES or (category == "Lo" and unicodedata.east_asian_width(sign) in "WF")
 
 
 def term(name: str, value: object) -> str:

@@ -47,6 +47,8 @@ def log(cast: Cast) -> Cast:
         ("≥", [2]),
         ("билд", [3]),
         ("準備完了", [3]),
+        ("完了", [3]),
+        ('"in billing_service now"', [0]),
         ("from:ada", [0, 4]),
         ("from:ADA", [0, 4]),
         ("from:ada,bob", [0, 1, 4]),
