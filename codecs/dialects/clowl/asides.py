@@ -9,9 +9,9 @@ from typing import Any
 from .._english import say_instant
 from .._record import MASK, Message
 from .columns import find_extra
+from .details import is_text
 from .parts import Piece
 from .positions import Path, write_path
-from .schema import is_text
 from .tables import STATES
 from .telling import Words, say_key, say_value
 from .tokens import is_secret

@@ -16,8 +16,9 @@ from .._record import Reference
 from .._time import instant_of_seconds
 from .._value import Value
 from .columns import fill_details
+from .details import ACT_CHECKS, failing_key
 from .json_text import MAX_DEPTH, Digits, make_fraction
-from .schema import ACT_CHECKS, HASH, failing_key
+from .schema import HASH
 from .tables import ACTS, MODES
 from .tokens import is_message
 

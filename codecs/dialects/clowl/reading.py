@@ -8,11 +8,12 @@ from typing import Any
 from .._record import MASK, Candidate, Envelope, Identity, Layer, Message, Note, NoteKind, Reading, Span
 from . import notes
 from .columns import fill
+from .details import Found, is_text
 from .json_text import Digits, UnreadableError, load
 from .parts import Piece, Profile, divide
 from .plain import build, fill_plain, scan
 from .positions import Node, Path, read_key, write_path
-from .schema import VERSION_KEY, Found, examine, is_text
+from .schema import VERSION_KEY, examine
 from .tokens import find_tokens, hide, hide_secrets, is_secret
 from .tree import grow_tree
 

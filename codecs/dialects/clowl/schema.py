@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
-from .._record import NoteKind
 from . import notes, tables
-from .json_text import Digits
+from .details import Found, check_details, describe_type, is_text
 from .parts import Profile
 from .positions import Path, write_path
-
-Found = tuple[NoteKind, Path, str]
 
 HASH = re.compile(r"[a-f0-9]{64}\Z")
 _NAME = re.compile(r"[a-zA-Z0-9._-]+\Z")
 _SEMVER = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}\Z", re.ASCII)
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\Z")
-_CODE = re.compile(r"E[0-9]{3}\Z|[A-Z0-9_]{3,32}\Z")
 
 
 class Rule(NamedTuple):
@@ -117,24 +113,6 @@ _NESTED: dict[str, Rules] = {"body": _BODY, "context": _CONTEXT, "trace": _TRACE
 TRACE_DRAFT = {"tid": "trace_id", "pid": "parent_mid"}
 
 
-def describe_type(value: Any) -> str:
-    """The JSON type of a value, in words."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Digits | int | float):
-        return "a number"
-    if isinstance(value, str):
-        return "a text"
-    return "a list" if isinstance(value, list) else "an object"
-
-
-def is_text(value: Any) -> TypeGuard[str]:
-    """Whether a value is a JSON string."""
-    return isinstance(value, str) and not isinstance(value, Digits)
-
-
 def examine(data: Mapping[str, Any], profile: Profile) -> list[Found]:
     """Everything in which a message differs from what its version demands, in the order of the tables."""
     return list(_examine(data, profile, ()))
@@ -144,7 +122,8 @@ def _examine(data: Mapping[str, Any], profile: Profile, base: Path) -> Iterator[
     yield from _check_members(data, PROFILES[profile], profile, base)
     if profile == "semantic" and not base:
         yield notes.VERSION_INFERRED, (), "no version is given: read as CLowl-S by its keys"
-    yield from _check_act_data(data, profile, base)
+    if profile != "coordination":
+        yield from check_details(data, profile, base)
     if profile == "coordination":
         yield from _check_envelope(data)
 
@@ -308,107 +287,6 @@ _CHECKS: dict[str, Callable[[Any, Rule, Path, Profile], Iterator[Found]]] = {
     "trace": _check_nested,
     "routing": _check_nested,
     "auth": _check_nested,
-}
-
-
-def data_path(profile: Profile) -> Path:
-    """Where the details of a message stand in this version."""
-    return {"semantic": ("data",), "coordination": ("semantic", "data")}.get(profile, ("body", "d"))
-
-
-def _check_act_data(data: Mapping[str, Any], profile: Profile, base: Path) -> Iterator[Found]:
-    """The demands that one act makes on its details (spec-v0.2 sections 4 and 7)."""
-    if profile == "coordination":
-        return
-    path: Path = (*base, "data") if profile == "semantic" else ("body", "d")
-    holder = data if profile == "semantic" else data.get("body")
-    details = holder.get(path[-1]) if isinstance(holder, dict) else None
-    act = data.get("p")
-    check = ACT_CHECKS.get(act.upper()) if is_text(act) else None
-    if check is not None and isinstance(details, dict):
-        yield from check(details, path, profile)
-
-
-def _check_failure(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
-    for key in ("code", "msg"):
-        if key not in details:
-            yield notes.MISSING, path, f"{write_path((*path, key))} is missing"
-        elif not is_text(details[key]):
-            yield (
-                notes.WRONG_TYPE,
-                (*path, key),
-                f"{write_path((*path, key))} is {describe_type(details[key])} and must be a text",
-            )
-    code, retry = details.get("code"), details.get("retry")
-    if (
-        is_text(code)
-        and tables.name_error(str(code)) is None
-        and not (profile == "semantic" and _CODE.match(str(code)))
-    ):
-        yield notes.ERROR_CODE, (*path, "code"), f"{code} is in no table of error codes"
-    if "retry" in details and not isinstance(retry, bool):
-        yield from _check_flag(retry, Rule("flag"), (*path, "retry"), profile)
-    row = tables.ERROR_CODES.get(code) if is_text(code) else None
-    if row is not None and isinstance(retry, bool) and retry != row.is_retryable:
-        table = "may" if row.is_retryable else "may not"
-        said = "true" if retry else "false"
-        yield notes.RETRY_DISAGREES, (*path, "retry"), f"retry is {said}, and by the table {code} {table} be retried"
-
-
-def _check_delegation(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
-    if profile != "0.2":
-        return
-    own = (*path, "delegation_mode")
-    if "delegation_mode" not in details:
-        yield notes.DELEGATION_MODE, path, f"{write_path(own)} is missing"
-    elif not (is_text(details["delegation_mode"]) and details["delegation_mode"] in tables.MODES):
-        yield notes.DELEGATION_MODE, own, f"{write_path(own)} is none of transfer, fork and assist"
-
-
-def failing_key(details: Mapping[str, Any]) -> str | None:
-    """The key of a result's details that contradicts the word DONE, or None."""
-    status = details.get("status")
-    if isinstance(status, str) and status.strip().lower() in tables.FAILING:
-        return "status"
-    for key in ("success", "ok"):
-        if details.get(key) is False:
-            return key
-    return next((key for key in ("error", "errors") if details.get(key)), None)
-
-
-def _check_result(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
-    key = failing_key(details)
-    if key is not None:
-        yield notes.DONE_FAILING, (*path, key), f"it says DONE, and {write_path((*path, key))} says that it failed"
-
-
-def is_percentage(value: Any) -> bool:
-    """Whether a value is a number from 0 to 100."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100
-
-
-def _check_progress(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
-    if details.get("pct") is not None and not is_percentage(details["pct"]):
-        yield notes.PROGRESS, (*path, "pct"), f"{write_path((*path, 'pct'))} is not a number from 0 to 100"
-
-
-def is_names(value: Any) -> bool:
-    """Whether a value is a list of texts."""
-    return isinstance(value, list) and all(is_text(name) for name in value)
-
-
-def _check_capabilities(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
-    own = (*path, "supports")
-    if "supports" in details and not is_names(details["supports"]):
-        yield notes.CAPABILITIES, own, f"{write_path(own)} is not a list of names"
-
-
-ACT_CHECKS: dict[str, Callable[[dict[str, Any], Path, Profile], Iterator[Found]]] = {
-    "ERR": _check_failure,
-    "DLGT": _check_delegation,
-    "DONE": _check_result,
-    "PROG": _check_progress,
-    "CAPS": _check_capabilities,
 }
 
 

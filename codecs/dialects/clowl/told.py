@@ -16,7 +16,8 @@ from .asides import say_beside, say_gloss
 from .parts import Piece
 from .positions import Path
 from .reference import write_reference_line
-from .telling import PLACES, Words, tell
+from .sentences import tell
+from .telling import PLACES, Words
 
 _PIECE = "_piece"
 

@@ -9,10 +9,10 @@ from .._record import MASK, Field
 from .._scan import leaf, masked_leaf, tile
 from .._time import instant_of_seconds
 from . import tables
+from .details import is_text
 from .json_text import load
 from .parts import Piece
 from .positions import Member, Node, Path, read_key
-from .schema import is_text
 from .tokens import find_secrets, hide, is_secret
 
 # Below this depth a value is one leaf: a tree unfolded to the last level would hold its text at every level.

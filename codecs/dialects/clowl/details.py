@@ -1,0 +1,131 @@
+"""What single acts demand of their details: an error its code, a delegation its mode, a result its success."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeGuard
+
+from .._record import NoteKind
+from . import notes, tables
+from .json_text import Digits
+from .parts import Profile
+from .positions import Path, write_path
+
+# What a check has found: the kind of note, where, and in which words.
+Found = tuple[NoteKind, Path, str]
+
+_CODE = re.compile(r"E[0-9]{3}\Z|[A-Z0-9_]{3,32}\Z")
+
+
+def describe_type(value: Any) -> str:
+    """The JSON type of a value, in words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Digits | int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "a text"
+    return "a list" if isinstance(value, list) else "an object"
+
+
+def is_text(value: Any) -> TypeGuard[str]:
+    """Whether a value is a JSON string."""
+    return isinstance(value, str) and not isinstance(value, Digits)
+
+
+def check_details(data: Mapping[str, Any], profile: Profile, base: Path) -> Iterator[Found]:
+    """The demands that one act makes on its details (spec-v0.2 sections 4 and 7)."""
+    path: Path = (*base, "data") if profile == "semantic" else ("body", "d")
+    holder = data if profile == "semantic" else data.get("body")
+    details = holder.get(path[-1]) if isinstance(holder, dict) else None
+    act = data.get("p")
+    check = ACT_CHECKS.get(act.upper()) if is_text(act) else None
+    if check is not None and isinstance(details, dict):
+        yield from check(details, path, profile)
+
+
+def _check_failure(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
+    for key in ("code", "msg"):
+        if key not in details:
+            yield notes.MISSING, path, f"{write_path((*path, key))} is missing"
+        elif not is_text(details[key]):
+            yield (
+                notes.WRONG_TYPE,
+                (*path, key),
+                f"{write_path((*path, key))} is {describe_type(details[key])} and must be a text",
+            )
+    code, retry = details.get("code"), details.get("retry")
+    if (
+        is_text(code)
+        and tables.name_error(str(code)) is None
+        and not (profile == "semantic" and _CODE.match(str(code)))
+    ):
+        yield notes.ERROR_CODE, (*path, "code"), f"{code} is in no table of error codes"
+    if "retry" in details and not isinstance(retry, bool):
+        own = (*path, "retry")
+        yield notes.WRONG_TYPE, own, f"{write_path(own)} is {describe_type(retry)} and must be true or false"
+    row = tables.ERROR_CODES.get(code) if is_text(code) else None
+    if row is not None and isinstance(retry, bool) and retry != row.is_retryable:
+        table = "may" if row.is_retryable else "may not"
+        said = "true" if retry else "false"
+        yield notes.RETRY_DISAGREES, (*path, "retry"), f"retry is {said}, and by the table {code} {table} be retried"
+
+
+def _check_delegation(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
+    if profile != "0.2":
+        return
+    own = (*path, "delegation_mode")
+    if "delegation_mode" not in details:
+        yield notes.DELEGATION_MODE, path, f"{write_path(own)} is missing"
+    elif not (is_text(details["delegation_mode"]) and details["delegation_mode"] in tables.MODES):
+        yield notes.DELEGATION_MODE, own, f"{write_path(own)} is none of transfer, fork and assist"
+
+
+def failing_key(details: Mapping[str, Any]) -> str | None:
+    """The key of a result's details that contradicts the word DONE, or None."""
+    status = details.get("status")
+    if isinstance(status, str) and status.strip().lower() in tables.FAILING:
+        return "status"
+    for key in ("success", "ok"):
+        if details.get(key) is False:
+            return key
+    return next((key for key in ("error", "errors") if details.get(key)), None)
+
+
+def _check_result(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
+    key = failing_key(details)
+    if key is not None:
+        yield notes.DONE_FAILING, (*path, key), f"it says DONE, and {write_path((*path, key))} says that it failed"
+
+
+def is_percentage(value: Any) -> bool:
+    """Whether a value is a number from 0 to 100."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100
+
+
+def _check_progress(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
+    if details.get("pct") is not None and not is_percentage(details["pct"]):
+        yield notes.PROGRESS, (*path, "pct"), f"{write_path((*path, 'pct'))} is not a number from 0 to 100"
+
+
+def is_names(value: Any) -> bool:
+    """Whether a value is a list of texts."""
+    return isinstance(value, list) and all(is_text(name) for name in value)
+
+
+def _check_capabilities(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
+    own = (*path, "supports")
+    if "supports" in details and not is_names(details["supports"]):
+        yield notes.CAPABILITIES, own, f"{write_path(own)} is not a list of names"
+
+
+ACT_CHECKS: dict[str, Callable[[dict[str, Any], Path, Profile], Iterator[Found]]] = {
+    "ERR": _check_failure,
+    "DLGT": _check_delegation,
+    "DONE": _check_result,
+    "PROG": _check_progress,
+    "CAPS": _check_capabilities,
+}

@@ -1,0 +1,203 @@
+"""The sentence of each act: who asks whom for what, and with what outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .._english import join_words, quote
+from .._record import Message
+from .details import failing_key, is_text
+from .json_text import write
+from .parts import Piece
+from .tables import ERROR_CODES, MODES, name_error
+from .telling import SOMEONE, Teller, Words, say_key, say_value
+
+
+def tell(message: Message, piece: Piece) -> list[Words]:
+    """The sentence of a message, in pieces."""
+    if piece.kind != "object":
+        return _tell_text(message, piece)
+    teller = Teller(message, piece)
+    teller.say_sender()
+    _TELLERS.get(message.native_act or "", _tell_unknown)(teller)
+    teller.say_rest()
+    teller.say_tail()
+    return teller.told
+
+
+def _tell_text(message: Message, piece: Piece) -> list[Words]:
+    told = {
+        "prose": "writes beside the message: ",
+        "json": "sends JSON that is no CLowl message: ",
+        "broken": "sends what cannot be read as CLowl: ",
+    }
+    return [(message.sender or SOMEONE, None), (f" {told[piece.kind]}", None), (quote(str(message.content)), ())]
+
+
+def _tell_request(teller: Teller) -> None:
+    teller.say_act(" asks ")
+    teller.say_receivers()
+    teller.say_act(" to carry out ")
+    teller.say_topic()
+
+
+def _tell_query(teller: Teller) -> None:
+    teller.say_act(" asks ")
+    teller.say_receivers()
+    teller.say_act(" for information on ")
+    teller.say_topic()
+
+
+def _tell_inform(teller: Teller) -> None:
+    teller.say_act(" informs ")
+    teller.say_receivers()
+    teller.say_act(" about ")
+    teller.say_topic()
+
+
+def _tell_acknowledge(teller: Teller) -> None:
+    teller.say_act(" acknowledges ")
+    teller.say_topic()
+    teller.say(" to ")
+    teller.say_receivers()
+    teller.say_detail(", giving an ETA of ", "eta")
+
+
+def _tell_failure(teller: Teller) -> None:
+    message, path = teller.message, teller.places.details
+    if message.topic == "error":
+        teller.say_act(" reports ")
+        teller.say("an error", teller.places.topic)
+        teller.say(" to ")
+        teller.say_receivers()
+    else:
+        teller.say_act(" reports to ")
+        teller.say_receivers()
+        teller.say(" that ")
+        teller.say_topic()
+        teller.say_act(" failed")
+    code = teller.details.get("code")
+    name = name_error(code) if is_text(code) else None
+    if code is not None:
+        teller.used.add("code")
+        shown = f"{code}" if is_text(code) else say_value(code)
+        teller.say(f": {shown}" + (f" ({name})" if name else ""), (*path, "code"))
+    teller.say_detail(", " if code is not None else ": ", "msg")
+    teller.say_detail(", caused by ", "cascade_err")
+    retry = teller.details.get("retry")
+    if isinstance(retry, bool):
+        teller.used.add("retry")
+        teller.say(
+            ", and says that it may be retried" if retry else ", and says that it must not be retried", (*path, "retry")
+        )
+        row = ERROR_CODES.get(code) if is_text(code) else None
+        if row is not None and row.is_retryable != retry:
+            allowed = "may be" if row.is_retryable else "must not be"
+            teller.say(f" (although by CLowl's table {row.code} {allowed} retried)", (*path, "code"))
+
+
+def _tell_delegation(teller: Teller) -> None:
+    value = teller.details.get("delegation_mode")
+    mode = MODES.get(value) if is_text(value) else None
+    path = (*teller.places.details, "delegation_mode")
+    if mode is not None:
+        teller.used.add("delegation_mode")
+        teller.say(mode.before, path)
+        teller.say_topic()
+        teller.say(mode.between, path)
+        teller.say_receivers()
+        teller.say(mode.after, path)
+        return
+    teller.say_act(" delegates ")
+    teller.say_topic()
+    teller.say(" to ")
+    teller.say_receivers()
+    if value is None and teller.profile != "0.2":
+        return
+    if value is None:
+        teller.say(" without saying in which mode", teller.places.act)
+    else:
+        teller.used.add("delegation_mode")
+        teller.say(f" in a mode that CLowl does not have, {say_value(value)}", path)
+
+
+def _tell_done(teller: Teller) -> None:
+    key = failing_key(teller.details)
+    teller.say_act(" reports to ")
+    teller.say_receivers()
+    teller.say(" that ")
+    teller.say_topic()
+    if key is None:
+        teller.say_act(" is done")
+        return
+    teller.say_act(" has ended")
+    teller.used.add(key)
+    teller.say(f", but without success: {say_key(key)} {say_value(teller.details[key])}", (*teller.places.details, key))
+
+
+def _tell_cancel(teller: Teller) -> None:
+    teller.say_act(" tells ")
+    teller.say_receivers()
+    teller.say_act(" to cancel ")
+    teller.say_topic()
+    teller.say_detail(", giving the reason ", "reason")
+
+
+def _tell_progress(teller: Teller) -> None:
+    teller.say_act(" tells ")
+    teller.say_receivers()
+    teller.say(" that ")
+    teller.say_topic()
+    value = teller.details.get("pct")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        teller.used.add("pct")
+        teller.say(f" is {write(value)}% done", (*teller.places.details, "pct"))
+    else:
+        teller.say_act(" is under way")
+    teller.say_detail(", noting ", "note")
+
+
+def _tell_capabilities(teller: Teller) -> None:
+    teller.say_act(" announces to ")
+    teller.say_receivers()
+    if teller.message.topic == "capabilities":
+        teller.say(" its capabilities", teller.places.topic)
+    else:
+        teller.say_act(" its capabilities")
+        teller.say(" under ")
+        teller.say_topic()
+    if teller.message.capabilities:
+        teller.used.add("supports")
+        names = join_words([quote(name) for name in teller.message.capabilities])
+        teller.say(f": {names}", (*teller.places.details, "supports"))
+    teller.say_detail(", speaking CLowl ", "clowl")
+
+
+def _tell_unknown(teller: Teller) -> None:
+    act = teller.message.native_act
+    if act is None:
+        teller.say(" sends ")
+    else:
+        teller.say_act(f" sends the act {quote(act)}, which CLowl does not have,")
+        teller.say(" to ")
+        teller.say_receivers()
+        teller.say(" about ")
+        teller.say_topic()
+        return
+    teller.say_receivers()
+    teller.say_act(" a message that names no act, about ")
+    teller.say_topic()
+
+
+_TELLERS: dict[str, Callable[[Teller], None]] = {
+    "REQ": _tell_request,
+    "QRY": _tell_query,
+    "INF": _tell_inform,
+    "ACK": _tell_acknowledge,
+    "ERR": _tell_failure,
+    "DLGT": _tell_delegation,
+    "DONE": _tell_done,
+    "CNCL": _tell_cancel,
+    "PROG": _tell_progress,
+    "CAPS": _tell_capabilities,
+}
