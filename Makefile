@@ -3,10 +3,10 @@
 PYTHON ?= python3
 ARGS ?=
 IN_VENV := .venv/bin/python
-PATHS := codecs inspector tests bench manage.py
+PATHS := codecs inspector tests bench docs manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format lock clean venv venv-dev have-python
+.PHONY: help run test docs lint format lock clean venv venv-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ lint: venv-dev ## check format, rules, types, the directions of imports, templat
 format: venv-dev ## bring the code into the form that lint asks for
 	$(IN_VENV) -m ruff check --fix $(PATHS)
 	$(IN_VENV) -m ruff format $(PATHS)
+
+docs: venv-dev ## write the parts of the documents that come from the code
+	@$(IN_VENV) docs/generate.py
 
 lock: venv-dev ## write requirements/*.txt anew from requirements/*.in
 	$(IN_VENV) -m uv pip compile $(LOCKING) requirements/base.in -o requirements/base.txt

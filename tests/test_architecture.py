@@ -1,0 +1,197 @@
+"""The rules of the house as tests: who may import whom, what a module is called, and that each says what it is."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[1]
+DIALECTS = PROJECT / "codecs" / "dialects"
+INSPECTOR = PROJECT / "inspector"
+FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "core", "misc", "shared"}
+ALLOWED_IN_DIALECTS = set(sys.stdlib_module_names) | {"cryptography", "dialects"}
+# From the top to the bottom; what stands in one row may not know each other, or must not matter.
+LAYERS = (
+    ("embedded",),
+    ("urls", "wsgi", "asgi"),
+    ("pages", "api", "tasks"),
+    ("pipeline",),
+    ("audit",),
+    ("search",),
+    ("threads",),
+    ("intake", "keyring"),
+    ("accounts",),
+)
+BESIDE = {"settings", "celery", "logs", "secret", "__init__"}
+LEVELS = {name: level for level, row in enumerate(LAYERS) for name in row}
+
+
+def list_modules(*folders: Path) -> list[Path]:
+    return sorted(path for folder in folders for path in folder.rglob("*.py") if "__pycache__" not in path.parts)
+
+
+PRODUCT = list_modules(DIALECTS, INSPECTOR)
+EVERYTHING = [
+    *list_modules(PROJECT / "codecs", INSPECTOR, PROJECT / "tests", PROJECT / "bench"),
+    PROJECT / "manage.py",
+]
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(PROJECT))
+
+
+def list_imports(path: Path) -> Iterator[str]:
+    """The absolute names a module imports, inside functions too."""
+    root = DIALECTS.parent if path.is_relative_to(DIALECTS) else PROJECT
+    package = list(path.relative_to(root).with_suffix("").parts[:-1])
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield module
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def test_there_is_something_to_hold() -> None:
+    assert len(PRODUCT) > 50
+    assert set(list_imports(INSPECTOR / "embedded" / "state.py")) >= {"inspector.embedded.errors", "fcntl"}
+
+
+@pytest.mark.parametrize("path", list_modules(DIALECTS), ids=name_of)
+def test_the_codecs_import_the_standard_library_cryptography_and_themselves(path: Path) -> None:
+    foreign = {name for name in list_imports(path) if name.partition(".")[0] not in ALLOWED_IN_DIALECTS}
+    assert not foreign
+
+
+@pytest.mark.parametrize("path", list_modules(DIALECTS), ids=name_of)
+def test_no_dialect_imports_another(path: Path) -> None:
+    names = {entry.stem for entry in DIALECTS.iterdir() if not entry.name.startswith(("_", "."))}
+    own = path.relative_to(DIALECTS).parts[0].removesuffix(".py")
+    if own not in names:  # The registry finds the dialects by looking into the folder; it too names none.
+        own = ""
+    known = {name.split(".")[1] for name in list_imports(path) if name.startswith("dialects.")}
+    assert not known & (names - {own})
+
+
+@pytest.mark.parametrize("path", list_modules(INSPECTOR), ids=name_of)
+def test_nothing_points_back_up(path: Path) -> None:
+    parts = path.relative_to(INSPECTOR).parts
+    own = parts[0].removesuffix(".py")
+    if own in BESIDE or "migrations" in parts or "management" in parts:
+        return
+    assert own in LEVELS, f"{own} has no place among the layers: architecture.md and LAYERS have to say where it stands"
+    known = {name.split(".")[1] for name in list_imports(path) if name.startswith("inspector.")} - BESIDE - {own}
+    higher = {name for name in known if name in LEVELS and LEVELS[name] < LEVELS[own]}
+    assert not higher, f"{own} imports {higher}, which stand above it"
+    beside = {name for name in known if name in LEVELS and LEVELS[name] == LEVELS[own]}
+    assert own not in ("intake", "keyring") or not beside
+
+
+def test_the_linter_of_imports_holds_the_same_layers() -> None:
+    contracts = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    assert [tuple(row.replace("|", ":").replace(" ", "").split(":")) for row in layers] == list(LAYERS)
+
+
+def test_the_linter_of_imports_is_content() -> None:
+    code = "from importlinter.cli import lint_imports_command as lint; lint()"
+    told = subprocess.run(
+        [sys.executable, "-c", code, "--no-cache"],
+        cwd=PROJECT,
+        env={"PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}", "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "0 broken" in told.stdout
+
+
+def test_the_linter_of_imports_would_notice(tmp_path: Path) -> None:
+    """A contract that cannot break holds nothing: a copy with one arrow turned round has to fail."""
+    for name, text in {
+        "inspector/__init__.py": "",
+        "inspector/accounts/__init__.py": "import inspector.threads\n",
+        "inspector/threads/__init__.py": "",
+        "dialects/__init__.py": "",
+        "dialects/clowl.py": "import dialects.nslip\n",
+        "dialects/nslip.py": "import django\n",
+        "dialects/agent_lingua.py": "",
+        "dialects/lambda_lang.py": "",
+        "dialects/prose.py": "",
+        **{f"inspector/{name}.py": "" for row in LAYERS for name in row if name not in ("accounts", "threads")},
+        "inspector/api.py": "import celery\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "pyproject.toml").write_text((PROJECT / "pyproject.toml").read_text())
+    code = "from importlinter.cli import lint_imports_command as lint; lint()"
+    told = subprocess.run(
+        [sys.executable, "-c", code, "--no-cache"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode != 0
+    assert "4 broken" in told.stdout, told.stdout
+
+
+@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
+def test_every_module_says_what_it_holds(path: Path) -> None:
+    if "migrations" in path.parts or not path.read_text().strip():
+        return  # What is generated, or empty, holds nothing to speak of.
+    docstring = ast.get_docstring(ast.parse(path.read_text()))
+    assert docstring, f"{name_of(path)} has no docstring"
+    first = docstring.split("\n\n")[0].replace("\n", " ")
+    assert first.rstrip('`)”"').endswith((".", "!", "?", ":")), (
+        f"the first line of {name_of(path)} is no sentence: {first}"
+    )
+
+
+@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
+def test_every_module_is_named_for_its_noun(path: Path) -> None:
+    assert not FORBIDDEN_NAMES & {part.removesuffix(".py").strip("_") for part in path.relative_to(PROJECT).parts}
+
+
+def test_the_codecs_folder_is_a_source_root_and_no_package() -> None:
+    # Python's own `codecs` has the name: a package here would hide it, or be hidden.
+    assert not (PROJECT / "codecs" / "__init__.py").exists()
+    assert sorted(entry.name for entry in (PROJECT / "codecs").iterdir() if entry.name != "__pycache__") == ["dialects"]
+
+
+def test_every_dialect_has_its_vectors() -> None:
+    names = {entry.stem for entry in DIALECTS.iterdir() if not entry.name.startswith(("_", "."))}
+    vectors = {path.stem for path in (PROJECT / "tests" / "codecs" / "vectors").glob("*.json")}
+    assert names == vectors
+
+
+@pytest.mark.parametrize("path", PRODUCT, ids=name_of)
+def test_no_failure_is_swallowed_without_a_word(path: Path) -> None:
+    text = path.read_text()
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.ExceptHandler):
+            continue
+        if node.type is None:
+            pytest.fail(f"{name_of(path)}:{node.lineno} catches everything, even the end of the program")
+        if all(isinstance(step, ast.Pass) for step in node.body):
+            said = "".join(lines[node.lineno - 1 : node.end_lineno])
+            assert "#" in said, f"{name_of(path)}:{node.lineno} does not say why nothing is to be done"
+
+
+def test_only_the_first_steps_of_the_embedded_package_know_django() -> None:
+    knowing = {
+        path.name
+        for path in list_modules(INSPECTOR / "embedded")
+        if any(name.partition(".")[0] == "django" for name in list_imports(path))
+    }
+    assert knowing == {"first_steps.py"}

@@ -1,0 +1,149 @@
+"""The containers, checked by reading: no engine runs here, but every name in the files has to mean something."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+PROJECT = Path(__file__).resolve().parents[1]
+COMPOSE: dict[str, Any] = yaml.safe_load((PROJECT / "docker-compose.yml").read_text())
+DOCKERFILE = (PROJECT / "Dockerfile").read_text()
+SETTINGS = (PROJECT / "inspector" / "settings.py").read_text()
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+PRODUCT = [name for name, service in SERVICES.items() if "build" in service]
+SECRETS = {"POSTGRES_PASSWORD", "SECRET_KEY"}
+# What Python and the shell read themselves.
+NOT_SETTINGS = {"PATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"}
+
+
+def read_setting_names() -> set[str]:
+    return set(re.findall(r"""env\.\w+\(\s*["'](\w+)["']""", SETTINGS))
+
+
+def read_image_environment() -> dict[str, str]:
+    final = DOCKERFILE.split("\nFROM ")[-1].replace("\\\n", " ")
+    lines = [line.removeprefix("ENV ") for line in final.splitlines() if line.startswith("ENV ")]
+    return dict(re.findall(r"(\w+)=(\S+)", " ".join(lines)))
+
+
+def test_the_services_are_the_parts_of_the_architecture() -> None:
+    assert set(SERVICES) == {"postgres", "valkey", "migrate", "web", "worker", "beat"}
+    assert set(PRODUCT) == {"migrate", "web", "worker", "beat"}
+
+
+def test_one_image_and_the_same_settings_serve_every_process() -> None:
+    for name in PRODUCT:
+        assert SERVICES[name]["image"] == SERVICES["web"]["image"]
+        assert SERVICES[name]["environment"] == SERVICES["web"]["environment"]
+
+
+@pytest.mark.parametrize("name", sorted({*SERVICES["web"]["environment"], *read_image_environment()} - NOT_SETTINGS))
+def test_each_variable_is_one_that_the_settings_read(name: str) -> None:
+    assert name in read_setting_names()
+
+
+@pytest.mark.parametrize("name", PRODUCT)
+def test_each_command_is_a_real_entry_point(name: str) -> None:
+    in_image = [word.strip('" ') for word in re.findall(r'"[^"]*"', DOCKERFILE.split("\nCMD ")[1])]
+    command = SERVICES[name].get("command", in_image)
+    program, *arguments = command
+    if program == "python":
+        assert (PROJECT / arguments[0]).is_file()
+        told = subprocess.run(
+            [sys.executable, *arguments[:2], "--help"], cwd=PROJECT, capture_output=True, text=True, check=True
+        )
+        known = told.stdout
+    elif program == "celery":
+        assert arguments[0] == "--app=inspector"
+        kind = next(word for word in arguments if not word.startswith("-"))
+        command = [sys.executable, "-m", "celery", "--app=inspector", kind, "--help"]
+        known = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout + "--app"
+    else:
+        assert program == "gunicorn"
+        module, _, attribute = arguments[0].partition(":")
+        assert importlib.util.find_spec(module) is not None
+        assert re.search(
+            rf"^{attribute} = ", Path(PROJECT, *module.split(".")).with_suffix(".py").read_text(), re.MULTILINE
+        )
+        known = subprocess.run(
+            [sys.executable, "-m", "gunicorn", "--help"], capture_output=True, text=True, check=True
+        ).stdout
+    for option in (word.partition("=")[0] for word in arguments if word.startswith("--")):
+        assert option in known, f"{program} has no option {option}"
+
+
+def test_every_service_that_stays_says_whether_it_is_well() -> None:
+    for name, service in SERVICES.items():
+        if service["restart"] != "no":
+            assert service["healthcheck"]["test"], name
+
+
+def test_what_the_product_waits_for_is_healthy_first() -> None:
+    for name in ("web", "worker", "beat"):
+        assert SERVICES[name]["depends_on"] == {
+            "migrate": {"condition": "service_completed_successfully"},
+            "postgres": {"condition": "service_healthy"},
+            "valkey": {"condition": "service_healthy"},
+        }
+
+
+def test_no_secret_is_written_down_and_a_missing_one_is_said() -> None:
+    text = (PROJECT / "docker-compose.yml").read_text()
+    code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    for secret in SECRETS:
+        uses = re.findall(rf"\$\{{{secret}[^}}]*\}}", code)
+        assert uses
+        assert all(re.fullmatch(rf"\$\{{{secret}:\?set {secret} in the environment.*\}}", use) for use in uses)
+    # The one in the build ends with its command: it is in no ENV and no ARG.
+    assert not SECRETS & set(read_image_environment())
+    assert "ARG " not in DOCKERFILE
+
+
+def test_every_variable_of_the_compose_file_is_needed_or_has_a_default() -> None:
+    for name, rule in re.findall(r"(?<!\$)\$\{(\w+)([^}]*)\}", (PROJECT / "docker-compose.yml").read_text()):
+        assert rule.startswith((":-", ":?")), name
+
+
+def test_versions_are_pinned_by_major() -> None:
+    images = [service["image"] for name, service in SERVICES.items() if name not in PRODUCT]
+    images += re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    for image in images:
+        assert re.search(r":\d+(\.\d+)*(-\w+)?$", image), image
+
+
+def test_nothing_runs_as_root_or_may_write_its_own_code() -> None:
+    assert re.search(r"^USER 10001:10001$", DOCKERFILE.split("\nFROM ")[-1], re.MULTILINE)
+    for name in PRODUCT:
+        assert SERVICES[name]["read_only"] is True
+        assert SERVICES[name]["cap_drop"] == ["ALL"]
+        assert SERVICES[name]["security_opt"] == ["no-new-privileges:true"]
+
+
+def test_only_the_pages_are_reachable_and_only_from_this_machine() -> None:
+    published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
+    assert published == {"web": ["127.0.0.1:${PORT:-8000}:8000"]}
+    assert COMPOSE["networks"]["inside"] == {"internal": True}
+    for name, service in SERVICES.items():
+        assert ("outside" in service["networks"]) == (name == "web")
+
+
+def test_volumes_and_networks_that_are_named_exist() -> None:
+    for service in SERVICES.values():
+        assert set(service["networks"]) <= set(COMPOSE["networks"])
+        assert {volume.partition(":")[0] for volume in service.get("volumes", [])} <= set(COMPOSE["volumes"])
+
+
+def test_what_the_image_copies_is_let_through_and_nothing_private_is() -> None:
+    allowed = [line[1:] for line in (PROJECT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    assert "*" in (PROJECT / ".dockerignore").read_text().splitlines()
+    for path in allowed:
+        assert (PROJECT / path).exists(), path
+    for private in (".state", ".git", ".env", ".venv"):
+        assert private not in allowed
+    for needed in ("manage.py", "requirements/base.txt", "inspector", "codecs/dialects", "templates", "static"):
+        assert needed in allowed
