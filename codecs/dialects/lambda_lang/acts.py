@@ -72,6 +72,8 @@ class Acts:
         spans: tuple[Span, ...] = tuple(
             (0, item.start, item.end) for item in self.part.items if item.kind in ("speaker", "address", "relay")
         )
+        if act.verb == "offers":
+            spans = (*spans, self._symbol_span())
         to = "everyone" if message.broadcast else join_words(message.receivers)
         if message.sender is None:
             return [Piece(f"To {to}: ", spans), *pieces] if to else pieces
@@ -115,7 +117,7 @@ class Acts:
         pieces = self._tell_status(lead) or self._body(self.nodes, mood, lead)
         if not pieces:
             pieces = [Piece(" (an empty statement)", lead)]
-        if symbol == ">":
+        if symbol == ">" and self.message.sender is None:
             pieces.insert(0, Piece("As an offer,", lead))
         elif symbol[:1] == "~":
             pieces.insert(0, Piece("Perhaps" if len(symbol) < 3 else "Perhaps, very uncertainly,", lead))
@@ -161,7 +163,8 @@ class Acts:
         said = act.says if symbol in ACKS else f"I acknowledge part {symbol[2:]}"
         pieces = [Piece(said, lead)]
         if self.nodes:
-            pieces.append(Piece(" about" if symbol == "<?" else ":", ()))
+            if self.nodes[0].kind != "reference":
+                pieces.append(Piece(" about" if symbol == "<?" else ":", ()))
             pieces.extend(self._body(self.nodes, "inform", ()))
         return act, pieces, "."
 
@@ -344,8 +347,9 @@ def _open_sentence(text: str, pieces: list[Piece]) -> list[Piece]:
         return held
     first = held[0]
     said = first.text.lstrip(" ,")
-    is_quoted = any(text[start:end].startswith(said.split(" ")[0]) for _, start, end in first.spans if end > start)
-    if said[:1].islower() and not (is_quoted and len(said) > 1):
+    word = said.split(" ")[0]
+    is_quoted = len(word) > 2 and any(text[start:end].startswith(word) for _, start, end in first.spans if end > start)
+    if said[:1].islower() and not is_quoted:
         said = f"{said[0].upper()}{said[1:]}"
     held[0] = first._replace(text=said)
     return held

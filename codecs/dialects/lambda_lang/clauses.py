@@ -33,6 +33,7 @@ class Clause:
         self.negation: tuple[str, tuple[Span, ...]] = ("", ())
         self.more: tuple[Span, ...] = ()
         self.is_passive = False
+        self.is_apposed = False
         self.subject: Unit | None = None
         self.predicates = 0
         self.previous: Unit | None = None
@@ -200,6 +201,10 @@ class Clause:
         if unit.kind in ("tense", "modal", "neg", "more"):
             self._hold(unit)
             return
+        if self.is_apposed and unit.kind in ("verb", "adj", "kv", "is"):
+            # A name set beside the subject is closed with a comma before what is said of both.
+            self._say(",", ())
+            self.is_apposed = False
         tell = getattr(self, f"_tell_{unit.kind}", None)
         if tell is None:
             self.pieces.extend(unit.pieces)
@@ -214,6 +219,8 @@ class Clause:
             self.tense = unit.node.meaning.tense or "now"
         elif unit.kind == "neg" and unit.node is not None:
             self.negation = ("never" if unit.node.says == "never" else "not", unit.pieces[0].spans)
+        elif unit.kind == "modal":
+            self.can = unit.pieces[0].spans
 
     def _hold(self, unit: Unit) -> None:
         """A tense, "can" or "not" waits for its verb; where none follows it is said by itself."""
@@ -256,10 +263,11 @@ class Clause:
         if is_new and self.units and self.units[0].kind in ("adj", "kv", "is", "verb"):
             # A new thing is spoken of: the clause begins anew with it as its subject.
             self.subject, self.predicates, self.verb = None, 0, None
+        self.is_apposed = lead == "," and before == "np" and self.predicates == 0 and self.subject is not None
         self._flush_negation(unit, lead)
         if is_new and self.subject is None:
             self.subject, self.person, self.tense = unit, unit.person, "now"
-        if self.subject is None and self.predicates == 0 and before in ("", "conj", "adv", "tense"):
+        if self.subject is None and self.predicates == 0 and before in ("", "conj", "adv", "tense", "join"):
             self.subject = unit
             self.person = unit.person
         elif before == "conj" and self.predicates == 0:
@@ -425,8 +433,11 @@ class Clause:
             self.pieces.extend((*key, *value))
             self.predicates += 1
         else:
-            if self.pieces:
+            noun = unit.node.noun() if unit.node is not None and unit.node.basis == "exact" else None
+            if self.pieces and before != "join":
                 self._say(",", ())
+            elif noun is not None and noun.is_counted:
+                key[0] = key[0]._replace(text=f" the{key[0].text}")
             self.pieces.extend(key)
             self._say(" is", ())
             self.pieces.extend(value)
@@ -465,12 +476,18 @@ class Clause:
             said = " about"
         self._say(said, unit.pieces[0].spans)
 
+    def _tell_join(self, unit: Unit) -> None:
+        first = unit.pieces[0]
+        is_clause = first.text in (" then", " else", " however", " although")
+        self.pieces.append(first._replace(text=f",{first.text}") if is_clause and self.pieces else first)
+
     def _tell_is(self, unit: Unit) -> None:
         self._say(f" {conjugate_be(self.person, self.tense)}", unit.pieces[0].spans)
         self.predicates += 1
 
     def _tell_rel(self, unit: Unit) -> None:
-        self._say(" that", unit.pieces[0].spans)
+        who = self.previous is not None and self.previous.kind == "np" and self.previous.is_agent
+        self._say(" who" if who else " that", unit.pieces[0].spans)
         if not (self.units and self.units[0].kind in ("verb", "modal", "neg")):
             self._say(" is", (), inferred=True)
         self.predicates = max(self.predicates, 0)

@@ -22,6 +22,8 @@ class Phrase(NamedTuple):
 def say_setting(setting: Setting, defines: Sequence[Definition]) -> Phrase | None:
     """The phrase of a setting, or None where the sentence or another phrase says it."""
     kind, raw = setting.kind, setting.raw
+    if kind == "reference":
+        return Phrase("refer to", "refers to", f"the vocabulary {setting.value} (shown, never fetched)")
     if kind == "inline":
         return Phrase("speak", "is read", f"in the domain {_say_domain(setting.value)}")
     if kind == "def":
@@ -63,7 +65,6 @@ _SIMPLE = {
     "enc": ("mark this", "is marked", "as encrypted with {}"),
     "trust-level": ("mark this", "is marked", "with the trust level {} (a claim, not verified)"),
     "vocabulary": ("point to", "points to", "the vocabulary {} (shown, never fetched)"),
-    "reference": ("refer to", "refers to", "{} (shown, never fetched)"),
 }
 
 

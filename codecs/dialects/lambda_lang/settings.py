@@ -59,6 +59,8 @@ def read_block(text: str, item: Item) -> list[Setting]:
                 found.append(Setting("ctx", "", plain_value(value), value.text, *place))
         elif entry.key in names and entry.text == "=":
             continue
+        elif entry.key == "ctx" and value.text[:1] == "v" and value.text[1:2].isdigit():
+            found.append(Setting("version", "ctx", value.text[1:], value.text[1:], *place))
         elif entry.key == "mbr":
             members = value
             found.append(Setting("members", "", plain_value(value), value.text, *place))

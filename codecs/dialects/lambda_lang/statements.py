@@ -61,7 +61,7 @@ _ACK = re.compile(r"<(?:ctx(?![a-z])|->|#\d{1,9}|[+\-?!])?")
 _TYPE = re.compile(r"\?+!?|!+|~+|\.(?!\.)|#(?!#)")
 _ERROR = re.compile(r"!er:([a-z]{2})(?![a-z0-9])")
 _CHECKSUM = re.compile(r"\[n(\d{1,9})\]\Z")
-_INTEREST = re.compile(r'\\.|"|:[()]|[\[({]|[\])}]|\s+', re.DOTALL)
+_INTEREST = re.compile(r'\\.|"|:\)|:\((?=\s|\Z)|[\[({]|[\])}]|\s+', re.DOTALL)
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _STARTER = re.compile(
     r'[?!~]+(?=[A-Za-z0-9*$"(\[{^+\-_@])|\.(?=[A-Za-z*$@])|(?:>>|<<|><|--)(?=\s|$)'

@@ -129,7 +129,10 @@ class Grouping:
             self._add(Unit(simple, (self._piece("", node),), node))
             self.at += 1
         elif self.wants_verb(node):
-            self._add(Unit("verb", (self._piece("", node),), node))
+            piece = self._piece("", node)
+            if self._last() == "slash" and len(self.units) > 1 and self.units[-2].kind == "modal":
+                piece = piece._replace(spans=(*self.units.pop().pieces[0].spans, *piece.spans))
+            self._add(Unit("verb", (piece,), node))
             self.has_verb = True
             self.at += 1
         elif node.kind == "word" and (form := self._other_form(node)):
@@ -142,7 +145,8 @@ class Grouping:
 
     def _other_form(self, node: Node) -> tuple[str, str] | None:
         """Adjective, adverb or joining word, where that is what the word is here."""
-        if joins := node.joins():
+        joins = node.joins()
+        if joins and not (self._last() == "slash" and "n" in node.uses):
             return "join", joins
         if adverb := (node.adverb() if node.uses[:1] == "d" else None):
             return "adv", adverb
@@ -175,14 +179,19 @@ class Grouping:
         last = self._last()
         if last == "conj" and len(self.units) > 1 and self.units[-2].kind == "verb":
             return True
+        if last == "slash" and len(self.units) > 1 and self.units[-2].kind == "modal":
+            return True
         if last in ("slash", "more", "is") or (last == "verb" and node.uses[0] != "v"):
             return False
         if last == "neg":
+            if self.mood == "request" and len(self.units) == 1:
+                return True
             return self.has_subject and not self.has_verb
         if not self.has_subject:
             if self.mood == "request" and not self.has_verb:
                 return node.uses[0] == "v" or not self._is_followed_by_verb()
-            return node.uses[0] == "v" and self._peek() is not None and not self.has_verb
+            after = self._peek()
+            return node.uses[0] == "v" and after is not None and after.uses[:1] != "a" and not self.has_verb
         if self.has_verb:
             return False
         subject = next(unit for unit in self.units if unit.kind == "np")

@@ -37,6 +37,9 @@ def conjugate_be(person: str, tense: str = "now") -> str:
 def conjugate(verb: Verb, mode: Mode) -> tuple[str, str]:
     """(the helping word, the rest): ("do", "know"), ("", "knows"), ("cannot", "know"), ("will", "be waiting")."""
     front, rest = _conjugate(verb, mode)
+    if mode.asks and mode.negation:
+        # A question keeps its helping word in front and says "not" after the subject.
+        return front, f"{mode.negation} {rest}".strip()
     if mode.negation == "never":
         return (front, f"never {rest}".strip()) if front else ("", f"never {rest}")
     if mode.negation:
