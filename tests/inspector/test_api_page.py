@@ -1,0 +1,168 @@
+"""docs/api.md against the API: each curl line is pasted, and what the page names is what there is."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.urls.resolvers import URLPattern
+
+from inspector.api.ingest import FORMS
+from inspector.api.urls import urlpatterns
+from inspector.search import registry
+
+from .conftest import settle_all
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "api.md").read_text()
+BASE: Final = "http://127.0.0.1:8000"
+
+
+@dataclass
+class Call:
+    """A curl command taken apart."""
+
+    method: str = "GET"
+    url: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    query: dict[str, str] = field(default_factory=dict)
+
+
+def commands_of(page: str) -> Iterator[tuple[str, str]]:
+    """Each curl command of the page's shell blocks, with the text that is fed to it."""
+    for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL):
+        text = block.replace("\\\n", " ")
+        heredoc = re.search(r" <<'END'\n(.*?)\nEND\n", text, re.DOTALL)
+        if heredoc:
+            yield text[: heredoc.start()], heredoc[1] + "\n"
+            continue
+        for line in text.splitlines():
+            if line.strip():
+                yield line, ""
+
+
+def take_apart(command: str, fed: str, variables: dict[str, str]) -> Call:
+    """A curl command as a call; only the options that the page uses are known."""
+    before, _, command = command.rpartition("curl ")
+    data = fed.encode()
+    if zipped := re.fullmatch(r"gzip -c (\S+) \| ", before):
+        data = gzip.compress((ROOT / zipped[1]).read_bytes())
+    else:
+        assert not before, before
+    words = iter(re.sub(r"\$(\w+)", lambda found: variables[found[1]], word) for word in shlex.split(command))
+    call = Call()
+    for word in words:
+        if word in ("-sS", "-G"):
+            continue
+        if word == "-H":
+            name, _, value = next(words).partition(": ")
+            call.headers[name] = value
+        elif word in ("-d", "--data-binary"):
+            call.method, given = "POST", next(words)
+            if word == "-d":
+                # curl reads a file where the data begins with @, so -d of nSLIP would fail when pasted.
+                assert not given.startswith("@"), given
+            call.body = given.encode()
+            if given.startswith("@"):
+                call.body = data if given == "@-" else (ROOT / given[1:]).read_bytes()
+        elif word == "--data-urlencode":
+            name, _, value = next(words).partition("=")
+            call.query[name] = value
+        else:
+            assert word.startswith(BASE), word
+            call.url = word.removeprefix(BASE)
+    return call
+
+
+def send(client: Client, call: Call) -> Any:
+    headers = dict(call.headers)
+    if call.method == "GET":
+        return client.get(call.url, call.query or None, headers=headers)
+    kind = headers.pop("Content-Type")
+    return client.generic("POST", call.url, call.body, content_type=kind, headers=headers)
+
+
+@pytest.mark.django_db
+def test_every_curl_line_of_the_page_works_when_pasted(client: Client, token: str) -> None:
+    variables = {"URL": BASE, "KEY": token}
+    sent = 0
+    for command, fed in commands_of(PAGE):
+        if "$MESSAGE" in command:
+            settle_all()
+            found = client.get(reverse("api:messages"), headers={"Authorization": f"Bearer {token}"}).json()["results"]
+            first = next(message for message in found if message["dialect"] == "clowl")
+            variables |= {"MESSAGE": first["id"], "CONVERSATION": first["conversation"], "RECORD": first["record"]}
+        answer = send(client, take_apart(command, fed, variables))
+        assert answer.status_code == (202 if "Content-Type" in command else 200), (command, answer.content)
+        if answer.status_code == 202:
+            receipt = answer.json()
+            assert receipt["received"] == receipt["stored"] + receipt["duplicate"] + receipt["quarantined"] > 0
+            variables["DELIVERY"] = receipt["delivery"]
+        sent += 1
+    assert sent > 10
+
+
+@pytest.mark.django_db
+def test_the_search_of_the_page_finds_what_it_asks_for(client: Client, token: str) -> None:
+    headers = {"Authorization": f"Bearer {token}"}
+    data = (ROOT / "samples" / "1-invoice-run.jsonl").read_bytes()
+    client.post(reverse("api:messages"), data, content_type="application/x-ndjson", headers=headers)
+    settle_all()
+    (query,) = re.findall(r"--data-urlencode 'q=([^']+)'", PAGE)
+    found = client.get(reverse("api:messages"), {"q": query}, headers=headers).json()["results"]
+    assert [message["performative"] for message in found] == ["failure"]
+
+
+@pytest.mark.django_db
+def test_the_receipt_of_the_page_has_the_names_of_a_receipt(client: Client, token: str) -> None:
+    answer = client.post(
+        reverse("api:messages"), "hello", content_type="text/plain", headers={"Authorization": f"Bearer {token}"}
+    )
+    printed = re.search(r"```json\n(\{.*?\})\n```", PAGE, re.DOTALL)
+    assert printed
+    assert re.findall(r'^  "(\w+)":', printed[1], re.MULTILINE) == list(answer.json())
+
+
+def test_the_page_names_every_endpoint_content_type_and_search_name() -> None:
+    paths = [str(found.pattern) for found in urlpatterns if isinstance(found, URLPattern)]
+    assert len(paths) == len(urlpatterns)
+    plain = re.sub(r"\{id\}|\$[A-Z]+", "ID", PAGE)
+    missing = [path for path in paths if "/api/" + re.sub(r"<[^>]+>", "ID", path) not in plain]
+    assert not missing
+    named = re.findall(r"^\| (`application/[^|]+|`text/[^|]+) \|", PAGE, re.MULTILINE)
+    assert {kind for cell in named for kind in re.findall(r"`([^`]+)`", cell)} == set(FORMS)
+    table = PAGE.split("| name | finds messages by |")[1].split("\n\n")[0]
+    first_cells = re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE)
+    assert {name for cell in first_cells for name in re.findall(r"`(\w+)`", cell)} == set(registry.names())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("status", "change"),
+    [
+        (401, {"Authorization": "Bearer nonsense"}),
+        (415, {"Content-Type": "image/png"}),
+        (422, {"Idempotency-Key": "k" * 256}),
+        (400, {"body": ""}),
+    ],
+    ids=["no-key", "image", "long-idempotency-key", "empty"],
+)
+def test_a_status_of_the_page_is_answered_as_a_problem(
+    client: Client, token: str, status: int, change: dict[str, str]
+) -> None:
+    assert f"| {status} |" in PAGE
+    headers = {"Authorization": f"Bearer {token}", **change}
+    body, kind = headers.pop("body", "hello"), headers.pop("Content-Type", "text/plain")
+    answer = client.generic("POST", reverse("api:messages"), body, content_type=kind, headers=headers)
+    assert answer.status_code == status
+    assert answer["Content-Type"] == "application/problem+json"
+    assert answer.json()["detail"]
