@@ -24,7 +24,7 @@ from .tokens import is_message
 
 _PERFORMATIVES = {code: act.performative for code, act in ACTS.items()}
 _MAY_FAIL = frozenset({"status", "success", "ok", "error", "errors"})
-_LONGEST = {"ref": 2048, "inline": 2000, "hash": 64}
+_CONTEXT_KEYS = frozenset({"ref", "inline", "hash"})
 # How a negative zero can stand as a value; Python's integers have none.
 _NEGATIVE_ZERO = (":-0", " -0", ",-0", "[-0", "\n-0", "\t-0", "\r-0")
 _EARLIEST, _LATEST = 946_684_800, 4_102_444_800
@@ -73,12 +73,12 @@ def _write_minute(minute: int) -> str:
 
 def scan(wire: str) -> dict[str, Any] | None:
     """The object that is the whole text, if nothing about its JSON is unusual; else None."""
-    # Without a backslash no string holds a quotation mark, so each `":` is the end of a key. If no white space
-    # stands before a colon there are as many as members: equal to the members held, no key was repeated.
+    # Where no white space stands before a colon, `":` comes once for each member, and once more wherever a string
+    # holds it escaped. So if there are as many as the members that are held, then no key was repeated.
     keys = wire.count('":')
-    if "\\" in wire or " :" in wire or keys + wire.count("[") > MAX_DEPTH:
+    if " :" in wire or "\t" in wire or "\r" in wire or keys + wire.count("[") > MAX_DEPTH:
         return None
-    if ("\n" in wire and "\n:" in wire) or "\t" in wire or "\r" in wire:
+    if ("\n" in wire and "\n:" in wire) or ("\\" in wire and "\\u" in wire):
         return None
     try:
         data, end = _scan(wire, 0)
@@ -95,12 +95,14 @@ def scan(wire: str) -> dict[str, Any] | None:
     count = len(data) + len(body) + len(details)
     if type(context) is dict:
         count += len(context)
+    may_hold_zero = 0 in details.values()
     if count != keys:
+        may_hold_zero = True
         nested = [value for value in details.values() if type(value) is dict or type(value) is list]
         if count + sum(map(_count_all, nested)) != keys or any(map(is_message, nested)):
             return None
     # Python's integers have no negative zero: the wire's would be lost.
-    if "-0" in wire and any(before in wire for before in _NEGATIVE_ZERO):
+    if may_hold_zero and "-0" in wire and any(before in wire for before in _NEGATIVE_ZERO):
         return None
     return data
 
@@ -162,6 +164,8 @@ def fill_plain(data: dict[str, Any]) -> dict[str, Any] | None:
     elif act == "DONE":
         if not _MAY_FAIL.isdisjoint(details) and failing_key(details) is not None:
             return None
+    elif act == "PROG" and type(details.get("pct")) is int and 0 <= details["pct"] <= 100:
+        columns["progress"] = details["pct"]
     elif act in ACT_CHECKS:
         if any(ACT_CHECKS[act](details, ("body", "d"), "0.2")):
             return None
@@ -181,20 +185,24 @@ def _fill_names(names: list[Any], columns: dict[str, Any]) -> bool:
 
 def _fill_optional(data: dict[str, Any], columns: dict[str, Any], attributes: dict[str, Any]) -> bool:
     count = 8
-    for key, name in (("tid", "trace_id"), ("pid", "parent_id")):
-        if key in data:
-            count += 1
-            value = data[key]
-            if type(value) is str and 0 < len(value) <= 128:
-                columns[name] = value
-            elif value is None and key == "pid":
-                attributes["pid"] = None
-            else:
-                return False
+    if "tid" in data:
+        count = 9
+        trace = data["tid"]
+        if type(trace) is not str or not 0 < len(trace) <= 128:
+            return False
+        columns["trace_id"] = trace
+    if "pid" in data:
+        count += 1
+        parent = data["pid"]
+        if parent is None:
+            attributes["pid"] = None
+        elif type(parent) is str and 0 < len(parent) <= 128:
+            columns["parent_id"] = parent
+        else:
+            return False
     if "ctx" in data:
         count += 1
-        context = data["ctx"]
-        if type(context) is not dict or not _fill_context(context, columns):
+        if not _fill_context(data["ctx"], columns):
             return False
     if "det" in data:
         count += 1
@@ -204,17 +212,22 @@ def _fill_optional(data: dict[str, Any], columns: dict[str, Any], attributes: di
     return count == len(data)
 
 
-def _fill_context(context: dict[str, Any], columns: dict[str, Any]) -> bool:
-    given: dict[str, str] = {}
-    for key, value in context.items():
-        if value is None:
-            if key not in _LONGEST:
-                return False
-        elif type(value) is str and len(value) <= _LONGEST.get(key, -1):
-            given[key] = value
-        else:
-            return False
-    if given.get("ref") == "" or ("hash" in given and not HASH.match(given["hash"])):
+def _fill_context(context: Any, columns: dict[str, Any]) -> bool:
+    if type(context) is not dict or len(context) != 3 or not _CONTEXT_KEYS.issuperset(context):
         return False
+    given: dict[str, str] = {}
+    ref, inline, digest = context["ref"], context["inline"], context["hash"]
+    if ref is not None:
+        if type(ref) is not str or not 0 < len(ref) <= 2048:
+            return False
+        given["ref"] = ref
+    if digest is not None:
+        if type(digest) is not str or not HASH.match(digest):
+            return False
+        given["hash"] = digest
+    if inline is not None:
+        if type(inline) is not str or len(inline) > 2000:
+            return False
+        given["inline"] = inline
     columns["references"] = (build(Reference, given),)
     return True

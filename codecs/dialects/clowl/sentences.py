@@ -35,30 +35,30 @@ def _tell_text(message: Message, piece: Piece) -> list[Words]:
 
 
 def _tell_request(teller: Teller) -> None:
-    teller.say_act(" asks ")
+    teller.add((" asks ", teller.places.act))
     teller.say_receivers()
-    teller.say_act(" to carry out ")
+    teller.add((" to carry out ", teller.places.act))
     teller.say_topic()
 
 
 def _tell_query(teller: Teller) -> None:
-    teller.say_act(" asks ")
+    teller.add((" asks ", teller.places.act))
     teller.say_receivers()
-    teller.say_act(" for information on ")
+    teller.add((" for information on ", teller.places.act))
     teller.say_topic()
 
 
 def _tell_inform(teller: Teller) -> None:
-    teller.say_act(" informs ")
+    teller.add((" informs ", teller.places.act))
     teller.say_receivers()
-    teller.say_act(" about ")
+    teller.add((" about ", teller.places.act))
     teller.say_topic()
 
 
 def _tell_acknowledge(teller: Teller) -> None:
-    teller.say_act(" acknowledges ")
+    teller.add((" acknowledges ", teller.places.act))
     teller.say_topic()
-    teller.say(" to ")
+    teller.add((" to ", None))
     teller.say_receivers()
     teller.say_detail(", giving an ETA of ", "eta")
 
@@ -66,34 +66,37 @@ def _tell_acknowledge(teller: Teller) -> None:
 def _tell_failure(teller: Teller) -> None:
     message, path = teller.message, teller.places.details
     if message.topic == "error":
-        teller.say_act(" reports ")
-        teller.say("an error", teller.places.topic)
-        teller.say(" to ")
+        teller.add((" reports ", teller.places.act))
+        teller.add(("an error", teller.places.topic))
+        teller.add((" to ", None))
         teller.say_receivers()
     else:
-        teller.say_act(" reports to ")
+        teller.add((" reports to ", teller.places.act))
         teller.say_receivers()
-        teller.say(" that ")
+        teller.add((" that ", None))
         teller.say_topic()
-        teller.say_act(" failed")
+        teller.add((" failed", teller.places.act))
     code = teller.details.get("code")
     name = name_error(code) if is_text(code) else None
     if code is not None:
         teller.used.add("code")
         shown = f"{code}" if is_text(code) else say_value(code)
-        teller.say(f": {shown}" + (f" ({name})" if name else ""), (*path, "code"))
+        teller.add((f": {shown}" + (f" ({name})" if name else ""), (*path, "code")))
     teller.say_detail(", " if code is not None else ": ", "msg")
     teller.say_detail(", caused by ", "cascade_err")
     retry = teller.details.get("retry")
     if isinstance(retry, bool):
         teller.used.add("retry")
-        teller.say(
-            ", and says that it may be retried" if retry else ", and says that it must not be retried", (*path, "retry")
+        teller.add(
+            (
+                ", and says that it may be retried" if retry else ", and says that it must not be retried",
+                (*path, "retry"),
+            )
         )
         row = ERROR_CODES.get(code) if is_text(code) else None
         if row is not None and row.is_retryable != retry:
             allowed = "may be" if row.is_retryable else "must not be"
-            teller.say(f" (although by CLowl's table {row.code} {allowed} retried)", (*path, "code"))
+            teller.add((f" (although by CLowl's table {row.code} {allowed} retried)", (*path, "code")))
 
 
 def _tell_delegation(teller: Teller) -> None:
@@ -102,90 +105,92 @@ def _tell_delegation(teller: Teller) -> None:
     path = (*teller.places.details, "delegation_mode")
     if mode is not None:
         teller.used.add("delegation_mode")
-        teller.say(mode.before, path)
+        teller.add((mode.before, path))
         teller.say_topic()
-        teller.say(mode.between, path)
+        teller.add((mode.between, path))
         teller.say_receivers()
-        teller.say(mode.after, path)
+        teller.add((mode.after, path))
         return
-    teller.say_act(" delegates ")
+    teller.add((" delegates ", teller.places.act))
     teller.say_topic()
-    teller.say(" to ")
+    teller.add((" to ", None))
     teller.say_receivers()
     if value is None and teller.profile != "0.2":
         return
     if value is None:
-        teller.say(" without saying in which mode", teller.places.act)
+        teller.add((" without saying in which mode", teller.places.act))
     else:
         teller.used.add("delegation_mode")
-        teller.say(f" in a mode that CLowl does not have, {say_value(value)}", path)
+        teller.add((f" in a mode that CLowl does not have, {say_value(value)}", path))
 
 
 def _tell_done(teller: Teller) -> None:
     key = failing_key(teller.details)
-    teller.say_act(" reports to ")
+    teller.add((" reports to ", teller.places.act))
     teller.say_receivers()
-    teller.say(" that ")
+    teller.add((" that ", None))
     teller.say_topic()
     if key is None:
-        teller.say_act(" is done")
+        teller.add((" is done", teller.places.act))
         return
-    teller.say_act(" has ended")
+    teller.add((" has ended", teller.places.act))
     teller.used.add(key)
-    teller.say(f", but without success: {say_key(key)} {say_value(teller.details[key])}", (*teller.places.details, key))
+    teller.add(
+        (f", but without success: {say_key(key)} {say_value(teller.details[key])}", (*teller.places.details, key))
+    )
 
 
 def _tell_cancel(teller: Teller) -> None:
-    teller.say_act(" tells ")
+    teller.add((" tells ", teller.places.act))
     teller.say_receivers()
-    teller.say_act(" to cancel ")
+    teller.add((" to cancel ", teller.places.act))
     teller.say_topic()
     teller.say_detail(", giving the reason ", "reason")
 
 
 def _tell_progress(teller: Teller) -> None:
-    teller.say_act(" tells ")
+    teller.add((" tells ", teller.places.act))
     teller.say_receivers()
-    teller.say(" that ")
+    teller.add((" that ", None))
     teller.say_topic()
     value = teller.details.get("pct")
     if isinstance(value, int | float) and not isinstance(value, bool):
         teller.used.add("pct")
-        teller.say(f" is {write(value)}% done", (*teller.places.details, "pct"))
+        teller.add((f" is {write(value)}% done", (*teller.places.details, "pct")))
     else:
-        teller.say_act(" is under way")
+        teller.add((" is under way", teller.places.act))
     teller.say_detail(", noting ", "note")
 
 
 def _tell_capabilities(teller: Teller) -> None:
-    teller.say_act(" announces to ")
+    teller.add((" announces to ", teller.places.act))
     teller.say_receivers()
     if teller.message.topic == "capabilities":
-        teller.say(" its capabilities", teller.places.topic)
+        teller.add((" its capabilities", teller.places.topic))
     else:
-        teller.say_act(" its capabilities")
-        teller.say(" under ")
+        teller.add((" its capabilities", teller.places.act))
+        teller.add((" under ", None))
         teller.say_topic()
     if teller.message.capabilities:
         teller.used.add("supports")
         names = join_words([quote(name) for name in teller.message.capabilities])
-        teller.say(f": {names}", (*teller.places.details, "supports"))
+        teller.add((f": {names}", (*teller.places.details, "supports")))
     teller.say_detail(", speaking CLowl ", "clowl")
 
 
 def _tell_unknown(teller: Teller) -> None:
     act = teller.message.native_act
     if act is None:
-        teller.say(" sends ")
+        teller.add((" sends ", None))
     else:
-        teller.say_act(f" sends the act {quote(act)}, which CLowl does not have,")
-        teller.say(" to ")
+        teller.add((f" sends the act {quote(act)}, which CLowl does not have,", teller.places.act))
+        teller.add((" to ", None))
         teller.say_receivers()
-        teller.say(" about ")
+        teller.add((" about ", None))
         teller.say_topic()
         return
     teller.say_receivers()
-    teller.say_act(" a message that names no act, about ")
+    teller.add((" a message that names no act, about ", teller.places.act))
     teller.say_topic()
 
 

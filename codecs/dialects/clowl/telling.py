@@ -65,7 +65,10 @@ def say_key(key: str) -> str:
 
 
 class Teller:
-    """One message being told; `told` are the words so far, `used` the details that they have covered."""
+    """One message being told; `told` are the words so far, `used` the details that they have covered.
+
+    `add` appends words with the path that they come from; words of our own grammar have none.
+    """
 
     def __init__(self, message: Message, piece: Piece) -> None:
         self.message = message
@@ -74,6 +77,7 @@ class Teller:
         self.profile: Profile = piece.profile or "0.2"
         self.places = PLACES[self.profile]
         self.told: list[Words] = []
+        self.add = self.told.append
         self.used: set[str] = set()
         content = message.content
         self.details: Mapping[str, Any] = content if isinstance(content, dict) and self._is_detailed() else {}
@@ -81,13 +85,9 @@ class Teller:
     def _is_detailed(self) -> bool:
         return isinstance(self.data.get(str(self.places.details[0])), dict)
 
-    def say(self, words: str, path: Path | None = None) -> None:
-        """Add words, with the path they come from; words of our own grammar have none."""
-        self.told.append((words, path))
-
     def say_sender(self) -> None:
         """Who speaks: `someone` where nobody says."""
-        self.say(self.message.sender or SOMEONE, self._first(self.places.sender))
+        self.add((self.message.sender or SOMEONE, self._first(self.places.sender)))
 
     def say_receivers(self) -> None:
         """To whom: everyone, the names, or that none is named."""
@@ -95,13 +95,15 @@ class Teller:
         path = self._first(self.places.receivers)
         if message.broadcast:
             named = f" and {join_words(message.receivers)}" if message.receivers else ""
-            self.say(f"everyone{named}", path)
+            self.add((f"everyone{named}", path))
         elif message.receivers:
-            self.say(join_words(message.receivers), path)
+            self.add((join_words(message.receivers), path))
         else:
-            self.say("a receiver it does not name", path)
+            self.add(("a receiver it does not name", path))
 
     def _first(self, paths: tuple[Path, ...]) -> Path:
+        if len(paths) == 1:
+            return paths[0]
         return next((path for path in paths if self._has(path)), paths[0])
 
     def _has(self, path: Path) -> bool:
@@ -115,34 +117,25 @@ class Teller:
     def say_topic(self, unnamed: str = "something it does not name") -> None:
         """The task, quoted."""
         topic = self.message.topic
-        self.say(unnamed if topic is None else quote(topic), self.places.topic)
-
-    def say_act(self, words: str) -> None:
-        """Words that stand for the performative."""
-        self.say(words, self.places.act)
-
-    def take(self, key: str) -> Any:
-        """The detail of that key, which is covered from here on; None where there is none."""
-        self.used.add(key)
-        return self.details.get(key)
+        self.add((unnamed if topic is None else quote(topic), self.places.topic))
 
     def say_detail(self, before: str, key: str, after: str = "") -> None:
         """A detail in words of its own, if it is there and not null; a null is left to the rest."""
         value = self.details.get(key)
         if value is not None:
             self.used.add(key)
-            self.say(f"{before}{say_value(value)}{after}", (*self.places.details, key))
+            self.add((f"{before}{say_value(value)}{after}", (*self.places.details, key)))
 
     def say_rest(self) -> None:
         """Every detail that has not been said, by its key."""
         rest = [key for key in self.details if key not in self.used]
         for index, key in enumerate(rest):
             link = ", with " if index == 0 else " and " if index == len(rest) - 1 else ", "
-            self.say(f"{link}{say_key(key)} {say_value(self.details[key])}", (*self.places.details, key))
+            self.add((f"{link}{say_key(key)} {say_value(self.details[key])}", (*self.places.details, key)))
         content = self.message.content
         if content is not None and not isinstance(content, dict):
             path = self.places.details if self._has(self.places.details) else self.places.details[:-1]
-            self.say(f", with the data {say_value(content)}", path)
+            self.add((f", with the data {say_value(content)}", path))
 
     def say_context(self) -> None:
         """What the message leans on."""
@@ -152,13 +145,13 @@ class Teller:
             parts = {name: (*path, name) for name in parts}
         for reference in self.message.references:
             if reference.ref is not None:
-                self.say(f", for context citing {quote(reference.ref)}", parts["ref"])
+                self.add((f", for context citing {quote(reference.ref)}", parts["ref"]))
             if reference.hash is not None:
                 link = " whose" if reference.ref is not None else ", for context citing what has the"
                 verb = " must be" if reference.ref is not None else ""
-                self.say(f"{link} SHA-256{verb} {reference.hash}", parts["hash"])
+                self.add((f"{link} SHA-256{verb} {reference.hash}", parts["hash"]))
             if reference.inline is not None:
-                self.say(f", giving the context inline as {quote(reference.inline)}", parts["inline"])
+                self.add((f", giving the context inline as {quote(reference.inline)}", parts["inline"]))
 
     def _value(self, path: Path) -> Any:
         value: Any = self.data
@@ -173,9 +166,9 @@ class Teller:
             self.say_context()
         if message.parent_id is not None:
             path = self.places.parent if self._has(self.places.parent) else ("trace", "pid")
-            self.say(f", in reply to message {message.parent_id}", path)
+            self.add((f", in reply to message {message.parent_id}", path))
         if attributes.get("det") is True:
-            self.say(", and calls the result deterministic", ("det",))
+            self.add((", and calls the result deterministic", ("det",)))
         if message.security.claims:
-            self.say(", carrying a token (unverified)", ("auth",))
-        self.say(".")
+            self.add((", carrying a token (unverified)", ("auth",)))
+        self.add((".", None))
