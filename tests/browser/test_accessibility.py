@@ -1,0 +1,83 @@
+"""axe finds no violation on any page, light and dark, narrow and wide, and no page scrolls sideways."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.urls import reverse
+from playwright.sync_api import Page
+
+from inspector.intake.models import Delivery
+from inspector.threads.models import Conversation, Message
+from tests.browser.conftest import Open
+from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.pages.conftest import STORY
+
+SLUG = "acme"
+HOSTILE = b'{"clowl":"0.2","mid":"m1","p":"REQ","from":"rad\\u200bar","to":"' + b"x" * 300 + b'","cid":"h"}\n'
+BINARY = b"\xff\xfe broken\n"
+
+
+def address(name: str) -> str:
+    return reverse(f"pages:{name}", args=[SLUG])
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "sign-in": lambda: reverse("pages:sign-in"),
+    "conversations": lambda: address("conversations"),
+    "no-match": lambda: address("conversations") + "?agent=nobody",
+    "conversation": lambda: reverse("pages:conversation", args=[SLUG, Conversation.objects.get(native_id="story").pk]),
+    "timeline": lambda: (
+        reverse("pages:conversation", args=[SLUG, Conversation.objects.get(native_id="h").pk]) + "?order=time"
+    ),
+    "message": lambda: reverse("pages:message", args=[SLUG, Message.objects.get(native_id="m2").pk]),
+    "hostile-message": lambda: reverse(
+        "pages:message", args=[SLUG, Message.objects.get(conversation__native_id="h").pk]
+    ),
+    "malformed-message": lambda: reverse(
+        "pages:message", args=[SLUG, Message.objects.get(dialect="nslip", performative=None).pk]
+    ),
+    "search": lambda: address("search"),
+    "hits": lambda: address("search") + "?q=search",
+    "no-hit": lambda: address("search") + "?q=zebra",
+    "upload": lambda: address("upload"),
+    "deliveries": lambda: address("deliveries"),
+    "delivery": lambda: reverse("pages:delivery", args=[SLUG, Delivery.objects.get(quarantined=1).pk]),
+    "settings": lambda: address("settings"),
+}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_every_page(open_page: Open, cast: Cast, theme: str, width: int) -> None:
+    deliver(cast, STORY, HOSTILE, BINARY, name="story.log")
+    settle_all()
+    faults = []
+    for name, find in PAGES.items():
+        who = None if name == "sign-in" else cast.owner
+        page = open_page(who, find(), width=width, theme=theme)
+        faults += [f"{name}: {fault}" for fault in find_faults(page)]
+        keep_picture(page, f"{name}-{width}-{theme}")
+    assert faults == []
+
+
+def find_faults(page: Page) -> list[str]:
+    """What axe finds, and whether the page is wider than the window."""
+    found = [
+        f"{violation['id']}: {node['html'][:200]} ({node['failureSummary'][:200]})"
+        for violation in Axe().run(page).response["violations"]
+        for node in violation["nodes"]
+    ]
+    is_wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+    return [*found, "it scrolls sideways"] if is_wide else found
+
+
+def keep_picture(page: Page, name: str) -> None:
+    """A screenshot of the whole page, where the environment names a folder for it."""
+    folder = os.environ.get("INSPECTOR_SCREENSHOTS")
+    if folder:
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)

@@ -1,0 +1,183 @@
+"""Who may do what: strangers get 404 everywhere, the signed-out are asked to sign in, roles hold."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+from django.urls.resolvers import URLPattern
+
+from inspector.accounts.models import ApiKey
+from inspector.accounts.services import add_member, create_api_key, create_sign_in_link, create_workspace
+from inspector.audit.models import Review
+from inspector.intake.models import Delivery, Record
+from inspector.pages.urls import workspace_urls
+from inspector.threads.models import Conversation, Message
+from tests.inspector.conftest import Cast, deliver, settle_all
+
+SLUG = "acme"
+POSTED = {"review", "revoke-key"}
+
+
+def address_of(pattern: URLPattern, slug: str, ids: dict[str, uuid.UUID]) -> str:
+    names = pattern.pattern.converters
+    return reverse(f"pages:{pattern.name}", kwargs={"slug": slug, **{name: ids[name] for name in names}})
+
+
+@pytest.fixture
+def ids(cast: Cast, story: Delivery) -> dict[str, uuid.UUID]:
+    """One of each thing that an address can name, all of the first workspace."""
+    return {
+        "conversation_id": Conversation.objects.get(native_id="story").pk,
+        "message_id": Message.objects.filter(native_id="m1").get().pk,
+        "record_id": Message.objects.filter(native_id="m1").get().record_id,
+        "delivery_id": story.pk,
+        "key_id": create_api_key(workspace=cast.workspace, name="k", scopes=["read"])[0].pk,
+    }
+
+
+@pytest.mark.parametrize("pattern", workspace_urls, ids=lambda pattern: pattern.name)
+def test_a_stranger_gets_404(
+    pattern: URLPattern, cast: Cast, ids: dict[str, uuid.UUID], sign_in: Callable[..., Client]
+) -> None:
+    client = sign_in(cast.stranger)
+    ask = client.post if pattern.name in POSTED else client.get
+    assert ask(address_of(pattern, SLUG, ids)).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "pattern", [pattern for pattern in workspace_urls if pattern.pattern.converters], ids=lambda pattern: pattern.name
+)
+def test_what_is_of_another_workspace_is_not_found_through_ones_own(
+    pattern: URLPattern, cast: Cast, ids: dict[str, uuid.UUID], sign_in: Callable[..., Client]
+) -> None:
+    client = sign_in(cast.stranger)
+    ask = client.post if pattern.name in POSTED else client.get
+    assert ask(address_of(pattern, "other", ids)).status_code == 404
+
+
+@pytest.mark.parametrize("pattern", workspace_urls, ids=lambda pattern: pattern.name)
+def test_members_are_let_in(
+    pattern: URLPattern, cast: Cast, ids: dict[str, uuid.UUID], sign_in: Callable[..., Client]
+) -> None:
+    client = sign_in(cast.owner)
+    ask = client.post if pattern.name in POSTED else client.get
+    assert ask(address_of(pattern, SLUG, ids)).status_code in (200, 302, 422)
+
+
+@pytest.mark.parametrize("pattern", workspace_urls, ids=lambda pattern: pattern.name)
+@pytest.mark.django_db
+def test_the_signed_out_are_asked_to_sign_in(pattern: URLPattern, client: Client) -> None:
+    ids = dict.fromkeys(pattern.pattern.converters, uuid.uuid4())
+    address = address_of(pattern, SLUG, ids)
+    ask = client.post if pattern.name in POSTED else client.get
+    response = ask(address)
+    assert response.status_code == 302
+    assert response["Location"].startswith(reverse("pages:sign-in") + "?next=")
+
+
+def test_a_viewer_neither_uploads_nor_judges_nor_makes_keys(
+    viewer: Client, cast: Cast, ids: dict[str, uuid.UUID]
+) -> None:
+    upload = reverse("pages:upload", args=[SLUG])
+    assert viewer.get(upload).status_code == 403
+    assert viewer.post(upload, {"files": SimpleUploadedFile("a.log", b"x"), "channel": "main"}).status_code == 403
+    review = reverse("pages:review", args=[SLUG, ids["conversation_id"]])
+    assert viewer.post(review, {"verdict": "fine"}).status_code == 403
+    assert viewer.post(reverse("pages:settings", args=[SLUG]), {"name": "x", "scopes": "read"}).status_code == 403
+    assert viewer.post(reverse("pages:revoke-key", args=[SLUG, ids["key_id"]])).status_code == 403
+    assert not Review.objects.exists()
+    assert ApiKey.objects.get().revoked_at is None
+    assert Delivery.objects.count() == 1
+
+
+def test_a_viewer_sees_no_button_that_is_refused(viewer: Client, ids: dict[str, uuid.UUID]) -> None:
+    for name, args in (("conversations", []), ("settings", []), ("conversation", [ids["conversation_id"]])):
+        page = viewer.get(reverse(f"pages:{name}", args=[SLUG, *args])).content.decode()
+        assert reverse("pages:upload", args=[SLUG]) not in page
+        assert "Keep this verdict" not in page
+        assert "Make the key" not in page
+
+
+def test_the_exact_bytes_come_as_an_inert_download(viewer: Client, ids: dict[str, uuid.UUID]) -> None:
+    response = viewer.get(reverse("pages:raw", args=[SLUG, ids["record_id"]]))
+    assert response.status_code == 200
+    assert b"".join(response).startswith(b'{"clowl":"0.2","mid":"m1"')
+    assert response["Content-Type"] == "application/octet-stream"
+    assert response["Content-Disposition"].startswith("attachment")
+    assert response["X-Content-Type-Options"] == "nosniff"
+
+
+def test_what_could_not_be_read_is_for_auditors(viewer: Client, auditor: Client, cast: Cast) -> None:
+    deliver(cast, b"\xff\xfe\x00broken\n", name="binary.log")
+    settle_all()
+    record = Record.objects.get(is_quarantined=True)
+    address = reverse("pages:raw", args=[SLUG, record.pk])
+    assert viewer.get(address).status_code == 403
+    assert b"".join(auditor.get(address)) != b""
+
+
+def test_someone_in_no_workspace_is_told_so(client: Client, db: None) -> None:
+    from inspector.accounts.models import User
+
+    client.force_login(User.objects.create_user("nina"), backend="django.contrib.auth.backends.ModelBackend")
+    assert b"You are in no workspace yet" in client.get("/").content
+
+
+def test_home_leads_to_the_first_workspace(owner: Client) -> None:
+    assert owner.get("/")["Location"] == reverse("pages:conversations", args=[SLUG])
+
+
+def test_other_workspaces_of_the_reader_are_offered(owner: Client, cast: Cast) -> None:
+    second = create_workspace(slug="second", name="Second one")
+    add_member(workspace=second, user=cast.owner.user, role="viewer")
+    page = owner.get(reverse("pages:conversations", args=[SLUG])).content.decode()
+    assert reverse("pages:conversations", args=["second"]) in page
+
+
+def test_a_sign_in_link_works_once(client: Client, cast: Cast) -> None:
+    address = reverse("pages:sign-in-link", args=[create_sign_in_link(user=cast.owner.user)])
+    assert client.get(address)["Location"] == "/"
+    assert client.get(reverse("pages:conversations", args=[SLUG])).status_code == 200
+    again = Client().get(address)
+    assert again.status_code == 410
+    assert b"This link does not sign in any more." in again.content
+
+
+def test_name_and_password_sign_in_and_the_wanted_page_follows(client: Client, cast: Cast) -> None:
+    cast.owner.user.set_password("correct horse battery")
+    cast.owner.user.save()
+    wanted = reverse("pages:search", args=[SLUG])
+    said = {"username": "olivia", "password": "wrong", "next": wanted}
+    refused = client.post(reverse("pages:sign-in"), said)
+    assert refused.status_code == 422
+    assert b"do not go together" in refused.content
+    assert client.post(reverse("pages:sign-in"), {**said, "password": "correct horse battery"})["Location"] == wanted
+
+
+@pytest.mark.parametrize("elsewhere", ["https://evil.example/", "//evil.example", "javascript:alert(1)"])
+def test_signing_in_never_leads_elsewhere(elsewhere: str, client: Client, cast: Cast) -> None:
+    cast.owner.user.set_password("correct horse battery")
+    cast.owner.user.save()
+    said = {"username": "olivia", "password": "correct horse battery", "next": elsewhere}
+    assert client.post(reverse("pages:sign-in"), said)["Location"] == "/"
+
+
+def test_signing_out_is_a_post(owner: Client) -> None:
+    address = reverse("pages:sign-out")
+    assert owner.get(address).status_code == 405
+    assert owner.post(address).status_code == 302
+    assert owner.get(reverse("pages:conversations", args=[SLUG])).status_code == 302
+
+
+def test_forms_need_their_token(cast: Cast, ids: dict[str, uuid.UUID]) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(cast.owner.user, backend="django.contrib.auth.backends.ModelBackend")
+    for name, args in (("upload", []), ("settings", []), ("review", [ids["conversation_id"]])):
+        response = client.post(reverse(f"pages:{name}", args=[SLUG, *args]))
+        assert response.status_code == 403
+        assert b"This form was open too long" in response.content
