@@ -7,6 +7,7 @@ dictionary update, which is what makes a record of some fifty names affordable f
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, ClassVar, Self, dataclass_transform
 
 _new, _set = object.__new__, object.__setattr__
@@ -77,10 +78,18 @@ class Value:
         return type(self)(**{name: self.__dict__[name] for name in self._order if name in self.__dict__} | values)
 
     def given(self) -> dict[str, Any]:
-        """The names that differ from their default, in their declared order."""
-        held = self.__dict__
-        kind = type(self)
-        return {name: held[name] for name in self._order if name in held and held[name] != getattr(kind, name, None)}
+        """The names that differ from their default, in their declared order; what is made on demand is made now."""
+        held, kind = self.__dict__, type(self)
+        shown = {}
+        for name in self._order:
+            default = getattr(kind, name, None)
+            if isinstance(default, cached_property):
+                value = getattr(self, name)
+                if value:
+                    shown[name] = value
+            elif name in held and held[name] != default:
+                shown[name] = held[name]
+        return shown
 
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON types: every name in its declared order, tuples as lists, absent as null."""

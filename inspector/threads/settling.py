@@ -32,6 +32,8 @@ from .telling import ToldRow, make_row
 
 WINDOW = 500
 CACHED_READINGS = 5000
+# What is asked for names a conversation better than what is announced before it.
+_ASKS = frozenset({"request", "query", "delegate", "propose", "subscribe"})
 
 Fence = Callable[[], None]
 
@@ -45,6 +47,7 @@ class Summary:
     acts: list[tuple[str | None, bool | None]] = field(default_factory=list)
     subject: str = ""
     severity: int = 0
+    _is_asked: bool = False
     digest: hashlib._Hash = field(default_factory=hashlib.sha256)
 
     def take(self, row: ToldRow, message: Message, node: Node) -> None:
@@ -52,7 +55,8 @@ class Summary:
         self.agents.update(name for name in (message.sender, *message.receivers) if name)
         self.dialects[node.dialect] += 1
         self.acts.append((message.performative, message.error.retryable if message.error else None))
-        self.subject = self.subject or message.topic or ""
+        if message.topic and (not self.subject or (not self._is_asked and message.performative in _ASKS)):
+            self.subject, self._is_asked = message.topic, message.performative in _ASKS
         self.severity = max(self.severity, row.severity)
         self.digest.update(row.digest())
 

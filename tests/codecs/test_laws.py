@@ -55,6 +55,15 @@ def test_spans_lie_within_their_layer(case: Case) -> None:
         assert 0 <= start <= end <= lengths[layer]
 
 
+@pytest.mark.parametrize("case", EVERY, ids=str)
+def test_what_is_given_is_what_is_shown(case: Case) -> None:
+    """The names a message gives are those of its dictionary that are not absent, made on demand or not."""
+    for message in case.decode().messages:
+        full, absent = message.to_dict(), dialects.Message().to_dict()
+        expected = {name: value for name, value in full.items() if value != absent[name]}
+        assert {name: dialects.to_json_type(value) for name, value in message.given().items()} == expected
+
+
 @pytest.mark.parametrize("case", cases("valid"), ids=str)
 def test_detection_ranks_its_own_dialect_first(case: Case) -> None:
     if case.data.get("as") or case.data.get("in_context"):
