@@ -50,7 +50,7 @@ def say_payload(sentence: Sentence, payload: Payload, *, skip: frozenset[str] = 
 
 
 def _text_span(payload: Payload) -> Span:
-    if payload.kind == "raw":
+    if payload.layer == payload.of:
         return (payload.of, payload.body, payload.end)
     return (payload.layer, 0, len(payload.text or ""))
 

@@ -19,13 +19,18 @@ _END = r"(?=[ \t]*(?:\||;;|[\r\n]|\Z))"
 _STATEMENT = re.compile(rf"([^\s|;])([^\s|;])([0-9]*){_END}")
 _BARE_STATEMENT = re.compile(rf"([0-9A-F])([0-9A-F])([0-9]*){_END}")
 _RESPONSE = re.compile(rf"\^([0-9A-Za-z]){_END}")
-_ERROR = re.compile(rf"!E([0-9])([0-9A-Za-z]{{0,2}}){_END}")
+_ERROR = re.compile(rf"!E([0-9])([A-Za-z]{{0,2}}){_END}")
 _BROKEN_RESPONSE = re.compile(rf"\^{_END}")
 _BROKEN_ERROR = re.compile(rf"!E{_END}")
-_SIGNATURE = re.compile(rf"(--|—)[ \t]*(?:{_ALIEN})(?:{_SELECTOR})?[ \t]*lingua/([^\s@]*)@([^\s]*)[ \t]*(?=[\r\n]|\Z)")
+_MARK = rf"(?:--|—)[ \t]{{0,3}}(?:{_ALIEN})(?:{_SELECTOR})?[ \t]{{0,3}}lingua/"
+# Versions and addresses are bounded, so that a line of nothing but marks is read in linear time.
+_SIGNATURE = re.compile(rf"{_MARK}([^\s@]{{0,32}})@(\S{{0,1024}}+)[ \t]*+(?=[\r\n]|\Z)")
 MANGLED = re.compile("|".join(map(re.escape, MANGLED_ALIENS)))
 _PLAIN = tuple(f"--{alien}lingua/" for alien in ALIENS)
-_DASHED = tuple(f"{dash}{gap}{alien}" for dash in ("--", "—") for gap in ("", " ") for alien in ALIENS)
+_HAS_SIGNATURE = re.compile(_MARK)
+_NAME = "lingua/"
+# Dashes, a blank, a mangled marker with its selector, and a blank.
+_WIDEST_MARK = 16
 
 
 class Head(NamedTuple):
@@ -115,15 +120,18 @@ def open_unmarked(text: str, at: int) -> Head | None:
 
 def find_signature(text: str, start: int, end: int) -> Signature | None:
     """The signature that closes the line text[start:end], whether it stands alone on it or behind a message."""
-    for dashed in _DASHED:
-        at = text.rfind(dashed, start, end)
-        found = _SIGNATURE.match(text, at, end) if at >= 0 else None
+    at = text.find(_NAME, start, end)
+    while at >= 0:
+        window = max(start, at - _WIDEST_MARK)
+        dashes = max(text.rfind("--", window, at), text.rfind("—", window, at))
+        found = _SIGNATURE.match(text, dashes, end) if dashes >= 0 else None
         if found is not None:
-            is_plain = at == start and text.startswith(_PLAIN, at)
-            return Signature(at, found.end(), found.span(2), found.span(3), is_plain)
+            is_plain = dashes == start and text.startswith(_PLAIN, dashes)
+            return Signature(dashes, found.end(), found.span(1), found.span(2), is_plain)
+        at = text.find(_NAME, at + 1, end)
     return None
 
 
 def has_signature(text: str) -> bool:
     """Whether a signature stands anywhere in the text: a cheap look, not a reading."""
-    return any(f"{alien}lingua/" in text for alien in ALIENS) and any(dashed in text for dashed in _DASHED)
+    return _NAME in text and ("--" in text or "—" in text) and _HAS_SIGNATURE.search(text) is not None

@@ -20,8 +20,8 @@ from .circumstances import (
     span_of,
 )
 from .contents import cite, show
+from .messages import is_session_end
 from .phrases import idiom_of, phrase_of
-from .reading import is_session_end
 from .statements import Part, Statement
 from .tables import ACTIONS, DOMAINS, SUBMOLTS
 
@@ -110,7 +110,8 @@ def _say_place(sentence: Sentence, statement: Statement, message: Message) -> No
     domain = code_span(statement, 0)
     if statement.domain == "7":
         if is_place and part is not None and target is not None:
-            sentence.say(" on Moltbook's ", domain).say(_board(part, target.name), span_of(part))
+            sentence.say(" on Moltbook's ", domain)
+            _say_board(sentence, part, target.name)
         else:
             sentence.say(" on Moltbook", domain)
     elif statement.domain == "8":
@@ -123,10 +124,13 @@ def _say_place(sentence: Sentence, statement: Statement, message: Message) -> No
         sentence.say(" for the human", span_of(part))
 
 
-def _board(part: Part, name: str) -> str:
-    if part.value.isdecimal() and name == part.value:
-        return f"board {name}"
-    return f"{name} board" if part.value in SUBMOLTS else f"{cite(name)} board"
+def _say_board(sentence: Sentence, part: Part, name: str) -> None:
+    if part.value in SUBMOLTS:
+        sentence.say(name, span_of(part)).say(" board")
+    elif part.value.isdecimal():
+        sentence.say(f"board {name}", span_of(part))
+    else:
+        sentence.say(cite(name), span_of(part)).say(" board")
 
 
 def _say_send(sentence: Sentence, statement: Statement, message: Message) -> None:
@@ -220,5 +224,6 @@ def _say_unknown(sentence: Sentence, statement: Statement, message: Message) -> 
         sentence.say(" on ").say(show(part.value), span_of(part))
     target = statement.standing.get("target")
     if target is not None and message.target is not None and message.target.kind in ("object", "place", "human"):
-        words = "the human" if message.target.kind == "human" else cite(message.target.name)
+        is_told = message.target.kind == "human" or message.target.name != target.value
+        words = target.aim.meaning if target.aim and is_told else cite(target.value)
         sentence.say(" for ").say(words, span_of(target))

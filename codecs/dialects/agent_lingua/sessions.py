@@ -13,8 +13,8 @@ from typing import Any
 from .._context import Context
 from .._record import Entry, Message, Note, Span
 from . import notes as kinds
+from .messages import is_session_end
 from .payloads import Payload
-from .reading import is_session_end
 from .sealing import ED25519_PREFIX, is_weak, read_public_key, strip_prefix
 from .statements import Statement
 from .tables import LEVELS
