@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -597,7 +596,7 @@ def test_a_record_of_too_many_tags_keeps_the_rest_as_text() -> None:
 
 
 def measure(wire: str) -> float:
-    """Seconds to read, tell and unfold a text: the median of five."""
+    """Seconds to read, tell and unfold a text: the least of five, for other work on the machine only adds."""
     taken = []
     for _ in range(5):
         start = time.perf_counter()
@@ -606,7 +605,7 @@ def measure(wire: str) -> float:
         told = DIALECT.tell(DIALECT.read(wire, None), Context(), NoKeys())
         assert told.reading.fields
         taken.append(time.perf_counter() - start)
-    return statistics.median(taken)
+    return min(taken)
 
 
 WORST = {

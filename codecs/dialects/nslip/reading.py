@@ -45,8 +45,8 @@ def read(wire: str, envelope: Envelope | None = None) -> Reading:
 
 
 def _version_of(record: Record) -> str | None:
-    """The version whose header the tags bear: the newest among them, or None where there is no tag."""
-    if not record.tags:
+    """The version whose header the tags bear, the newest among them; None where the text cannot be read."""
+    if record.error:
         return None
     return "0.0" if all(tag.is_legacy for tag in record.tags) else "0.1"
 

@@ -13,7 +13,8 @@ from .._record import NoteKind
 from .notes import UNCLOSED, UNCLOSED_QUOTE
 from .tables import ACTS, ALPHABET, FRAMES, MOST_TAGS, SLOTS
 
-SPACES = " \t\r\n\v\f\ufeff"
+# White space of any script, and the byte order mark.
+SPACES = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace()) + "\ufeff"
 
 # Characters that set tags apart and mean nothing: white space, list marks, brackets, quotes, fences.
 SEPARATORS = frozenset(SPACES + ",;.`'\"*->()[]{}|")
@@ -22,7 +23,7 @@ SEPARATORS = frozenset(SPACES + ",;.`'\"*->()[]{}|")
 _PIECE = re.compile(r'([^|#"@]*+(?:"(?:[^"\\]++|\\.)*+"[^|#"@]*+)*+)([|#"@]?)', re.DOTALL)
 
 # Where a tag may open, and what may stand before its first field: v0.0 writes `@|a3`.
-_OPENER = re.compile(r'@[|\s]{0,8}+[A-Za-z"]', re.ASCII)
+_OPENER = re.compile(r'@[|\s]{0,8}+[A-Za-z"]')
 
 # A number that no word of a language looks like: one digit of base 62, or several that begin with a decimal one.
 _NUMBER = r"(?:[0-9A-Za-z](?![0-9A-Za-z])|[0-9][0-9A-Za-z]{1,10})"
@@ -30,8 +31,8 @@ _NUMBER = r"(?:[0-9A-Za-z](?![0-9A-Za-z])|[0-9][0-9A-Za-z]{1,10})"
 # A header field: its prefix in the first group where its number is of that kind, else in the second. Codes of acts
 # and frames are short.
 _HEADER_FIELD = re.compile(
-    rf"\s*+(?:([af](?=[0-9]{{1,3}}\b|[A-Za-z]\b)|[cSdTst](?={_NUMBER}))|([cSdTst]))[0-9A-Za-z]{{1,11}}+\s*+\Z",
-    re.ASCII,
+    r"\s*+(?:([af](?=(?:[0-9]{1,3}|[A-Za-z])(?![0-9A-Za-z]))"
+    rf"|[cSdTst](?={_NUMBER}))|([cSdTst]))[0-9A-Za-z]{{1,11}}+\s*+\Z"
 )
 
 # The acts and frames of the tables, as they are written.
@@ -44,7 +45,7 @@ _CHARACTERS_TRIED = 512
 _FIELD = rf'[{"".join(SLOTS)}](?:{_NUMBER}|"(?:[^"\\]++|\\.)*+")'
 
 # A text that is one tag from end to end, at least two fields long, each field known and plain.
-_WHOLE = re.compile(rf"\s*+@\|*+{_FIELD}(?:\|++(?:{_FIELD})?+)++#\s*+\Z", re.DOTALL | re.ASCII)
+_WHOLE = re.compile(rf"\s*+@\|*+{_FIELD}(?:\|++(?:{_FIELD})?+)++#\s*+\Z", re.DOTALL)
 
 
 class Tag(NamedTuple):
