@@ -22,6 +22,7 @@ from .tables import LEVELS
 MAX_SESSION_MESSAGES = 1000
 MAX_SESSION_HOURS = 24
 OFFER, SESSION, PUBLIC_KEY, FINGERPRINT, NONCE = "security", "session", "public-key", "fingerprint", "nonce"
+SESSION_USE = "session-use"
 _ANSWERED = "handshake"
 _ORDER = list(LEVELS)
 
@@ -98,20 +99,28 @@ def _examine_sealed(statement: Statement, message: Message, payload: Payload, le
 
 def _count_use(session: str, known: Entry | None, message: Message, ledger: Ledger, span: Span) -> None:
     """Count the messages on one session key, and the hours since the first; a new agreement starts anew."""
-    use = ledger.find("session-use", session)
+    use = ledger.find(SESSION_USE, session)
     agreed = known.value.get("agreement") if known is not None else None
     held = use.value if use is not None and use.value.get("agreement") == agreed else {}
     count = int(held.get("messages", 0)) + 1
     first = held.get("first_at") or (known.value.get("agreed_at") if known is not None else None) or message.sent_at
-    ledger.keep("session-use", session, {"messages": count, "first_at": first, "agreement": agreed})
     if count == MAX_SESSION_MESSAGES + 1:
         text = f"session {session} has carried more than {MAX_SESSION_MESSAGES} messages on one key"
         ledger.notes.append(kinds.SESSION_OVERUSED.note(text, span))
-    if first and message.sent_at and not held.get("is_old"):
-        age = datetime.fromisoformat(message.sent_at) - datetime.fromisoformat(first)
-        if age > timedelta(hours=MAX_SESSION_HOURS):
-            text = f"session {session} has been in use for more than {MAX_SESSION_HOURS} hours"
-            ledger.notes.append(kinds.SESSION_OVERUSED.note(text, span))
+    was_old = bool(held.get("is_old"))
+    is_old = was_old or _is_older(first, message.sent_at)
+    if is_old and not was_old:
+        text = f"session {session} has been in use for more than {MAX_SESSION_HOURS} hours"
+        ledger.notes.append(kinds.SESSION_OVERUSED.note(text, span))
+    use_now = {"messages": count, "first_at": first, "agreement": agreed, "is_old": is_old}
+    ledger.keep(SESSION_USE, session, use_now)
+
+
+def _is_older(first: str | None, at: str | None) -> bool:
+    if not first or not at:
+        return False
+    age = datetime.fromisoformat(at) - datetime.fromisoformat(first)
+    return age > timedelta(hours=MAX_SESSION_HOURS)
 
 
 def _in_message(entry: Entry) -> str:
