@@ -21,6 +21,7 @@ from ._envelope import apply_envelope, envelope_of
 from ._errors import DialectsError, EncodeError, RegistryError, UnknownDialectError
 from ._log import Item, LogOptions, LogReader, LogRecord, Piece, Problem, Scaffold, read_log
 from ._performatives import PERFORMATIVES
+from ._plain import ShapeError, messages_of
 from ._record import (
     MASK,
     SHAPE_VERSION,
@@ -93,6 +94,7 @@ __all__ = [
     "Scaffold",
     "Security",
     "Segment",
+    "ShapeError",
     "Span",
     "Target",
     "Term",
@@ -106,6 +108,7 @@ __all__ = [
     "envelope_of",
     "get_dialect",
     "identify",
+    "messages_of",
     "read",
     "read_log",
     "tell",
@@ -192,14 +195,7 @@ def decode(
         context.record, context.position = index, index + 1
         tell(read(earlier, around), context, keys)
     context.record, context.position = None, context.position + 1
-    told = tell(read(wire, envelope, dialect=dialect), context, keys)
-    reading = told.reading
-    return reading.replace(
-        messages=told.messages,
-        layers=(*reading.layers, *told.layers),
-        notes=(*reading.notes, *told.notes),
-        tree=lambda: (*reading.fields, *told.fields),
-    )
+    return tell(read(wire, envelope, dialect=dialect), context, keys).whole
 
 
 def encode(messages: Reading | Sequence[Message], dialect: str | None = None) -> Encoded:

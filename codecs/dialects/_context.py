@@ -65,7 +65,8 @@ class Context:
     """
 
     def __init__(self, entries: Iterable[Entry] = (), *, position: int = 1) -> None:
-        self._latest: dict[tuple[str, str], list[Entry]] = {}
+        # The latest entry of each speaker, in the order in which they were made; nothing asks for older ones.
+        self._latest: dict[tuple[str, str], dict[str | None, Entry]] = {}
         self._kinds: dict[str, dict[str, Entry]] = {}
         self.record: Any = None
         self.position = position
@@ -75,15 +76,22 @@ class Context:
     def add(self, entries: Iterable[Entry]) -> None:
         """Let these hold from here on; a later entry of the same kind and name replaces an earlier one."""
         for entry in entries:
-            self._latest.setdefault((entry.kind, entry.name), []).append(entry)
+            held = self._latest.setdefault((entry.kind, entry.name), {})
+            held.pop(entry.speaker, None)
+            held[entry.speaker] = entry
             self._kinds.setdefault(entry.kind, {})[entry.name] = entry
 
     def find(self, kind: str, name: str, *, speaker: str | None = None) -> Entry | None:
         """The entry now in force, or None; with `speaker`, the latest that this speaker made."""
-        held = self._latest.get((kind, name), ())
+        held = self._latest.get((kind, name), {})
         if speaker is None:
-            return held[-1] if held else None
-        return next((entry for entry in reversed(held) if entry.speaker == speaker), None)
+            return next(reversed(held.values()), None)
+        return held.get(speaker)
+
+    @property
+    def size(self) -> int:
+        """How many names are established."""
+        return len(self._latest)
 
     def all_of(self, kind: str) -> dict[str, Entry]:
         """Every entry in force of a kind, by name, in the order in which the names were first established."""

@@ -347,6 +347,17 @@ class Told(Value):
     entries: tuple[Entry, ...] = ()
     notes: tuple[Note, ...] = ()
 
+    @property
+    def whole(self) -> Reading:
+        """The reading with its messages told, and with what telling added to it."""
+        reading = self.reading
+        return reading.replace(
+            messages=self.messages,
+            layers=(*reading.layers, *self.layers),
+            notes=(*reading.notes, *self.notes),
+            tree=lambda: (*reading.fields, *self.fields),
+        )
+
 
 class Loss(Value):
     """A name of the record that the wire cannot carry."""

@@ -1,0 +1,294 @@
+"""`python -m dialects` as people call it: in a process of its own, with bytes in and lines out."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dialects
+
+ROOT = Path(__file__).parents[2]
+TAG = '@a3|f0|c1|S0|d1|T1|k1|t"x"#'
+NAMES = ["index", "dialect", "version", "vocabulary", "candidates", "messages", "footer", "notes", "error"]
+
+
+def run(*arguments: str | Path, given: bytes = b"", code: int = 0) -> str:
+    """What the command prints; it must end with that code, and complain in one line at most."""
+    done = subprocess.run(
+        [sys.executable, "-m", "dialects", *map(str, arguments)],
+        input=given,
+        capture_output=True,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "codecs"), "LC_ALL": "C"},
+        timeout=120,
+    )
+    assert done.returncode == code, done.stderr.decode()
+    assert done.stderr.count(b"\n") == (code == 2)
+    return done.stdout.decode() + done.stderr.decode()
+
+
+def lines_of(printed: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in printed.splitlines()]
+
+
+def test_decode_prints_a_line_for_each_record_in_order() -> None:
+    shown = lines_of(run("decode", given=f"2026-11-21T09:00:00Z {TAG}\n\nhello \u2028 there\n".encode()))
+    assert [list(line) for line in shown] == [NAMES, NAMES]
+    assert [(line["index"], line["dialect"], line["error"]) for line in shown] == [
+        (0, "nslip", None),
+        (1, "prose", None),
+    ]
+    expected = dialects.decode(TAG, dialects.Envelope(at="2026-11-21T09:00:00Z", at_raw="2026-11-21T09:00:00Z"))
+    assert shown[0]["messages"] == json.loads(json.dumps([message.to_dict() for message in expected.messages]))
+    assert shown[1]["messages"][0]["content"] == "hello \u2028 there"
+
+
+def test_the_tree_adds_fields_and_layers() -> None:
+    [shown] = lines_of(run("decode", "--format", "tree", given=TAG.encode()))
+    assert set(shown) == {*NAMES, "fields", "layers"}
+    assert shown["layers"][0]["text"] == TAG
+
+
+def test_english_and_gloss_are_lines_of_text() -> None:
+    sentence = dialects.decode(TAG).messages[0].sentence
+    assert run("decode", "--format", "english", given=TAG.encode()) == f"{sentence}\n"
+    assert run("decode", "--format", "gloss", given=b"hello") == "hello\n"
+
+
+def test_text_cannot_steer_the_terminal_or_forge_a_line() -> None:
+    given = json.dumps({"raw": "a\x1b[31m\nb\u202e\ud800"}).encode()
+    assert run("decode", "--format", "english", given=given) == "a\u241b[31m\u240ab\\u202e\\ud800\n"
+
+
+def test_what_is_not_read_fully_is_told_and_counted() -> None:
+    shown = lines_of(run("decode", given=b'one\nbad \xe9\n{"clowl":"0.2",\n', code=1))
+    assert shown[1]["error"] == {"kind": "not-utf-8", "reason": "byte 0xe9 at offset 8 is not UTF-8", "offset": 8}
+    assert shown[1]["messages"] == []
+    assert shown[2]["error"]["kind"].startswith("clowl.")
+    assert shown[2]["messages"][0]["performative"] is None
+
+
+def test_a_dialect_can_be_forced() -> None:
+    [shown] = lines_of(run("decode", "--dialect", "prose", given=TAG.encode()))
+    assert shown["dialect"] == "prose"
+
+
+def test_a_log_is_told_in_the_context_of_its_conversation() -> None:
+    one = {"raw": '{def:foo="the secret door"}', "conversation": "a", "dialect": "lambda_lang"}
+    log = [one, {"raw": "?foo", "conversation": "a", "dialect": "lambda_lang"}]
+    log.append({"raw": "?foo", "conversation": "b", "dialect": "lambda_lang"})
+    english = run("decode", "--format", "english", given="\n".join(map(json.dumps, log)).encode()).splitlines()
+    assert "the secret door" in english[-2]
+    assert "the secret door" not in english[-1]
+
+
+def test_envelopes_carry_what_was_said_before() -> None:
+    before = '{def:foo="the secret door"}'
+    given = {"raw": "?foo", "dialect": "lambda_lang", "prior": [{"raw": before, "dialect": "lambda_lang"}]}
+    lines = [given, {**given, "prior": []}, {"raw": TAG, "from": "5", "at": "2026-11-21T09:00:00Z"}]
+    shown = lines_of(run("decode", "--envelopes", given="\n".join(map(json.dumps, lines)).encode()))
+    sentences = ["".join(part["text"] for part in line["messages"][0]["english"]) for line in shown]
+    assert "the secret door" in sentences[0]
+    assert "the secret door" not in sentences[1]
+    assert shown[2]["messages"][0]["sent_at"] == "2026-11-21T09:00:00Z"
+    assert [note["code"] for note in shown[2]["notes"]] == ["envelope.disagrees"]
+
+
+def test_envelopes_carry_keys() -> None:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    psk, nonce = bytes(range(32)), bytes(range(12))
+    key = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"s1").derive(psk)
+    sealed = [base64.b64encode(part).decode() for part in (nonce, AESGCM(key).encrypt(nonce, b"meet at noon", None))]
+    given = {"raw": f"👽137|#s1|$e:{sealed[0]}:{sealed[1]}"}
+    keys = [{"session": "s1", "psk": base64.b64encode(psk).decode()}]
+    lines = [given, {**given, "keys": keys}]
+    shown = lines_of(run("decode", "--envelopes", given="\n".join(map(json.dumps, lines)).encode()))
+    assert [line["messages"][0]["security"]["opened"] for line in shown] == [False, True]
+    assert "meet at noon" in json.dumps(shown[1]["messages"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "hello",
+        "[1",
+        "{}",
+        '{"raw": 5}',
+        '{"raw": "a", "prior": 5}',
+        '{"raw": "a", "prior": [5]}',
+        '{"raw": "a", "keys": [{"psk": "%"}]}',
+        '{"raw": "a", "keys": [{"psk": 5}]}',
+        '{"raw": "a", "keys": ["x"]}',
+    ],
+)
+def test_what_is_no_envelope_is_one_failed_record(line: str) -> None:
+    shown = lines_of(run("decode", "--envelopes", given=f'{{"raw": "a"}}\n{line}\n{{"raw": "b"}}\n'.encode(), code=1))
+    assert [bool(one["error"]) for one in shown] == [False, True, False]
+    assert shown[1]["error"]["kind"] == "envelope"
+
+
+def test_detect_prints_the_candidates() -> None:
+    shown = lines_of(run("detect", given=f"{TAG}\nhello".encode()))
+    assert [line["dialect"] for line in shown] == ["nslip", "prose"]
+    assert shown[0]["candidates"][0]["score"] > 0.5
+
+
+def test_what_is_decoded_can_be_encoded() -> None:
+    decoded = run("decode", given=f"{TAG}\nhello".encode())
+    shown = lines_of(run("encode", "--dialect", "nslip", given=decoded.encode(), code=1))
+    assert shown[0] == {"index": 0, "wire": TAG, "losses": [], "error": None}
+    assert (shown[1]["wire"], shown[1]["error"]["kind"]) == (None, "encode")
+
+
+def test_losses_are_named() -> None:
+    message = json.dumps({"performative": "inform", "content": "hi", "sender": "ada"}).encode()
+    [shown] = lines_of(run("encode", "--dialect", "prose", given=message))
+    assert (shown["wire"], [loss["name"] for loss in shown["losses"]]) == ("hi", ["sender"])
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ('{"messages": 5}', "a list of messages is needed @ $.messages"),
+        ('{"sender": 5}', "this must be str | None @ $[0].sender"),
+        ('{"target": {"raw": "x"}}', "Target needs name, kind @ $[0].target"),
+        ('{"nothing": 1}', "Message has no such name @ $[0].nothing"),
+        ('{"receivers": ["a", null]}', "this must be str @ $[0].receivers[1]"),
+        ('{"progress": true}', "this must be int | float | None @ $[0].progress"),
+        ("{", "not JSON"),
+    ],
+)
+def test_what_is_no_record_says_where(given: str, reason: str) -> None:
+    [shown] = lines_of(run("encode", "--dialect", "prose", given=given.encode(), code=1))
+    assert reason in shown["error"]["reason"]
+
+
+def test_list_names_every_dialect() -> None:
+    assert [line.split("\t")[0] for line in run("list").splitlines()] == [
+        dialect.slug for dialect in dialects.all_dialects()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["decode", "--dialect", "klingon"], "there is no dialect 'klingon'"),
+        (["decode", "--log", "--envelopes"], "not allowed with"),
+        (["decode", "--format", "xml"], "invalid choice"),
+        (["decode", "/no/such/file"], "/no/such/file: No such file or directory"),
+        (["decode", "/"], "/: Is a directory"),
+        (["encode"], "--dialect"),
+        (["sing"], "invalid choice"),
+        ([], "COMMAND"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_code_two(arguments: list[str], complaint: str) -> None:
+    printed = run(*arguments, code=2)
+    assert printed.startswith("python -m dialects")
+    assert complaint in printed
+
+
+def test_files_follow_one_another_and_gzip_is_opened(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.log", tmp_path / "b.log.gz"
+    first.write_text("one\ntwo")
+    second.write_bytes(gzip.compress(b"three\n") + gzip.compress(b"four\n") + bytes(512))
+    printed = run("decode", "--format", "english", first, second, "-", given=gzip.compress(b"five"))
+    assert printed.split() == ["one", "two", "three", "four", "five"]
+    shown = lines_of(run("decode", first, second))
+    assert [line["index"] for line in shown] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [(lambda packed: packed[:-20], "breaks off"), (lambda packed: packed + b"junk", "not a sound gzip stream")],
+    ids=["cut", "junk behind it"],
+)
+def test_a_damaged_archive_gives_what_is_whole(tmp_path: Path, damage: Any, complaint: str) -> None:
+    packed = tmp_path / "x.gz"
+    packed.write_bytes(damage(gzip.compress(b"".join(b"line %d\n" % number for number in range(50_000)))))
+    done = subprocess.run(
+        [sys.executable, "-m", "dialects", "detect", packed],
+        capture_output=True,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "codecs")},
+        timeout=120,
+    )
+    assert done.returncode == 1
+    assert done.stdout.count(b"\n") > 40_000
+    assert complaint in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_lines_come_out_while_the_input_is_still_open() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "dialects", "decode", "--format", "english"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "codecs")},
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for word in (b"one", b"two"):
+            process.stdin.write(word + b"\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == word + b"\n"
+        process.stdin.close()
+        assert process.wait(timeout=30) == 0
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "dialects", "decode"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "codecs")},
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        complaint = process.communicate(b"one\n" * 5000, timeout=60)[1]
+    assert complaint == b""
+
+
+def test_memory_does_not_grow_with_the_log() -> None:
+    script = (
+        "import resource, sys; from dialects.__main__ import main; main(['decode']);"
+        "sys.stderr.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))"
+    )
+
+    def measure(count: int) -> int:
+        log = b"".join(b'@a3|f0|c%d|S0|d1|T%d|k1|t"x"#\n' % (number % 50, number) for number in range(count))
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            input=log,
+            capture_output=True,
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "codecs")},
+            timeout=300,
+            check=True,
+        )
+        assert done.stdout.count(b"\n") == count
+        return int(done.stderr)
+
+    # In KiB. What one record of these leaves behind would show: the messages alone are more than 1 KiB each.
+    assert measure(12_000) < measure(3_000) * 1.05
+
+
+def test_the_shell_needs_no_django() -> None:
+    script = "import sys; from dialects.__main__ import main; main(['list']); assert 'django' not in sys.modules"
+    subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "codecs")},
+        check=True,
+        timeout=60,
+    )
