@@ -1,0 +1,257 @@
+"""`make run` and `make test` from a clean clone in an empty folder, as a newcomer has them: slow, and worth it."""
+
+import http.client
+import json
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.inspector.embedded.conftest import find_processes
+
+PROJECT = Path(__file__).resolve().parents[1]
+PATIENCE_S = 600
+pytestmark = pytest.mark.slow
+
+
+def make_environment(**changes: str) -> dict[str, str]:
+    """Ours, without what the tests set for themselves."""
+    theirs = {
+        "DATABASE_URL",
+        "CELERY_BROKER_URL",
+        "INSPECTOR_STATE_DIR",
+        "PORT",
+        "DJANGO_SETTINGS_MODULE",
+        "SECRET_KEY",
+    }
+    return {name: value for name, value in os.environ.items() if name not in theirs} | changes
+
+
+@contextmanager
+def clone_project() -> Iterator[Path]:
+    """A clone of what is committed, in an empty folder that every user can walk to."""
+    parent = Path(tempfile.mkdtemp(prefix="clone-", dir="/tmp"))
+    try:
+        parent.chmod(0o711)
+        subprocess.run(["git", "clone", "--quiet", str(PROJECT), str(parent / "project")], check=True)
+        yield parent / "project"
+    finally:
+        shutil.rmtree(parent)
+
+
+@pytest.fixture(scope="module")
+def clone() -> Iterator[dict[str, Any]]:
+    """How to run a program in a clone, as the user of the tests."""
+    with clone_project() as folder:
+        yield {"cwd": folder, "env": make_environment()}
+
+
+@pytest.fixture
+def clone_of_nobody() -> Iterator[dict[str, Any]]:
+    """How to run a program in a clone as a normal user, where the tests run as root."""
+    if os.geteuid() != 0:
+        pytest.skip("the tests already run as a normal user")
+    nobody = pwd.getpwnam("nobody")
+    python = find_python_for(nobody.pw_gid)
+    if python is None:
+        pytest.skip("`nobody` can run no Python 3.11 on this machine")
+    with clone_project() as folder:
+        home = folder.parent / "home"
+        home.mkdir()
+        for path in (home, folder, *folder.rglob("*")):
+            os.chown(path, nobody.pw_uid, nobody.pw_gid, follow_symlinks=False)
+        yield {
+            "cwd": folder,
+            "env": make_environment(HOME=str(home), PYTHON=python, PATH="/usr/local/bin:/usr/bin:/bin"),
+            "user": nobody.pw_uid,
+            "group": nobody.pw_gid,
+            "extra_groups": [],
+        }
+
+
+def find_python_for(group: int) -> str | None:
+    """A Python that `nobody` may run and that can make environments."""
+    for python in (os.path.realpath(sys.executable), "/usr/bin/python3"):
+        tried = subprocess.run(
+            ["/bin/sh", "-c", '"$1" -c "import sys, ensurepip; sys.exit(sys.version_info < (3, 11))"', "sh", python],
+            cwd="/",
+            capture_output=True,
+            check=False,
+            user="nobody",
+            group=group,
+            extra_groups=[],
+        )
+        if tried.returncode == 0:
+            return python
+    return None
+
+
+def find_free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def make_run(clone: dict[str, Any], arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["make", "run", f"ARGS={arguments}"],
+        **clone,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
+def check_proof(clone: dict[str, Any]) -> None:
+    told = make_run(clone, f"--once --port {find_free_port()}")
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "Installing" in told.stdout
+    assert " · read " in told.stdout
+    assert "One of the conversations, in English:" in told.stdout
+    assert re.search(r"^\d+ messages in \d+ conversations of \d+ agents, in \d+ dialects\.$", told.stdout, re.MULTILINE)
+    assert "agree with an independent count" in told.stdout
+    assert told.stdout.rstrip().endswith("Everything works.")
+    assert find_processes(clone["cwd"]) == [], "something was left running"
+    assert not (clone["cwd"] / ".state").stat().st_mode & 0o067
+    changed = subprocess.run(["git", "status", "--short"], **clone, capture_output=True, text=True, check=True).stdout
+    assert changed == "", "what is made is not ignored by git"
+
+
+def test_once_proves_that_a_clean_clone_works(clone: dict[str, Any]) -> None:
+    check_proof(clone)
+
+
+def test_once_proves_it_to_a_normal_user_too(clone_of_nobody: dict[str, Any]) -> None:
+    check_proof(clone_of_nobody)
+
+
+def test_a_second_start_keeps_the_data_and_takes_seconds(clone: dict[str, Any]) -> None:
+    started = time.monotonic()
+    told = make_run(clone, f"--once --port {find_free_port()}")
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "The data of the last start is here: " in told.stdout
+    assert "Installing" not in told.stdout
+    assert "Applying" not in told.stdout
+    assert time.monotonic() - started < 60, "generous, because the machine may be busy: alone it takes about five"
+
+
+def test_it_serves_until_ctrl_c_starts_again_what_falls_and_leaves_nothing(clone: dict[str, Any]) -> None:
+    port = find_free_port()
+    process, link = start_serving(clone, port)
+    assert process.stdout is not None
+    try:
+        assert "sessionid=" in sign_in(port, link)
+        assert "sessionid=" not in sign_in(port, link), "the link signs in twice"
+        for name in ("web", "worker"):
+            os.kill(find_leader(name, clone["cwd"]), signal.SIGKILL)
+        # A visitor waits for the new server instead of being refused: the socket was never closed.
+        assert ask(port, "GET", "/sign-in/")[0] == 200
+        awaited = {f"The process `{name}` is started again." for name in ("web", "worker")}
+        told = ""
+        while awaited:
+            line = process.stdout.readline()
+            assert line, told
+            told += line
+            awaited.discard(line.strip())
+        assert "The process `web` was killed by signal 9" in told
+    finally:
+        os.kill(json.loads((clone["cwd"] / ".state" / "lock").read_text())["pid"], signal.SIGINT)
+        output, errors = process.communicate(timeout=90)
+    assert "Stopped." in output, errors
+    assert find_processes(clone["cwd"]) == []
+    assert not (clone["cwd"] / ".state" / "database_url").exists()
+
+
+def test_killed_in_the_middle_it_leaves_nothing_and_starts_again(clone: dict[str, Any]) -> None:
+    process, _ = start_serving(clone, find_free_port())
+    holder = json.loads((clone["cwd"] / ".state" / "lock").read_text())
+    os.kill(holder["pid"], signal.SIGKILL)
+    process.communicate(timeout=90)
+    told = make_run(clone, f"--once --port {find_free_port()}")
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert find_processes(clone["cwd"]) == []
+
+
+def test_a_taken_port_is_one_sentence_before_anything_is_started(clone: dict[str, Any]) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        told = make_run(clone, f"--port {port}")
+    assert told.returncode != 0
+    sentence = told.stderr.splitlines()[0]
+    assert sentence.startswith(f"Port {port} on 127.0.0.1 is taken by another program: ")
+    assert f"PORT={port + 1} make run" in sentence
+    assert told.stdout == ""
+
+
+def start_serving(clone: dict[str, Any], port: int) -> tuple[subprocess.Popen[str], str]:
+    """Start in the background; answers the process and the path of the sign-in link, once that is printed."""
+    process = subprocess.Popen(
+        ["make", "run"],
+        **{**clone, "env": clone["env"] | {"PORT": str(port)}},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    seen = []
+    for line in process.stdout:
+        seen.append(line)
+        if found := re.match(rf"Open +http://127\.0\.0\.1:{port}(/\S+)$", line):
+            return process, found[1]
+    raise AssertionError("".join(seen) + process.communicate()[1])
+
+
+def ask(port: int, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, list[str], str]:
+    """One request: its status, the cookies it sets, the body."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request(method, path, body, headers)
+    response = connection.getresponse()
+    text = response.read().decode()
+    connection.close()
+    return response.status, response.headers.get_all("Set-Cookie") or [], text
+
+
+def sign_in(port: int, link: str) -> str:
+    """Open the link and press its button; answers the cookies that are set."""
+    _, cookies, page = ask(port, "GET", link)
+    field = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
+    if field is None:
+        return ""  # The link is spent: there is nothing to press.
+    _, cookies, _ = ask(
+        port,
+        "POST",
+        link,
+        urlencode({"csrfmiddlewaretoken": field[1]}),
+        **{"Cookie": cookies[0].partition(";")[0], "Content-Type": "application/x-www-form-urlencoded"},
+    )
+    return " ".join(cookies)
+
+
+def find_leader(name: str, folder: Path) -> int:
+    """The process that the supervisor started: the one of its kind that leads its session."""
+    word = {"web": "gunicorn", "worker": "celery"}[name]
+    told = subprocess.run(["ps", "-eww", "-o", "pid=,sid=,command="], capture_output=True, text=True, check=True).stdout
+    for line in told.splitlines():
+        pid, session, command = line.split(None, 2)
+        if pid == session and word in command and str(folder) in command:
+            return int(pid)
+    raise AssertionError(f"there is no {name} process in\n{told}")
