@@ -228,6 +228,49 @@ def test_prefixes_can_be_switched_off(case: tuple[str, str, dict[str, Any] | Non
     assert plain(record) == case[0]
 
 
+SIGNED = "--👽lingua/0.4@agent-lingua"
+POSTED = "👽73|@1|$aGk="
+NEXT = {"at": "2026-11-21T09:00:01Z", "at_raw": "2026-11-21T09:00:01Z"}
+
+# id: (the log, the records): the blocks that the real dialects open.
+BLOCKS: dict[str, tuple[str, list[Any]]] = {
+    "a statement and its signature": (f"{POSTED}\n{SIGNED}\nend\n", [f"{POSTED}\n{SIGNED}", "end"]),
+    "statements over one signature": (f"{POSTED}\n👽71|@1\n{SIGNED}", [f"{POSTED}\n👽71|@1\n{SIGNED}"]),
+    "statements without a signature": (f"{POSTED}\n👽71|@1\nend\n", [POSTED, "👽71|@1", "end"]),
+    "prose above a block is its own record": (f"Dear all\n{POSTED}\n{SIGNED}\n", ["Dear all", f"{POSTED}\n{SIGNED}"]),
+    "a block with CR LF": (f"{POSTED}\r\n{SIGNED}\r\n", [f"{POSTED}\r\n{SIGNED}"]),
+    "blocks behind times and speakers": (
+        f"{NINE} ada: {POSTED}\n{SIGNED}\n{NEXT['at']} bob: ^0|#1\n{SIGNED}\n",
+        [
+            (f"{POSTED}\n{SIGNED}", {**AT_NINE, "sender": "ada"}),
+            (f"^0|#1\n{SIGNED}", {**NEXT, "sender": "bob"}),
+        ],
+    ),
+    "a time ends a block": (f"{POSTED}\n{NINE} {SIGNED}\n", [POSTED, (SIGNED, AT_NINE)]),
+    "a tag over two lines": ('@a3|f0|c1|S0|d1|T1|t"two\nlines"#\nend', ['@a3|f0|c1|S0|d1|T1|t"two\nlines"#', "end"]),
+    "a tag never closed": (f'@a3|f0|c1|S0|d1|T1|t"two\n{TAG}\nend', ['@a3|f0|c1|S0|d1|T1|t"two', TAG, "end"]),
+    "a fence": (f"```json\n{OBJECT}\n```\nend", [f"```json\n{OBJECT}\n```", "end"]),
+}
+
+
+@pytest.mark.parametrize("case", BLOCKS.values(), ids=BLOCKS)
+def test_a_block_is_one_record(case: tuple[str, list[Any]]) -> None:
+    log, expected = case
+    assert [plain(record) for record in frame(log, {})] == expected
+
+
+def test_blank_lines_behind_a_block_are_scaffold() -> None:
+    items = list(read_log(f"{POSTED}\n\n \nend".encode()))
+    assert [item.data for item in items if isinstance(item, Scaffold)] == [b"\n\n \n"]
+
+
+def test_a_block_is_bounded_in_lines_and_bytes() -> None:
+    log = '{"a": [\n' + "1,\n" * 50 + "2]}"
+    assert len(frame(log, {})) == 1
+    assert max(record.source.count(b"\n") for record in frame(log, {"max_block_lines": 10})) == 9
+    assert max(record.length for record in frame(log, {"max_record_bytes": 100})) in range(90, 101)
+
+
 def test_a_surer_rest_makes_a_speaker_of_a_real_wire() -> None:
     [record] = frame(f"oscar: {TAG}", {})
     assert (record.wire, record.envelope) == (TAG, dialects.Envelope(sender="oscar"))

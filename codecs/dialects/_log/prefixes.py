@@ -3,9 +3,8 @@
 The rule for speakers, `name: ` and `name -> name: `, is kept simple:
 the name is a word or two, it is no word that a dialect or a program sets before a colon, a space follows the colon,
 and the rest reads better without it. That is so
-where the rest alone is in a dialect, and surer than the whole line is;
-where both speakers are named by an arrow, and the whole line is in no dialect;
-where the line began with a time or a label, as a chat log's does, and the whole line is in no dialect.
+where the rest alone is in a dialect, and surer than the whole line is (a dialect may have speakers of its own);
+where the whole line is in no dialect, and an arrow names both speakers or a time or a label stood before.
 `Note: bring the logs` without a time stays one text.
 """
 
@@ -87,6 +86,6 @@ def _is_speaker(found: re.Match[str], line: str, start: int) -> bool:
     if found[1] in _RESERVED or (len(found[1]) > 1 and found[1].lower() in _RESERVED):
         return False
     whole, rest = detect(line[start:])[0], detect(line[found.end() :])[0]
-    if rest.dialect != "prose":
-        return rest.score >= _SURE and (whole.dialect == "prose" or rest.score > whole.score)
-    return whole.dialect == "prose" and (found[2] is not None or start > 0)
+    if whole.dialect == "prose" and (found[2] is not None or start > 0):
+        return True
+    return rest.dialect != "prose" and rest.score >= _SURE and (whole.dialect == "prose" or rest.score > whole.score)
