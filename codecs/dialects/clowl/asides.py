@@ -11,7 +11,7 @@ from .._record import MASK, Message
 from .columns import find_extra
 from .details import is_text
 from .parts import Piece
-from .positions import Path, write_path
+from .positions import Path
 from .tables import STATES
 from .telling import Words, say_key, say_value
 from .tokens import is_secret
@@ -105,28 +105,30 @@ def say_gloss(piece: Piece) -> list[Words]:
     """Every key with its value in wire order, codes with what they mean."""
     if piece.kind != "object":
         return []
+    profile = piece.profile or "0.2"
     told: list[Words] = []
-    for path, value in _walk(piece.data, piece.profile or "0.2"):
-        code = ".".join(str(step) for step in path)
-        if is_secret(path, piece.profile or "0.2") and value is not None:
+    for path, code, value in _walk(piece.data):
+        if path[0] == "auth" and value is not None and is_secret(path, profile):
             shown = MASK
         else:
-            meaning = explain(code, value)
-            shown = _say_bare(value) if len(path) == 1 else say_value(value)
-            shown += f" ({meaning})" if meaning else ""
-        told.append((f"{' · ' if told else ''}{write_path(path)[2:]} {shown}", path))
+            shown = value if type(value) is str and value and len(path) == 1 else say_value(value)
+            meaning = explain(code, value) if path[-1] in _CODED else None
+            if meaning:
+                shown += f" ({meaning})"
+        told.append((f" · {code} {shown}" if told else f"{code} {shown}", path))
     return told
 
 
 _OPENED = frozenset({"body", "ctx", "trace", "routing", "auth", "semantic"})
-_DETAILS = (("body", "d"), ("data",), ("semantic", "data"))
+_DETAILS = frozenset({"body.d", "data", "semantic.data"})
+# Keys whose values are codes or times, and so have a meaning.
+_CODED = frozenset({"p", "ts", "to", "code", "delegation_mode", "state"})
 
 
-def _walk(data: Mapping[str, Any], profile: str, base: Path = ()) -> Iterator[tuple[Path, Any]]:
+def _walk(data: Mapping[str, Any], base: Path = (), before: str = "") -> Iterator[tuple[Path, str, Any]]:
     for key, value in data.items():
-        path = (*base, key)
-        is_open = path in _DETAILS or (len(path) == 1 and key in _OPENED)
-        if is_open and isinstance(value, dict) and value:
-            yield from _walk(value, profile, path)
+        path, code = (*base, key), before + key
+        if value and isinstance(value, dict) and (code in _DETAILS or (not base and key in _OPENED)):
+            yield from _walk(value, path, f"{code}.")
         else:
-            yield path, value
+            yield path, code, value

@@ -4,55 +4,58 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
-# One token with the white space before it. Possessive throughout: linear for every text.
-_TOKEN = re.compile(r'[ \t\r\n]*+(?:("(?:[^"\\]++|\\.)*+"?)|([{\[])|([}\]])|([,:])|([^ \t\r\n{}\[\],:"]++))', re.DOTALL)
+# One value with its key, or a closing bracket, and the separators before it. Possessive throughout: linear.
+_STRING = r'"(?:[^"\\]++|\\.)*+"'
+_TOKEN = re.compile(
+    rf"[ \t\r\n,]*+(?:({_STRING})[ \t\r\n]*+:[ \t\r\n]*+)?"
+    rf'(?:({_STRING})|([{{\[])|([}}\]])|([^ \t\r\n{{}}\[\],:"]++))',
+    re.DOTALL,
+)
+# What a value is, by the group of the token that matched it.
+_KINDS = {2: '"', 5: "v"}
 
 Path = tuple[str | int, ...]
 
 
-class Member(NamedTuple):
-    """One member of an object, or one item of a list (then without a key span)."""
-
-    key: str | int
-    key_start: int
-    key_end: int
-    node: Node
-
-
 class Node:
-    """A value's place in the text: [start, end), its kind (`{`, `[`, `"` or `v`) and its members in wire order."""
+    """A value's place in the text: [start, end), its kind (`{`, `[`, `"` or `v`) and its members in wire order.
 
-    __slots__ = ("_by_key", "end", "kind", "members", "start")
+    A member of an object has its key and the key's place; an item of a list has its index and no place for it.
+    """
 
-    def __init__(self, kind: str, start: int, end: int = 0) -> None:
+    __slots__ = ("_by_key", "end", "key", "key_end", "key_start", "kind", "members", "start")
+
+    def __init__(self, key: str | int, key_start: int, key_end: int, kind: str, start: int, end: int) -> None:
+        self.key = key
+        self.key_start = key_start
+        self.key_end = key_end
         self.kind = kind
         self.start = start
         self.end = end
-        self.members: list[Member] = []
-        self._by_key: dict[str | int, Member] | None = None
+        self.members: Sequence[Node] = ()
 
-    def find(self, key: str | int) -> Member | None:
+    def find(self, key: str | int) -> Node | None:
         """The member of that key; the last one where the key is repeated."""
-        if self._by_key is None:
-            self._by_key = {member.key: member for member in self.members}
+        try:
+            return self._by_key.get(key)
+        except AttributeError:
+            self._by_key: dict[str | int, Node] = {member.key: member for member in self.members}
         return self._by_key.get(key)
 
-    def locate(self, path: Path) -> Member | None:
-        """The member at the end of a path, or None where the path leads nowhere."""
-        node, member = self, None
+    def locate(self, path: Path) -> Node | None:
+        """The value at the end of a path, or None where the path leads nowhere."""
+        node: Node | None = self
         for step in path:
-            member = node.find(step)
-            if member is None:
+            if node is None:
                 return None
-            node = member.node
-        return member
+            node = node.find(step)
+        return node
 
-    def walk(self) -> Iterator[tuple[Path, Member]]:
-        """Every member below, with its path, in wire order."""
-        stack: list[tuple[Path, Iterator[Member]]] = [((), iter(self.members))]
+    def walk(self) -> Iterator[tuple[Path, Node]]:
+        """Every value below, with its path, in wire order."""
+        stack: list[tuple[Path, Iterator[Node]]] = [((), iter(self.members))]
         while stack:
             path, members = stack[-1]
             member = next(members, None)
@@ -61,42 +64,40 @@ class Node:
                 continue
             own = (*path, member.key)
             yield own, member
-            if member.node.members:
-                stack.append((own, iter(member.node.members)))
+            if member.members:
+                stack.append((own, iter(member.members)))
 
 
 def place(text: str, start: int, end: int) -> Node:
     """The places of everything in the JSON value text[start:end], which has been read as JSON before."""
-    root: Node | None = None
-    stack: list[Node] = []
-    key: tuple[str, int, int] | None = None
+    root = Node("", start, start, "v", start, end)
+    stack: list[tuple[Node, list[Node]]] = []
+    members: list[Node] = []
     for found in _TOKEN.finditer(text, start, end):
-        kind = found.lastindex
-        if kind is None or kind == 4:
-            continue
+        kind = found.lastindex or 0
         first, last = found.span(kind)
-        if kind == 3:
-            stack.pop().end = last
+        if kind == 4:
+            node, members = stack.pop()
+            node.end = last
             if not stack:
                 break
             continue
-        holder = stack[-1] if stack else None
-        if kind == 1 and holder is not None and holder.kind == "{" and key is None:
-            key = (read_key(text[first:last]), first, last)
-            continue
-        node = Node(text[first] if kind == 2 else '"' if kind == 1 else "v", first, last)
-        if holder is None:
-            root = node
-        elif key is not None:
-            holder.members.append(Member(*key, node))
+        key_start, key_end = found.span(1)
+        mark = _KINDS.get(kind) or text[first]
+        if key_start < 0:
+            node = Node(len(members), first, first, mark, first, last)
         else:
-            holder.members.append(Member(len(holder.members), first, first, node))
-        key = None
-        if kind == 2:
-            stack.append(node)
-        elif holder is None:
+            node = Node(read_key(text[key_start:key_end]), key_start, key_end, mark, first, last)
+        if stack:
+            members.append(node)
+        else:
+            root = node
+        if kind == 3:
+            stack.append((node, members))
+            members = node.members = []
+        elif not stack:
             break
-    return root if root is not None else Node("v", start, end)
+    return root
 
 
 def read_key(literal: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,6 +25,8 @@ VOCABULARIES: dict[Profile, str] = {
     "semantic": "CLowl-S v0.3",
     "coordination": "CLowl coordination v0.3",
 }
+# An escape of U+0000, or of half a character; most of the latter are whole pairs and turn out to be nothing odd.
+_ODD_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _CERTAIN = (Candidate(dialect="clowl", score=0.98, why="an object with CLowl's version key"),)
 
 
@@ -121,7 +124,7 @@ def _read_piece(piece: Piece, part: int) -> Message:
         findings.extend(_find_repeats(piece, columns))
     if loaded is not None and loaded.has_exact_numbers:
         findings.extend(_find_exact_numbers(piece))
-    if "\\u" in piece.text or (loaded is not None and loaded.has_controls):
+    if (loaded is not None and loaded.has_controls) or _ODD_ESCAPE.search(piece.wire, piece.start, piece.end):
         findings.extend(_find_characters(piece))
     if piece.comments:
         findings.append((notes.COMMENT, (), ""))
@@ -152,7 +155,7 @@ def _place(piece: Piece, path: Path) -> Span:
     member = piece.node.locate(path) if path else None
     if member is None:
         return (0, piece.start, piece.end)
-    return (0, member.key_start, member.node.end)
+    return (0, member.key_start, member.end)
 
 
 def _span(piece: Piece) -> Span:
@@ -163,7 +166,7 @@ def _find_repeats(piece: Piece, columns: dict[str, Any]) -> Iterator[Found]:
     """The repeated keys, and the values that their earlier places had; the record keeps those as attributes."""
     places: dict[Path, list[Node]] = {}
     for path, member in piece.node.walk():
-        places.setdefault(path, []).append(member.node)
+        places.setdefault(path, []).append(member)
     earlier: dict[str, list[Any]] = {}
     for path, nodes in places.items():
         if len(nodes) == 1:
@@ -184,14 +187,14 @@ def _read_earlier(piece: Piece, path: Path, node: Node) -> Any:
 
 def _find_exact_numbers(piece: Piece) -> Iterator[Found]:
     for path, member in piece.node.walk():
-        raw = piece.wire[member.node.start : member.node.end]
-        if member.node.kind == "v" and isinstance(load(raw, shallow=True).data, Digits):
+        raw = piece.wire[member.start : member.end]
+        if member.kind == "v" and isinstance(load(raw, shallow=True).data, Digits):
             yield notes.EXACT_NUMBER, path, f"{write_path(path)} is kept as text, with all its digits"
 
 
 def _find_characters(piece: Piece) -> Iterator[Found]:
     for path, member in piece.node.walk():
-        literals = [piece.wire[member.node.start : member.node.end]] if member.node.kind == '"' else []
+        literals = [piece.wire[member.start : member.end]] if member.kind == '"' else []
         if isinstance(member.key, str):
             literals.append(piece.wire[member.key_start : member.key_end])
         held = "".join(read_key(literal) for literal in literals)

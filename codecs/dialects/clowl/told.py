@@ -14,6 +14,7 @@ from typing import Any
 from .._record import Message, Segment, Span
 from .asides import say_beside, say_gloss
 from .parts import Piece
+from .plain import build
 from .positions import Path
 from .reference import write_reference_line
 from .sentences import tell
@@ -79,7 +80,7 @@ def tell_message(message: Message, piece: Piece) -> ToldMessage:
 
 def _place(told: Iterable[Words], piece: Piece) -> tuple[Segment, ...]:
     details = PLACES[piece.profile].details if piece.profile else ()
-    return tuple(Segment(text=words, spans=_find_spans(piece, path, details)) for words, path in told)
+    return tuple(build(Segment, {"text": words, "spans": _find_spans(piece, path, details)}) for words, path in told)
 
 
 def _find_spans(piece: Piece, path: Path | None, details: Path) -> tuple[Span, ...]:
@@ -92,4 +93,4 @@ def _find_spans(piece: Piece, path: Path | None, details: Path) -> tuple[Span, .
         return ()
     # A detail is said with its key; a name, an id or an act is said by its value alone.
     is_pair = len(path) > len(details) or path in (("det",), ("auth",))
-    return ((0, member.key_start if is_pair else member.node.start, member.node.end),)
+    return ((0, member.key_start if is_pair else member.start, member.end),)

@@ -12,7 +12,7 @@ from . import tables
 from .details import is_text
 from .json_text import load
 from .parts import Piece
-from .positions import Member, Node, Path, read_key
+from .positions import Node, Path, read_key
 from .tokens import find_secrets, hide, is_secret
 
 # Below this depth a value is one leaf: a tree unfolded to the last level would hold its text at every level.
@@ -22,7 +22,7 @@ _SYNTAX = frozenset(" \t\r\n{}[]:,")
 _TEXTS = {
     "json": ("text", "JSON that is no message"),
     "prose": ("text", "text"),
-    "broken": ("unread", "not readable"),
+    "broken": ("text", "up to where reading failed"),
     "comment": ("comment", "comment"),
     "fence": ("fence", "code fence"),
     "mark": ("mark", "byte order mark"),
@@ -43,17 +43,24 @@ def _grow(wire: str, pieces: list[Piece]) -> Iterator[Field]:
 
 
 def _grow_text(piece: Piece) -> Iterator[Field]:
-    (name, label), wire, at = _TEXTS[piece.kind], piece.wire, piece.start
+    at = piece.start
     hidden = sorted((*_find_tokens(piece), *((piece.start + a, piece.start + b) for a, b in find_secrets(piece.text))))
     for start, end in hidden:
         if start < at:
             continue
-        if at < start:
-            yield leaf(name, label, wire, at, start, value=wire[at:start])
+        yield from _cut(piece, at, start)
         yield masked_leaf("secret", "token", start, end)
         at = end
-    if at < piece.end:
-        yield leaf(name, label, wire, at, piece.end, value=wire[at : piece.end])
+    yield from _cut(piece, at, piece.end)
+
+
+def _cut(piece: Piece, start: int, end: int) -> Iterator[Field]:
+    """The text between two secrets, in two where reading failed within it: what follows is unread."""
+    name, label = _TEXTS[piece.kind]
+    failed = end if piece.error is None else min(max(piece.error.offset, start), end)
+    for kind, words, first, last in ((name, label, start, failed), ("unread", "not readable", failed, end)):
+        if first < last:
+            yield leaf(kind, words, piece.wire, first, last, value=piece.wire[first:last])
 
 
 def _find_tokens(piece: Piece) -> Iterator[tuple[int, int]]:
@@ -74,7 +81,7 @@ def _grow_object(piece: Piece) -> Field:
     )
 
 
-def _grow_member(piece: Piece, path: Path, member: Member) -> Field:
+def _grow_member(piece: Piece, path: Path, member: Node) -> Field:
     code = ".".join(str(step) for step in path)
     known = tables.FIELDS.get(code) or tables.FIELDS.get(code.removeprefix("semantic."))
     name = hide(str(path[-1]), piece.tokens)
@@ -85,24 +92,24 @@ def _grow_member(piece: Piece, path: Path, member: Member) -> Field:
     children: list[Field] = []
     if isinstance(member.key, str):
         children.append(_leaf(piece, "key", "key", member.key_start, member.key_end, member.key, None))
-    if member.node.members and len(path) < UNFOLDED:
-        children.extend(_grow_member(piece, (*path, inner.key), inner) for inner in member.node.members)
+    if member.members and len(path) < UNFOLDED:
+        children.extend(_grow_member(piece, (*path, inner.key), inner) for inner in member.members)
         value = None
-    elif is_secret(path, piece.profile or "0.2") and piece.wire[member.node.start : member.node.end] != "null":
-        children.append(masked_leaf("value", "token", member.node.start, member.node.end, meaning=meaning))
+    elif is_secret(path, piece.profile or "0.2") and piece.wire[member.start : member.end] != "null":
+        children.append(masked_leaf("value", "token", member.start, member.end, meaning=meaning))
         value = MASK
     else:
-        value = _read_value(piece, member.node)
+        value = _read_value(piece, member)
         said = explain(code, value)
         meaning = said or meaning
-        if member.node.end > member.node.start:
-            children.append(_leaf(piece, "value", "value", member.node.start, member.node.end, value, said))
+        if member.end > member.start:
+            children.append(_leaf(piece, "value", "value", member.start, member.end, value, said))
     is_masked = any(child.is_masked for child in children)
     return Field(
         name=name,
         label=label,
-        raw=_read_raw(piece, start, member.node.end, is_masked=is_masked, is_leaf=not member.node.members),
-        span=(0, start, member.node.end),
+        raw=_read_raw(piece, start, member.end, is_masked=is_masked, is_leaf=not member.members),
+        span=(0, start, member.end),
         value=MASK if is_masked else value,
         meaning=meaning,
         children=tuple(children),

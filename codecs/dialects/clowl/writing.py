@@ -6,7 +6,7 @@ examples. What a wire cannot hold is found by reading it back: the losses are ex
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,23 +41,23 @@ def encode(messages: Sequence[Message]) -> Encoded:
     """
     if not messages:
         raise EncodeError("clowl", "there is no message to write")
-    lines = [_write_message(message) for message in messages]
-    wire = "\n".join(lines)
-    return Encoded(wire=wire, losses=tuple(_find_losses(messages, lines)))
+    wire = "\n".join([_write_message(message) for message in messages])
+    return Encoded(wire=wire, losses=tuple(_find_losses(messages, wire)))
 
 
-def _find_losses(messages: Sequence[Message], lines: Sequence[str]) -> list[Loss]:
-    losses: list[Loss] = []
-    for message, line in zip(messages, lines, strict=True):
-        if _is_text(message):
+def _find_losses(messages: Sequence[Message], wire: str) -> Iterator[Loss]:
+    again = read(wire).messages
+    if len(again) != len(messages):
+        for message in messages:
+            if _is_text(message):
+                yield Loss(name="content", part=message.part, reason="the text beside it reads as one with others")
+        again = tuple(read(_write_message(message)).messages[0] for message in messages)
+    for message, other in zip(messages, again, strict=True):
+        if _is_text(message) and other.performative is None:  # alone, a text is no message of CLowl's
             continue
-        again = read(line).messages[0]
-        losses.extend(
-            Loss(name=name, part=message.part, reason=_REASONS.get(name, _NOT_HELD))
-            for name in Message._order
-            if name not in _NOT_CARRIED and getattr(message, name) != getattr(again, name)
-        )
-    return losses
+        for name in Message._order:
+            if name not in _NOT_CARRIED and getattr(message, name) != getattr(other, name):
+                yield Loss(name=name, part=message.part, reason=_REASONS.get(name, _NOT_HELD))
 
 
 def _is_own(message: Message) -> bool:
