@@ -1,0 +1,1 @@
+"""Benchmarks: every speed is a ratio of two things measured side by side in one run."""

@@ -1,0 +1,271 @@
+"""The codecs beside the reference implementations: P1 to P4, P6 and P7 of the goals."""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import json
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import clowl
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+import dialects
+from dialects.agent_lingua.sealing import open_sealed
+
+from .measure import Goal, Row, compare, find_exponent
+
+P1 = Goal("P1", "CLowl decode and full validation v clowl 0.2.0", 1.5, 3)
+P2 = Goal("P2", "CLowl decode, validation and English v clowl 0.2.0", 1.5, 3)
+P3 = Goal("P3", "nSLIP decode v the original decode_message", 2, 4)
+P4 = Goal("P4", "Lambda decode, English and gloss v translate_to_english", 1, 3)
+P6 = Goal("P6", "sealed agent-lingua, repeated key pair, v bare HKDF and AES-GCM", 3, 1.5, is_share=True)
+P6_TOLD = Goal("P6", "the same, read and told in full", 3, 1.5, is_share=True)
+WORDS = ["search", "report", "archive", "billing", "ledger", "invoice", "deploy", "rollback", "harbour", "lantern"]
+ACTS = ["REQ", "INF", "ACK", "ERR", "DLGT", "DONE", "CNCL", "QRY", "PROG", "CAPS"]
+SIZES = (1_000, 10_000, 100_000)
+
+
+def measure_codecs() -> Iterator[Row]:
+    """Every row of the codecs."""
+    yield from measure_clowl()
+    yield measure_nslip()
+    yield measure_lambda()
+    yield from measure_sealed()
+    yield from measure_growth()
+
+
+def make_clowl(count: int = 200) -> list[str]:
+    """Valid v0.2 messages of every act, from a fixed seed."""
+    chance = random.Random(20261121)
+    made = []
+    for number in range(count):
+        act = ACTS[number % len(ACTS)]
+        data: dict[str, Any] = {"q": " ".join(chance.choices(WORDS, k=4)), "scope": "web"}
+        if act == "ERR":
+            data = {"code": "E005", "msg": "it did not work", "retry": False}
+        elif act == "DLGT":
+            data["delegation_mode"] = chance.choice(["transfer", "fork", "assist"])
+        elif act == "PROG":
+            data = {"pct": chance.randrange(101), "note": "going on"}
+        elif act == "CAPS":
+            data = {"supports": ["search:web"], "clowl": "0.2"}
+        message: dict[str, Any] = {
+            "clowl": "0.2",
+            "mid": f"m{number}",
+            "ts": 1795118400 + number,
+            "p": act,
+            "from": chance.choice(WORDS),
+            "to": chance.choice(WORDS),
+            "cid": f"c{number // 9}",
+            "body": {"t": chance.choice(WORDS), "d": data},
+        }
+        if number % 3:
+            message |= {"tid": f"t-{number:012x}", "pid": f"m{number - 1}"}
+        made.append(json.dumps(message))
+    return made
+
+
+def measure_clowl() -> Iterator[Row]:
+    """P1 and P2, and what detection adds to them."""
+    wires = make_clowl()
+    codec = dialects.get_dialect("clowl")
+    context, keys = dialects.Context(), dialects.NoKeys()
+
+    def validate(wire: str) -> object:
+        return clowl.CLowlMessage.from_json(wire).validate()
+
+    def speak(wire: str) -> object:
+        message = clowl.CLowlMessage.from_json(wire)
+        return message.validate(), message.to_human()
+
+    def tell(wire: str) -> object:
+        return [message.sentence for message in codec.tell(codec.read(wire, None), context, keys).messages]
+
+    def agree_in_reading(wire: str) -> bool:
+        theirs = clowl.CLowlMessage.from_json(wire)
+        (ours,) = codec.read(wire, None).messages
+        same = (ours.native_act, ours.sender, ours.message_id, ours.conversation_id, ours.topic)
+        return not theirs.validate() and same == (theirs.p, theirs.from_, theirs.mid, theirs.cid, theirs.body["t"])
+
+    def agree_in_english(wire: str) -> bool:
+        (told,) = codec.tell(codec.read(wire, None), context, keys).messages
+        return told.reference_line == clowl.CLowlMessage.from_json(wire).to_human()
+
+    yield compare(P1, lambda wire: codec.read(wire, None), validate, wires, agree=agree_in_reading)
+    yield compare(P2, tell, speak, wires, agree=agree_in_english)
+
+
+def find_reference(*parts: str) -> Path | None:
+    """A file or folder of the reference implementations, which are given by path and never kept here."""
+    home = os.environ.get("REFERENCE_DIR")
+    path = Path(home, *parts) if home else None
+    return path if path and path.exists() else None
+
+
+def load_reference(name: str, *parts: str) -> Any:
+    """A module of a reference implementation, or None."""
+    home = find_reference(*parts)
+    if home is None:
+        return None
+    sys.path.insert(0, str(home))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(home))
+
+
+def make_nslip(count: int = 200) -> list[str]:
+    """Tags that the original decoder accepts, from a fixed seed."""
+    chance = random.Random(7)
+    return [
+        f"@a{chance.randrange(10)}|f{chance.randrange(5)}|c{number}|S{number % 4}|d{(number + 1) % 4}|T{number}"
+        f'|g{chance.randrange(60)}|k{chance.randrange(60)}|q{1 + number % 3}|t"{"_".join(chance.choices(WORDS, k=2))}"#'
+        for number in range(10, 10 + count)
+    ]
+
+
+def measure_nslip() -> Row:
+    """P3."""
+    protocol = load_reference("slipcore.protocol", "slipcore", "src")
+    if protocol is None:
+        return Row(P3, None, remark="give REFERENCE_DIR/slipcore/src (SLIPCore 0.1)")
+    codec = dialects.get_dialect("nslip")
+
+    def agree(wire: str) -> bool:
+        theirs = protocol.decode_message(wire)
+        (ours,) = codec.read(wire, None).messages
+        slots = {slot.name: value for slot, value in theirs.slots.items()}
+        header = (ours.native_act, ours.frame, ours.conversation_id, ours.sender, ours.receivers, ours.turn)
+        expected = (
+            theirs.act.name,
+            theirs.frame.name,
+            str(theirs.conv_id),
+            str(theirs.src),
+            (str(theirs.dst),),
+            theirs.turn,
+        )
+        held = (ours.trace_id, ours.task_id, ours.topic)
+        return header == expected and held == (str(slots["GOAL_ID"]), str(slots["TASK_ID"]), slots["TAG"])
+
+    return compare(P3, lambda wire: codec.read(wire, None), protocol.decode_message, make_nslip(), agree=agree)
+
+
+def measure_lambda() -> Row:
+    """P4. No equality is asked for: the reference drops every negation and address."""
+    reference = load_reference("lambda_lang", "lambda-lang", "src")
+    if reference is None:
+        return Row(P4, None, remark="give REFERENCE_DIR/lambda-lang/src (lambda_lang.py)")
+    codec = dialects.get_dialect("lambda_lang")
+    context, keys = dialects.Context(), dialects.NoKeys()
+    wires = ["?Uk/co", "!It>Ie", "!Ik", ".f/da", "!I-k/tr", "~It/tr", "!st/ta", "?Uw/re", "<+", "!er:un/co"]
+    wires += ["@A1: !Ik/co", '{def:prj="the ledger"}!Id/prj', ".f/re&da", "!ta^", "!Ik/co;!Uk/tr", "?U-c/ta"]
+
+    def tell(wire: str) -> object:
+        told = codec.tell(codec.read(wire, None), context, keys)
+        return [(message.english, message.gloss) for message in told.messages]
+
+    return compare(P4, tell, reference.translate_to_english, wires, remark="quality is measured apart")
+
+
+def measure_sealed() -> Iterator[Row]:
+    """P6: opening sealed messages of one session beside the bare calls that must be made for each."""
+    ours, theirs = X25519PrivateKey.generate(), X25519PrivateKey.generate()
+    shared = ours.exchange(theirs.public_key())
+    session = "s4821"
+    secret = HKDF(SHA256(), 32, None, session.encode()).derive(shared)
+    text = b'j:{"t":"quarterly figures","c":"the ledger is closed"}'
+    nonces = [number.to_bytes(12, "big") for number in range(1, 101)]
+    sealed = [AESGCM(secret).encrypt(nonce, text, None) for nonce in nonces]
+    key = dialects.Key(session=session, private=ours.private_bytes_raw(), peer=theirs.public_key().public_bytes_raw())
+    keys = dialects.KeyList([key])
+    codec = dialects.get_dialect("agent_lingua")
+    context = dialects.Context()
+
+    def encode(data: bytes) -> str:
+        return base64.b64encode(data).decode()
+
+    inputs = [
+        (f"👽13|@mira|#{session}|$e:{encode(nonce)}:{encode(box)}", nonce, box)
+        for nonce, box in zip(nonces, sealed, strict=True)
+    ]
+
+    def open_ours(one: tuple[str, bytes, bytes]) -> object:
+        return open_sealed([key], session, one[1], one[2])
+
+    def tell_ours(one: tuple[str, bytes, bytes]) -> object:
+        return codec.tell(codec.read(one[0], None), context, keys).messages
+
+    def open_bare(one: tuple[str, bytes, bytes]) -> object:
+        derived = HKDF(SHA256(), 32, None, session.encode()).derive(shared)
+        return AESGCM(derived).decrypt(one[1], one[2], None)
+
+    def agree(one: tuple[str, bytes, bytes]) -> bool:
+        (told,) = codec.tell(codec.read(one[0], None), dialects.Context(), keys).messages
+        return told.security.opened and open_bare(one) == text
+
+    yield compare(P6, open_ours, open_bare, inputs, agree=agree)
+    yield compare(P6_TOLD, tell_ours, open_bare, inputs, agree=agree, remark="no goal: reading and telling besides")
+
+
+def measure_growth() -> Iterator[Row]:
+    """P7: the exponent of time by size, for each dialect and its worst inputs."""
+    for name, (slug, make) in WORST.items():
+        goal = Goal("P7", f"growth, {name}", 1.1, 1.05, is_share=True)
+
+        def decode(text: str, slug: str = slug) -> object:
+            reading = dialects.decode(text, dialect=slug)
+            return reading.messages[0].sentence if reading.messages else ""
+
+        exponent, longest_ms = find_exponent(decode, make, SIZES)
+        yield Row(goal, exponent, remark=f"{longest_ms:.1f} ms at {SIZES[-1]:,} characters")
+
+
+def _clowl_text(size: int) -> str:
+    return json.dumps(
+        {
+            "clowl": "0.2",
+            "mid": "m1",
+            "ts": 1795118400,
+            "p": "REQ",
+            "from": "a",
+            "to": "b",
+            "cid": "c",
+            "body": {"t": "search", "d": {"q": "x" * size}},
+        }
+    )
+
+
+def _clowl_keys(size: int) -> str:
+    data = {f"key{number}": number for number in range(size // 15)}
+    return _clowl_text(1).replace('{"q": "x"}', json.dumps(data))
+
+
+WORST: dict[str, tuple[str, Callable[[int], str]]] = {
+    "CLowl, one long text": ("clowl", _clowl_text),
+    "CLowl, many keys": ("clowl", _clowl_keys),
+    "CLowl, deep nesting": ("clowl", lambda size: '{"clowl":' + "[" * size),
+    "CLowl, open objects": ("clowl", lambda size: '{"clowl":"0.2" ' * (size // 15)),
+    "nSLIP, one long tag": ("nslip", lambda size: f'@a3|f0|c1|S0|d1|T1|t"{"x" * size}"#'),
+    "nSLIP, many tags": ("nslip", lambda size: "@a3|f0|c1|S0|d1|T1#" * (size // 19)),
+    "nSLIP, base62": ("nslip", lambda size: f"@a3|f0|c{'z' * size}|S0|d1|T1#"),
+    "nSLIP, open frames": ("nslip", lambda size: "@a3|" * (size // 4)),
+    "Lambda, statements": ("lambda_lang", lambda size: "!Ik/co " * (size // 7)),
+    "Lambda, unknown": ("lambda_lang", lambda size: "!" + "qzx" * (size // 3)),
+    "Lambda, open definitions": ("lambda_lang", lambda size: "{def:" * (size // 5)),
+    "Lambda, signs": ("lambda_lang", lambda size: "@" * size),
+    "agent-lingua, statements": ("agent_lingua", lambda size: ";;".join(["👽71|@1|#post-1"] * (size // 17))),
+    "agent-lingua, payload": (
+        "agent_lingua",
+        lambda size: "👽13|@mira|$" + base64.b64encode(b"x" * (size * 3 // 4)).decode(),
+    ),
+    "agent-lingua, fields": ("agent_lingua", lambda size: "👽13" + "|#a" * (size // 3)),
+}
