@@ -228,6 +228,9 @@ def _make_answers(conversation: Conversation, digest: Digest, slug: str) -> dict
             if number
         ],
         "problems": [_name_problem(message, slug) for message in digest.gravest],
+        "missing_count": conversation.missing_count,
+        "failed_count": digest.failed_count,
+        "malformed_count": digest.malformed_count,
         "reviews": _list_verdicts(conversation),
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.db.models import Count, F, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Length
 
 from inspector.intake.models import Delivery, Job, Record, Sighting
@@ -17,6 +17,8 @@ from .selectors import TreeRow, TreeWindow, read_body
 
 # The acts that ask somebody for something.
 ASKING: Final = ("request", "query", "delegate", "propose", "subscribe")
+# The acts that say it did not work.
+FAILING: Final = ("failure", "not-understood")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +33,17 @@ class Digest:
     severities: dict[int, int]
     senders: dict[str, int]
     gravest: Sequence[Message]
+    failed_count: int
+    malformed_count: int
 
 
 def sum_up(*, conversation: Conversation) -> Digest:
     """What a conversation asked for, who spoke how often, and where its gravest notes are (at most three)."""
     messages = Message.objects.filter(conversation=conversation)
     asking = messages.filter(performative__in=ASKING)
+    counts = messages.aggregate(
+        failed=Count("id", filter=Q(performative__in=FAILING)), malformed=Count("id", filter=Q(performative=None))
+    )
     severities = messages.values_list("severity").annotate(count=Count("id")).order_by("-severity")
     senders = messages.values_list("sender").annotate(count=Count("id"))
     return Digest(
@@ -47,6 +54,8 @@ def sum_up(*, conversation: Conversation) -> Digest:
         gravest=list(
             messages.filter(severity__gte=Message.Severity.WARNING).order_by("-severity", "position")[:3],
         ),
+        failed_count=counts["failed"],
+        malformed_count=counts["malformed"],
     )
 
 

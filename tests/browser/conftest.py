@@ -54,7 +54,13 @@ Open = Callable[..., Page]
 
 
 @pytest.fixture
-def open_page(browser: Browser, live_server: Any, cast: Cast) -> Iterator[Open]:
+def forgiven() -> set[str]:
+    """Words of complaints that a test provokes on purpose."""
+    return set()
+
+
+@pytest.fixture
+def open_page(browser: Browser, live_server: Any, cast: Cast, forgiven: set[str]) -> Iterator[Open]:
     """Open a page for a member: `open_page(membership, path, width=…, theme=…, has_script=…)`."""
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
@@ -83,7 +89,7 @@ def open_page(browser: Browser, live_server: Any, cast: Cast) -> Iterator[Open]:
     yield enter
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert [said for said in complaints if not any(words in said for words in forgiven)] == []
 
 
 def sign_in(membership: Membership) -> str:

@@ -62,7 +62,7 @@ def test_every_page(open_page: Open, cast: Cast, theme: str, width: int) -> None
         page = open_page(who, find(), width=width, theme=theme)
         faults += [f"{name}: {fault}" for fault in find_faults(page)]
         keep_picture(page, f"{name}-{width}-{theme}")
-    assert faults == []
+    assert not faults, "\n".join(faults)
 
 
 def find_faults(page: Page) -> list[str]:
