@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from .._dialect import Dialect, Reply
 from .._record import Identity, Message
 from .detection import open_block, sniff
-from .encoding import encode_messages
+from .encoding import encode_messages, is_answer
 from .glossary import GLOSSARY
 from .notes import NOTES
 from .reading import read_record
@@ -30,8 +30,7 @@ def _find_parents(message: Message) -> Sequence[Reply]:
     ways: list[Reply] = []
     if message.parent_id is not None:
         ways.append(Reply(whom="message-id", basis="explicit", why="it names its parent", value=message.parent_id))
-    act = message.native_act or ""
-    if not act.startswith(("^", "!E")):
+    if not is_answer(message):
         return ways
     if message.correlation_id is not None:
         why = f"it carries the correlation id {message.correlation_id}"

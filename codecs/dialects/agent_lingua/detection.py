@@ -93,7 +93,7 @@ class LinguaBlock:
         self._is_answer = is_answer
         self._tail = Tail(line)
         self._taken = 0
-        self._is_first = True
+        self._is_first = self._is_open = True
 
     def feed(self, line: str) -> Literal["more", "last", "not"]:
         """Whether the next line belongs to the record, ends it, or is not part of it."""
@@ -112,13 +112,14 @@ class LinguaBlock:
             if self._is_answer:
                 return "not"
             self._is_first = False
-            self._tail = Tail(line)
+            self._tail, self._is_open = Tail(line), True
             return "more"
         if open_answer(line, 0) is not None:
             return "not"
         if not line.strip():
+            self._is_open = self._tail.is_raw
             return "more"
-        if not self._tail.take(line):
+        if not (self._is_open and self._tail.take(line)):
             return "not"
         if self._is_first and self._tail.is_certain and self.lines_if_cut is not None:
             self.lines_if_cut = self._taken + 1

@@ -13,7 +13,7 @@ from typing import Any
 from .._errors import EncodeError
 from .._record import Encoded, Loss, Message
 from .json_text import write_json
-from .openers import open_answer, open_marked
+from .openers import open_answer, open_broken, open_marked
 from .packing import encode_base64, pack
 from .payloads import Layers, read_payload
 from .tables import (
@@ -64,12 +64,19 @@ def encode_messages(messages: Sequence[Message]) -> Encoded:
         return Encoded(wire=messages[0].content)
     losses: list[Loss] = []
     pieces = [_write(message, losses) for message in messages]
-    wire = ""
-    for before, (kind, piece) in zip(("", *(kind for kind, _ in pieces)), pieces, strict=False):
-        wire += _joint(before, kind) + piece
-    signature = _signature(messages)
-    if signature is not None:
-        wire += f"\n--{ALIEN}lingua/{signature}"
+    signature, last = _signature(messages)
+    wire, before = "", ""
+    for place, (kind, piece) in enumerate(pieces):
+        if before == kind == "prose":
+            reason = "two texts in a row run together"
+            losses.append(Loss(name="content", part=messages[place].part, reason=reason))
+        # An answer below other parts is known as one by the signature, or else by a marker of its own.
+        is_hidden = place > 0 and signature is None and is_answer(messages[place])
+        wire += _joint(before, kind) + (ALIEN if is_hidden else "") + piece
+        before = kind
+        if place == last:
+            wire += f"\n--{ALIEN}lingua/{signature}"
+            before = "signature"
     return Encoded(wire=wire, losses=tuple(losses))
 
 
@@ -78,15 +85,17 @@ def _joint(before: str, kind: str) -> str:
         return ""
     if before == kind == "statement":
         return ";;"
-    return "\n\n" if before == "prose" else "\n"
+    return "\n\n" if "prose" in (before, kind) else "\n"
 
 
-def _signature(messages: Sequence[Message]) -> str | None:
-    """The signature that the record was read with; a record of another dialect gets the usual one."""
-    for message in messages:
-        if "signature" in message.attributes:
-            return str(message.attributes["signature"])
-    return None if all(is_own(message) for message in messages) else DEFAULT_SIGNATURE
+def _signature(messages: Sequence[Message]) -> tuple[str | None, int | None]:
+    """The signature, and the place of the message it follows: a record of another dialect gets the usual one."""
+    signed = [place for place, message in enumerate(messages) if "signature" in message.attributes]
+    if signed:
+        return str(messages[signed[-1]].attributes["signature"]), signed[-1]
+    if all(is_own(message) for message in messages):
+        return None, None
+    return DEFAULT_SIGNATURE, len(messages) - 1
 
 
 def is_own(message: Message) -> bool:
@@ -94,7 +103,13 @@ def is_own(message: Message) -> bool:
     act = message.native_act
     if act is None or act == ALIEN:
         return message.performative == "inform" and isinstance(message.content, str)
-    return "domain" in message.attributes or act.startswith(("^", "!E"))
+    return "domain" in message.attributes or is_answer(message)
+
+
+def is_answer(message: Message) -> bool:
+    """Whether the message is a response or an error of this dialect; an unknown action may look like one."""
+    act = message.native_act
+    return act is not None and act.startswith(("^", "!E")) and "domain" not in message.attributes
 
 
 def _write(message: Message, losses: list[Loss]) -> tuple[str, str]:
@@ -115,7 +130,7 @@ def _write_text(text: str, part: int, *, is_marked: bool) -> tuple[str, str]:
         raise EncodeError(SLUG, "an empty text after 👽 would be no message", part)
     lines = text.split("\n") if not is_marked else text.split("\n")[1:]
     is_wire = any(line.startswith((*ALIENS, "--👽")) for line in lines)
-    if is_wire or (not is_marked and (open_answer(text, 0) or open_marked(text, 0))):
+    if is_wire or (not is_marked and (open_answer(text, 0) or open_marked(text, 0) or open_broken(text, 0))):
         raise EncodeError(SLUG, "the text would be read as a statement", part)
     return ("text", f"{ALIEN} {text}") if is_marked else ("prose", text)
 
@@ -124,15 +139,15 @@ def _write_own(message: Message) -> tuple[str, str]:
     act, attributes = message.native_act, message.attributes
     if act is None or act == ALIEN:
         return _write_text(str(message.content), message.part, is_marked=act is not None)
-    if act.startswith(("^", "!E")):
+    if is_answer(message):
         head = act
     else:
         domain = str(attributes["domain"])
         digits = "".join(MODIFIER_CODES.get(name, "") for name in message.modifiers)
         head = f"{ALIEN}{DOMAIN_CODES.get(domain, domain)}{ACTION_CODES.get(act, act)}{digits}"
-    fields = [head]
-    if message.error is not None and message.error.message and _has_details(message):
-        fields.append(message.error.message)
+    unknown = [str(value) for value in attributes.get("unknown", ())]
+    head += "".join(remnant for remnant in unknown if remnant.startswith(";;"))
+    fields = [head, *(str(detail) for detail in attributes.get("details", ()))]
     repeated = [str(value) for value in attributes.get("repeated", ())]
     retry = message.error.retry_after if message.error is not None else None
     time = message.schedule.raw if message.schedule else retry["raw"] if retry else None
@@ -145,7 +160,7 @@ def _write_own(message: Message) -> tuple[str, str]:
         fields.extend(again for again in repeated if again.startswith(sigil))
         if value is not None:
             fields.append(sigil + value)
-    fields.extend(str(value) for value in attributes.get("unknown", ()))
+    fields.extend(value for value in unknown if not value.startswith(";;"))
     fields.extend(again for again in repeated if again.startswith("$"))
     payload = _write_payload(message)
     if payload is not None:
@@ -153,16 +168,10 @@ def _write_own(message: Message) -> tuple[str, str]:
     return "statement", "|".join(fields)
 
 
-def _has_details(message: Message) -> bool:
-    """Whether an error's message stood on the wire in plain words, and not in its payload."""
-    return bool(message.native_act and message.native_act.startswith("!E")) and "payload" not in message.attributes
-
-
 def _identifier(message: Message) -> str | None:
     if message.security.encrypted:
         return message.security.session
-    is_answer = bool(message.native_act and message.native_act.startswith(("^", "!E")))
-    return message.correlation_id if is_answer else message.object_id
+    return message.correlation_id if is_answer(message) else message.object_id
 
 
 def _write_payload(message: Message) -> str | None:
@@ -204,14 +213,14 @@ def _write_other(message: Message, losses: list[Loss]) -> tuple[set[str], tuple[
         held.add("status")
     if head is None:
         raise EncodeError(SLUG, f"there is no statement for the act {act or 'none'}", message.part)
-    is_answer = head.startswith(("^", "!E"))
-    fields = [head if is_answer else ALIEN + head]
-    if message.priority is not None and message.priority.rank == 1 and not is_answer:
+    answers = head.startswith(("^", "!E"))
+    fields = [head if answers else ALIEN + head]
+    if message.priority is not None and message.priority.rank == 1 and not answers:
         fields[0] += MODIFIER_CODES["urgent"]
     target = _address(message, held)
     if target is not None:
         fields.append(f"@{target}")
-    name = "correlation_id" if is_answer else "object_id"
+    name = "correlation_id" if answers else "object_id"
     identifier = getattr(message, name)
     if identifier is not None and not set(identifier) & set("|;\r\n") and identifier.strip() == identifier:
         held.add(name)
@@ -221,7 +230,7 @@ def _write_other(message: Message, losses: list[Loss]) -> tuple[set[str], tuple[
     if content is not None:
         kind = "text" if isinstance(content, str) else "json"
         fields.append(f"${_spell(kind, content, message.part)}")
-    if message.status is not None and is_answer:
+    if message.status is not None and answers:
         held |= {"status"} if STATUSES.get(head[1:]) and STATUSES[head[1:]].name == message.status else set()
     return held, ("statement", "|".join(fields))
 

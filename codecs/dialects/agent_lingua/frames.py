@@ -106,6 +106,7 @@ def cut_frames(text: str) -> list[Frame]:
         if start == 0 and text.startswith("\ufeff"):
             start = 1
         if start == end or text[start:end].isspace():
+            tail = tail if tail is not None and tail.is_raw else None
             continue
         signature = find_signature(text, start, end) if is_signed else None
         stop = signature.start if signature else end
@@ -121,18 +122,18 @@ def cut_frames(text: str) -> list[Frame]:
 def _take_line(
     frames: list[Frame], tail: Tail | None, text: str, start: int, end: int, may_answer: bool
 ) -> Tail | None:
-    head = open_marked(text, start)
+    head = open_marked(text, start, end)
     if head is not None:
         frames.append(Frame("marked", start, end, head))
         return Tail(text[start:end]) if head.kind != "text" else None
-    if may_answer and (head := open_answer(text, start)):
+    if may_answer and (head := open_answer(text, start, end)):
         frames.append(Frame("answer", start, end, head))
         return Tail(text[start:end])
     last = frames[-1] if frames else None
     if tail is not None and last is not None and tail.take(text[start:end]):
         frames[-1] = last._replace(end=end)
         return tail
-    if may_answer and last is None and (head := open_broken(text, start)):
+    if may_answer and last is None and (head := open_broken(text, start, end)):
         frames.append(Frame("broken", start, end, head))
     elif last is not None and (last.kind == "text" or (last.head is not None and last.head.kind == "text")):
         frames[-1] = last._replace(end=end)

@@ -109,7 +109,8 @@ def _fill_fields(statement: Statement, given: dict[str, Any], attributes: dict[s
         if sigil is not None and id(part) not in standing
     ]
     if repeated:
-        attributes["repeated"] = repeated
+        order = tuple(SIGILS)
+        attributes["repeated"] = sorted(repeated, key=lambda written: order.index(written[0]))
 
 
 _SIGIL_OF = {role: sigil for sigil, role in SIGILS.items()}
@@ -153,7 +154,7 @@ def _fill_payload(wire: str, statement: Statement, given: dict[str, Any], attrib
         if isinstance(payload.content, dict):
             _lift(statement, payload.content, given)
     if _is_failure(statement):
-        _fill_failure(statement, given)
+        _fill_failure(statement, given, attributes)
 
 
 def _fill_nested(statement: Statement, given: dict[str, Any], read_inner: ReadInner | None) -> None:
@@ -193,7 +194,7 @@ def _lift(statement: Statement, content: Mapping[str, Any], given: dict[str, Any
         given["security"] = Security(session=session)
 
 
-def _fill_failure(statement: Statement, given: dict[str, Any]) -> None:
+def _fill_failure(statement: Statement, given: dict[str, Any], attributes: dict[str, Any]) -> None:
     held: dict[str, Any] = {}
     if statement.kind == "error":
         held["code"] = f"{statement.error}{statement.subtype}"
@@ -206,6 +207,7 @@ def _fill_failure(statement: Statement, given: dict[str, Any]) -> None:
     content = given.get("content")
     if details:
         held["message"] = "|".join(details)
+        attributes["details"] = details
     elif isinstance(content, str):
         held["message"] = content
     elif isinstance(content, dict):

@@ -73,48 +73,52 @@ def repair(text: str) -> str:
     return text
 
 
-def open_marked(text: str, at: int) -> Head | None:
-    """What a 👽 at this place opens, or None where there is no 👽."""
-    found = _MARKER.match(text, at)
+def open_marked(text: str, at: int, end: int | None = None) -> Head | None:
+    """What a 👽 at this place opens, or None where there is no 👽; `end` is where its line or record ends."""
+    stop = len(text) if end is None else end
+    found = _MARKER.match(text, at, stop)
     if found is None:
         return None
     marker = found.span()
-    answer = open_answer(text, marker[1])
+    answer = open_answer(text, marker[1], stop)
     if answer is not None:
         return answer._replace(marker=marker)
-    head = _STATEMENT.match(text, marker[1])
+    head = _STATEMENT.match(text, marker[1], stop)
     if head is not None:
         return Head("statement", marker, (head.span(1), head.span(2), head.span(3)), head.end())
-    end = text.find("\n", marker[1])
-    rest = text[marker[1] : len(text) if end < 0 else end]
+    line_end = text.find("\n", marker[1], stop)
+    rest = text[marker[1] : stop if line_end < 0 else line_end]
     return Head("text" if rest.strip() else "bare", marker, (), marker[1])
 
 
-def open_answer(text: str, at: int) -> Head | None:
+def open_answer(text: str, at: int, end: int | None = None) -> Head | None:
     """The response or error that opens at this place without a 👽, or None."""
+    stop = len(text) if end is None else end
     if text.startswith("^", at):
-        found = _RESPONSE.match(text, at)
+        found = _RESPONSE.match(text, at, stop)
         if found is not None:
             return Head("response", None, (found.span(1),), found.end())
     elif text.startswith("!E", at):
-        found = _ERROR.match(text, at)
+        found = _ERROR.match(text, at, stop)
         if found is not None:
             return Head("error", None, (found.span(1), found.span(2)), found.end())
     return None
 
 
-def open_broken(text: str, at: int) -> Head | None:
+def open_broken(text: str, at: int, end: int | None = None) -> Head | None:
     """An answer that lacks its code, `^|…` or `!E|…`, or None."""
+    stop = len(text) if end is None else end
     for kind, pattern in (("response", _BROKEN_RESPONSE), ("error", _BROKEN_ERROR)):
-        found = pattern.match(text, at)
+        found = pattern.match(text, at, stop)
         if found is not None:
             return Head(f"broken-{kind}", None, (), found.end())
     return None
 
 
-def open_unmarked(text: str, at: int) -> Head | None:
+def open_unmarked(text: str, at: int, end: int | None = None) -> Head | None:
     """A statement whose 👽 was left out after a `;;`, or None."""
-    head = _BARE_STATEMENT.match(text, at)
+    stop = len(text) if end is None else end
+    head = _BARE_STATEMENT.match(text, at, stop)
     return Head("statement", None, (head.span(1), head.span(2), head.span(3)), head.end()) if head else None
 
 

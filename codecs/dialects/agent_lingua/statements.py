@@ -103,7 +103,7 @@ def read_statements(text: str, start: int, end: int, head: Head, layers: Layers)
         opened = None
         while text.startswith(";;", at) and at < end:
             start = _gap_end(text, at + 2, end)
-            opened = _open(text, start) if start < end else None
+            opened = _open(text, start, end) if start < end else None
             if opened is not None:
                 break
             statement.note(kinds.EMPTY_STATEMENT, "nothing stands beside this ;;", at, at + 2)
@@ -115,11 +115,11 @@ def _gap_end(text: str, at: int, end: int) -> int:
     return found.end() if found else at
 
 
-def _open(text: str, at: int) -> Head | None:
-    head = open_marked(text, at)
+def _open(text: str, at: int, end: int) -> Head | None:
+    head = open_marked(text, at, end)
     if head is not None:
         return head if head.kind not in ("text", "bare") else None
-    return open_answer(text, at) or open_unmarked(text, at)
+    return open_answer(text, at, end) or open_unmarked(text, at, end)
 
 
 def _find_joint(text: str, at: int, end: int, *, is_raw: bool = False) -> int:
@@ -130,10 +130,10 @@ def _find_joint(text: str, at: int, end: int, *, is_raw: bool = False) -> int:
             return end
         after = _gap_end(text, at + 2, end)
         if is_raw:
-            head = open_marked(text, after)
+            head = open_marked(text, after, end)
             if head is not None and head.kind not in ("text", "bare"):
                 return at
-        elif after == end or text.startswith(";;", after) or _open(text, after) is not None:
+        elif after == end or text.startswith(";;", after) or _open(text, after, end) is not None:
             return at
         at += 2
 
@@ -164,7 +164,7 @@ def _read_statement(text: str, start: int, end: int, head: Head, layers: Layers)
 
 def _refuse_remnant(statement: Statement, text: str, start: int, end: int) -> None:
     if not text[start:end].isspace() and start < end:
-        statement.parts.append(Part("unknown", start, end, text[start:end]))
+        statement.parts.append(Part("unknown", start, end, text[start:end].strip()))
         statement.note(kinds.JOINT_INSIDE, "this stands where a field or a statement should", start, end)
 
 
