@@ -6,7 +6,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs inspector tests bench docs manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test docs lint format lock clean venv venv-dev have-python
+.PHONY: help run test docs bench fuzz lint format lock clean venv venv-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,12 @@ format: venv-dev ## bring the code into the form that lint asks for
 
 docs: venv-dev ## write the parts of the documents that come from the code
 	@$(IN_VENV) docs/generate.py
+
+bench: venv-dev ## measure beside the reference implementations (REFERENCE_DIR=/path/to/them) and print the table of goals
+	PYTHONPATH=codecs:. $(IN_VENV) -m bench.run $(ARGS)
+
+fuzz: venv-dev ## two million mutated inputs for each dialect; make fuzz ARGS='--inputs 20000 --dialect nslip' is shorter
+	PYTHONPATH=codecs:. $(IN_VENV) -m tests.codecs.fuzzing $(ARGS)
 
 lock: venv-dev ## write requirements/*.txt anew from requirements/*.in
 	$(IN_VENV) -m uv pip compile $(LOCKING) requirements/base.in -o requirements/base.txt

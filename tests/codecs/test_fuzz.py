@@ -1,0 +1,15 @@
+"""The short form of `make fuzz`: a few thousand inputs a dialect; the long form has two million."""
+
+from __future__ import annotations
+
+import pytest
+
+from .fuzzing import MOST_MS, SOUP, fuzz
+
+
+@pytest.mark.parametrize("dialect", list(SOUP))
+def test_nothing_raises_and_nothing_is_slow(dialect: str) -> None:
+    report = fuzz(dialect, 1500, seed=1)
+    assert report.inputs == 1500
+    assert report.failures == []
+    assert report.slowest_ms <= MOST_MS, report.slowest
