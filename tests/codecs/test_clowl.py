@@ -19,8 +19,10 @@ from dialects._scan import leaves
 from dialects.clowl import DIALECT, reading
 from dialects.clowl.parts import divide
 
-from .cases import plain
+from .cases import Case, cases, plain
 from .test_laws import assert_covers
+
+WITH_LINES = [case for case in (*cases("valid"), *cases("malformed")) if "reference_lines" in case.data]
 
 NAMES = ["planner", "scout", "Zoë", "ops-7", "東京", "a b", "x/y"]
 TASKS = ["survey", "report.weekly", "naïve?", "deploy"]
@@ -121,6 +123,11 @@ def make_message(seed: int) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     said = [words for words in said if words != "True"]
     said += [record[name] for name in ("parent_id", "trace_id", "message_id", "conversation_id") if name in record]
     return record, {key: data[key] for key in keys}, said
+
+
+@pytest.mark.parametrize("case", WITH_LINES, ids=str)
+def test_the_reference_line_of_a_vector(case: Case) -> None:
+    assert [message.reference_line for message in case.decode().messages] == case.data["reference_lines"]
 
 
 @pytest.mark.parametrize("seed", range(240))
