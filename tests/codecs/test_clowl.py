@@ -514,6 +514,13 @@ def test_a_told_message_keeps_its_telling_when_names_are_given_anew() -> None:
     assert message == dialects.Message(**{name: getattr(message, name) for name in message._order})
 
 
+def test_a_reading_without_its_parse_is_told_all_the_same() -> None:
+    wire = json.dumps(make_message(7)[1])
+    stored = reading.read(wire).replace(parsed=None)
+    told = DIALECT.tell(stored, dialects.Context(), dialects.KeyList(()))
+    assert told.messages[0].sentence == dialects.decode(wire).messages[0].sentence
+
+
 def test_every_span_of_a_name_shows_that_name() -> None:
     wire = write_json(make_message(5)[1], " ")
     message = dialects.decode(wire).messages[0]

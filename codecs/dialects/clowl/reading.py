@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .._record import MASK, Candidate, Envelope, Identity, Layer, Message, Note, NoteKind, Reading, Span
+from .._record import MASK, Envelope, Identity, Layer, Message, Note, NoteKind, Reading, Span
 from . import notes
 from .columns import fill
 from .details import Found, is_text
+from .detection import VERSIONED, sniff
 from .json_text import Digits, UnreadableError, load
 from .parts import Piece, Profile, divide
 from .plain import build, fill_plain, scan
@@ -27,7 +28,7 @@ VOCABULARIES: dict[Profile, str] = {
 }
 # An escape of U+0000, or of half a character; most of the latter are whole pairs and turn out to be nothing odd.
 _ODD_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
-_CERTAIN = (Candidate(dialect="clowl", score=0.98, why="an object with CLowl's version key"),)
+_ORDINARY = (VERSIONED,)
 
 
 def read(wire: str, envelope: Envelope | None = None) -> Reading:
@@ -44,7 +45,7 @@ def read(wire: str, envelope: Envelope | None = None) -> Reading:
             "tree": lambda: grow_tree(wire, [take_whole(wire, data)]),
             "version": "0.2",
             "vocabulary": "CLowl v0.2",
-            "candidates": _CERTAIN,
+            "candidates": _ORDINARY,
             "messages": (build(Message, columns),),
             "parsed": data,
         },
@@ -89,7 +90,7 @@ def _read_parts(wire: str, pieces: list[Piece]) -> Reading:
         tree=lambda: grow_tree(wire, pieces),
         version=version if is_text(version) else None,
         vocabulary=VOCABULARIES[profile],
-        candidates=_CERTAIN,
+        candidates=tuple(filter(None, (sniff(wire),))),
         messages=messages,
         notes=tuple(_note_pieces(pieces)),
         parsed=tuple(told),
@@ -253,7 +254,7 @@ def _read_malformed(wire: str, pieces: list[Piece]) -> Reading:
         dialect="clowl",
         layers=(Layer(id=0, kind="wire", text=wire),),
         tree=lambda: grow_tree(wire, [piece] if wire else []),
-        candidates=_CERTAIN,
+        candidates=tuple(filter(None, (sniff(wire),))),
         messages=(Message(performative=None, content=hide_secrets(wire), notes=(note,)),),
         parsed=(piece,),
     )
