@@ -94,7 +94,12 @@ def claim(*, kinds: Iterable[str] = tuple(Job.Kind.values)) -> Job | None:
                               ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
              RETURNING id, state
                 """,
-                {"most": MOST_ATTEMPTS, "lease": settings.JOB_LEASE_SECONDS, "token": uuid.uuid4(), "kinds": list(kinds)},
+                {
+                    "most": MOST_ATTEMPTS,
+                    "lease": settings.JOB_LEASE_SECONDS,
+                    "token": uuid.uuid4(),
+                    "kinds": list(kinds),
+                },
             )
             row = cursor.fetchone()
         if row is None:
