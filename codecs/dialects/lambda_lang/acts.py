@@ -15,11 +15,11 @@ from .blocks import Node as Value
 from .blocks import parse_block
 from .bodies import Body
 from .contexts import Standing
+from .lifting import read_table
 from .nodes import Node
 from .notes import MINUS
 from .phrases import say_setting
 from .protocol import ACKS, COUNTER, ERRORS, FLOOR, HANDSHAKES, TRUST, TYPES, UNTYPED, Act
-from .reading import read_table
 from .settings import Setting
 from .statements import Part
 from .units import Piece

@@ -8,6 +8,7 @@ from .._record import Span
 from .blocks import DEEPEST, parse_block
 from .clauses import Clause
 from .nodes import Node
+from .questions import Question
 from .units import Grouping, Piece
 from .values import Explain, say_block
 
@@ -25,6 +26,10 @@ _BETWEEN = {
     ".": (",", ","),
     ",": (",", ","),
 }
+
+
+# A clause of more tokens than this is told in stretches, so that time grows with the text alone.
+LONGEST_CLAUSE = 400
 
 
 class Body:
@@ -69,7 +74,7 @@ class Body:
         units = Grouping(nodes, mood, self._tell_group, self.define).group()
         kinds = {unit.kind for unit in units}
         has_predicate = bool(kinds & {"verb", "adj", "kv", "is", "modal"})
-        pieces: list[Piece] = []
+        pieces: list[Piece] = [Piece(",", ())] if joiner is None and not is_first else []
         if joiner is not None:
             said = self._say_joiner(joiner, units[0].kind if units else "", has_predicate, is_first)
             pieces.append(Piece(said, (joiner.span,)))
@@ -78,7 +83,8 @@ class Body:
             has_subject = bool(units) and units[0].kind in ("np", "tense", "modal", "neg") and "np" in kinds
             if self.mood == "offer" or not has_subject:
                 mood = "gerund"
-        pieces.extend(Clause(units, mood, self.lead if is_first else ()).tell())
+        kind = Question if mood == "query" else Clause
+        pieces.extend(kind(units, mood, self.lead if is_first else ()).tell())
         return pieces
 
     def _clause_mood(self, joiner: Node | None) -> str:
@@ -131,6 +137,8 @@ def _split(nodes: Sequence[Node]) -> list[tuple[list[Node], list[Node]]]:
             depth += 1
         elif node.kind == "close":
             depth -= 1
+        if depth == 0 and len(clauses[-1][1]) >= LONGEST_CLAUSE:
+            clauses.append(([], []))
         if depth == 0 and node.kind == "joiner" and node.text in _BETWEEN:
             if all(held.kind == "space" for held in clauses[-1][1]):
                 clauses[-1][0].append(node)

@@ -22,6 +22,8 @@ class Standing:
         self.context = context
         self.entries: list[Entry] = []
         self._own: dict[tuple[str, str], Entry] = {}
+        # Most conversations define nothing: then no word need be looked up.
+        self._has_definitions = bool(context.all_of("def"))
         spoken = context.find("vocabulary", "active")
         self.is_declared = declared is not None or spoken is not None
         self.version = declared or (str(spoken.value) if spoken else NEWEST)
@@ -59,6 +61,7 @@ class Standing:
             position=self.context.position,
         )
         self.entries.append(entry)
+        self._has_definitions = self._has_definitions or kind == "def"
         self._own[kind, name] = entry
 
     def _reset(self) -> None:
@@ -76,6 +79,8 @@ class Standing:
                 values = held.value if isinstance(held.value, list) else [held.value]
                 names.extend(str(value) for value in values)
         domains = tuple(dict.fromkeys(self.vocabulary.names.get(name, name) for name in names))
+        if not self._has_definitions:
+            return Scope(self.vocabulary, domains)
         return Scope(self.vocabulary, domains, self.find_definition)
 
 

@@ -94,6 +94,7 @@ _ENGLISH = frozenset(
         "i",
     ]
 )
+_OPENS_ENGLISH = re.compile(r"[?!.~>]+(?:A[mnst]|I[fnst]|H[ei]|U[ps])\s+[a-zA-Z]+[^=/$^]*\Z")
 _FLAG = re.compile(r"\s--?[a-z]")
 _SHELL = re.compile(r"[!.~#]*(?:\.?/|~/)|!\[|#!|\.\s|\?\s|!\s|~\s")
 
@@ -140,16 +141,17 @@ def _score(text: str) -> tuple[float, str]:
     if _NAMED_ACK.match(text):
         return 0.85, "acknowledges a message or a chunk by name"
     first_line = text.split("\n", 1)[0].rstrip()
-    if text.startswith("||") and first_line.endswith("||") and len(first_line) > 4 and text[2] != "|":
+    if text.startswith("||") and first_line.endswith("||") and first_line.count("|") > 4 and text[2] != "|":
         return 0.6, "a table between double bars"
     if text[0] == "{":
         return _score_block(text)
     if text[0] == "[" or _SHELL.match(text):
         return (0.1, "possibly a list") if text[0] == "[" and text.endswith("]") else (0.0, "")
-    bonus, place = 0.0, 0
+    bonus, place, words = 0.0, 0, _KNOWN
     while (addressed := _ADDRESSED.match(text, place)) and addressed.end() > place:
         bonus, place = 0.1, addressed.end()
-    return _score_statement(text[place:], bonus)
+        words |= _BY_NAME.get(addressed[0].strip().strip("@:"), frozenset())
+    return _score_statement(text[place:], bonus, words)
 
 
 _DATA_KEY = re.compile(r"\{\s*([a-z]{1,3}):(?!//)\s*(?=[\[{\"A-Za-z0-9$^])")
@@ -165,15 +167,17 @@ def _score_block(text: str) -> tuple[float, str]:
     return 0.2, "possibly a block of the dialect"
 
 
-def _score_statement(text: str, bonus: float) -> tuple[float, str]:
+def _score_statement(text: str, bonus: float, known: frozenset[str]) -> tuple[float, str]:
     opener = _OPENER.match(text)
     if opener is None and text[:1] == "<" and text[:2] not in ("<<", "<>"):
         opener = re.match(r"<(?=[a-z]{1,3}\Z)", text)
+    if _OPENS_ENGLISH.match(text):
+        return 0.2, "possibly lambda: it opens as an English sentence does"
     if "](" in text[:80] or _FLAG.search(text) or "</" in text or "/>" in text:
         return 0.0, ""
     if opener is None and bonus and (floor := _EXACT.get(text)):
         return floor, "exactly a protocol form"
-    words, exact, plain, longest, unknown_opening = _count(text)
+    words, exact, plain, longest, unknown_opening = _count(text, known)
     total = words + longest
     if total == 0 and not (opener and re.match(r".[A-Z*](?![a-z])", text)):
         if opener and re.fullmatch(r'[!?.~]"(?:[^"\\]|\\.)*"', text):
@@ -199,7 +203,7 @@ def _score_statement(text: str, bonus: float) -> tuple[float, str]:
     return min(score, 0.95), f"type prefix {opener[0]}, {percent} % of its words are atoms"
 
 
-def _count(text: str) -> tuple[int, int, int, int, bool]:
+def _count(text: str, known: frozenset[str]) -> tuple[int, int, int, int, bool]:
     """(short words, exact ones, exact ones that are English too, long unknown words, opens with a foreign word)."""
     words = exact = plain = longest = 0
     opens_foreign = False
@@ -213,7 +217,7 @@ def _count(text: str) -> tuple[int, int, int, int, bool]:
         if found["rest"]:
             words += 1
             continue
-        is_exact = word in _BY_NAME.get(domain, ()) if domain else word in _KNOWN
+        is_exact = word in _BY_NAME.get(domain, ()) if domain else word in known
         if domain in ("er", "def"):
             is_exact = True
         if is_exact:

@@ -32,8 +32,8 @@ def encode(messages: Sequence[Message]) -> Encoded:
     held: tuple[object, ...] = (None, (), False, ())
     for message in messages:
         address = (message.sender, message.receivers, message.broadcast, message.path)
-        statement = _write_message(message)
-        written.append(f"{_write_address(message) if address != held else ''}{statement}".strip())
+        label, to = _write_address(message) if address != held else ("", "")
+        written.append(f"{label}{_write_message(message, to)}".strip())
         held = address
     wire = _join([part for part in written if part])
     return Encoded(wire=wire, losses=_find_losses(messages, wire))
@@ -47,21 +47,22 @@ def _join(statements: list[str]) -> str:
     return wire
 
 
-def _write_address(message: Message) -> str:
+def _write_address(message: Message) -> tuple[str, str]:
+    """(the speaker's label, which opens the line; the address or relay, which follows the header)."""
     if message.path:
-        return f"{'>'.join(message.path)}: "
+        return "", f"{'>'.join(message.path)}: "
     names = (*message.receivers, *((message.sender,) if message.sender else ()))
     if not all(_NAME.match(name) for name in names):
-        return ""
+        return "", ""
     if message.sender and len(message.receivers) == 1:
-        return f"{message.sender} -> {message.receivers[0]}: "
-    said = f"{message.sender}: " if message.sender else ""
+        return f"{message.sender} -> {message.receivers[0]}: ", ""
+    label = f"{message.sender}: " if message.sender else ""
     if message.broadcast:
-        return f"{said}@A*: "
-    return f"{said}@{','.join(message.receivers)}: " if message.receivers else said
+        return label, "@A*: "
+    return label, f"@{','.join(message.receivers)}: " if message.receivers else ""
 
 
-def _write_message(message: Message) -> str:
+def _write_message(message: Message, to: str) -> str:
     attributes = message.attributes
     parts: list[str] = []
     version = attributes.get("version")
@@ -81,16 +82,17 @@ def _write_message(message: Message) -> str:
     written_in = "".join(context or ())
     named = (reference.ref for reference in message.references if reference.ref)
     parts.extend(f"@vocab:{reference}" for reference in named if reference not in written_in)
+    switches = ""
     for definition in message.defines:
         if definition.kind == "domain":
-            parts.append(f"@{definition.value}")
+            switches += f"@{definition.value} "
         elif definition.kind == "def" and not context:
             parts.append(f'{{def:{definition.name}="{definition.value}"}}')
     before = " ".join(parts)
-    lead = f"{attributes['trust']}:" if "trust" in attributes else ""
+    lead = f"{switches}{attributes['trust']}:" if "trust" in attributes else switches
     lead += "".join(context) if context else ""
     lead += f"{attributes['domain']}:" if "domain" in attributes else ""
-    statement = f"{lead}{_write_statement(message)}{_write_checksum(message)}"
+    statement = f"{to}{lead}{_write_statement(message)}{_write_checksum(message)}"
     return f"{before} {statement}" if before and statement else before or statement
 
 
@@ -122,17 +124,9 @@ def _write_statement(message: Message) -> str:
     if act in ("?", "!", ".", "~", "#", ">"):
         modified = message.modifiers[0] if message.modifiers else act
         return f"{_SYMBOLS.get(modified, modified)}{text or ''}"
-    if act is None and message.performative == "inform" and text and message.attributes.get("context") is None:
-        return _write_foreign(message, text) if _is_foreign(text) else text
+    if act == "untyped":
+        return text or ""
     return _write_foreign(message, text)
-
-
-def _is_foreign(text: str) -> bool:
-    """Whether a text without a type would not be read as itself: it is then written as a quotation."""
-    reading = read_wire(text)
-    return (
-        len(reading.messages) != 1 or reading.messages[0].content != text or reading.messages[0].native_act is not None
-    )
 
 
 def _write_foreign(message: Message, text: str | None) -> str:

@@ -12,16 +12,15 @@ from .._record import (
     Identity,
     Layer,
     Message,
-    Moment,
     Note,
-    Priority,
     Reading,
     Reference,
     Security,
 )
 from .._time import instant_of_seconds, instant_of_text
-from .blocks import Node, parse_block, plain_value
+from .blocks import parse_block, plain_value
 from .fields import build_tree
+from .lifting import ANSWERED, lift_keys, note_repeated, read_table
 from .notes import (
     BAD_CHUNK,
     CHECKSUM,
@@ -32,7 +31,6 @@ from .notes import (
     NOT_FETCHED,
     NOT_VERIFIED,
     NOTHING_KNOWN,
-    REPEATED_KEY,
     SEALED,
     STRAY_BRACKET,
     TOO_LONG,
@@ -48,14 +46,7 @@ from .vocabulary import NEWEST, is_newer, load_vocabulary
 LARGEST = 10_240
 MODIFIERS = {"??": "rhetorical", "?!": "questioning", "!!": "emphatic", "!!!": "certain", "~~~": "very uncertain"}
 _ERROR_BODY = re.compile(r"er:([a-z]{2})(?:/([^\s#/]+))?")
-_ANSWERED = re.compile(r"#id:([\w.\-]+)")
-_TASK = re.compile(r"(?<![A-Za-z:])ta[ ]+id=([A-Za-z0-9_.\-]+)")
-_STATUS = re.compile(r"(?<![A-Za-z:])st=([A-Za-z0-9_]+)")
-_SECONDS = re.compile(r"\$?(\d{1,9}(?:\.\d{1,6})?)(s|m|min|h|d)?\Z")
-_UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
-_PERCENT = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)%\Z")
 _SOMETHING = re.compile(r'[A-Za-z0-9"]')
-_MEMBER = re.compile(r"[A-Za-z][A-Za-z0-9_\-]*\*?\Z|\*\Z")
 
 
 class Parsed(NamedTuple):
@@ -193,7 +184,7 @@ def _read_form(wire: str, part: Part, given: dict[str, Any], attributes: dict[st
         raw = " ".join(wire[item.start : item.end] for item in blocks)
         given |= {"performative": "inform", "native_act": "data", "content": raw}
         for item in blocks:
-            _note_repeated(parse_block(wire, item.start, item.end), notes)
+            note_repeated(parse_block(wire, item.start, item.end), notes)
     else:
         given["performative"] = "control"
         given["native_act"] = "context"
@@ -210,7 +201,7 @@ def _read_statement(
     act = TYPES.get(part.symbol[:1])
     given["content"] = body or None
     if act is None:
-        given["performative"] = "inform"
+        given |= {"performative": "inform", "native_act": "untyped"}
         notes.append(NO_TYPE.note("no type symbol says what this is: read as a statement", (0, *part.body)))
     else:
         given |= {"performative": act.performative, "native_act": part.symbol[0]}
@@ -218,55 +209,7 @@ def _read_statement(
             given["modifiers"] = (MODIFIERS.get(part.symbol, part.symbol),)
         if not body:
             notes.append(EMPTY_BODY.note(f"{part.symbol!r} stands alone", span))
-    _lift(wire, part, body, given, notes)
-
-
-def _lift(wire: str, part: Part, body: str, given: dict[str, Any], notes: list[Note]) -> None:
-    """Copies of what a body says in the protocol's own keys: task, status, priority, timeout, progress."""
-    if "id=" in body:
-        tasks = _TASK.findall(body)
-        if len(tasks) == 1 and body.count("id=") == 1:
-            given["task_id"] = tasks[0]
-    if "st=" in body and (found := _STATUS.search(body)):
-        given["status"] = found[1]
-    if "#id:" in body and (answered := _ANSWERED.search(body)):
-        given["parent_id"] = answered[1]
-    if not body.endswith("}") or "{" not in body:
-        return
-    start = wire.find("{", part.body[0], part.body[1])
-    try:
-        block = parse_block(wire, start, part.body[1])
-    except UnclosedError:
-        return
-    _note_repeated(block, notes)
-    for item in block.items:
-        if item.kind == "pair":
-            _lift_key(item.key, item.items[0].text, given)
-
-
-def _lift_key(key: str, raw: str, given: dict[str, Any]) -> None:
-    percent = _PERCENT.match(raw)
-    if key == "pr" and percent:
-        number = float(percent[1])
-        given["progress"] = int(number) if number.is_integer() else number
-    elif key == "pr":
-        given["priority"] = Priority(raw=raw, rank={"^^^": 1, "^": 1, "_": 3}.get(raw))
-    elif key == "ti":
-        found = _SECONDS.match(raw)
-        seconds = float(found[1]) * _UNITS.get(found[2] or "s", 1) if found else None
-        whole = int(seconds) if seconds is not None and seconds.is_integer() else seconds
-        given["deadline"] = Moment(raw=raw, kind="timeout", seconds=whole)
-    elif key == "st":
-        given["status"] = raw
-
-
-def _note_repeated(block: Node, notes: list[Note]) -> None:
-    seen: set[str] = set()
-    for item in block.items:
-        if item.kind == "pair":
-            if item.key in seen:
-                notes.append(REPEATED_KEY.note(f"the key {item.key!r} is given again", (0, *item.key_at)))
-            seen.add(item.key)
+    lift_keys(wire, part, body, given, notes)
 
 
 def _read_error(part: Part, body: str, given: dict[str, Any], notes: list[Note]) -> None:
@@ -278,7 +221,7 @@ def _read_error(part: Part, body: str, given: dict[str, Any], notes: list[Note])
     if known is None:
         start = part.body[0] + 3
         notes.append(UNKNOWN_ERROR.note(f"no release defines the error {code!r}", (0, start, start + 2)))
-    if answered := _ANSWERED.search(body):
+    if answered := ANSWERED.search(body):
         given["parent_id"] = answered[1]
 
 
@@ -297,19 +240,8 @@ def _read_ack(wire: str, part: Part, body: str, given: dict[str, Any]) -> None:
         given["correlation_id"] = part.symbol[1:]
     if body:
         given["content"] = body
-        if answered := _ANSWERED.search(body):
+        if answered := ANSWERED.search(body):
             given["parent_id"] = answered[1]
-
-
-def read_table(body: str) -> dict[str, Any]:
-    """`||h1|h2||r1|r2||` as its columns and rows; a line break between rows is allowed."""
-    rows = [
-        [cell.strip() for cell in row.split("|")]
-        for line in body.split("\n")
-        for row in line.strip().strip("|").split("||")
-        if row.strip("| ")
-    ]
-    return {"columns": rows[0] if rows else [], "rows": rows[1:]}
 
 
 def _apply_settings(
