@@ -23,6 +23,9 @@ _RESUME = re.compile(r'\{[ \t\r\n]*+"(?:' + _KEYS + r')"[ \t\r\n]*+:|^[ \t]*+```
 _NEXT_LINE = re.compile(r'\n[ \t]*+(?=\{[ \t\r\n]*+"(?:' + _KEYS + r')"[ \t\r\n]*+:)')
 _LIST = re.compile(r"\[[ \t\r\n]*+(?=\{)")
 
+# Commas and closing brackets are taken in runs: a text of nothing else is one piece.
+_RUNS = {mark: re.compile(rf"\{mark}(?:[ \t\r\n]*+\{mark})*+") for mark in ",]"}
+
 _SEMANTIC = frozenset({"p", "from", "to", "task", "data"})
 _COMMON = frozenset({"p", "from", "to", "cid", "mid", "ts", "tid", "pid", "body"})
 
@@ -114,12 +117,16 @@ class _Division:
             self._take("comment", self._end_of_line())
         elif wire.startswith("```", at):
             self._take("fence", self._end_of_line())
-        elif (mark == "[" and _LIST.match(wire, at)) or (mark == "]" and self.pieces):
+        elif mark == "[" and _LIST.match(wire, at):
             self._take("list", at + 1)
-        elif mark == "," and self.pieces:
-            self._take("comma", at + 1)
+        elif mark in ",]" and self.pieces:
+            self._take("comma" if mark == "," else "list", self._end_of_run(_RUNS[mark]))
         else:
             self._take_prose()
+
+    def _end_of_run(self, run: re.Pattern[str]) -> int:
+        found = run.match(self.wire, self._at)
+        return found.end() if found else self._at + 1
 
     def _end_of_line(self) -> int:
         found = _LINE.match(self.wire, self._at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from .._record import MASK, Envelope, Identity, Layer, Message, Note, NoteKind, Reading, Span
@@ -92,7 +93,7 @@ def _read_parts(wire: str, pieces: list[Piece]) -> Reading:
         vocabulary=VOCABULARIES[profile],
         candidates=tuple(filter(None, (sniff(wire),))),
         messages=messages,
-        notes=tuple(_note_pieces(pieces)),
+        notes=_cap(_note_pieces(pieces), (0, 0, len(wire))),
         parsed=tuple(told),
     )
 
@@ -114,7 +115,7 @@ def _read_piece(piece: Piece, part: int) -> Message:
     if piece.kind != "object" or piece.profile is None:
         return _read_text(piece, part)
     tokens = piece.tokens
-    findings = examine(piece.data, piece.profile)
+    findings = list(islice(examine(piece.data, piece.profile), MAX_NOTES + 1))
     data = hide(piece.data, tokens)
     if "auth" in data:
         data = {**data, "auth": piece.data["auth"]}
@@ -149,7 +150,14 @@ def _write_notes(piece: Piece, findings: list[Found]) -> Iterator[Note]:
         else:
             yield kind.note(hide(text, piece.tokens), _place(piece, path))
     if len(findings) > MAX_NOTES:
-        yield notes.MORE.note(f"{len(findings) - MAX_NOTES:,} more are not listed", _span(piece))
+        yield notes.MORE.note(f"there is more to note: {MAX_NOTES} notes are listed", _span(piece))
+
+
+def _cap(found: Iterator[Note], span: Span) -> tuple[Note, ...]:
+    listed = tuple(islice(found, MAX_NOTES + 1))
+    if len(listed) <= MAX_NOTES:
+        return listed
+    return (*listed[:MAX_NOTES], notes.MORE.note(f"there is more to note: {MAX_NOTES} notes are listed", span))
 
 
 def _place(piece: Piece, path: Path) -> Span:
@@ -231,11 +239,14 @@ def _note_pieces(pieces: list[Piece]) -> Iterator[Note]:
             yield notes.FENCED.note("the message stands in a code fence", _span(piece))
         elif piece.kind == "list" and piece.text == "[":
             opened.append(piece)
-        elif piece.kind == "list" and opened:
-            opened.pop()
         elif piece.kind == "list":
-            yield notes.UNCLOSED_LIST.note("a list is closed that was not opened", _span(piece))
-        elif piece.kind == "comma" and not (opened and _is_item(before) and _is_item(following)):
+            closed = piece.text.count("]")
+            if closed > len(opened):
+                yield notes.UNCLOSED_LIST.note("a list is closed that was not opened", _span(piece))
+            del opened[max(0, len(opened) - closed) :]
+        elif piece.kind == "comma" and not (
+            opened and _is_item(before) and _is_item(following) and piece.text.count(",") == 1
+        ):
             yield notes.STRAY_COMMA.note("a comma stands where no list needs it", _span(piece))
     for piece in opened:
         yield notes.UNCLOSED_LIST.note("the list is not closed", _span(piece))

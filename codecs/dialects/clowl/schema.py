@@ -113,9 +113,9 @@ _NESTED: dict[str, Rules] = {"body": _BODY, "context": _CONTEXT, "trace": _TRACE
 TRACE_DRAFT = {"tid": "trace_id", "pid": "parent_mid"}
 
 
-def examine(data: Mapping[str, Any], profile: Profile) -> list[Found]:
+def examine(data: Mapping[str, Any], profile: Profile) -> Iterator[Found]:
     """Everything in which a message differs from what its version demands, in the order of the tables."""
-    return list(_examine(data, profile, ()))
+    return _examine(data, profile, ())
 
 
 def _examine(data: Mapping[str, Any], profile: Profile, base: Path) -> Iterator[Found]:
