@@ -208,6 +208,8 @@ class Supervisor:
             )
 
     def _start_watchdog(self) -> None:
+        if self._watchdog is not None and self._watchdog.stdin is not None:
+            self._watchdog.stdin.close()  # That one is dead: this stands in for it.
         self._watchdog = subprocess.Popen(
             [sys.executable, "-I", "-S", str(Path(__file__).with_name("watchdog.py"))],
             cwd="/",
