@@ -51,7 +51,7 @@ _HEADER = re.compile(
 _CHUNK = re.compile(r"@msg:([\w.\-]+)#(\d{1,9})/(\d{1,9})")
 _SIGNATURE = re.compile(r"@sig:([A-Za-z0-9\-]+):(\S+)")
 _VOCABULARY = re.compile(r"@vocab:(\S+)")
-_ADDRESS = re.compile(rf"@((?:{_NAME}\*?|\*)(?:,@?{_NAME}\*?){{0,999}}):(?=\s|[?!.~<>#{{\[@(]|$)")
+_ADDRESS = re.compile(rf"@((?:{_NAME}\*?|\*)(?:,@?{_NAME}\*?)*):(?=\s|[?!.~<>#{{\[@(]|$)")
 _DOMAIN = re.compile(r"@([a-z][a-z0-9]{0,11}|\*|\$)(?=[\s?!.~<>#{]|$)")
 _RELAY = re.compile(r"[A-Z][A-Za-z0-9_\-]{0,63}(?:>[A-Z][A-Za-z0-9_\-]{0,63})+:")
 _TRUST = re.compile(r"(pub|prv|sig):")
@@ -109,6 +109,9 @@ def _cut_part(text: str, at: int, *, is_first: bool, strays: list[int]) -> tuple
     while end > body and text[end - 1].isspace():
         end -= 1
     found = _CHECKSUM.search(text, max(body, end - 14), end)
+    if found and found.start() == body:
+        # A bracket that is the whole body is a list, no count of one.
+        found = None
     checksum = (found.start(), end, int(found[1])) if found else None
     last = found.start() if found else end
     return Part(tuple(items), form, symbol, (start, start + len(symbol)), (body, last), checksum), end

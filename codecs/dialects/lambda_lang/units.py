@@ -194,8 +194,9 @@ class Grouping:
             return node.uses[0] == "v" and after is not None and after.uses[:1] != "a" and not self.has_verb
         if self.has_verb:
             return False
-        subject = next(unit for unit in self.units if unit.kind == "np")
-        return node.uses[0] == "v" or (not subject.is_bare and "a" not in node.uses)
+        subject = next((unit for unit in self.units if unit.kind == "np"), None)
+        is_bare = subject is not None and subject.is_bare
+        return node.uses[0] == "v" or (not is_bare and "a" not in node.uses)
 
     def _is_followed_by_verb(self) -> bool:
         after = self._peek()
