@@ -496,6 +496,13 @@ def test_a_record_of_another_dialect_is_written_with_its_losses() -> None:
     assert {"turn", "native_act", "content"} <= {loss.name for loss in written.losses}
 
 
+def test_text_alone_is_written_as_an_inform() -> None:
+    written = dialects.encode(dialects.decode("The window opens at nine.", dialect="prose"), "clowl")
+    body = {"d": {"message": "The window opens at nine."}}
+    assert json.loads(written.wire) == {"clowl": "0.2", "p": "INF", "body": body}
+    assert "content" in {loss.name for loss in written.losses}
+
+
 @pytest.mark.parametrize("performative", ["propose", "handshake", "subscribe", None])
 def test_an_act_that_clowl_lacks_cannot_be_written(performative: str | None) -> None:
     with pytest.raises(dialects.EncodeError):
@@ -526,6 +533,14 @@ def test_every_span_of_a_name_shows_that_name() -> None:
     message = dialects.decode(wire).messages[0]
     first = message.english[0]
     assert wire[first.spans[0][1] : first.spans[0][2]] == f'"{first.text}"'
+
+
+def test_what_is_said_beside_the_sentence_shows_its_key() -> None:
+    wire = '{"clowl":"0.2","mid":"a1","p":"REQ","urgency":"high"}'
+    message = dialects.decode(wire).messages[0]
+    shown = {part.text: wire[part.spans[0][1] : part.spans[0][2]] for part in (*message.also, *message.gloss)}
+    assert shown["message a1"] == '"mid":"a1"'
+    assert shown["urgency is “high”"] == shown[" · urgency high"] == '"urgency":"high"'
 
 
 def test_the_glossary_holds_every_act_code_mode_and_field() -> None:

@@ -50,19 +50,19 @@ class ToldMessage(Message):
     def english(self) -> tuple[Segment, ...]:
         """The sentence in segments."""
         piece = self.__dict__[_PIECE]
-        return _place(tell(self, piece), piece)
+        return _place(tell(self, piece), piece, PLACES[piece.profile].details if piece.profile else ())
 
     @cached_property  # type: ignore[misc]  # a name of the record, worked out when it is asked for
     def also(self) -> tuple[Segment, ...]:
         """What the message carries beyond the sentence."""
         piece = self.__dict__[_PIECE]
-        return _place(say_beside(self, piece), piece)
+        return _place(say_beside(self, piece), piece, ())
 
     @cached_property  # type: ignore[misc]  # a name of the record, worked out when it is asked for
     def gloss(self) -> tuple[Segment, ...]:
         """Every code in wire order."""
         piece = self.__dict__[_PIECE]
-        return _place(say_gloss(piece), piece)
+        return _place(say_gloss(piece), piece, ())
 
     @cached_property  # type: ignore[misc]  # a name of the record, worked out when it is asked for
     def reference_line(self) -> str | None:
@@ -78,8 +78,7 @@ def tell_message(message: Message, piece: Piece) -> ToldMessage:
     return made
 
 
-def _place(told: Iterable[Words], piece: Piece) -> tuple[Segment, ...]:
-    details = PLACES[piece.profile].details if piece.profile else ()
+def _place(told: Iterable[Words], piece: Piece, details: Path) -> tuple[Segment, ...]:
     return tuple(build(Segment, {"text": words, "spans": _find_spans(piece, path, details)}) for words, path in told)
 
 
@@ -91,6 +90,7 @@ def _find_spans(piece: Piece, path: Path | None, details: Path) -> tuple[Span, .
     member = piece.node.locate(path)
     if member is None:
         return ()
-    # A detail is said with its key; a name, an id or an act is said by its value alone.
+    # A detail is said with its key, as is all that is said beside the sentence; in the sentence a name, an id or an
+    # act is said by its value alone.
     is_pair = len(path) > len(details) or path in (("det",), ("auth",))
     return ((0, member.key_start if is_pair else member.start, member.end),)

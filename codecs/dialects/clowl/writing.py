@@ -31,6 +31,7 @@ _REASONS = {
     "receivers": "v0.2 cannot write a message to nobody",
 }
 _NOT_HELD = "CLowl has no field for it"
+_ADDED = "the record has none, and every CLowl message has one"
 
 
 def encode(messages: Sequence[Message]) -> Encoded:
@@ -41,7 +42,9 @@ def encode(messages: Sequence[Message]) -> Encoded:
     """
     if not messages:
         raise EncodeError("clowl", "there is no message to write")
-    wire = "\n".join([_write_message(message) for message in messages])
+    # Text is written as text beside a message alone; by itself it becomes the details of an inform.
+    has_message = not all(_is_text(message) for message in messages)
+    wire = "\n".join([_write_message(message, has_message=has_message) for message in messages])
     return Encoded(wire=wire, losses=tuple(_find_losses(messages, wire)))
 
 
@@ -57,7 +60,8 @@ def _find_losses(messages: Sequence[Message], wire: str) -> Iterator[Loss]:
             continue
         for name in Message._order:
             if name not in _NOT_CARRIED and getattr(message, name) != getattr(other, name):
-                yield Loss(name=name, part=message.part, reason=_REASONS.get(name, _NOT_HELD))
+                reason = _REASONS.get(name, _NOT_HELD) if getattr(message, name) else _ADDED
+                yield Loss(name=name, part=message.part, reason=reason)
 
 
 def _is_own(message: Message) -> bool:
@@ -71,10 +75,10 @@ def _is_text(message: Message) -> bool:
     return isinstance(message.content, str) and message.native_act is None and act in ("inform", "unknown")
 
 
-def _write_message(message: Message) -> str:
+def _write_message(message: Message, *, has_message: bool = True) -> str:
     if message.performative is None:
         raise EncodeError("clowl", "what could not be read has no act to write", message.part)
-    if _is_text(message) and not _is_own(message) and message.sender is None:
+    if has_message and _is_text(message) and not _is_own(message) and message.sender is None:
         return str(message.content)
     data = _ShapeOf(message).shape()
     comment = message.attributes.get("comment")
