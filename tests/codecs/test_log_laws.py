@@ -95,6 +95,30 @@ def test_another_reader_goes_on_from_a_checkpoint(data: bytes, chosen: LogOption
     assert [*found, *reader.close()] == expected
 
 
+# Logs in which what a reader knows beyond its place decides how it goes on.
+KNOWING = {
+    "a statement within a block that was cut": (b"% a\n%% b\n% c\nplain\n%% d\n% e\n", 10_000),
+    "a text within an object that was cut": (b'{"a": {\n"k": [\n{"a": {\ntext\n', 10_000),
+    "an element over the limit": (b"[{" + b'"k": [[1], {"x": "}"}], ' * 6 + b'"l": 0}, 2]', 30),
+    "a quote within a row that was cut": (b'from,text\na,"\n' + b"bbbbbbbb\n" * 3 + b'c,"d\ne"\nf,g\n', 30),
+    "a comment behind a text": (b"one\n// two\n", 10_000),
+    "blank lines": (b"one" + b"\n" * 40 + b"two", 10_000),
+}
+
+
+@pytest.mark.parametrize("case", KNOWING.values(), ids=KNOWING)
+def test_a_checkpoint_at_any_byte_knows_enough(case: tuple[bytes, int]) -> None:
+    data, limit = case
+    chosen = LogOptions(max_record_bytes=limit)
+    expected = frame(data, chosen)
+    for cut in range(len(data) + 1):
+        reader = LogReader(chosen)
+        found = reader.feed(data[:cut])
+        state = reader.state()
+        other = LogReader.from_state(state)
+        assert [*found, *other.feed(data[state["offset"] :]), *other.close()] == expected
+
+
 @MANY
 @given(data=logs, chosen=options)
 def test_records_are_counted_and_placed(data: bytes, chosen: LogOptions) -> None:

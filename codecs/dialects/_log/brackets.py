@@ -72,10 +72,11 @@ class ObjectBlock:
 
     @classmethod
     def open(cls, line: str) -> ObjectBlock | None:
-        """The block that a line opens whose first character is `{`; None where JSON cannot begin like this."""
-        second = line[line.index("{") + 1 :].lstrip()[:1]
+        """The block that a line opens, or None where no JSON object begins like this."""
+        text = line.lstrip()
         block = cls()
-        if second not in ('"', "}", "") or not block._scan(line):
+        second = text[1:2].strip() or text[1:].lstrip()[:1]
+        if text[:1] != "{" or second not in ('"', "}", "") or not block._scan(line):
             return None
         return block
 

@@ -85,7 +85,8 @@ def read_prefix(line: str) -> tuple[int, Envelope | None]:
 def _is_speaker(found: re.Match[str], line: str, start: int) -> bool:
     if found[1] in _RESERVED or (len(found[1]) > 1 and found[1].lower() in _RESERVED):
         return False
-    whole, rest = detect(line[start:])[0], detect(line[found.end() :])[0]
+    whole = detect(line[start:])[0]
     if whole.dialect == "prose" and (found[2] is not None or start > 0):
         return True
+    rest = detect(line[found.end() :])[0]
     return rest.dialect != "prose" and rest.score >= _SURE and (whole.dialect == "prose" or rest.score > whole.score)

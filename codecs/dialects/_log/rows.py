@@ -79,14 +79,12 @@ class CsvForm:
         self._delimiter: str = state.get("delimiter", ",")
         # None until the header was read.
         self._columns: list[str] | None = state.get("columns")
-        # Until which offset a quote cannot open a row of several lines: one before it was never closed.
-        self._barred: int = state.get("barred", 0)
         # A row of several lines under way: where its first line stops, where the second and the next begin.
         self._row: tuple[int, int, int] | None = None
 
     def to_state(self, *, is_in_long: bool = False) -> dict[str, Any]:
         """What must be known to go on at the cursor."""
-        return {"delimiter": self._delimiter, "columns": self._columns, "barred": self._barred}
+        return {"delimiter": self._delimiter, "columns": self._columns}
 
     def run(self, tape: Tape, *, is_last: bool) -> bool:
         """Read what can be read. The rows end with their stream, so the answer is always False."""
@@ -106,7 +104,7 @@ class CsvForm:
                 header = read_header(raw.decode(errors="replace"), tape.options)
                 self._delimiter, self._columns = header or (",", ["raw"])
                 tape.skip_to(after)
-            elif raw.count(b'"') % 2 and self._barred <= tape.position:
+            elif raw.count(b'"') % 2:
                 self._row = (tape.offset + stop, tape.offset + after, tape.offset + after)
             else:
                 self._take(tape, stop)
@@ -135,7 +133,7 @@ class CsvForm:
             stop = end - 1 if buffer[end - 1] == _CR else end
             self._take(tape, stop)
         else:
-            self._barred = tape.offset + end
+            # No line that was looked at has an odd number of quotes, so none is looked at again.
             self._take(tape, first_stop - tape.offset)
             tape.skip_to(second - tape.offset)
         return True
