@@ -203,7 +203,8 @@ def test_a_taken_port_is_one_sentence_before_anything_is_started(clone: dict[str
 def start_serving(clone: dict[str, Any], port: int) -> tuple[subprocess.Popen[str], str]:
     """Start in the background; answers the process and the path of the sign-in link, once that is printed."""
     process = subprocess.Popen(
-        ["make", "run"],
+        # As a script starts it in the background: with an interrupt that is ignored, until it is asked for again.
+        ["/bin/sh", "-c", "trap '' INT; exec make run"],
         **{**clone, "env": clone["env"] | {"PORT": str(port)}},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run everything until Ctrl-C, or once. The exit status is 0, 1 with a sentence on stderr, or 2 for wrong usage."""
     options = read_options(arguments)
     terminal = Terminal()
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    # SIGINT too: a shell script that starts this in the background has it ignored from birth.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:
         return run(options, terminal)

@@ -1,0 +1,113 @@
+"""The PostgreSQL of the tests: there when a test asks for it, never otherwise, and gone even after a kill."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.inspector.embedded.conftest import find_processes
+
+PROJECT = Path(__file__).resolve().parents[3]
+TESTS = """
+import os, time
+import pytest
+
+@pytest.mark.django_db
+def test_asks():
+    from django.db import connection
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW fsync")
+        assert cursor.fetchone() == ("off",)
+    if os.environ.get("WAITS"):
+        time.sleep(120)
+
+def test_asks_not():
+    assert os.environ["INSPECTOR_STATE_DIR"].startswith(os.environ["TMPDIR"])
+"""
+
+
+@pytest.fixture
+def temporary(tmp_path: Path) -> Path:
+    """A temporary folder of the inner run's own, which `nobody` can reach."""
+    folder = Path(f"/tmp/p{os.getpid()}-{tmp_path.name[-12:]}")
+    folder.mkdir(mode=0o711)
+    folder.chmod(0o711)
+    (folder / "test_it.py").write_text(TESTS)
+    return folder
+
+
+def start_pytest(temporary: Path, *arguments: str, **changes: str) -> subprocess.Popen[str]:
+    theirs = {"DATABASE_URL", "INSPECTOR_STATE_DIR", "CELERY_BROKER_URL"}
+    environment = {name: value for name, value in os.environ.items() if name not in theirs}
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(PROJECT)),
+            *("-c", str(PROJECT / "pyproject.toml"), str(temporary / "test_it.py"), *arguments),
+        ],
+        cwd=PROJECT,
+        env=environment | {"TMPDIR": str(temporary)} | changes,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def check_gone(temporary: Path, seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and (find_processes(temporary) or list(temporary.glob("inspector-tests-*"))):
+        time.sleep(0.1)
+    assert find_processes(temporary) == []
+    assert list(temporary.glob("inspector-tests-*")) == []
+    (temporary / "test_it.py").unlink()
+    temporary.rmdir()
+
+
+def test_it_is_there_for_who_asks_and_gone_at_the_end(temporary: Path) -> None:
+    with start_pytest(temporary) as inner:
+        told = inner.communicate()[0]
+    assert "2 passed" in told, told
+    check_gone(temporary, 0)
+
+
+@pytest.mark.parametrize("arguments", [("-k", "asks_not"), ("--collect-only",), ("--help",)], ids=" ".join)
+def test_it_is_not_started_for_who_does_not_ask(temporary: Path, arguments: tuple[str, ...]) -> None:
+    # A server that cannot be made would be noticed: there are no programs to make it of.
+    with start_pytest(temporary, *arguments, "-p", "tests.inspector.embedded.no_server") as inner:
+        told = inner.communicate()[0]
+    assert inner.returncode == 0, told
+    check_gone(temporary, 0)
+
+
+def test_that_check_can_fail(temporary: Path) -> None:
+    with start_pytest(temporary, "-p", "tests.inspector.embedded.no_server") as inner:
+        told = inner.communicate()[0]
+    assert inner.returncode != 0
+    assert "a server was started" in told
+    check_gone(temporary)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_when_the_run_is_cut_off(temporary: Path, number: signal.Signals) -> None:
+    inner = start_pytest(temporary, WAITS="1")
+    deadline = time.monotonic() + 60
+    while not any("postgres" in line and " -D " in line for line in find_processes(temporary)):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    inner.send_signal(number)
+    inner.communicate()
+    check_gone(temporary)
+
+
+def test_a_database_that_is_named_is_used_as_it_is(temporary: Path) -> None:
+    url = "postgresql://nobody@127.0.0.1:1/none"
+    with start_pytest(
+        temporary, "-k", "asks_not", "-p", "tests.inspector.embedded.no_server", DATABASE_URL=url
+    ) as inner:
+        told = inner.communicate()[0]
+    assert "1 passed" in told, told
+    check_gone(temporary, 0)
