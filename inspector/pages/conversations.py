@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,12 +22,12 @@ from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import find_conversation, list_conversations, read_body, read_tree
-from inspector.threads.summaries import Digest, read_timeline, sum_up
+from inspector.threads.summaries import Digest, find_openings, read_timeline, sum_up
 
 from .agents import Cast
 from .forms import ConversationFilter, VerdictForm
 from .shell import read_number, read_place, render_page, within_workspace, write_query
-from .told import list_notes, name_conversation, name_dialect, shorten, write_elapsed
+from .told import is_named, list_notes, name_conversation, name_dialect, shorten, write_elapsed
 from .transcript import make_anchor, make_rows
 
 PAGE_ROWS = 50
@@ -57,10 +58,14 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     found = list_conversations(workspace=workspace, before=before, limit=PAGE_ROWS + 1, **filters)
     page = found[:PAGE_ROWS]
     reviews = find_latest_reviews(conversation_ids=[conversation.pk for conversation in page])
+    openings = find_openings(conversation_ids=[one.pk for one in page if not is_named(one)])
     cast = Cast()
     last = page[-1] if len(found) > PAGE_ROWS else None
     context = {
-        "rows": [_make_row(conversation, cast, reviews.get(conversation.pk), workspace.slug) for conversation in page],
+        "rows": [
+            _make_row(conversation, cast, reviews.get(conversation.pk), workspace.slug, openings)
+            for conversation in page
+        ],
         "form": form,
         "is_filtered": bool(filters),
         "has_any": bool(page or filters or before),
@@ -72,11 +77,13 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     return render_page(request, membership, "conversations/conversations.html", context, section="conversations")
 
 
-def _make_row(conversation: Conversation, cast: Cast, review: Review | None, slug: str) -> dict[str, Any]:
+def _make_row(
+    conversation: Conversation, cast: Cast, review: Review | None, slug: str, openings: Mapping[uuid.UUID, str]
+) -> dict[str, Any]:
     agents = conversation.agents[:MOST_TILES]
     return {
         "url": reverse("pages:conversation", args=[slug, conversation.pk]),
-        "title": shorten(name_conversation(conversation)),
+        "title": shorten(openings.get(conversation.pk) or name_conversation(conversation)),
         "native_id": conversation.native_id,
         "agents": cast.find_all(agents),
         "more_agents": len(conversation.agents) - len(agents),
@@ -96,7 +103,8 @@ def _make_row(conversation: Conversation, cast: Cast, review: Review | None, slu
 def show_conversation(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """One conversation: its answers and a window of its transcript."""
     conversation = _find(membership, conversation_id)
-    return _answer(request, membership, conversation, _make_verdict_form(membership, conversation))
+    form = _make_verdict_form(membership, conversation)
+    return _answer(request, membership, conversation, form)
 
 
 @require_POST
@@ -121,7 +129,9 @@ def review_conversation(request: HttpRequest, membership: Membership, conversati
         else:
             flashes.success(request, "Your verdict is kept, bound to what you saw.")
             return redirect("pages:conversation", membership.workspace.slug, conversation.pk)
-    return _answer(request, membership, conversation, _show_again(form, conversation), status=422)
+    errors = [str(error) for name in form.errors for error in form.errors[name]]
+    again = _make_verdict_form(membership, conversation, said=form.data)
+    return _answer(request, membership, conversation, again, errors=errors, status=422)
 
 
 def _find(membership: Membership, conversation_id: uuid.UUID) -> Conversation:
@@ -131,19 +141,14 @@ def _find(membership: Membership, conversation_id: uuid.UUID) -> Conversation:
     return conversation
 
 
-def _make_verdict_form(membership: Membership, conversation: Conversation) -> VerdictForm | None:
+def _make_verdict_form(
+    membership: Membership, conversation: Conversation, *, said: Mapping[str, Any] | None = None
+) -> VerdictForm | None:
+    """An empty form, or the refused one: bound now to what this answer shows, so that the next try signs that."""
     if not membership.is_auditor or conversation.settled_digest is None:
         return None
-    return VerdictForm(initial={"seen": bytes(conversation.settled_digest).hex()})
-
-
-def _show_again(form: VerdictForm, conversation: Conversation) -> VerdictForm:
-    """The refused form, bound now to what this answer shows: the next try signs what is seen then."""
-    data = form.data.copy()
-    data["seen"] = bytes(conversation.settled_digest or b"").hex()
-    again = VerdictForm(data)
-    again._errors = form.errors
-    return again
+    kept = {name: said.get(name, "") for name in ("verdict", "comment")} if said else {}
+    return VerdictForm(initial={**kept, "seen": bytes(conversation.settled_digest).hex()})
 
 
 def _answer(
@@ -152,6 +157,7 @@ def _answer(
     conversation: Conversation,
     verdict_form: VerdictForm | None,
     *,
+    errors: Sequence[str] = (),
     status: int = 200,
 ) -> HttpResponse:
     workspace = membership.workspace
@@ -164,7 +170,7 @@ def _answer(
     cast = Cast(conversation.agents)
     numbers = [row.message.position + 1 for row in window.rows if row.message]
     context = {
-        "conversation": _describe(conversation),
+        "conversation": _describe(conversation, find_openings(conversation_ids=[conversation.pk])),
         "answers": _make_answers(conversation, digest, workspace.slug),
         "views": [
             {"name": "Tree", "url": address, "is_current": is_tree, "count": None},
@@ -179,6 +185,7 @@ def _answer(
         "later_url": _write_offset(address, is_tree, window.next_offset),
         "shown": len(numbers),
         "verdict_form": verdict_form,
+        "verdict_errors": errors,
         "review_url": reverse("pages:review", args=[workspace.slug, conversation.pk]),
     }
     return render_page(
@@ -192,9 +199,11 @@ def _write_offset(address: str, is_tree: bool, offset: int | None) -> str | None
     return f"{address}?offset={offset}" if is_tree else f"{address}?order=time&offset={offset}"
 
 
-def _describe(conversation: Conversation) -> dict[str, Any]:
+def _describe(conversation: Conversation, openings: Mapping[uuid.UUID, str]) -> dict[str, Any]:
     return {
-        "title": shorten(name_conversation(conversation)),
+        "title": shorten(
+            name_conversation(conversation) if is_named(conversation) else openings.get(conversation.pk) or "Untitled"
+        ),
         "native_id": conversation.native_id,
         "channel": conversation.channel.name,
         "state": conversation.state,
@@ -216,7 +225,7 @@ def _make_answers(conversation: Conversation, digest: Digest, slug: str) -> dict
         "asked": {
             "url": reverse("pages:message", args=[slug, digest.asked.pk]),
             "anchor": make_anchor(digest.asked.pk),
-            "sentence": shorten(digest.asked.english, 160),
+            "sentence": shorten(digest.asked.english, 120),
             "more": digest.asked_count - 1,
         }
         if digest.asked

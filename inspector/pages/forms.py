@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm
@@ -28,7 +28,7 @@ class SignInForm(AuthenticationForm):
     password = forms.CharField(
         strip=False, widget=forms.PasswordInput(attrs={**INPUT, "autocomplete": "current-password"})
     )
-    error_messages: ClassVar[dict[str, str]] = {
+    error_messages = {  # noqa: RUF012 (as Django declares it)
         "invalid_login": "This name and password do not go together. Both mind upper and lower case.",
         "inactive": "This account is closed.",
     }
@@ -46,7 +46,8 @@ class ConversationFilter(forms.Form):
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, auto_id="filter-%s", **kwargs)
+        kwargs.setdefault("auto_id", "filter-%s")
+        super().__init__(*args, **kwargs)
         dialects = [(dialect.slug, dialect.title) for dialect in all_dialects()]
         self.fields["dialect"].choices = [("", "any"), *dialects]  # type: ignore[attr-defined]
 
@@ -59,7 +60,9 @@ class ConversationFilter(forms.Form):
 class VerdictForm(forms.Form):
     """A verdict on a conversation as it was shown: `seen` is the digest of what the auditor saw."""
 
-    verdict = forms.ChoiceField(choices=Review.Verdict.choices, widget=forms.RadioSelect)
+    verdict = forms.ChoiceField(
+        choices=Review.Verdict.choices, widget=forms.RadioSelect, error_messages={"required": "Choose a verdict."}
+    )
     seen = forms.RegexField(r"\A[0-9a-f]{64}\Z", widget=forms.HiddenInput)
     comment = forms.CharField(
         required=False,
@@ -79,7 +82,7 @@ class ManyFilesInput(forms.ClearableFileInput):
 class ManyFilesField(forms.FileField):
     """Several files, empty ones too: an empty log is a fact worth a receipt."""
 
-    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:
+    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile[Any]]:
         """The files in the order they were chosen.
 
         Raises:
@@ -94,7 +97,7 @@ class ManyFilesField(forms.FileField):
 class UploadForm(forms.Form):
     """Files and how they are to be read."""
 
-    files = ManyFilesField(
+    logs = ManyFilesField(
         label="Log files", allow_empty_file=True, max_length=1024, widget=ManyFilesInput(attrs={"multiple": True})
     )
     channel = forms.CharField(

@@ -27,6 +27,7 @@ from inspector.threads.selectors import (
 from inspector.threads.summaries import list_messages_of
 
 from .agents import Cast
+from .deliveries import name_delivery
 from .fields import MOST_ROWS, has_secret, list_layers, list_rows, measure_syntax
 from .shell import render_page, within_workspace
 from .told import list_notes, make_line, name_conversation, name_dialect, read_segments, shorten
@@ -148,7 +149,7 @@ def _make_evidence(record: Record, membership: Membership, *, is_masked: bool) -
         "sightings": [
             {
                 "url": reverse("pages:delivery", args=[slug, sighting.delivery_id]),
-                "name": str(sighting.delivery),
+                "name": name_delivery(sighting.delivery),
                 "line": sighting.line,
                 "at": sighting.delivery.received_at,
                 "outcome": sighting.get_outcome_display().lower(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
@@ -15,24 +15,23 @@ from inspector.accounts.models import Membership
 from inspector.accounts.selectors import find_membership, list_memberships
 from inspector.search.cursors import CursorError, Place, read_cursor
 
-P = ParamSpec("P")
-View = Callable[Concatenate[HttpRequest, Membership, P], HttpResponseBase]
+View = Callable[..., HttpResponseBase]
 
 
-def within_workspace(view: View[P]) -> Callable[Concatenate[HttpRequest, str, P], HttpResponseBase]:
-    """Give the view the reader's membership of the workspace in its address.
+def within_workspace(view: View) -> View:
+    """Give the view, which takes (request, membership, …), the reader's membership of the workspace in its address.
 
     Somebody who is not signed in is asked to; a stranger gets 404, as for a workspace that does not exist.
     """
 
     @wraps(view)
-    def enter(request: HttpRequest, slug: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+    def enter(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_authenticated:
             return redirect_to_login(request.get_full_path())
         membership = find_membership(user=request.user, slug=slug)
         if membership is None:
             raise Http404
-        return view(request, membership, *args, **kwargs)
+        return view(request, membership, **kwargs)
 
     return enter
 

@@ -104,6 +104,11 @@ def name_dialect(slug: str, version: str | None = None) -> str:
 _TITLES = {dialect.slug: dialect.title for dialect in all_dialects()}
 
 
+def is_named(conversation: Conversation) -> bool:
+    """Whether anything said in it gives it a name."""
+    return bool(conversation.title or conversation.subject or conversation.native_id)
+
+
 def name_conversation(conversation: Conversation) -> str:
     """What a conversation is about, else what it is called, else that it has no name."""
     return conversation.title or conversation.subject or conversation.native_id or "Untitled conversation"

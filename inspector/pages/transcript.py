@@ -46,6 +46,7 @@ class MessageRow:
     deeper: int
     line: Line
     since: str
+    is_new_day: bool
     is_received_order: bool
     dialect: str
     native_id: str
@@ -95,7 +96,7 @@ def make_rows(
         cast: the agents of the page, coloured.
         is_tree: whether ghosts and depth are drawn; in the order of time, runs are.
     """
-    builder = _Builder(rows, workspace, conversation, cast)
+    builder = _Builder(rows, workspace, conversation, cast, is_tree=is_tree)
     made: list[Row] = []
     run = rows[0].message.run if rows and rows[0].message else 1
     for index, row in enumerate(rows):
@@ -110,7 +111,9 @@ def make_rows(
 
 
 class _Builder:
-    def __init__(self, rows: Sequence[TreeRow], workspace: Workspace, conversation: Conversation, cast: Cast) -> None:
+    def __init__(
+        self, rows: Sequence[TreeRow], workspace: Workspace, conversation: Conversation, cast: Cast, *, is_tree: bool
+    ) -> None:
         self._rows = rows
         self._workspace = workspace
         self._cast = cast
@@ -118,6 +121,7 @@ class _Builder:
         self._here = {row.message.pk: row.message for row in rows if row.message}
         parents = {message.parent for message in self._here.values() if message.parent} - self._here.keys()
         self._parents = {**self._here, **find_messages_by_ids(workspace=workspace, message_ids=list(parents))}
+        self._is_tree = is_tree
         self._previous: Message | None = None
 
     def make_ghost(self, index: int) -> GhostRow:
@@ -146,7 +150,8 @@ class _Builder:
             depth=min(row.depth, DEEPEST),
             deeper=max(0, row.depth - DEEPEST),
             line=make_line(message, self._cast),
-            since=_write_since(previous, message),
+            since=_write_since(self._find_earlier(message, previous), message),
+            is_new_day=previous is None or previous.order_time.date() != message.order_time.date(),
             is_received_order=message.order_basis == "receipt",
             dialect=name_dialect(message.dialect, row.body["record"].get("version"))
             if self._has_several_dialects
@@ -163,6 +168,13 @@ class _Builder:
             wire_length=length,
             stretches=stretches,
         )
+
+    def _find_earlier(self, message: Message, previous: Message | None) -> Message | None:
+        """From when the time is counted: in a tree from the message answered, else from the one before."""
+        if not self._is_tree:
+            return previous
+        is_answer = message.parent is not None and message.parent_basis != "adjacency"
+        return self._parents.get(message.parent) if is_answer and message.parent else None
 
     def _cut_wire(self, message: Message) -> tuple[str, int, Sequence[Stretch]]:
         text = message.record.wire_text

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods
@@ -27,7 +27,7 @@ FORM_BYTES = 1024 * 1024
 
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
-def upload(request: HttpRequest, slug: str) -> HttpResponse:
+def upload(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Refuse what is too large before a byte of it is read; looking for the CSRF token would read it all."""
     if _declared_length(request) > settings.LIMITS["delivery_bytes"] + FORM_BYTES:
         return render(request, "413.html", status=413)
@@ -49,7 +49,7 @@ def _upload(request: HttpRequest, membership: Membership) -> HttpResponse:
     channel = _find_channel(form, membership) if form.is_valid() else None
     if channel is None:
         return _answer(request, membership, form, status=422)
-    deliveries = [_take(file, request, membership, channel, form) for file in form.cleaned_data["files"]]
+    deliveries = [_take(file, request, membership, channel, form) for file in form.cleaned_data["logs"]]
     if request.headers.get("HX-Request"):
         rows = [make_progress(delivery, membership.workspace.slug) for delivery in deliveries]
         return render(request, "deliveries/_progress_list.html", {"deliveries": rows}, status=201)
@@ -67,7 +67,7 @@ def _find_channel(form: UploadForm, membership: Membership) -> Channel | None:
 
 
 def _take(
-    file: UploadedFile, request: HttpRequest, membership: Membership, channel: Channel, form: UploadForm
+    file: UploadedFile[Any], request: HttpRequest, membership: Membership, channel: Channel, form: UploadForm
 ) -> Delivery:
     delivery = open_delivery(
         workspace=membership.workspace,

@@ -71,6 +71,12 @@ def read_timeline(*, conversation: Conversation, offset: int = 0, limit: int = 2
     )
 
 
+def find_openings(*, conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, str]:
+    """The English of the first message of each of these conversations: what one without a name is called by."""
+    rows = Message.objects.filter(conversation_id__in=list(conversation_ids), position=0, told_digest__isnull=False)
+    return dict(rows.values_list("conversation_id", "english"))
+
+
 def load_records(*, messages: Sequence[Message], most_bytes: int) -> None:
     """Give these messages their records in one query, those over `most_bytes` left out.
 

@@ -122,8 +122,8 @@ def tile(mark: AgentMark) -> SafeString:
 def moment(context: Any, value: datetime | None, form: str = "full") -> SafeString:
     """A time in the reader's zone, ISO 8601 for the pointer.
 
-    `form` is full (with date and zone), short (to the minute, with the date), or clock (time of day only,
-    where date and zone stand nearby).
+    `form` is full (with date and zone), short (to the minute, with the date), day, or clock (time of day
+    only, where date and zone stand nearby).
     """
     if value is None:
         return SafeString('<span class="quiet">no time</span>')
@@ -132,6 +132,7 @@ def moment(context: Any, value: datetime | None, form: str = "full") -> SafeStri
     shown = {
         "full": f"{here.day} {here:%b %Y, %H:%M:%S} {here.tzname()}",
         "short": f"{here.day} {here:%b %Y, %H:%M}",
+        "day": f"{here.day} {here:%b}",
         "clock": f"{here:%H:%M:%S}",
     }[form]
     iso = value.astimezone(UTC).isoformat().replace("+00:00", "Z")

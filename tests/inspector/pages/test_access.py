@@ -85,7 +85,7 @@ def test_a_viewer_neither_uploads_nor_judges_nor_makes_keys(
 ) -> None:
     upload = reverse("pages:upload", args=[SLUG])
     assert viewer.get(upload).status_code == 403
-    assert viewer.post(upload, {"files": SimpleUploadedFile("a.log", b"x"), "channel": "main"}).status_code == 403
+    assert viewer.post(upload, {"logs": SimpleUploadedFile("a.log", b"x"), "channel": "main"}).status_code == 403
     review = reverse("pages:review", args=[SLUG, ids["conversation_id"]])
     assert viewer.post(review, {"verdict": "fine"}).status_code == 403
     assert viewer.post(reverse("pages:settings", args=[SLUG]), {"name": "x", "scopes": "read"}).status_code == 403

@@ -70,7 +70,7 @@ def test_a_verdict_needs_choosing(auditor: Client, conversation: Conversation) -
 
 def post_files(client: Client, *files: tuple[str, bytes], **said: str) -> object:
     uploads = [SimpleUploadedFile(name, data) for name, data in files]
-    data = {"files": uploads, "channel": "main", "has_prefixes": "on", **said}
+    data = {"logs": uploads, "channel": "main", "has_prefixes": "on", **said}
     return client.post(reverse("pages:upload", args=[SLUG]), data, headers={"HX-Request": "true"})
 
 
@@ -111,7 +111,7 @@ def test_an_odd_file_gets_a_clear_receipt(auditor: Client, cast: Cast, data: byt
 
 
 def test_without_script_the_form_leads_to_the_receipt(auditor: Client, cast: Cast) -> None:
-    said = {"files": SimpleUploadedFile("a.log", STORY), "channel": "main"}
+    said = {"logs": SimpleUploadedFile("a.log", STORY), "channel": "main"}
     response = auditor.post(reverse("pages:upload", args=[SLUG]), said)
     assert response["Location"] == reverse("pages:delivery", args=[SLUG, Delivery.objects.get().pk])
 
@@ -120,7 +120,7 @@ def test_an_upload_without_a_file_or_with_an_odd_channel_is_explained(auditor: C
     address = reverse("pages:upload", args=[SLUG])
     none = auditor.post(address, {"channel": "main"})
     assert (none.status_code, b"Choose at least one file." in none.content) == (422, True)
-    odd = auditor.post(address, {"files": SimpleUploadedFile("a.log", b"x"), "channel": "a\u202eb"})
+    odd = auditor.post(address, {"logs": SimpleUploadedFile("a.log", b"x"), "channel": "a\u202eb"})
     assert (odd.status_code, b"printable characters" in odd.content) == (422, True)
     assert not Delivery.objects.exists()
 

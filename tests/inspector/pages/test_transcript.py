@@ -1,0 +1,152 @@
+"""The transcript on the way from rows to page: masks, replies, days, runs, windows, and what it costs."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from inspector.threads.models import Conversation, Message
+from tests.inspector.conftest import Cast, deliver, settle_all
+
+SLUG = "acme"
+START = 1795251600
+
+
+def say(number: int, **said: object) -> bytes:
+    """A CLowl line of the conversation `c`; each answers the one before, if it does not say otherwise."""
+    record = {
+        "clowl": "0.2",
+        "mid": f"m{number}",
+        "ts": START + number,
+        "pid": f"m{number - 1}" if number else None,
+        "p": "INF" if number % 2 else "REQ",
+        "from": "oscar",
+        "to": "radar",
+        "cid": "c",
+        "body": {"t": "search", "d": {"q": f"question {number}"}},
+    }
+    return json.dumps({**record, **said}).encode() + b"\n"
+
+
+def open_conversation(client: Client, **query: str) -> str:
+    conversation = Conversation.objects.get(native_id="c")
+    response = client.get(reverse("pages:conversation", args=[SLUG, conversation.pk]), query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+@pytest.mark.parametrize("role", ["viewer", "auditor", "owner"])
+def test_a_secret_is_masked_wherever_its_message_is_shown(
+    role: str, cast: Cast, request: pytest.FixtureRequest
+) -> None:
+    deliver(cast, say(0, auth={"issuer": "gate", "token": "hunter2-hunter2"}))
+    settle_all()
+    client: Client = request.getfixturevalue(role)
+    message = Message.objects.get()
+    pages = {
+        "conversation": open_conversation(client),
+        "message": client.get(reverse("pages:message", args=[SLUG, message.pk])).content.decode(),
+        "search": client.get(reverse("pages:search", args=[SLUG]), {"q": "question"}).content.decode(),
+        "search for it": client.get(reverse("pages:search", args=[SLUG]), {"q": "hunter2"}).content.decode(),
+    }
+    assert "question 0" in pages["search"].replace("<mark>", "").replace("</mark>", "")
+    for name, page in pages.items():
+        assert "hunter2-hunter2" not in page, name
+    assert 'class="masked"' in pages["conversation"]
+    assert "secrets masked" in pages["message"]
+    raw = client.get(reverse("pages:raw", args=[SLUG, message.record_id]))
+    assert raw.status_code == (403 if role == "viewer" else 200)
+
+
+def test_queries_do_not_grow_with_the_rows(viewer: Client, cast: Cast) -> None:
+    counts = []
+    for number in (3, 60):
+        deliver(cast, *(say(index) for index in range(number)))
+        settle_all()
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            open_conversation(viewer)
+            viewer.get(reverse("pages:search", args=[SLUG]), {"q": "question"})
+            viewer.get(reverse("pages:conversations", args=[SLUG]))
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+def test_a_long_conversation_is_shown_in_windows(viewer: Client, cast: Cast) -> None:
+    deliver(cast, *(say(index) for index in range(230)))
+    settle_all()
+    first, last = open_conversation(viewer), open_conversation(viewer, offset="200")
+    assert first.count('class="message"') == 100
+    assert "100 of 230 messages" in " ".join(first.split())
+    assert "?offset=100" in first
+    assert "Show what comes before" not in first
+    assert last.count('class="message"') == 30
+    assert "Show what comes before" in last
+    assert "End of the conversation" in last
+    assert open_conversation(viewer, offset="5000").count('class="message"') == 0
+    assert open_conversation(viewer, order="time", offset="220").count('class="message"') == 10
+
+
+def test_what_is_deeper_than_the_page_can_indent_is_counted(viewer: Client, cast: Cast) -> None:
+    deliver(cast, *(say(index) for index in range(12)))
+    settle_all()
+    page = open_conversation(viewer)
+    assert "3 levels deeper" in page
+    assert 'data-depth="9"' not in page
+
+
+def test_a_new_day_is_named_once(viewer: Client, cast: Cast) -> None:
+    deliver(cast, say(0), say(1), say(2, ts=START + 86_400))
+    settle_all()
+    days = re.findall(r'class="day"><time[^>]*>([^<]*)', open_conversation(viewer, order="time"))
+    assert len(days) == 2
+
+
+def test_time_is_counted_from_what_is_answered(viewer: Client, cast: Cast) -> None:
+    deliver(cast, say(0), say(1, ts=START + 50), say(2, ts=START + 60, pid="m0"))
+    settle_all()
+    assert "+1 min" in open_conversation(viewer)
+    assert "+10 s" in open_conversation(viewer, order="time")
+
+
+def test_an_inferred_answer_is_dashed_and_says_why(viewer: Client, cast: Cast) -> None:
+    deliver(cast, b'@a3|f0|c1|S0|d1|T1|k1|t"plan"#\n@a4|f0|c1|S1|d0|T2|k1|t"safe"#\n')
+    settle_all()
+    conversation = Conversation.objects.get()
+    page = viewer.get(reverse("pages:conversation", args=[SLUG, conversation.pk])).content.decode()
+    found = re.search(r'<p class="reply" data-basis="inferred">(.*?)</p>', page, re.DOTALL)
+    assert found is not None
+    assert "probably answers" in found[1]
+    assert "inferred:" in found[1]
+
+
+def test_a_very_long_wire_stands_on_its_own_page(viewer: Client, cast: Cast) -> None:
+    deliver(cast, say(0, body={"t": "search", "d": {"q": "word " * 20_000}}))
+    settle_all()
+    page = open_conversation(viewer)
+    assert "characters: open the message" in page
+    assert len(page) < 300_000
+    message = viewer.get(reverse("pages:message", args=[SLUG, Message.objects.get().pk])).content.decode()
+    assert "more characters are not on this page." in message
+
+
+def test_one_who_talks_to_himself_or_to_everyone_is_shown_so(viewer: Client, cast: Cast) -> None:
+    deliver(cast, say(0, to="oscar"), say(1, to="*"))
+    settle_all()
+    page = open_conversation(viewer)
+    assert "to itself" in page
+    assert "everyone" in page
+
+
+def test_a_conversation_without_a_name_is_called_by_what_it_opens_with(viewer: Client, cast: Cast) -> None:
+    deliver(cast, b"Good morning from the night shift.\n")
+    settle_all()
+    page = viewer.get(reverse("pages:conversations", args=[SLUG])).content.decode()
+    assert "Good morning from the night shift." in page
