@@ -62,6 +62,8 @@ class Acts:
         if less is not None:
             self.minus = MINUS.note("“-” is read as “less”; it could also be “not”", less.spans[0])
         pieces = _open_sentence(self.text, pieces)
+        if pieces and pieces[-1].text.endswith(","):
+            pieces[-1] = pieces[-1]._replace(text=pieces[-1].text.rstrip(","))
         pieces.append(Piece(end, ()))
         return self._frame(act, pieces), self._tell_also()
 

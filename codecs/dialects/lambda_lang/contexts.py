@@ -46,7 +46,7 @@ class Standing:
             if setting.kind == "domain" and setting.value == "*":
                 self._reset()
                 continue
-            name = setting.name if kind in ("def", "group", "setting") and setting.name else "active"
+            name = setting.name if kind in ("def", "group", "setting", "context") and setting.name else "active"
             self._add(kind, name, setting.value, message)
         if message.native_act in (">>", "<<", "><", "--"):
             self._add("floor", message.sender or "", message.native_act, message)

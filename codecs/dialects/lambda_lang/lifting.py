@@ -68,6 +68,16 @@ def note_repeated(block: Node, notes: list[Note]) -> None:
             seen.add(item.key)
 
 
+def split_offer(body: str) -> dict[str, str]:
+    """What is offered, and what is wanted in return: the sides of the first `<` outside brackets (v0.6 §6.3)."""
+    depth = 0
+    for index, character in enumerate(body):
+        depth += (character in "[({") - (character in "])}")
+        if character == "<" and depth == 0:
+            return {"offer": body[:index], "want": body[index + 1 :]}
+    return {"offer": body} if body else {}
+
+
 def read_table(body: str) -> dict[str, Any]:
     """`||h1|h2||r1|r2||` as its columns and rows; a line break between rows is allowed."""
     rows = [

@@ -20,7 +20,7 @@ from .._record import (
 from .._time import instant_of_seconds, instant_of_text
 from .blocks import parse_block, plain_value
 from .fields import build_tree
-from .lifting import ANSWERED, lift_keys, note_repeated, read_table
+from .lifting import ANSWERED, lift_keys, note_repeated, read_table, split_offer
 from .notes import (
     BAD_CHUNK,
     CHECKSUM,
@@ -169,7 +169,9 @@ def _read_form(wire: str, part: Part, given: dict[str, Any], attributes: dict[st
     elif form == "error":
         _read_error(part, body, given, notes)
     elif form == "ack":
-        _read_ack(wire, part, body, given)
+        _read_ack(part, body, given)
+        if part.symbol == "<->" and body:
+            attributes |= split_offer(body)
     elif form == "floor":
         given |= {"performative": FLOOR[part.symbol].performative, "native_act": part.symbol}
     elif form == "sealed":
@@ -209,6 +211,8 @@ def _read_statement(
             given["modifiers"] = (MODIFIERS.get(part.symbol, part.symbol),)
         if not body:
             notes.append(EMPTY_BODY.note(f"{part.symbol!r} stands alone", span))
+    if part.form == "offer":
+        attributes |= split_offer(body)
     lift_keys(wire, part, body, given, notes)
 
 
@@ -225,7 +229,7 @@ def _read_error(part: Part, body: str, given: dict[str, Any], notes: list[Note])
         given["parent_id"] = answered[1]
 
 
-def _read_ack(wire: str, part: Part, body: str, given: dict[str, Any]) -> None:
+def _read_ack(part: Part, body: str, given: dict[str, Any]) -> None:
     if part.symbol == "<->" and body:
         given |= {"performative": COUNTER.performative, "native_act": "<->", "status": COUNTER.status}
     else:
@@ -265,7 +269,7 @@ def _apply_settings(
         span = (0, setting.start, setting.end)
         kind, value = setting.kind, setting.value
         if kind in _DEFINED:
-            name = setting.name if kind in ("def", "group", "other") else "active"
+            name = setting.name if kind in ("def", "group", "other", "ctx") else "active"
             defines.append(Definition(kind=_DEFINED[kind], name=name or "active", value=value))
         elif kind == "version" and isinstance(value, str):
             attributes["version"] = value

@@ -56,7 +56,7 @@ def read_block(text: str, item: Item) -> list[Setting]:
         place = (entry.start, entry.end)
         if entry.key == "def" and entry.text == ":":
             if value.kind not in ("pair", "block"):
-                found.append(Setting("ctx", "", plain_value(value), value.text, *place))
+                found.append(Setting("ctx", "def", plain_value(value), value.text, *place))
         elif entry.key in names and entry.text == "=":
             continue
         elif entry.key == "ctx" and value.text[:1] == "v" and value.text[1:2].isdigit():
