@@ -97,7 +97,7 @@ def test_another_reader_goes_on_from_a_checkpoint(data: bytes, chosen: LogOption
 
 # Logs in which what a reader knows beyond its place decides how it goes on.
 KNOWING = {
-    "a statement within a block that was cut": (b"% a\n%% b\n% c\nplain\n%% d\n% e\n", 10_000),
+    "a statement within a block that was cut": (b"% a\n% b\n%% c\n% d\nplain\n%% e\n% f\n", 10_000),
     "a text within an object that was cut": (b'{"a": {\n"k": [\n{"a": {\ntext\n', 10_000),
     "an element over the limit": (b"[{" + b'"k": [[1], {"x": "}"}], ' * 6 + b'"l": 0}, 2]', 30),
     "a quote within a row that was cut": (b'from,text\na,"\n' + b"bbbbbbbb\n" * 3 + b'c,"d\ne"\nf,g\n', 30),
@@ -109,7 +109,7 @@ KNOWING = {
 @pytest.mark.parametrize("case", KNOWING.values(), ids=KNOWING)
 def test_a_checkpoint_at_any_byte_knows_enough(case: tuple[bytes, int]) -> None:
     data, limit = case
-    chosen = LogOptions(max_record_bytes=limit)
+    chosen = LogOptions(max_record_bytes=limit, max_block_lines=3)
     expected = frame(data, chosen)
     for cut in range(len(data) + 1):
         reader = LogReader(chosen)

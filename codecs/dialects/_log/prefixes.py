@@ -38,6 +38,8 @@ _RESERVED = frozenset(
     )
 )
 _SURE = 0.5
+# A text this sure is a wire from end to end: more around it can only make it less so.
+_CERTAIN = 0.98
 _MOST_LABELS = 8
 _TIME_STARTS = frozenset("0123456789[ \t")
 
@@ -85,8 +87,10 @@ def read_prefix(line: str) -> tuple[int, Envelope | None]:
 def _is_speaker(found: re.Match[str], line: str, start: int) -> bool:
     if found[1] in _RESERVED or (len(found[1]) > 1 and found[1].lower() in _RESERVED):
         return False
+    rest = detect(line[found.end() :])[0]
+    if rest.score >= _CERTAIN:
+        return True
     whole = detect(line[start:])[0]
     if whole.dialect == "prose" and (found[2] is not None or start > 0):
         return True
-    rest = detect(line[found.end() :])[0]
     return rest.dialect != "prose" and rest.score >= _SURE and (whole.dialect == "prose" or rest.score > whole.score)
