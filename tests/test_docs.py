@@ -290,7 +290,7 @@ def codec_commands() -> list[str]:
 @pytest.mark.parametrize("line", codec_commands())
 def test_a_codec_command_of_the_pages_works_when_pasted(line: str) -> None:
     """Pasted, with this Python in the place of the page's."""
-    command = line.replace(" python3 ", f" {sys.executable} ")
+    command = re.sub(r" (python3|\.venv/bin/python) ", f" {sys.executable} ", line)
     assert command != line
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

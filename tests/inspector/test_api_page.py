@@ -23,6 +23,7 @@ from .conftest import settle_all
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "api.md").read_text()
+README = (ROOT / "README.md").read_text()
 BASE: Final = "http://127.0.0.1:8000"
 
 
@@ -42,12 +43,10 @@ def commands_of(page: str) -> Iterator[tuple[str, str]]:
     for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL):
         text = block.replace("\\\n", " ")
         heredoc = re.search(r" <<'END'\n(.*?)\nEND\n", text, re.DOTALL)
-        if heredoc:
-            yield text[: heredoc.start()], heredoc[1] + "\n"
-            continue
-        for line in text.splitlines():
-            if line.strip():
-                yield line, ""
+        lines = (text[: heredoc.start()] if heredoc else text).splitlines()
+        commands = [line for line in lines if "curl " in line]
+        for command in commands:
+            yield command, f"{heredoc[1]}\n" if heredoc and command == commands[-1] else ""
 
 
 def take_apart(command: str, fed: str, variables: dict[str, str]) -> Call:
@@ -92,10 +91,10 @@ def send(client: Client, call: Call) -> Any:
 
 
 @pytest.mark.django_db
-def test_every_curl_line_of_the_page_works_when_pasted(client: Client, token: str) -> None:
+def test_every_curl_line_of_the_page_and_the_readme_works_when_pasted(client: Client, token: str) -> None:
     variables = {"URL": BASE, "KEY": token}
     sent = 0
-    for command, fed in commands_of(PAGE):
+    for command, fed in (*commands_of(README), *commands_of(PAGE)):
         if "$MESSAGE" in command:
             settle_all()
             found = client.get(reverse("api:messages"), headers={"Authorization": f"Bearer {token}"}).json()["results"]
