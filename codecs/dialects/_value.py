@@ -75,7 +75,12 @@ class Value:
 
     def replace(self, **values: Any) -> Self:
         """The same value with some names given anew."""
-        return type(self)(**{name: self.__dict__[name] for name in self._order if name in self.__dict__} | values)
+        names = self._names
+        if not names >= values.keys():
+            raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(values.keys() - names))}")
+        made = object.__new__(type(self))
+        made.__dict__.update({name: value for name, value in self.__dict__.items() if name in names}, **values)
+        return made
 
     def given(self) -> dict[str, Any]:
         """The names that differ from their default, in their declared order; what is made on demand is made now."""
