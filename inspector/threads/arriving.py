@@ -175,11 +175,14 @@ def _find_conversations(
 
 
 def _find_citing(cited: dict[uuid.UUID, set[bytes]], workspace_id: uuid.UUID) -> set[uuid.UUID]:
-    """The conversations that hold a ghost of a message that has now arrived, perhaps elsewhere in the channel."""
+    """The conversations that cite a message which has now arrived elsewhere in the channel.
+
+    A ghost of theirs is filled, or a parent that they had found is no longer the only message of its id.
+    """
     found: set[uuid.UUID] = set()
     for channel_id, keys in cited.items():
-        ghosts = MessageRow.objects.filter(workspace_id=workspace_id, channel_id=channel_id, parent_key__in=list(keys))
-        found.update(ghosts.values_list("conversation_id", flat=True))
+        citing = MessageRow.objects.filter(workspace_id=workspace_id, channel_id=channel_id, parent_key__in=list(keys))
+        found.update(citing.values_list("conversation_id", flat=True))
     return found
 
 

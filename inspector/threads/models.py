@@ -111,6 +111,7 @@ class Message(models.Model):
     is_sealed = models.BooleanField(default=False)
     # Placed by settling.
     position = models.BigIntegerField(default=0)
+    # Digest of a cited id that the conversation itself does not hold, whether it was found elsewhere or nowhere.
     parent_key = models.BinaryField(max_length=32, null=True)
     parent = models.UUIDField(null=True)
     parent_basis = models.CharField(max_length=12, blank=True)
@@ -137,7 +138,7 @@ class Message(models.Model):
                 name="message_by_id",
                 condition=models.Q(id_key__isnull=False),
             ),
-            # Serves finding the ghosts that an arriving message fills.
+            # Serves finding who cites an arriving message: ghosts that it fills, and parents that are no longer alone.
             models.Index(
                 fields=["workspace", "channel", "parent_key"],
                 name="message_ghosts",

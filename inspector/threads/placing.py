@@ -38,6 +38,8 @@ class Node:
     run: int = 1
     position: int = 0
     parent: uuid.UUID | None = None
+    # The key of an id that is cited and not found here; a ghost where no single message elsewhere bears it.
+    cited: bytes | None = None
     ghost: bytes | None = None
     basis: str = ""
     why: str = ""
@@ -176,12 +178,13 @@ class _Placer:
         if found is not None:
             node.parent, found.is_answered = found.id, True
             return True
-        matches = self._elsewhere.get(key_of_id(reply.value), ())
+        node.cited = key_of_id(reply.value)
+        matches = self._elsewhere.get(node.cited, ())
         if len(matches) == 1:
             node.parent = matches[0].id
             node.why = f"{reply.why}; it is in another conversation"
             return True
-        node.ghost = key_of_id(reply.value)
+        node.ghost = node.cited
         node.why = f"{reply.why}; {len(matches)} messages bear that id" if matches else reply.why
         return True
 

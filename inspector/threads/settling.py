@@ -101,8 +101,9 @@ class _Readings:
     def load_nodes(self) -> Iterator[Node]:
         """A node for each message, by order key; a record that was a guess takes the dialect spoken."""
         spoken = Context()
+        # The identity settles what is equal in the order key; ids are random and must decide nothing.
         rows = MessageRow.objects.filter(conversation=self._conversation).order_by(
-            "order_time", "order_source", "order_index", "record_id", "part"
+            "order_time", "order_source", "order_index", "record__identity", "part"
         )
         parts = list(rows.values_list("record_id", "id", "part", "dialect").iterator(chunk_size=5000))
         by_record = [(record_id, list(same)) for record_id, same in groupby(parts, key=lambda row: row[0])]

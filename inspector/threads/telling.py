@@ -75,7 +75,7 @@ def make_row(*, node: Node, message: Message, reading: Reading, told: Told, work
         turn=node.turn,
         run=node.run,
         parent=node.parent,
-        parent_key=node.ghost,
+        parent_key=node.cited,
         parent_basis=node.basis,
         parent_why=node.why,
         severity=max((_SEVERITY[note.severity] for note in notes), default=0),
