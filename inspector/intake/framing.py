@@ -83,7 +83,7 @@ class Framer:
     def _store(self) -> None:
         delivery = self._delivery
         if self._records and delivery.source_digest is None:
-            delivery.source_digest = hashlib.sha256(self._records[0].source or b"").digest()
+            delivery.source_digest = self._records[0].chain
         drafts = [
             draft_record(
                 framed, is_file=delivery.is_file, start=delivery.declared_start, received_at=delivery.received_at

@@ -47,7 +47,7 @@ class Delivery(models.Model):
     size_bytes = models.BigIntegerField(default=0)
     sha256 = models.BinaryField(max_length=32, null=True)
     framed_bytes = models.BigIntegerField(default=0)
-    # Digest of the source's first record: a grown or renamed file stays one source.
+    # Digest of the stream up to the end of its first record: a grown or renamed file stays one source.
     source_digest = models.BinaryField(max_length=32, null=True)
     received = models.BigIntegerField(default=0)
     stored = models.BigIntegerField(default=0)
