@@ -623,6 +623,9 @@ WORST = {
     "digits": lambda n: "@a3|f0|c1|S0|d1|T1|k" + "z" * n + "#",
     "tags": lambda n: "@a3|f0|c1|S0|d1|T1#" * (n // 20),
     "escapes": lambda n: '@a3|f0|c1|S0|d1|T1|t"' + "\\n" * n + '"#',
+    "escaped-quotes": lambda n: "@a3|f0|c1" + r"|t\"" * n,
+    "escaped-openers": lambda n: r"@a3|f0|c1|t\"" + r"\\\"|t" * n + "#",
+    "escaped-tags": lambda n: r'@a3|f0|c1|S0|d1|T1|t\"x"#' * (n // 20),
     "text": lambda n: "x" * n + "@",
 }
 
@@ -643,3 +646,16 @@ def test_no_sentence_has_doubled_or_missing_spaces() -> None:
         told = re.sub("“.*?”", "“”", message.sentence, flags=re.DOTALL)
         assert not re.search(r"  | [,.:)]|\(\)|\{|\}", told), told
         assert told.endswith(".")
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=texts, plain_text=texts)
+def test_escaped_quotes_read_as_plain_ones(text: str, plain_text: str) -> None:
+    """A tag as a program's source holds it, every quote and backslash escaped once more, reads as the tag itself."""
+    wire = f"@a1|f2|c7|S2|d0|T3|k5|u{in_quotes(plain_text)}|t{in_quotes(text)}#"
+    escaped = wire.replace("\\", "\\\\").replace('"', '\\"')
+    expected, found = decode(wire, dialect="nslip"), decode(escaped, dialect="nslip")
+    assert [plain(message) for message in found.messages] == [plain(message) for message in expected.messages]
+    assert codes(found) == ["nslip.escaped-quotes"]
+    assert dialects.encode(found).wire == wire
+    assert_covers(found)

@@ -14,6 +14,7 @@ from .notes import (
     DUPLICATE,
     EMPTY_FIELD,
     EMPTY_VALUE,
+    ESCAPED_QUOTES,
     LEADING_ZEROS,
     LEGACY_HEADER,
     MISSING_HEADER,
@@ -33,10 +34,13 @@ from .notes import (
     UNQUOTED,
 )
 from .tables import ACTS, FRAMES, HEADER, MOST_FIELDS, RANGES, SLOTS, Slot
-from .tags import SPACES, Tag
+from .tags import ESCAPED_TEXT, SPACES, Tag
 
 _QUOTED = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+# How a quoted text begins: plainly, or with its quotation marks escaped.
+_QUOTES = ('"', '\\"')
 
 # What a value that is no number looks like, for the words of the note.
 _SHAPES = (
@@ -88,7 +92,7 @@ def read_tag(text: str, tag: Tag) -> TagRead:
     """The fields of a tag, each with its value and its notes. Never raises."""
     notes: list[Note] = []
     pieces = [_trim(text, start, end) for start, end in tag.pieces[:MOST_FIELDS]]
-    is_legacy = _is_legacy(text[start : start + 2] for start, end in pieces if end > start)
+    is_legacy = _is_legacy(text[start : start + 3] for start, end in pieces if end > start)
     fields = tuple(_read_fields(text, tag, pieces, is_legacy, notes))
     notes.extend(_note_whole(text, tag, pieces, fields, is_legacy))
     if len(notes) > 1:
@@ -117,7 +121,7 @@ def _is_legacy(openings: Iterator[str]) -> bool:
     found = list(openings)
     if any(opening[0] in "ST" for opening in found):
         return False
-    return any(opening[0] in "st" and opening[1:] != '"' for opening in found)
+    return any(opening[0] in "st" and not opening[1:].startswith(_QUOTES) for opening in found)
 
 
 def _read_fields(
@@ -140,7 +144,7 @@ def _read_field(text: str, start: int, end: int, is_legacy: bool, first: Mapping
     prefix = text[start]
     slot: Slot | None
     written = text[start + 1 : end]
-    if prefix == '"':
+    if text.startswith(_QUOTES, start):
         notes.append(BARE_TEXT.note("a quoted text without a prefix is read as the tag", span))
         prefix, written, slot = "", text[start:end], SLOTS["t"]
     else:
@@ -168,7 +172,7 @@ def _read_field(text: str, start: int, end: int, is_legacy: bool, first: Mapping
 def _today(prefix: str, written: str, first: Mapping[str, Read]) -> str:
     """The prefix that a v0.0 field would have today: the first unquoted `s` is the sender, the first `t` the turn."""
     today = {"s": "S", "t": "T"}.get(prefix, prefix)
-    return prefix if written.startswith('"') or today in first else today
+    return prefix if written.startswith(_QUOTES) or today in first else today
 
 
 def _read_digits(slot: Slot, written: str, span: Span, notes: list[Note]) -> int | None:
@@ -193,7 +197,7 @@ def _read_digits(slot: Slot, written: str, span: Span, notes: list[Note]) -> int
 
 
 def _note_no_number(slot: Slot, written: str, span: Span) -> Note:
-    if written[0] == '"':
+    if written.startswith(_QUOTES):
         return QUOTED_NUMBER.note(f"the {slot.label} is a quoted text where a number belongs: its text is kept", span)
     shape = next((shape for pattern, shape in _SHAPES if pattern.match(written)), "text that is no base62 number")
     return NOT_A_NUMBER.note(f"the {slot.label} is {shape}: its text is kept", span)
@@ -201,7 +205,8 @@ def _note_no_number(slot: Slot, written: str, span: Span) -> Note:
 
 def _read_text(slot: Slot, written: str, span: Span, notes: list[Note]) -> tuple[str, int]:
     """The text, and how many characters of `written` it took."""
-    quoted = _QUOTED.match(written)
+    escaped = ESCAPED_TEXT.match(written)
+    quoted = escaped or _QUOTED.match(written)
     if quoted is None:
         number = read_number(written) if is_number(written) else None
         also = "" if number is None else f"; as a number it would be {number}"
@@ -211,11 +216,17 @@ def _read_text(slot: Slot, written: str, span: Span, notes: list[Note]) -> tuple
     if length < len(written):
         rest = f"{_cite(written[length:])} stands after the closing quote and is not read"
         notes.append(AFTER_QUOTE.note(rest, (0, start + length, span[2])))
+    if escaped:
+        body = _unescape(body)
     odd = next((escape for escape in _ESCAPE.finditer(body) if escape[1] not in '\\"'), None)
     if odd:
-        place = (0, start + 1 + odd.start(), start + 1 + odd.end())
+        place = (0, start, start + length) if escaped else (0, start + 1 + odd.start(), start + 1 + odd.end())
         notes.append(UNKNOWN_ESCAPE.note(f"{odd[0]} is no escape: both characters are kept", place))
-    return _ESCAPE.sub(lambda escape: escape[1] if escape[1] in '\\"' else escape[0], body), length
+    return _unescape(body), length
+
+
+def _unescape(body: str) -> str:
+    return _ESCAPE.sub(lambda escape: escape[1] if escape[1] in '\\"' else escape[0], body)
 
 
 def _note_whole(
@@ -232,6 +243,10 @@ def _note_whole(
     spaced = [piece for piece, outer in zip(pieces, tag.pieces, strict=False) if piece != outer and piece[0] < piece[1]]
     if spaced:
         yield SPACE.note(f"white space stands around {len(spaced)} of the fields", (0, *spaced[0]))
+    escaped = [field for field in fields if ESCAPED_TEXT.match(field.written)]
+    if escaped:
+        first = (0, escaped[0].end - len(escaped[0].written), escaped[0].rest)
+        yield ESCAPED_QUOTES.note("quotation marks are escaped: read as if they were not", first)
     if len(tag.pieces) > MOST_FIELDS:
         rest = (0, tag.pieces[MOST_FIELDS][0], tag.pieces[-1][1])
         yield TOO_MANY_FIELDS.note(f"only the first {MOST_FIELDS} of {len(tag.pieces)} fields are read", rest)

@@ -53,6 +53,13 @@ BARE_TEXT = _kind(
 UNKNOWN_ESCAPE = _kind(
     "unknown-escape", "warning", "protocol", "A backslash stands before neither a quote nor a backslash.", _STRINGS
 )
+ESCAPED_QUOTES = _kind(
+    "escaped-quotes",
+    "notice",
+    "assumption",
+    'Quotation marks are escaped, as in a program\'s source: \\" is read as ".',
+    _STRINGS,
+)
 AFTER_QUOTE = _kind("after-quote", "warning", "undecoded", "Characters follow a closing quote.", _STRINGS)
 SPACE = _kind("space", "warning", "protocol", "White space stands around a field.", _STRUCTURE)
 OUT_OF_RANGE = _kind("out-of-range", "warning", "protocol", "A priority or a score is out of its range.", _SLOT_TABLE)
@@ -83,6 +90,7 @@ NOTES = (
     LEADING_ZEROS,
     BARE_TEXT,
     UNKNOWN_ESCAPE,
+    ESCAPED_QUOTES,
     AFTER_QUOTE,
     SPACE,
     OUT_OF_RANGE,

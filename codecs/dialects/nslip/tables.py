@@ -167,8 +167,8 @@ FRAMES = {
             code=4,
             name="CONTROL",
             use="the protocol itself",
-            a="a protocol matter",
-            the="the protocol matter",
+            a="the protocol",
+            the="the protocol",
             link="for",
         ),
     )
@@ -180,11 +180,16 @@ PAIRS = {
     (0, 2): ("reports to {whom}", "an observation"),
     (1, 0): ("informs {whom} about", ""),
     (1, 1): ("informs {whom} about", "the plan"),
+    (1, 4): ("informs {whom} about", "the protocol"),
     (3, 0): ("asks {whom} to do", ""),
     (3, 4): ("asks {whom} for", "a protocol operation"),
     (4, 0): ("proposes to {whom} to do", ""),
     (4, 4): ("proposes to {whom}", "a protocol option"),
+    (5, 4): ("tells {whom} that it commits to", "the protocol operation"),
+    (6, 4): ("tells {whom} that it accepts", "the protocol operation"),
+    (7, 4): ("tells {whom} that it rejects", "the protocol operation"),
     (8, 3): ("gives {whom}", "its evaluation"),
+    (9, 4): ("reports to {whom} an error", "at the protocol level"),
     (10, 4): ("sends {whom}", "a protocol or capability update"),
 }
 

@@ -17,10 +17,18 @@ from .tables import ACTS, ALPHABET, FRAMES, MOST_TAGS, SLOTS
 SPACES = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace()) + "\ufeff"
 
 # Characters that set tags apart and mean nothing: white space, list marks, brackets, quotes, fences.
-SEPARATORS = frozenset(SPACES + ",;.`'\"*->()[]{}|")
+SEPARATORS = frozenset(SPACES + ",;.`'\"\\*->()[]{}|")
 
-# A piece and the mark after it: `|`, `#` and `@` inside quotes are text; a lone `"` is a quote that stays open.
-_PIECE = re.compile(r'([^|#"@]*+(?:"(?:[^"\\]++|\\.)*+"[^|#"@]*+)*+)([|#"@]?)', re.DOTALL)
+# What stands within quotes that are escaped, as a program's source or a log encoded twice has them: up to the next
+# `\"`. A backslash of the text is doubled there, so `\\\"` is a quote within it.
+_ESCAPED_BODY = r'(?:[^\\]++|\\\\(?:\\["\\])?+|\\[^"\\])*+'
+ESCAPED_TEXT = re.compile(rf'\\"({_ESCAPED_BODY})\\"')
+
+# A piece and the mark after it: `|`, `#` and `@` inside quotes are text; a lone `"` is a quote that stays open. An
+# escaped quote that opens a value closes any that stands open before it: at most one is followed in vain.
+_PIECE = re.compile(
+    rf'((?:\s*+[^|#"@\\\s]?+\\"{_ESCAPED_BODY}\\")?+[^|#"@]*+(?:"(?:[^"\\]++|\\.)*+"[^|#"@]*+)*+)([|#"@]?)', re.DOTALL
+)
 
 # Where a tag may open, and what may stand before its first field: v0.0 writes `@|a3`.
 _OPENER = re.compile(r'@[|\s]{0,8}+[A-Za-z"]')
