@@ -66,5 +66,9 @@ class ProcessFailedError(EmbeddedError):
         super().__init__(f"The process `{name}` {ended}; its log is {log}.{shown}")
 
 
+class DatabaseError(EmbeddedError):
+    """The database that the environment names cannot be used."""
+
+
 class ClusterFailedError(EmbeddedError):
     """PostgreSQL could not be created, started or stopped."""

@@ -10,10 +10,13 @@ from datetime import timedelta
 
 import django
 from django.core.management import call_command
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.urls import reverse
 from django.utils import timezone
+
+from .binaries import OLDEST_MAJOR
+from .programs import UNREACHABLE
 
 KEY_NAME = "make run"
 KEY_LASTS = timedelta(hours=2)
@@ -25,6 +28,7 @@ def main() -> None:
     # Models can be imported only from here on.
     from inspector.accounts import services
 
+    check_database()
     migrate()
     workspace, owner = services.ensure_first_workspace()
     _, token = services.create_api_key(
@@ -36,6 +40,20 @@ def main() -> None:
     )
     link = reverse("pages:sign-in-link", args=[services.create_sign_in_link(user=owner)])
     print(json.dumps({"workspace": str(workspace.pk), "token": token, "link": link}))
+
+
+def check_database() -> None:
+    """End with one sentence where the database cannot be used: the usual reason is DATABASE_URL."""
+    try:
+        connection.ensure_connection()
+    except OperationalError as refused:
+        reason = " ".join(str(refused).split())
+        print(f"The database cannot be reached, check DATABASE_URL: {reason}", file=sys.stderr)
+        sys.exit(UNREACHABLE)
+    version = connection.connection.info.server_version // 10_000
+    if version < OLDEST_MAJOR:
+        print(f"The database is PostgreSQL {version}, and {OLDEST_MAJOR} or newer is needed.", file=sys.stderr)
+        sys.exit(UNREACHABLE)
 
 
 def migrate() -> None:

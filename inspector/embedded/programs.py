@@ -13,6 +13,7 @@ from .state import PROJECT, StateFolder
 WEB = "web"
 WORKER = "worker"
 STEPS = "first steps"
+UNREACHABLE = 3  # What the first steps answer where the database does not.
 
 
 def make_environment(state: StateFolder, database_url: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ from typing import NoReturn
 from . import programs, proof, samples
 from .cluster import Cluster
 from .door import Door
-from .errors import EmbeddedError, ProcessFailedError
+from .errors import DatabaseError, EmbeddedError, ProcessFailedError
 from .homes import make_cluster
 from .listener import HOST, open_listener
 from .processes import Supervisor, read_last_lines
@@ -163,6 +163,8 @@ def take_first_steps(state: StateFolder, environment: dict[str, str], terminal: 
             if line.lstrip().startswith("Applying"):
                 terminal.say(line.rstrip())
         printed = steps.stdout.read()
+    if steps.returncode == programs.UNREACHABLE:
+        raise DatabaseError(read_last_lines(log, 1))
     if steps.returncode != 0:
         raise ProcessFailedError(programs.STEPS, steps.returncode, log, read_last_lines(log))
     told: dict[str, str] = json.loads(printed)
