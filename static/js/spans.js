@@ -1,11 +1,13 @@
 // Linked spans: hover or focus one piece, and every piece that shares characters with it lights up.
 // data-span is written by the server as "layer:start-end …" in code points; here numbers are only compared,
 // never counted, because the browser would count UTF-16. A click or Enter pins a piece and puts it in the address.
+// In each text one piece is in the tab order; the arrow keys move from piece to piece.
 "use strict";
 
 (() => {
   const lit = "is-lit";
   const prefix = "#span=";
+  const texts = ".wire, p, tr";
   let nodes = null;
   let pinned = null;
 
@@ -43,7 +45,26 @@
     light(pinned);
   }
 
+  function group(node) {
+    return Array.from(node.closest(texts).querySelectorAll("[data-span][tabindex]"));
+  }
+
+  function step(node, by) {
+    const pieces = group(node);
+    const next = pieces[pieces.indexOf(node) + by];
+    if (!next) return;
+    node.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  }
+
   if (list().length === 0) return;
+  const begun = new Set();
+  for (const { node } of list()) {
+    const text = node.closest(texts);
+    if (begun.has(text) && node.hasAttribute("tabindex")) node.tabIndex = -1;
+    begun.add(text);
+  }
   document.addEventListener("pointerover", follow);
   document.addEventListener("focusin", follow);
   document.addEventListener("focusout", () => light(pinned));
@@ -53,6 +74,8 @@
   });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && event.target.matches("[data-span]")) pin(event.target);
+    if (event.key === "ArrowRight" && event.target.matches("[data-span]")) step(event.target, 1);
+    if (event.key === "ArrowLeft" && event.target.matches("[data-span]")) step(event.target, -1);
     if (event.key === "Escape" && pinned) {
       pinned = null;
       history.replaceState(null, "", location.pathname + location.search);

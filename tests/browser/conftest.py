@@ -8,6 +8,7 @@ fails the test that caused it. With INSPECTOR_SCREENSHOTS=folder the tests of ac
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.sessions.backends.db import SessionStore
+from django.db import connections
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
@@ -34,7 +36,7 @@ FLAGS = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if not CHROMIUM.exists():
         reason = f"there is no browser at {CHROMIUM}: install chromium, or name another by CHROMIUM"
@@ -43,10 +45,15 @@ def browser() -> Iterator[Browser]:
         pytest.skip(reason)
     # Playwright runs an event loop in this thread, in which Django's database guard would refuse to work.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    # A thread of the live server that keeps its connection would keep the test database from being dropped.
+    connections.databases["default"]["CONN_MAX_AGE"] = 0
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         yield running
         running.close()
+    for thread in threading.enumerate():
+        if "process_request_thread" in thread.name:
+            thread.join(timeout=10)
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 

@@ -93,6 +93,12 @@ def test_one_piece_lights_up_in_three_panes(open_page: Open, cast: Cast) -> None
     assert page.url.endswith("#span=0:25-27")
     page.reload()
     expect_lit_in_every_pane()
+    raw = page.get_by_role("region", name="Raw")
+    expect(raw.locator("[tabindex='0']")).to_have_count(1)
+    raw.locator("[tabindex='0']").focus()
+    page.keyboard.press("ArrowRight")
+    expect(raw.locator(":focus")).to_have_text("f0")
+    expect(raw.locator(".is-lit")).to_have_text(["f0"])
     page.keyboard.press("Escape")
     expect(lit).to_have_count(0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -181,3 +182,10 @@ def test_forms_need_their_token(cast: Cast, ids: dict[str, uuid.UUID]) -> None:
         response = client.post(reverse(f"pages:{name}", args=[SLUG, *args]))
         assert response.status_code == 403
         assert b"This form was open too long" in response.content
+
+
+def test_too_many_wrong_passwords_lock_the_name(client: Client, cast: Cast, settings: Any) -> None:
+    for _ in range(settings.AXES_FAILURE_LIMIT):
+        response = client.post(reverse("pages:sign-in"), {"username": "olivia", "password": "wrong"})
+    assert response.status_code == 429
+    assert b"Too many attempts" in response.content

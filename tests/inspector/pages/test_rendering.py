@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
 
@@ -17,8 +19,6 @@ SLUG = "acme"
 
 def text_of(response: object) -> str:
     """What a reader sees: the page without its markup, spaces made one."""
-    import html
-
     page = response.content.decode()  # type: ignore[attr-defined]
     return " ".join(html.unescape(re.sub(r"<[^>]*>", "", page)).split())
 
@@ -112,3 +112,31 @@ def test_an_unknown_name_is_an_error_with_a_way_on(viewer: Client, story: Delive
 def test_a_search_that_finds_nothing_says_so(viewer: Client, story: Delivery) -> None:
     page = text_of(viewer.get(reverse("pages:search", args=[SLUG]), {"q": "zebra"}))
     assert "No message matches zebra" in page
+
+
+@pytest.mark.parametrize("code", [400, 403, 404, 413, 429, 500])
+def test_every_error_page_says_what_happened_and_what_was_kept(code: int) -> None:
+    page = render_to_string(f"{code}.html")
+    assert f'<p class="label">{code}</p>' in page
+    assert "<h1>" in page
+
+
+def test_a_wrong_address_is_answered_in_our_own_words(viewer: Client) -> None:
+    response = viewer.get("/w/acme/nothing-here/")
+    assert response.status_code == 404
+    assert "There is nothing here" in text_of(response)
+    assert "script-src 'self'" in response["Content-Security-Policy"]
+
+
+def test_a_mistake_of_ours_is_answered_in_our_own_words(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def break_down(**_: object) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr("inspector.pages.deliveries.list_deliveries", break_down)
+    viewer.raise_request_exception = False
+    response = viewer.get(reverse("pages:deliveries", args=[SLUG]))
+    assert response.status_code == 500
+    assert "The inspector made a mistake" in text_of(response)
+    assert "boom" not in response.content.decode()
