@@ -5,6 +5,7 @@ Specification: 0.4.0 Response Format, Error Codes.
 
 from __future__ import annotations
 
+from .._english import Sentence, say_seconds
 from .._record import Message, Segment
 from .circumstances import (
     Sealed,
@@ -18,7 +19,7 @@ from .circumstances import (
     span_of,
 )
 from .contents import cite, show
-from .statements import Statement
+from .statements import Part, Statement
 from .tables import ERRORS, SUBTYPES
 
 # By status, without and with someone to tell it to.
@@ -59,17 +60,29 @@ def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tup
         sentence.say(" and learning the protocol", statement.payload.span)
         skip = frozenset({"learning"})
     if part is not None and not names_session(statement):
-        sentence.say(" on ").say(show(part.value), span_of(part))
+        sentence.say(", in answer to ").say(show(part.value), span_of(part))
     time, condition = statement.standing.get("time"), statement.standing.get("condition")
     if time is not None:
-        sentence.say(", retry " if statement.status == "9" else " ")
-        say_time(sentence, time)
+        _say_time(sentence, statement.status, time)
     if condition is not None:
         say_condition(sentence, condition, is_filter=True)
     if statement.payload is None and statement.status == "0":
         sentence.say(", with no data")
     say_content(sentence, statement, message, sealed, skip)
     return sentence.say(".").segments()
+
+
+def _say_time(sentence: Sentence, status: str, part: Part) -> None:
+    """When to retry; with any other status, the time as it is given, for it does not say what it is the time of."""
+    kind = part.time.moment.kind if part.time else "unread"
+    if status in ("8", "9"):
+        sentence.say(" " if status == "8" else ", retry ")
+        say_time(sentence, part)
+    elif kind == "delay" and part.time:
+        sentence.say(f", with a delay of {say_seconds(int(part.time.moment.seconds or 0))}", span_of(part))
+    else:
+        sentence.say(", ")
+        say_time(sentence, part, link="for")
 
 
 def tell_error(statement: Statement, message: Message, sealed: Sealed) -> tuple[Segment, ...]:
@@ -93,7 +106,7 @@ def tell_error(statement: Statement, message: Message, sealed: Sealed) -> tuple[
     if statement.subtype and not (statement.error == "2" and statement.subtype in SUBTYPES):
         sentence.say(", with the unknown subtype ").say(cite(statement.subtype), subtype, basis="unknown")
     if part is not None and not names_session(statement):
-        sentence.say(" on ").say(show(part.value), span_of(part))
+        sentence.say(", in answer to ").say(show(part.value), span_of(part))
     time, condition = statement.standing.get("time"), statement.standing.get("condition")
     if time is not None:
         sentence.say(", retry ")

@@ -72,19 +72,19 @@ def say_circumstances(sentence: Sentence, statement: Statement, message: Message
         say_condition(sentence, condition, is_filter=message.performative != "request")
 
 
-def say_time(sentence: Sentence, part: Part) -> None:
-    """Add the time: `in 30 minutes`, `1 hour before`, `every 4 hours`, `at …`."""
+def say_time(sentence: Sentence, part: Part, *, link: str = "at") -> None:
+    """Add the time: `in 30 minutes`, `1 hour before`, `every 4 hours`, `at …`; `link` stands before an exact one."""
     time, span = part.time, span_of(part)
     if time is None or time.moment.kind == "unread":
-        sentence.say("at the time written ").say(cite(part.value), span, basis="unknown")
+        sentence.say(f"{link} the time written ").say(cite(part.value), span, basis="unknown")
     elif time.moment.kind == "exact":
         written = show(part.value[1:])
         if time.moment.instant is None:
-            sentence.say(f"at {written}", span)
+            sentence.say(f"{link} {written}", span)
             return
         moment = datetime.fromisoformat(time.moment.instant)
         is_guessed = any(note.code.endswith("time-without-zone") for note in time.notes)
-        words = f"at {say_instant(moment)} (written {written})"
+        words = f"{link} {say_instant(moment)} (written {written})"
         sentence.say(words, span, basis="inferred" if is_guessed else "exact")
     else:
         length = say_seconds(int(time.moment.seconds or 0))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from .._english import Sentence, join_words, quote
-from .._record import Span
+from .._record import Segment, Span
 from .json_text import Member, first_character, members
-from .labels import label_of, meaning_of
+from .labels import meaning_of, say_label
 from .payloads import Payload
 from .tables import DOMAINS, LEVELS
 
@@ -29,6 +30,46 @@ def cite(text: str) -> str:
     return quote(show(text))
 
 
+def shorten(key: str | None, text: str) -> str:
+    """A key or a hash by its first characters, for nobody reads the rest in a sentence; any other text as it is.
+
+    `tell_shortened` says beside the sentence what is left out here.
+    """
+    found = _KEY.match(text) if key in _KEYS else _HASH.match(text)
+    return f"{found[1]}…" if found else text
+
+
+# The names of the handshake whose values are keys, and hashes under any name: `SHA256:`, where it stands, is kept.
+_KEYS = ("pubkey", "fingerprint")
+_KEY = re.compile(r"((?:[A-Za-z0-9-]{1,16}+:)?+\S{8})\S{16,}+\Z")
+_HASH = re.compile(r"((?:[A-Za-z0-9-]{1,16}+:)?+[0-9A-Fa-f]{8})[0-9A-Fa-f]{32,}+\Z")
+
+
+def tell_shortened(payload: Payload) -> Iterator[Segment]:
+    """What the sentence shortened, in full, one phrase each."""
+    text = payload.text
+    if text is None:
+        return
+    if not payload.is_json:
+        if shorten(None, text) != text:
+            yield Segment(text=f"the payload in full: {cite(text)}", spans=(_text_span(payload),))
+        return
+    start = first_character(text)
+    if text[start] in "{[":
+        yield from _tell_shortened(_place_of(payload, text), list(members(text, start)), None, 0)
+
+
+def _tell_shortened(place: _Place, held: list[Member], above: str | None, depth: int) -> Iterator[Segment]:
+    for member in held[:MAX_SAID_MEMBERS]:
+        key = member.key or above
+        if isinstance(member.value, str) and shorten(member.key, member.value) != member.value:
+            label = " ".join(([say_label(key, None)] if key else []) + ([] if member.key else ["item"]))
+            words = f"{show(label)} in full: {cite(member.value)}"
+            yield Segment(text=words, spans=(place.span(member.start, member.end),))
+        elif place.text[member.start] in "{[" and depth < _MAX_SAID_DEPTH:
+            yield from _tell_shortened(place, list(members(place.text, member.start)), key, depth + 1)
+
+
 def say_payload(sentence: Sentence, payload: Payload, *, skip: frozenset[str] = frozenset()) -> None:
     """Add what a payload says. `skip` names members of its JSON that the sentence has said already."""
     if payload.kind == "encrypted" and payload.text is None and payload.hidden is None:
@@ -39,7 +80,7 @@ def say_payload(sentence: Sentence, payload: Payload, *, skip: frozenset[str] = 
         span = _text_span(payload)
         is_raw = payload.kind == "raw"
         if payload.text:
-            sentence.say(", in plaintext: " if is_raw else ": ").say(cite(payload.text), span)
+            sentence.say(", in plaintext: " if is_raw else ": ").say(cite(shorten(None, payload.text)), span)
         else:
             sentence.say(", with an empty payload", payload.span)
     elif payload.hidden is not None:
@@ -76,8 +117,7 @@ def is_too_long_to_cite(payload: Payload) -> bool:
 
 def _say_json(sentence: Sentence, payload: Payload, skip: frozenset[str]) -> None:
     text = payload.text or ""
-    base = payload.body if payload.layer == payload.of and payload.kind != "encrypted" else 0
-    place = _Place(text, payload.layer, base)
+    place = _place_of(payload, text)
     start = first_character(text)
     if text[start] not in "{[":
         sentence.say(": ").say(show(text.strip()), place.span(start, len(text.rstrip())))
@@ -102,6 +142,11 @@ class _Place:
         return (self.layer, self.base + start, self.base + end)
 
 
+def _place_of(payload: Payload, text: str) -> _Place:
+    is_on_wire = payload.layer == payload.of and payload.kind != "encrypted"
+    return _Place(text, payload.layer, payload.body if is_on_wire else 0)
+
+
 def _say_members(sentence: Sentence, place: _Place, held: list[Member], depth: int) -> None:
     for index, member in enumerate(held):
         if index == MAX_SAID_MEMBERS:
@@ -111,7 +156,7 @@ def _say_members(sentence: Sentence, place: _Place, held: list[Member], depth: i
         if index:
             sentence.say(", ")
         if member.key is not None and member.key_span is not None:
-            sentence.say(f"{show(label_of(member.key))} ", place.span(*member.key_span))
+            sentence.say(f"{show(say_label(member.key, member.value))} ", place.span(*member.key_span))
         _say_value(sentence, place, member, depth)
 
 
@@ -125,7 +170,7 @@ def _say_value(sentence: Sentence, place: _Place, member: Member, depth: int) ->
     if coded is not None:
         sentence.say(coded, span)
     elif text[member.start] == '"':
-        sentence.say(cite(member.value), span)
+        sentence.say(cite(shorten(member.key, member.value)), span)
     elif text[member.start] in "{[":
         inner = list(members(text, member.start)) if depth < _MAX_SAID_DEPTH else []
         if not inner:
@@ -140,9 +185,17 @@ def _say_value(sentence: Sentence, place: _Place, member: Member, depth: int) ->
         _say_members(sentence, place, inner, depth + 1)
         sentence.say(closing)
     else:
-        meaning = meaning_of(member.key, member.value)
-        written = text[member.start : member.end]
-        sentence.say(f"{written} ({meaning})" if meaning else written, span)
+        sentence.say(_say_plain(member, text[member.start : member.end]), span)
+
+
+def _say_plain(member: Member, written: str) -> str:
+    """A number with its meaning, or one of JSON's three words."""
+    if member.key is not None and (member.value is None or isinstance(member.value, bool)):
+        return f"is {written}"
+    meaning = meaning_of(member.key, member.value)
+    if meaning is None:
+        return written
+    return meaning if meaning.startswith(f"{written} ") else f"{written} ({meaning})"
 
 
 def _say_list(sentence: Sentence, place: _Place, inner: list[Member]) -> None:

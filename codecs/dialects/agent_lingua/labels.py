@@ -15,6 +15,17 @@ def label_of(key: str) -> str:
     return KEYS.get(key) or SPELT_KEYS.get(key) or key
 
 
+def say_label(key: str, value: Any) -> str:
+    """The label as a sentence says it, before its value."""
+    if key == "security" and isinstance(value, list) and len(value) > 1:
+        return f"{label_of(key)}s"
+    return _SAID.get(key) or label_of(key)
+
+
+# Where the table gives two words for a key, the one that fits any value.
+_SAID = {"p": "count"}
+
+
 def meaning_of(key: str | None, value: Any) -> str | None:
     """What a value means where its key says that it is a code or a time, in English."""
     if key == "capabilities" and isinstance(value, list):

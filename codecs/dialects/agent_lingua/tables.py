@@ -215,11 +215,11 @@ KEYS = {
     "er": "error",
     "cd": "code",
     "ts": "timestamp",
-    "dt": "datetime",
+    "dt": "date and time",
     "ex": "expires",
     "du": "duration",
     "ui": "user id",
-    "un": "username",
+    "un": "user name",
     "dn": "display name",
     "av": "avatar",
     "sm": "submolt",
@@ -235,7 +235,7 @@ KEYS = {
     "at": "attachments",
     "re": "reply to",
     "pt": "path",
-    "fn": "filename",
+    "fn": "file name",
     "sz": "size",
     "mt": "MIME type",
     "ct": "content",
@@ -245,7 +245,8 @@ KEYS = {
     "f": "fields",
 }
 
-# Names that handshakes and their answers spell out in full, as a sentence says them.
+# Names that are spelt out in full, as a sentence says them: those of handshakes and their answers, and those of the
+# field table that are no words.
 SPELT_KEYS = {
     "protocol": "protocol",
     "version": "version",
@@ -261,4 +262,11 @@ SPELT_KEYS = {
     "fingerprint": "key fingerprint",
     "reason": "reason",
     "unsupported": "unsupported",
+    "datetime": "date and time",
+    "userId": "user id",
+    "username": "user name",
+    "displayName": "display name",
+    "replyTo": "reply to",
+    "filename": "file name",
+    "mimeType": "MIME type",
 }

@@ -10,7 +10,7 @@ from .._record import Field, Layer, Message, Note, Reading, Segment, Told
 from . import notes as kinds
 from .answers import tell_error, tell_response
 from .circumstances import Sealed
-from .contents import cite
+from .contents import cite, tell_shortened
 from .glosses import gloss_statement
 from .payloads import Layers, Payload, read_body
 from .reading import Record, read_inner, read_record
@@ -91,6 +91,8 @@ def _tell_message(
         message, sealed = _open(message, payload, keys, layers, fields, notes)
     english = _TELLERS[statement.kind](statement, message, sealed)
     rest = [*tell_rest(statement, message), *_tell_nested(message, payload)]
+    if payload is not None:
+        rest.extend(tell_shortened(sealed.inner or payload))
     if signature is not None:
         rest.append(signature)
     return message.replace(english=english, also=tuple(rest), gloss=gloss, notes=(*message.notes, *notes))
