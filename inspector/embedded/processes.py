@@ -7,6 +7,7 @@ stops the children if this process dies, however it dies.
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 30.0
 STEADY_S = 60.0  # A process that ran for this long has earned a fresh start of the delays.
 LARGEST_LOG_BYTES = 16 * 1024 * 1024
+TRIM_EVERY_S = 60.0
 SHOWN_LINES = 15
 
 
@@ -66,6 +68,7 @@ class Supervisor:
     _children: dict[str, _Child] = field(default_factory=dict)
     _watchdog: subprocess.Popen[bytes] | None = None
     _throw_away: list[Path] = field(default_factory=list)
+    _trim_at: float = 0.0
 
     def __enter__(self) -> "Supervisor":
         self._start_watchdog()
@@ -118,6 +121,10 @@ class Supervisor:
         now = time.monotonic()
         if self._watchdog is not None and self._watchdog.poll() is not None:
             self._start_watchdog()
+        if now >= self._trim_at:
+            self._trim_at = now + TRIM_EVERY_S
+            for child in self._children.values():
+                trim_log(child.program.log)
         for child in self._children.values():
             if child.due_at is not None:
                 if now >= child.due_at:
@@ -246,10 +253,19 @@ def read_last_lines(log: Path, count: int = SHOWN_LINES) -> str:
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """The log to append to; a large one is put aside first, and only one is ever put aside."""
-    if path.exists() and path.stat().st_size > LARGEST_LOG_BYTES:
-        path.replace(path.with_name(f"{path.name}.1"))
+    """The log to append to, private from its first byte on."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600), "ab")
+
+
+def trim_log(path: Path) -> None:
+    """Put a large log aside, one at most, and go on with an empty one.
+
+    Its writers keep it open and append, so it is copied and cut rather than renamed: what is written in the moment
+    between the two is lost, which a log can bear.
+    """
+    if path.exists() and path.stat().st_size > LARGEST_LOG_BYTES:
+        shutil.copy2(path, path.with_name(f"{path.name}.1"))
+        os.truncate(path, 0)
 
 
 def _describe(pid: int, program: Program) -> dict[str, object]:
