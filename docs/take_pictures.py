@@ -1,7 +1,7 @@
 """Takes the README's pictures from the running product: `.venv/bin/python docs/take_pictures.py`.
 
 It starts everything in an empty state folder of its own, waits for the samples, signs in with the link that is printed,
-and opens the conversation of the story. It needs the development requirements and a chromium; CHROMIUM names another one.
+and opens the conversation of the story. It needs the development requirements, and a chromium (CHROMIUM names another).
 """
 
 from __future__ import annotations
