@@ -5,7 +5,8 @@
     settle      a conversation, alone under its lease:  place, order, tell, outline
 
 The job row is the truth and Celery the doorbell. Each step keeps its checkpoint in the transaction of its work, so
-that a worker killed at any point loses nothing and doubles nothing.
+that a worker killed at any point loses nothing and doubles nothing. Every transaction locks in one order: records,
+framing's and reading's job, conversations, their jobs, the delivery.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from inspector.intake import jobs
 from inspector.intake.models import Delivery, Job, Sighting
 from inspector.intake.services import frame_upload
 from inspector.threads.models import Conversation
-from inspector.threads.services import insert_arrivals, read_record, settle
+from inspector.threads.services import hold_records, insert_arrivals, read_record, settle
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +92,7 @@ def ingest_batch(job: Job) -> bool:
     moved = [sighting.record_id for sighting in sightings if sighting.is_earlier]
     stored = sum(sighting.outcome == Sighting.Outcome.STORED for sighting in sightings)
     with transaction.atomic():
+        arrivals = hold_records(arrivals)
         jobs.checkpoint(job, {"index": sightings[-1].index})
         insert_arrivals(arrivals=arrivals, workspace_id=job.workspace_id, moved=moved)
         Delivery.objects.filter(pk=job.subject).update(read=F("read") + stored)

@@ -87,17 +87,22 @@ def store_batch(*, delivery: Delivery, drafts: Sequence[Draft], scaffold: Sequen
     held = _find_held(delivery, drafts)
     outcomes: Counter[str] = Counter()
     sightings = []
+    moves: dict[bytes, Draft] = {}
     for draft in drafts:
         record = held[draft.identity]
         is_new = record.id == fresh[draft.index]
-        is_earlier = not is_new and _order(delivery, draft) < record.order
+        # What is quarantined is never read, so that its place decides nothing.
+        is_earlier = not is_new and not draft.is_quarantined and _order(delivery, draft) < record.order
         if is_earlier:
-            _move_earlier(delivery, draft, record)
+            moves[draft.identity] = draft
             held[draft.identity] = Held(record.id, _order(delivery, draft), record.envelope)
         outcome = _outcome(draft, is_new)
         outcomes[outcome] += 1
         differs = draft.envelope if not is_new and draft.envelope != record.envelope else ""
         sightings.append(_sighting_row(delivery, draft, record.id, outcome, is_earlier, differs))
+    # Concurrent writers move records in the order of their identity, and so never wait for each other in a circle.
+    for identity, draft in sorted(moves.items()):
+        _move_earlier(delivery, draft, held[identity])
     insert_rows(model=Sighting, columns=_SIGHTING_COLUMNS, rows=sightings, order_by=("delivery_id", "index"))
     insert_rows(
         model=Scaffold,
@@ -105,9 +110,10 @@ def store_batch(*, delivery: Delivery, drafts: Sequence[Draft], scaffold: Sequen
         rows=[(delivery.pk, item.offset, item.data) for item in scaffold],
         order_by=("offset",),
     )
-    _account(delivery, outcomes)
+    # Records, then the job, then the delivery: reading locks them in the same order.
     if any(row[8] == Sighting.Outcome.STORED or row[9] for row in sightings):
         ask(kind=Job.Kind.INGEST, subjects=[delivery.pk], workspace_id=delivery.workspace_id)
+    _account(delivery, outcomes)
 
 
 def _outcome(draft: Draft, is_new: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
-from dialects import Message, Reading, read
+from dialects import Message, Reading, get_dialect, read
 from inspector.accounts.models import make_id
 from inspector.intake.bulk import insert_rows
 from inspector.intake.identity import read_envelope
@@ -54,6 +54,7 @@ _COLUMNS = (
     "severity",
     "is_sealed",
     "position",
+    "parent_key",
     "parent_basis",
     "parent_why",
     "english",
@@ -99,6 +100,25 @@ def read_record(record: Record, *, dialect: str | None = None) -> Arrival:
     return Arrival(record, reading, tuple(key(message) for message in reading.messages))
 
 
+def hold_records(arrivals: Sequence[Arrival]) -> list[Arrival]:
+    """Lock the records of these arrivals until the transaction ends, and follow those that have moved meanwhile.
+
+    Without it a worker that read a record before an earlier sighting moved it would put its messages back.
+    """
+    rows = Record.objects.select_for_update(no_key=True).filter(pk__in=[arrival.record.pk for arrival in arrivals])
+    held = {record.pk: record for record in rows.order_by("identity").defer("source", "wire", "envelope")}
+    return [_follow(arrival, held[arrival.record.pk]) for arrival in arrivals]
+
+
+def _follow(arrival: Arrival, held: Record) -> Arrival:
+    record = arrival.record
+    if order_of(record) == order_of(held):
+        return arrival
+    for name in ("order_time", "order_basis", "order_source", "order_index", "is_from_file"):
+        setattr(record, name, getattr(held, name))
+    return read_record(record)
+
+
 def insert_arrivals(*, arrivals: Sequence[Arrival], workspace_id: uuid.UUID, moved: Sequence[uuid.UUID]) -> None:
     """Insert the messages of these records and mark their conversations; call inside a transaction.
 
@@ -107,11 +127,9 @@ def insert_arrivals(*, arrivals: Sequence[Arrival], workspace_id: uuid.UUID, mov
         workspace_id: that workspace.
         moved: ids of those among the records whose order key became smaller: their messages are inserted anew.
     """
-    dirty: set[uuid.UUID] = set()
-    if moved:
-        old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
-        dirty.update(old.values_list("conversation_id", flat=True))
-        old.delete()
+    hold_channels({arrival.record.channel_id for arrival in arrivals}, is_shared=True)
+    old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
+    dirty: set[uuid.UUID] = set(old.values_list("conversation_id", flat=True)) if moved else set()
     conversations = _find_conversations(arrivals, workspace_id)
     rows = []
     cited: dict[uuid.UUID, set[bytes]] = defaultdict(set)
@@ -122,9 +140,12 @@ def insert_arrivals(*, arrivals: Sequence[Arrival], workspace_id: uuid.UUID, mov
             dirty.add(conversation_id)
             if message.message_id:
                 cited[arrival.record.channel_id].add(key_of_id(message.message_id))
-    insert_rows(model=MessageRow, columns=_COLUMNS, rows=rows, order_by=("record_id", "part"))
     dirty.update(_find_citing(cited, workspace_id))
+    # Conversations before their messages: settling locks them in the same order.
     mark_dirty(conversation_ids=dirty, workspace_id=workspace_id)
+    if moved:
+        old.delete()
+    insert_rows(model=MessageRow, columns=_COLUMNS, rows=rows, order_by=("record_id", "part"))
 
 
 def replace_parts(arrival: Arrival, conversation: Conversation) -> dict[int, uuid.UUID]:
@@ -140,13 +161,25 @@ def replace_parts(arrival: Arrival, conversation: Conversation) -> dict[int, uui
     return dict(held.values_list("part", "id"))
 
 
+def hold_channels(channel_ids: Iterable[uuid.UUID], *, is_shared: bool) -> None:
+    """Until the transaction ends, keep arriving (shared) and looking up cited ids (alone) apart in these channels.
+
+    Else a message that arrives and a conversation that cites it could pass each other unseen, each before the other
+    is committed, and the ghost would stay.
+    """
+    function = "pg_advisory_xact_lock_shared" if is_shared else "pg_advisory_xact_lock"
+    with connection.cursor() as cursor:
+        for channel_id in sorted(channel_ids):
+            cursor.execute(f"SELECT {function}(%s)", [int.from_bytes(channel_id.bytes[8:], signed=True)])
+
+
 def mark_dirty(*, conversation_ids: set[uuid.UUID], workspace_id: uuid.UUID) -> None:
     """Count the conversations up and ask for their settling, in the order of their ids so that nobody deadlocks."""
     ids = sorted(conversation_ids)
     if not ids:
         return
     with connection.cursor() as cursor:
-        cursor.execute("SELECT id FROM threads_conversation WHERE id = ANY(%s) ORDER BY id FOR UPDATE", (ids,))
+        cursor.execute("SELECT id FROM threads_conversation WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE", (ids,))
     Conversation.objects.filter(pk__in=ids).update(generation=F("generation") + 1)
     ask(kind=Job.Kind.SETTLE, subjects=ids, workspace_id=workspace_id)
 
@@ -215,12 +248,19 @@ def make_insert(arrival: Arrival, message: Message, conversation_id: uuid.UUID) 
         severity_of(arrival.reading, message),
         message.security.encrypted and not message.security.opened,
         0,
+        _key_of_cited(arrival.reading.dialect, message),
         "",
         "",
         "",
         "",
         [],
     )
+
+
+def _key_of_cited(dialect: str, message: Message) -> bytes | None:
+    """The key of the id that a message cites: it must be found by it before it is ever settled."""
+    cited = (reply.value for reply in get_dialect(dialect).replies(message) if reply.whom == "message-id")
+    return next((key_of_id(name) for name in cited if name), None)
 
 
 def order_of(record: Record) -> tuple[datetime, str, bytes, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .arriving import insert_arrivals, mark_dirty, read_record
+from .arriving import hold_records, insert_arrivals, mark_dirty, read_record
 from .settling import settle
 
-__all__ = ["insert_arrivals", "mark_dirty", "read_record", "settle"]
+__all__ = ["hold_records", "insert_arrivals", "mark_dirty", "read_record", "settle"]

@@ -11,6 +11,7 @@ import hashlib
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -22,7 +23,7 @@ from inspector.intake.bulk import update_rows
 from inspector.intake.models import Record
 from inspector.intake.text import make_storable
 
-from .arriving import Arrival, read_record, replace_parts
+from .arriving import Arrival, hold_channels, read_record, replace_parts
 from .lifecycle import derive_state
 from .models import Conversation, OutlineChunk
 from .models import Message as MessageRow
@@ -78,16 +79,23 @@ def settle(*, conversation: Conversation, fence: Fence, finish: Callable[[], Non
         if known.get(row.id) != row.digest():
             changed.append(row)
         if len(changed) == WINDOW:
-            with transaction.atomic():
-                fence()
+            with _alone(conversation, fence):
                 _write(changed)
             changed = []
-    with transaction.atomic():
-        fence()
+    with _alone(conversation, fence):
         _write(changed)
         _write_outline(conversation, nodes)
         _write_summary(conversation, nodes, summary)
         finish()
+
+
+@contextmanager
+def _alone(conversation: Conversation, fence: Fence) -> Iterator[None]:
+    """A transaction that locks the conversation and then its job, in the order in which arriving locks them."""
+    with transaction.atomic():
+        Conversation.objects.select_for_update(no_key=True).get(pk=conversation.pk)
+        fence()
+        yield
 
 
 class _Readings:
@@ -122,8 +130,7 @@ class _Readings:
             spoken.add([Entry(kind="dialect", name=reading.dialect, value=reading.dialect)])
         ids = {part: message_id for _, message_id, part, _ in rows}
         if any(dialect != reading.dialect for *_, dialect in rows):
-            with transaction.atomic():
-                self._fence()
+            with _alone(self._conversation, self._fence):
                 ids = replace_parts(Arrival(record, reading, ()), self._conversation)
         if len(self._cache) < CACHED_READINGS:
             self._cache[record.pk] = reading
@@ -162,8 +169,10 @@ def _look_up_in(conversation: Conversation) -> Callable[[Iterable[bytes]], Mappi
             .exclude(conversation=conversation)
             .values_list("id_key", "id", "trace_id")
         )
-        for key, message_id, trace in rows:
-            found[bytes(key or b"")].append(Elsewhere(message_id, trace))
+        with transaction.atomic():
+            hold_channels([conversation.channel_id], is_shared=False)
+            for key, message_id, trace in rows:
+                found[bytes(key or b"")].append(Elsewhere(message_id, trace))
         return found
 
     return look_up
