@@ -24,13 +24,13 @@ from inspector.threads.selectors import (
     read_body,
     unfold,
 )
-from inspector.threads.summaries import list_messages_of
+from inspector.threads.summaries import find_openings, list_messages_of
 
 from .agents import Cast
 from .deliveries import name_delivery
 from .fields import MOST_ROWS, has_secret, list_layers, list_rows, measure_syntax
 from .shell import render_page, within_workspace
-from .told import list_notes, make_line, name_conversation, name_dialect, read_segments, shorten
+from .told import is_named, list_notes, make_line, name_conversation, name_dialect, read_segments, shorten
 from .transcript import ReplyLine, name_message
 
 MOST_SIGHTINGS = 10
@@ -61,7 +61,7 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
     context = {
         "message": _describe(message, body, reading),
         "conversation": {
-            "title": shorten(name_conversation(message.conversation), 40),
+            "title": shorten(_name_conversation(message), 40),
             "url": reverse("pages:conversation", args=[slug, message.conversation_id]),
         },
         "previous_url": reverse("pages:message", args=[slug, before.pk]) if before else None,
@@ -97,6 +97,12 @@ def _describe(message: Message, body: Any, reading: Reading) -> dict[str, Any]:
         "number": message.position + 1,
         "count": message.conversation.message_count,
     }
+
+
+def _name_conversation(message: Message) -> str:
+    conversation = message.conversation
+    openings = {} if is_named(conversation) else find_openings(conversation_ids=[conversation.pk])
+    return openings.get(conversation.pk) or name_conversation(conversation)
 
 
 def _make_around(message: Message, body: Any, membership: Membership) -> dict[str, Any]:

@@ -119,7 +119,9 @@ def shorten(text: str, length: int = LONGEST_TITLE) -> str:
     line = " ".join(text.split())
     if len(line) <= length:
         return line
-    return line[:length].rsplit(" ", 1)[0].rstrip(",;:.") + " …"
+    words = line[:length].rsplit(" ", 1)[0].rstrip(",;:.")
+    # One very long word must not swallow the heading.
+    return f"{words if len(words) > length // 2 else line[:length]} …"
 
 
 def write_elapsed(elapsed: timedelta) -> str:

@@ -12,6 +12,7 @@ from django.urls import reverse
 from inspector.accounts.models import Workspace
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import TreeRow, find_messages_by_ids, unfold
+from inspector.threads.summaries import has_record, load_records
 
 from .agents import Cast
 from .fields import DEEPEST, cut_layers
@@ -19,8 +20,8 @@ from .told import Line, NoteLine, Segments, list_notes, make_line, name_dialect,
 from .wire_markup import Stretch
 
 MOST_NOTES = 4
-# A longer wire is shown on its own page only: here it would cost more than all the others together.
-LONGEST_WIRE = 50_000
+# A longer record is shown on its own page only: here it would cost more than all the others together.
+LONGEST_RECORD_BYTES = 100_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +59,7 @@ class MessageRow:
     notes: Sequence[NoteLine]
     more_notes: int
     wire: str
-    wire_length: int
+    left_out_bytes: int
     stretches: Sequence[Stretch]
     kind: str = "message"
 
@@ -121,6 +122,7 @@ class _Builder:
         self._here = {row.message.pk: row.message for row in rows if row.message}
         parents = {message.parent for message in self._here.values() if message.parent} - self._here.keys()
         self._parents = {**self._here, **find_messages_by_ids(workspace=workspace, message_ids=list(parents))}
+        self._left_out = load_records(messages=list(self._here.values()), most_bytes=LONGEST_RECORD_BYTES)
         self._is_tree = is_tree
         self._previous: Message | None = None
 
@@ -142,7 +144,7 @@ class _Builder:
         notes = list_notes(message, row.body)
         also = row.body["message"].get("also") or ()
         previous, self._previous = self._previous, message
-        wire, length, stretches = self._cut_wire(message)
+        wire, stretches = _cut_wire(message)
         return MessageRow(
             number=message.position + 1,
             anchor=make_anchor(message.pk),
@@ -165,7 +167,7 @@ class _Builder:
             notes=notes[:MOST_NOTES],
             more_notes=max(0, len(notes) - MOST_NOTES),
             wire=wire,
-            wire_length=length,
+            left_out_bytes=self._left_out.get(message.record_id, 0),
             stretches=stretches,
         )
 
@@ -175,12 +177,6 @@ class _Builder:
             return previous
         is_answer = message.parent is not None and message.parent_basis != "adjacency"
         return self._parents.get(message.parent) if is_answer and message.parent else None
-
-    def _cut_wire(self, message: Message) -> tuple[str, int, Sequence[Stretch]]:
-        text = message.record.wire_text
-        if len(text) > LONGEST_WIRE:
-            return "", len(text), ()
-        return text, len(text), cut_layers(unfold(message=message)).get(0, ())
 
     def make_reply(self, message: Message, body: Mapping[str, Any]) -> ReplyLine | None:
         """The line under a message's head; one that merely follows another answers nothing."""
@@ -213,6 +209,12 @@ class _Builder:
         if parent.pk in self._here:
             return f"#{make_anchor(parent.pk)}"
         return reverse("pages:message", args=[self._workspace.slug, parent.pk])
+
+
+def _cut_wire(message: Message) -> tuple[str, Sequence[Stretch]]:
+    if not has_record(message):
+        return "", ()
+    return message.record.wire_text, cut_layers(unfold(message=message)).get(0, ())
 
 
 def make_anchor(message_id: uuid.UUID) -> str:

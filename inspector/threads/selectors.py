@@ -86,16 +86,17 @@ class TreeWindow:
 
 
 def read_tree(*, conversation: Conversation, offset: int = 0, limit: int = 200) -> TreeWindow:
-    """The tree's rows from `offset` on, in display order, with their messages, records and told bodies.
+    """The tree's rows from `offset` on, in display order, with their messages and told bodies.
 
-    The number of queries does not depend on the number of rows.
+    The number of queries does not depend on the number of rows. Records are not loaded, because a hundred of them
+    may be larger than memory: `summaries.load_records` loads those of a bearable size.
     """
     first, last = offset // CHUNK_NODES, (offset + limit) // CHUNK_NODES
     chunks = OutlineChunk.objects.filter(conversation=conversation, number__range=(first, last)).order_by("number")
     rows: list[Row] = [row for chunk in chunks for row in read_chunk(chunk.nodes)]
     start = offset - first * CHUNK_NODES
     wanted, rest = rows[start : start + limit], rows[start + limit :]
-    messages = Message.objects.select_related("record").in_bulk([row.id for row in wanted if row.id])
+    messages = Message.objects.in_bulk([row.id for row in wanted if row.id])
     shown = []
     for row in wanted:
         message = messages.get(row.id) if row.id else None

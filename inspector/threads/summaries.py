@@ -61,7 +61,7 @@ def sum_up(*, conversation: Conversation) -> Digest:
 
 def read_timeline(*, conversation: Conversation, offset: int = 0, limit: int = 200) -> TreeWindow:
     """Messages in the order of time from the position `offset` on, as rows without depth."""
-    rows = Message.objects.select_related("record").filter(conversation=conversation, position__gte=offset)
+    rows = Message.objects.filter(conversation=conversation, position__gte=offset)
     found = list(rows.order_by("position")[: limit + 1])
     return TreeWindow(
         rows=[TreeRow(0, message, read_body(message)) for message in found[:limit]],
@@ -77,16 +77,20 @@ def find_openings(*, conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, s
     return dict(rows.values_list("conversation_id", "english"))
 
 
-def load_records(*, messages: Sequence[Message], most_bytes: int) -> None:
-    """Give these messages their records in one query, those over `most_bytes` left out.
+def load_records(*, messages: Sequence[Message], most_bytes: int) -> dict[uuid.UUID, int]:
+    """Give these messages their records in two queries, those over `most_bytes` left out.
 
-    A message whose record is left out keeps none loaded: ask `has_record`.
+    Returns:
+        the size in bytes of each record that was left out, by its id; `has_record` tells which message has one.
     """
     ids = {message.record_id for message in messages}
-    records = Record.objects.annotate(bytes=Length("source")).filter(bytes__lte=most_bytes).in_bulk(ids)
+    sizes = dict(Record.objects.filter(pk__in=ids).annotate(bytes=Length("source")).values_list("pk", "bytes"))
+    left_out = {record_id: size for record_id, size in sizes.items() if size > most_bytes}
+    records = Record.objects.in_bulk(ids - left_out.keys())
     for message in messages:
         if message.record_id in records:
             message.record = records[message.record_id]
+    return left_out
 
 
 def list_messages_of(*, record: Record) -> list[Message]:

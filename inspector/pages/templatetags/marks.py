@@ -51,6 +51,9 @@ STATES = {
     "violation": ("failed", "a violation"),
 }
 
+# A longer name is cut with its length beside it; the pointer shows the whole, and so does the wire.
+LONGEST_NAME = 48
+
 SEVERITIES = ("none", "info", "notice", "warning", "error")
 
 
@@ -98,6 +101,16 @@ def agent(mark: AgentMark | None) -> SafeString:
     """An agent's tile and name; None is an agent that nothing names."""
     if mark is None:
         return SafeString('<span class="agent quiet">someone</span>')
+    if len(mark.name) > LONGEST_NAME:
+        return format_html(
+            '<span class="agent" data-agent="{}" title="{}"><i class="tile" aria-hidden="true">{}</i>'
+            '<bdi>{}… <span class="quiet">({} characters)</span></bdi></span>',
+            mark.number,
+            spell_hidden(mark.name),
+            mark.monogram,
+            write_visible(mark.name, 0, LONGEST_NAME),
+            f"{len(mark.name):,}",
+        )
     return format_html(
         '<span class="agent" data-agent="{}"><i class="tile" aria-hidden="true">{}</i><bdi>{}</bdi></span>',
         mark.number,

@@ -128,10 +128,10 @@ def test_an_inferred_answer_is_dashed_and_says_why(viewer: Client, cast: Cast) -
 
 
 def test_a_very_long_wire_stands_on_its_own_page(viewer: Client, cast: Cast) -> None:
-    deliver(cast, say(0, body={"t": "search", "d": {"q": "word " * 20_000}}))
+    deliver(cast, say(0, body={"t": "search", "d": {"q": "word " * 30_000}}))
     settle_all()
     page = open_conversation(viewer)
-    assert "characters: open the message" in page
+    assert "150.2 kB: open the message" in page
     assert len(page) < 300_000
     message = viewer.get(reverse("pages:message", args=[SLUG, Message.objects.get().pk])).content.decode()
     assert "more characters are not on this page." in message
