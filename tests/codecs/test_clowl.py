@@ -521,6 +521,38 @@ def test_a_told_message_keeps_its_telling_when_names_are_given_anew() -> None:
     assert message == dialects.Message(**{name: getattr(message, name) for name in message._order})
 
 
+@pytest.mark.parametrize(
+    ("details", "said"),
+    [
+        ({"overdue_days": 30}, "with overdue days 30."),
+        ({"rows-lost": 0, "retryAfter": 5}, "with rows lost 0 and retry after 5."),
+        ({"sha_SHA256": 1, "x": 2, "URL": 3}, "with sha SHA256 1, x 2 and URL 3."),
+        ({"a_bit": 1, "aBit": 2}, "with a_bit 1 and aBit 2."),
+        ({"search:web": 1, "two words": 2}, "with search:web 1 and “two words” 2."),
+    ],
+)
+def test_a_key_of_several_words_is_told_in_words(details: dict[str, Any], said: str) -> None:
+    wire = json.dumps(
+        {"clowl": "0.2", "p": "INF", "from": "a", "to": "b", "cid": "c", "body": {"t": "x", "d": details}}
+    )
+    (message,) = dialects.decode(wire).messages
+    assert message.sentence.endswith(said)
+    assert message.content == details
+    assert all(f"body.d.{key} " in message.gloss_line for key in details)
+
+
+def test_the_whole_of_a_shortened_hash_stands_beside_the_sentence() -> None:
+    written = "0f1e2d3c" * 8
+    context = json.dumps({"ref": "plan.md", "inline": None, "hash": written})
+    wire = f'{{"clowl":"0.2","p":"INF","from":"a","to":"b","cid":"c","body":{{"t":"x","d":{{}}}},"ctx":{context}}}'
+    (message,) = dialects.decode(wire).messages
+    assert "must be 0f1e2d3c…" in message.sentence
+    assert written not in message.sentence
+    (beside,) = [segment for segment in message.also if written in segment.text]
+    ((_, start, end),) = beside.spans
+    assert wire[start:end] == f'"hash": "{written}"'
+
+
 def test_a_reading_without_its_parse_is_told_all_the_same() -> None:
     wire = json.dumps(make_message(7)[1])
     stored = reading.read(wire).replace(parsed=None)

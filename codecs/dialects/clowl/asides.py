@@ -13,7 +13,7 @@ from .details import is_text
 from .parts import Piece
 from .positions import Path
 from .tables import STATES
-from .telling import Words, say_key, say_value
+from .telling import PLACES, Words, say_key, say_value, shorten_hash
 from .tokens import is_secret
 from .tree import explain
 
@@ -49,6 +49,7 @@ def say_beside(message: Message, piece: Piece) -> Iterator[Words]:
     if piece.profile == "coordination" and message.status is not None:
         meaning = STATES.get(message.status)
         yield f"state {message.status}" + (f" ({meaning})" if meaning else ""), ("state",)
+    yield from _say_hashes(message, piece)
     yield from _say_time(message, data)
     yield from _say_spelling(message, data)
     for key, value in attributes.items():
@@ -67,6 +68,15 @@ def say_beside(message: Message, piece: Piece) -> Iterator[Words]:
         yield f"{written} stood before as {earlier}", ()
     if "comment" in attributes:
         yield f"a comment beside it says {say_value(attributes['comment'])}", None
+
+
+def _say_hashes(message: Message, piece: Piece) -> Iterator[Words]:
+    """The hashes that the sentence tells by their beginnings."""
+    path = PLACES[piece.profile or "0.2"].context
+    for reference in message.references:
+        if reference.hash is not None and shorten_hash(reference.hash) != reference.hash:
+            own = (*path, "hash")
+            yield f"the whole SHA-256 is {reference.hash}", own if _has(piece.data, own) else path
 
 
 def _say_bare(value: Any) -> str:

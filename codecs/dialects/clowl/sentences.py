@@ -12,6 +12,9 @@ from .parts import Piece
 from .tables import ERROR_CODES, MODES, name_error
 from .telling import SOMEONE, Teller, Words, say_key, say_value
 
+# The documents' own examples call the text of a request or a search `q`.
+_QUERY = {"q": "the query"}
+
 
 def tell(message: Message, piece: Piece) -> list[Words]:
     """The sentence of a message, in pieces."""
@@ -39,6 +42,8 @@ def _tell_request(teller: Teller) -> None:
     teller.say_receivers()
     teller.add((" to carry out ", teller.places.act))
     teller.say_topic()
+    if is_text(teller.details.get("q")):
+        teller.names = _QUERY
 
 
 def _tell_query(teller: Teller) -> None:
@@ -46,6 +51,8 @@ def _tell_query(teller: Teller) -> None:
     teller.say_receivers()
     teller.add((" for information on ", teller.places.act))
     teller.say_topic()
+    if is_text(teller.details.get("q")):
+        teller.say_detail(": ", "q")
 
 
 def _tell_inform(teller: Teller) -> None:

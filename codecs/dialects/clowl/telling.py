@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .._english import join_words, quote
@@ -20,6 +21,11 @@ from .positions import Path
 Words = tuple[str, Path | None]
 SOMEONE = "someone"
 _PLAIN_KEY = re.compile(r"[\w.:/-]+\Z")
+# `overdue_days`, `rows-lost` and `retryAfter` are several words.
+_WORDS_KEY = re.compile(r"[A-Za-z][a-z0-9]*+(?:[_-][A-Za-z0-9]++|[A-Z][a-z0-9]++)+\Z")
+_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+")
+# A hash is told by its beginning in the sentence; the whole of it stands beside the sentence.
+_SHOWN_OF_HASH = 8
 
 
 class Places(NamedTuple):
@@ -64,11 +70,28 @@ def say_key(key: str) -> str:
     return key if _PLAIN_KEY.match(key) else quote(key)
 
 
+@lru_cache(maxsize=4096)
+def say_key_in_words(key: str) -> str:
+    """A key as an English reader would say it: `overdue_days` is "overdue days"; an abbreviation keeps its capitals."""
+    if not _WORDS_KEY.match(key):
+        return say_key(key)
+    words = _WORD.findall(key)
+    return " ".join([words[0], *(word if word.isupper() else word.lower() for word in words[1:])])
+
+
+def shorten_hash(written: str) -> str:
+    """The beginning of a hash, with a sign that more of it follows."""
+    return written if len(written) <= 2 * _SHOWN_OF_HASH else f"{written[:_SHOWN_OF_HASH]}…"
+
+
 class Teller:
     """One message being told; `told` are the words so far, `used` the details that they have covered.
 
-    `add` appends words with the path that they come from; words of our own grammar have none.
+    `add` appends words with the path that they come from; words of our own grammar have none. `names` are what the
+    act calls details that would not explain themselves.
     """
+
+    names: Mapping[str, str] = {}
 
     def __init__(self, message: Message, piece: Piece) -> None:
         self.message = message
@@ -129,9 +152,13 @@ class Teller:
     def say_rest(self) -> None:
         """Every detail that has not been said, by its key."""
         rest = [key for key in self.details if key not in self.used]
+        names = [self.names.get(key) or say_key_in_words(key) for key in rest]
+        if len(set(names)) < len(names):
+            # Two keys must not read alike.
+            names = [say_key(key) for key in rest]
         for index, key in enumerate(rest):
             link = ", with " if index == 0 else " and " if index == len(rest) - 1 else ", "
-            self.add((f"{link}{say_key(key)} {say_value(self.details[key])}", (*self.places.details, key)))
+            self.add((f"{link}{names[index]} {say_value(self.details[key])}", (*self.places.details, key)))
         content = self.message.content
         if content is not None and not isinstance(content, dict):
             path = self.places.details if self._has(self.places.details) else self.places.details[:-1]
@@ -149,7 +176,7 @@ class Teller:
             if reference.hash is not None:
                 link = " whose" if reference.ref is not None else ", for context citing what has the"
                 verb = " must be" if reference.ref is not None else ""
-                self.add((f"{link} SHA-256{verb} {reference.hash}", parts["hash"]))
+                self.add((f"{link} SHA-256{verb} {shorten_hash(reference.hash)}", parts["hash"]))
             if reference.inline is not None:
                 self.add((f", giving the context inline as {quote(reference.inline)}", parts["inline"]))
 
