@@ -6,6 +6,7 @@ import hashlib
 from datetime import timedelta
 from typing import Any, Final
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -18,7 +19,7 @@ from rest_framework.views import APIView
 from inspector.accounts import selectors as accounts
 from inspector.accounts import services as account_services
 from inspector.accounts.models import ApiKey, Channel
-from inspector.intake import services
+from inspector.intake import selectors, services
 from inspector.intake.models import Delivery, Door
 
 from .authentication import caller_of
@@ -61,6 +62,8 @@ class MessagesView(APIView):
     def post(self, request: Request) -> Response:
         """Take messages in. The answer comes after every complete record of the body is durable."""
         key = caller_of(request)
+        if selectors.count_backlog() > settings.LIMITS["backlog_records"]:
+            raise ProblemError(503, "too many records wait to be read: send this again later", retry_after=30)
         form = choose_form(request)
         channel = choose_channel(request, key)
         token = read_idempotency_key(request)

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 CONTENT_TYPE = "application/problem+json"
 
 _TITLES = {
-    400: "The body cannot be read",
+    400: "The request cannot be understood",
     401: "A key is needed",
     403: "The key may not do this",
     404: "There is nothing here",

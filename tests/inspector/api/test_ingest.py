@@ -158,6 +158,16 @@ def test_an_idempotency_key_whose_twin_is_running_is_409(token: str, cast: Cast)
     assert response["Retry-After"]
 
 
+def test_a_backlog_that_is_too_long_is_503(token: str, settings: Any) -> None:
+    post(token, b"one\ntwo\n", "text/plain")
+    settings.LIMITS = {**settings.LIMITS, "backlog_records": 1}
+    response = post(token, b"three\n", "text/plain")
+    assert response.status_code == 503
+    assert int(response["Retry-After"]) > 0
+    settle_all()
+    assert post(token, b"three\n", "text/plain").status_code == 202
+
+
 def test_a_delivery_tells_its_progress(token: str) -> None:
     receipt = post(token, b"one\ntwo\n", "text/plain").json()
     get = lambda: Client().get(receipt["links"]["self"], headers={"Authorization": f"Bearer {token}"}).json()  # noqa: E731
