@@ -26,17 +26,16 @@ PATIENCE_S = 600
 pytestmark = pytest.mark.slow
 
 
+# What the tests set for themselves, and what an outer make tells an inner one.
+NOT_HANDED_ON = {
+    *("DATABASE_URL", "CELERY_BROKER_URL", "INSPECTOR_STATE_DIR", "PORT", "DJANGO_SETTINGS_MODULE", "SECRET_KEY"),
+    *("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "MAKEFILES", "ARGS", "PYTHON"),
+}
+
+
 def make_environment(**changes: str) -> dict[str, str]:
-    """Ours, without what the tests set for themselves."""
-    theirs = {
-        "DATABASE_URL",
-        "CELERY_BROKER_URL",
-        "INSPECTOR_STATE_DIR",
-        "PORT",
-        "DJANGO_SETTINGS_MODULE",
-        "SECRET_KEY",
-    }
-    return {name: value for name, value in os.environ.items() if name not in theirs} | changes
+    """Ours, as a newcomer's shell would have it."""
+    return {name: value for name, value in os.environ.items() if name not in NOT_HANDED_ON} | changes
 
 
 @contextmanager
