@@ -125,6 +125,13 @@ class Cluster:
         supervisor.stop(NAME)
         self._remove_socket_folder()
 
+    def end_sessions(self, prefix: str) -> None:
+        """End every session on the databases whose name begins so."""
+        with psycopg.connect(self._superuser_url(), autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE starts_with(datname, %s)", [prefix]
+            )
+
     def is_healthy(self) -> bool:
         """Whether the product's role gets an answer to a query."""
         try:

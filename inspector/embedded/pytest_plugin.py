@@ -8,6 +8,7 @@ no database (`tests/codecs`, `--help`, `--collect-only`) never starts one. Where
 import os
 import shutil
 import tempfile
+from collections.abc import Generator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,11 +64,21 @@ class ThrowAwayServer:
         self.cluster.prepare()
         os.environ["DATABASE_URL"] = self.cluster.url
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_fixture_setup(self, fixturedef: "pytest.FixtureDef[object]") -> None:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: "pytest.FixtureDef[object]") -> Generator[None, object, object]:
         """Start the server just before pytest-django makes the test database."""
-        if fixturedef.argname == "django_db_setup":
-            self.start()
+        if fixturedef.argname != "django_db_setup":
+            return (yield)
+        self.start()
+        made = yield
+        # What is added last is done first: before pytest-django drops the database.
+        fixturedef.addfinalizer(self.end_sessions)
+        return made
+
+    def end_sessions(self) -> None:
+        """End what is still connected to a test database: a process that a test killed may leave a session."""
+        if self.cluster is not None and self.is_running:
+            self.cluster.end_sessions("test_")
 
     def start(self) -> None:
         """Start the cluster if there is one to start."""

@@ -111,3 +111,25 @@ def test_a_database_that_is_named_is_used_as_it_is(temporary: Path) -> None:
         told = inner.communicate()[0]
     assert "1 passed" in told, told
     check_gone(temporary, 0)
+
+
+LEAKING = """
+import pytest
+
+@pytest.mark.django_db
+def test_leaves_a_session():
+    import psycopg
+    from django.db import connection
+    wanted = connection.get_connection_params()
+    kept = {name: wanted[name] for name in ("dbname", "user", "password", "host", "port")}
+    pytest.kept = psycopg.connect(**kept)
+"""
+
+
+def test_a_session_that_somebody_left_does_not_spoil_the_end(temporary: Path) -> None:
+    (temporary / "test_it.py").write_text(LEAKING)
+    with start_pytest(temporary, "-W", "ignore::ResourceWarning") as inner:
+        told = inner.communicate()[0]
+    assert "1 passed" in told, told
+    assert inner.returncode == 0, told
+    check_gone(temporary, 0)
