@@ -190,7 +190,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
         "control_folder": str(STATE_DIR / "broker" / "control"),
     }
     if CELERY_BROKER_URL.startswith("filesystem")
-    else {"socket_timeout": 1, "socket_connect_timeout": 1}
+    # One try of a second: whoever rings waits no longer, for the sweeper finds what was not rung for.
+    else {"socket_timeout": 1, "socket_connect_timeout": 1, "max_retries": 0}
 )
 CELERY_BROKER_CONNECTION_TIMEOUT = 1
 CELERY_TASK_IGNORE_RESULT = True

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import zstandard
@@ -13,12 +15,18 @@ from django.http import HttpRequest
 from .problems import ProblemError
 
 READ_BYTES: Final = 128 * 1024
+# How long a sender may be silent in the middle of a body.
+SILENCE_SECONDS: Final = 30
 _MOST_RATIO: Final = 200
 _FREE_BYTES: Final = 16 * 1024 * 1024
 
 
 class BrokenBodyError(Exception):
-    """The body ended before it was complete, or its compression is damaged."""
+    """The body ended before it was complete, or its compression is damaged; `status` is what to answer."""
+
+    def __init__(self, reason: str, *, status: int = 400) -> None:
+        super().__init__(reason)
+        self.status = status
 
 
 def read_body(request: HttpRequest) -> Iterator[bytes]:
@@ -28,7 +36,7 @@ def read_body(request: HttpRequest) -> Iterator[bytes]:
     (`wsgi.input_terminated`). Plain Django would see an empty body and accept nothing with a 202.
 
     Raises:
-        ProblemError: 411 without length or termination, 413 over the limit, 415 for an unknown encoding.
+        ProblemError: 413 over the limit, 415 for an unknown encoding.
         BrokenBodyError: when the body breaks off; what was yielded before stands.
     """
     raw = _limit(_read_raw(request))
@@ -45,35 +53,59 @@ def read_body(request: HttpRequest) -> Iterator[bytes]:
 
 def _read_raw(request: HttpRequest) -> Iterator[bytes]:
     length = request.META.get("CONTENT_LENGTH") or ""
-    if length.isdigit():
-        left = int(length)
-        if left > settings.LIMITS["delivery_bytes"]:
-            raise ProblemError(413, f"a delivery has at most {settings.LIMITS['delivery_bytes']} bytes")
-        while left:
-            piece = _read(request, min(READ_BYTES, left))
+    left = int(length) if length.isascii() and length.isdigit() else None
+    if left is None and not request.META.get("wsgi.input_terminated"):
+        return
+    if left is not None and left > settings.LIMITS["delivery_bytes"]:
+        raise ProblemError(413, f"a delivery has at most {settings.LIMITS['delivery_bytes']} bytes")
+    read = request.META["wsgi.input"].read if left is None else request.read
+    with _patience(request) as give_up:
+        while left is None or left:
+            try:
+                piece = read(READ_BYTES if left is None else min(READ_BYTES, left))
+            except Exception as error:
+                give_up()
+                yield from _drain(read)
+                is_silent = isinstance(error.__cause__ or error, TimeoutError)
+                reason = f"nothing came for {SILENCE_SECONDS} seconds" if is_silent else f"{error}"
+                raise BrokenBodyError(f"the body broke off: {reason}", status=408 if is_silent else 400) from error
+            if not piece and left is None:
+                return
             if not piece:
                 raise BrokenBodyError(f"the body broke off {left} bytes before its declared length")
-            left -= len(piece)
             yield piece
-        return
-    stream = request.META.get("wsgi.input")
-    if stream is None or not request.META.get("wsgi.input_terminated"):
-        return
-    while True:
-        try:
-            piece = stream.read(READ_BYTES)
-        except Exception as error:
-            raise BrokenBodyError(f"the chunked body broke off: {error}") from error
-        if not piece:
-            return
-        yield piece
+            left = None if left is None else left - len(piece)
 
 
-def _read(request: HttpRequest, size: int) -> bytes:
+@contextmanager
+def _patience(request: HttpRequest) -> Iterator[Callable[[], None]]:
+    """Bound how long a sender may be silent, where the server lends us its socket; a thread waits for no one longer.
+
+    Yields:
+        what to call when waiting has ended: from then on reading gives what has already arrived, and then the end.
+    """
+    server_socket = request.META.get("gunicorn.socket")
+    if server_socket is None:
+        yield lambda: None
+        return
+
+    def give_up() -> None:
+        with suppress(OSError):  # The other side may have closed it.
+            server_socket.shutdown(socket.SHUT_RD)
+
+    before = server_socket.gettimeout()
+    server_socket.settimeout(SILENCE_SECONDS)
     try:
-        return request.read(size)
-    except OSError as error:
-        raise BrokenBodyError(f"the body broke off: {error}") from error
+        yield give_up
+    finally:
+        server_socket.settimeout(before)
+
+
+def _drain(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """What the server had taken from the network when the body broke off, and had not handed on yet."""
+    with suppress(Exception):  # The body is broken already; only what is left of it counts.
+        while piece := read(READ_BYTES):
+            yield piece
 
 
 def _limit(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -116,13 +148,22 @@ def _inflate(pieces: Iterator[bytes]) -> Iterator[tuple[bytes, int]]:
 
 
 def _unzstd(pieces: Iterator[bytes]) -> Iterator[tuple[bytes, int]]:
-    unfolder = zstandard.ZstdDecompressor(max_window_size=2**27).decompressobj(read_across_frames=True)
-    taken = 0
+    unfolder = zstandard.ZstdDecompressor(max_window_size=2**27)
+    frame = unfolder.decompressobj()
+    taken, is_open = 0, False
     try:
         for piece in pieces:
             # Small bites, for one call unfolds all it is given.
             for start in range(0, len(piece), 1024):
-                taken += len(piece[start : start + 1024])
-                yield unfolder.decompress(piece[start : start + 1024]), taken
+                data = piece[start : start + 1024]
+                taken += len(data)
+                while data:
+                    is_open = True
+                    yield frame.decompress(data), taken
+                    data = frame.unused_data if frame.eof else b""
+                    if frame.eof:
+                        frame, is_open = unfolder.decompressobj(), False
     except zstandard.ZstdError as error:
         raise BrokenBodyError(f"the zstd body is damaged: {error}") from error
+    if is_open:
+        raise BrokenBodyError("the zstd body is cut short")

@@ -73,7 +73,9 @@ class MessagesView(APIView):
         try:
             services.take_stream(delivery=delivery, chunks=read_body(request._request))
         except BrokenBodyError as error:
-            raise ProblemError(400, f"{error}; its complete records are kept", **make_receipt(delivery)) from error
+            raise ProblemError(
+                error.status, f"{error}; its complete records are kept", **make_receipt(delivery)
+            ) from error
         if not delivery.size_bytes:
             delivery.delete()
             raise ProblemError(400, EMPTY)
@@ -165,7 +167,7 @@ def answer_twin(request: Request, earlier: Delivery) -> Response:
         for piece in read_body(request._request):
             digest.update(piece)
     except BrokenBodyError as error:
-        raise ProblemError(400, str(error)) from error
+        raise ProblemError(error.status, str(error)) from error
     if digest.digest() != bytes(earlier.sha256 or b""):
         raise ProblemError(409, "this Idempotency-Key was used with another body")
     return Response(make_receipt(earlier), status=202)

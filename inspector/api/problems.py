@@ -17,6 +17,7 @@ _TITLES = {
     403: "The key may not do this",
     404: "There is nothing here",
     405: "This address does not take that method",
+    408: "The body came too slowly",
     409: "This conflicts with an earlier request",
     413: "The body is too large",
     415: "This content type is not understood",

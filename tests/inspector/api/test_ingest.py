@@ -64,6 +64,7 @@ def test_compressed_bodies_are_taken(token: str, name: str, fold: Any) -> None:
         ("text/plain", {"Content-Encoding": "gzip"}, b"not gzip", 400),
         ("text/plain", {"Content-Encoding": "gzip"}, gzip.compress(b"one\n" * 9999)[:-20], 400),
         ("text/plain", {"Content-Encoding": "zstd"}, b"not zstd", 400),
+        ("text/plain", {"Content-Encoding": "zstd"}, zstandard.ZstdCompressor().compress(b"one\n" * 9999)[:-9], 400),
         ("text/plain", {"X-Channel": "x" * 65}, b"x", 422),
         ("text/plain", {"Idempotency-Key": "x" * 256}, b"x", 422),
     ],

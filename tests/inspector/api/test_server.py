@@ -1,0 +1,178 @@
+"""The real web server on a real socket: chunked bodies, cut ones, silent ones, wrong lengths, and no broker at all."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from psycopg.conninfo import make_conninfo
+
+from inspector.intake.models import Delivery, Record, Sighting
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PROJECT = Path(__file__).parents[3]
+SILENCE = "2"
+# A server on which `bodies.SILENCE_SECONDS` is short; everything else is as in production.
+IMPATIENT = f"""
+def post_worker_init(worker):
+    from inspector.api import bodies
+    bodies.SILENCE_SECONDS = {SILENCE}
+"""
+
+
+@pytest.fixture
+def port(db: None, tmp_path: Path) -> Iterator[int]:
+    """A web server of its own on the database of this test, with a broker that nobody answers at."""
+    info = connection.get_connection_params()
+    address = make_conninfo(
+        **{name: info[name] for name in ("dbname", "user", "password", "host", "port") if info.get(name)}
+    )
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        number: int = listener.getsockname()[1]
+    (tmp_path / "server.py").write_text(IMPATIENT)
+    command = [sys.executable, "-m", "gunicorn", "inspector.wsgi:application", f"--bind=127.0.0.1:{number}"]
+    command += ["--worker-class=gthread", "--workers=1", "--threads=4", f"--config={tmp_path / 'server.py'}"]
+    command += ["--no-control-socket"]
+    environment = os.environ | {
+        "DATABASE_URL": address,
+        "INSPECTOR_STATE_DIR": str(tmp_path),
+        "CELERY_BROKER_URL": "redis://127.0.0.1:1",
+        "PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}",
+    }
+    with (tmp_path / "web.log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log)
+    try:
+        until = time.monotonic() + 30
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", number), timeout=1).close()
+                break
+            except OSError:
+                assert process.poll() is None, (tmp_path / "web.log").read_text()
+                assert time.monotonic() < until, (tmp_path / "web.log").read_text()
+                time.sleep(0.1)
+        yield number
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def answer(port: int, token: str, body: Any, **headers: str) -> tuple[int, dict[str, Any]]:
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "text/plain", **headers}
+    try:
+        client.request(
+            "POST", "/api/v1/messages", body=body, headers=headers, encode_chunked="Transfer-Encoding" in headers
+        )
+        response = client.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        client.close()
+
+
+def send(port: int, token: str, pieces: Iterable[bytes], *headers: str, ends: bool = True) -> bytes:
+    """Send a request byte by byte as written here; what comes back, or nothing once the line was cut."""
+    head = ["POST /api/v1/messages HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {token}"]
+    head += ["Content-Type: text/plain", "Connection: close", *headers, "", ""]
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+        line.sendall("\r\n".join(head).encode())
+        for piece in pieces:
+            line.sendall(piece)
+        if not ends:
+            line.shutdown(socket.SHUT_WR)
+        said = b""
+        while got := line.recv(65536):
+            said += got
+        return said
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+def wait_for_end(state: str) -> Delivery:
+    until = time.monotonic() + 10
+    while not Delivery.objects.filter(state=state).exists():
+        assert time.monotonic() < until, list(Delivery.objects.values_list("state", "failure"))
+        time.sleep(0.05)
+    return Delivery.objects.get()
+
+
+LINES = [f"line {number}\n".encode() for number in range(40)]
+
+
+def test_a_chunked_body_is_read_to_its_end_and_no_broker_delays_it(port: int, token: str) -> None:
+    status, said = answer(port, token, iter(LINES), **{"Transfer-Encoding": "chunked"})
+    assert (status, said["stored"]) == (202, 40), said
+    started = time.monotonic()
+    status, said = answer(port, token, iter(LINES), **{"Transfer-Encoding": "chunked"})
+    assert time.monotonic() - started < 1.5
+    assert (status, said["stored"]) == (202, 40)
+    assert Record.objects.count() == 80
+
+
+def test_an_empty_chunked_body_is_refused(port: int, token: str) -> None:
+    assert answer(port, token, iter([]), **{"Transfer-Encoding": "chunked"})[0] == 400
+    assert not Delivery.objects.exists()
+
+
+@pytest.mark.parametrize("tail", [b"", b"10\r\nhalf a", b"zz\r\n"], ids=["between chunks", "in a chunk", "no number"])
+def test_a_chunked_body_that_is_cut_keeps_its_complete_records(port: int, token: str, tail: bytes) -> None:
+    pieces = [*map(chunk, LINES), tail]
+    said = send(port, token, pieces, "Transfer-Encoding: chunked", ends=False)
+    assert said.startswith(b"HTTP/1.1 400"), said
+    delivery = wait_for_end(Delivery.State.BROKEN)
+    assert delivery.received == delivery.stored >= 40
+    assert Sighting.objects.count() == Record.objects.count() == delivery.received
+
+
+def test_a_body_shorter_than_its_length_keeps_its_complete_records(port: int, token: str) -> None:
+    said = send(port, token, LINES, "Content-Length: 100000", ends=False)
+    assert said.startswith(b"HTTP/1.1 400"), said
+    assert wait_for_end(Delivery.State.BROKEN).stored == 40
+
+
+def test_a_body_longer_than_its_length_is_taken_up_to_it(port: int, token: str) -> None:
+    said = send(port, token, [b"one\ntwo\nthree\n"], "Content-Length: 8")
+    assert said.startswith(b"HTTP/1.1 202"), said
+    assert wait_for_end(Delivery.State.FRAMED).stored == 2
+
+
+@pytest.mark.parametrize("header", ["Content-Length: 100000", "Transfer-Encoding: chunked"])
+def test_a_silent_sender_is_answered_and_its_complete_records_are_kept(port: int, token: str, header: str) -> None:
+    pieces = LINES if "Length" in header else map(chunk, LINES)
+    started = time.monotonic()
+    said = send(port, token, pieces, header)
+    assert said.startswith(b"HTTP/1.1 408"), said
+    assert b"application/problem+json" in said
+    assert time.monotonic() - started < 10
+    assert wait_for_end(Delivery.State.BROKEN).stored == 40
+
+
+def test_a_slow_body_is_taken(port: int, token: str) -> None:
+    def slowly() -> Iterator[bytes]:
+        for one in LINES[:4]:
+            time.sleep(0.4)
+            yield chunk(one)
+        yield b"0\r\n\r\n"
+
+    assert send(port, token, slowly(), "Transfer-Encoding: chunked").startswith(b"HTTP/1.1 202")
+
+
+@pytest.mark.parametrize("length", ["-1", "1e3", "abc", "99999999999999999999"])
+def test_a_length_that_is_none_is_refused(port: int, token: str, length: str) -> None:
+    said = send(port, token, [], f"Content-Length: {length}", ends=False)
+    assert said[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 413"), said
+    assert not Record.objects.exists()
