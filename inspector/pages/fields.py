@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from dialects import Field, Layer, Reading
 
@@ -12,6 +13,7 @@ from .wire_markup import Span, Stretch
 
 DEEPEST = 8
 MOST_ROWS = 500
+MOST_LAYERS = 20
 
 _KINDS = {"syntax": "syntax", "unread": "unread", "key": "key"}
 
@@ -50,9 +52,14 @@ class LayerText:
     stretches: tuple[Stretch, ...]
 
 
-def list_rows(reading: Reading) -> list[FieldRow]:
-    """The rows of the tree, parents before children; separators are left to `measure_syntax`."""
-    return list(_walk(_without_lone_root(reading.fields), 0))
+def list_rows(reading: Reading) -> tuple[list[FieldRow], int]:
+    """The first rows of the tree, parents before children, and how many more there are.
+
+    Separators are left to `measure_syntax`.
+    """
+    pairs = _walk(_without_lone_root(reading.fields))
+    rows = [_make_row(field, depth) for field, depth in islice(pairs, MOST_ROWS)]
+    return rows, sum(1 for _ in pairs)
 
 
 def _without_lone_root(fields: Sequence[Field]) -> Sequence[Field]:
@@ -60,29 +67,33 @@ def _without_lone_root(fields: Sequence[Field]) -> Sequence[Field]:
     return fields[0].children if len(fields) == 1 and fields[0].children else fields
 
 
-def _walk(fields: Iterable[Field], depth: int) -> Iterator[FieldRow]:
-    stack = [(field, depth) for field in reversed(list(fields))]
+def _walk(fields: Iterable[Field]) -> Iterator[tuple[Field, int]]:
+    stack = [(field, 0) for field in reversed(list(fields))]
     while stack:
-        field, level = stack.pop()
+        field, depth = stack.pop()
         if field.name == "syntax":
             continue
+        yield field, depth
         value = _find_value(field)
-        inner = [] if value is not None else [child for child in field.children if child.name not in ("syntax", "key")]
-        shown = value or field
-        yield FieldRow(
-            depth=min(level, DEEPEST),
-            label=field.label,
-            raw=shown.raw,
-            meaning=field.meaning or shown.meaning or "",
-            spans=(field.span,),
-            offsets=write_offsets(field.span),
-            layer=f"layer {field.span[0]}" if field.span[0] else "",
-            is_branch=bool(inner),
-            is_masked=shown.is_masked,
-            is_unread=field.name == "unread",
-        )
-        deeper = inner or (list(value.children) if value is not None else [])
-        stack.extend((child, level + 1) for child in reversed(deeper))
+        inner = field.children if value is None else value.children
+        stack.extend((child, depth + 1) for child in reversed(inner) if child.name not in ("syntax", "key"))
+
+
+def _make_row(field: Field, depth: int) -> FieldRow:
+    value = _find_value(field)
+    shown = value or field
+    return FieldRow(
+        depth=min(depth, DEEPEST),
+        label=field.label,
+        raw=shown.raw,
+        meaning=field.meaning or shown.meaning or "",
+        spans=(field.span,),
+        offsets=write_offsets(field.span),
+        layer=f"layer {field.span[0]}" if field.span[0] else "",
+        is_branch=value is None and any(child.name not in ("syntax", "key") for child in field.children),
+        is_masked=shown.is_masked,
+        is_unread=field.name == "unread",
+    )
 
 
 def _find_value(field: Field) -> Field | None:
@@ -108,12 +119,11 @@ def measure_syntax(stretches: Iterable[Stretch]) -> Syntax:
     return Syntax(places=len(lengths), characters=sum(lengths))
 
 
-def list_layers(reading: Reading) -> list[LayerText]:
-    """Every text of a record, cut by the leaves that lie in it."""
-    stretches = cut_layers(reading)
+def list_layers(reading: Reading, stretches: Mapping[int, Sequence[Stretch]]) -> list[LayerText]:
+    """The texts of a record, the wire first, cut by the leaves that lie in them; at most `MOST_LAYERS`."""
     return [
-        LayerText(id=layer.id, title=_write_title(layer), text=layer.text, stretches=tuple(stretches[layer.id]))
-        for layer in reading.layers
+        LayerText(id=layer.id, title=_write_title(layer), text=layer.text, stretches=tuple(stretches.get(layer.id, ())))
+        for layer in reading.layers[:MOST_LAYERS]
     ]
 
 
@@ -139,6 +149,6 @@ def cut_layers(reading: Reading) -> dict[int, list[Stretch]]:
     return found
 
 
-def has_secret(reading: Reading) -> bool:
-    """Whether a piece of the record is masked."""
-    return any(stretch.kind == "masked" for stretches in cut_layers(reading).values() for stretch in stretches)
+def has_secret(stretches: Mapping[int, Sequence[Stretch]]) -> bool:
+    """Whether a piece of a record, cut by `cut_layers`, is masked."""
+    return any(stretch.kind == "masked" for layer in stretches.values() for stretch in layer)

@@ -39,7 +39,11 @@ RANGES: tuple[tuple[int, int], ...] = (
     (0xE0000, 0x10FFFF),  # tags, selectors, private planes
 )
 
-HIDDEN = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in RANGES) + "]")
+_CLASS = "[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in RANGES) + "]"
+HIDDEN = re.compile(_CLASS)
+HIDDEN_BLOCK = re.compile(_CLASS + "+")
+# Equal ones in a row; the first group is the character.
+HIDDEN_RUN = re.compile(rf"({_CLASS})\1*")
 
 # Controls have no name in the Unicode Character Database, but their pictures do: U+241B is SYMBOL FOR ESCAPE.
 _PICTURES = {**{code: 0x2400 + code for code in range(0x20)}, 0x7F: 0x2421}

@@ -11,7 +11,6 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
-from dialects import Reading
 from inspector.accounts.models import Membership
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, list_sightings, read_source
@@ -24,17 +23,20 @@ from inspector.threads.selectors import (
     read_body,
     unfold,
 )
-from inspector.threads.summaries import find_openings, list_messages_of
+from inspector.threads.summaries import count_parts, find_openings, list_messages_of
 
 from .agents import Cast
 from .deliveries import name_delivery
-from .fields import MOST_ROWS, has_secret, list_layers, list_rows, measure_syntax
+from .fields import MOST_LAYERS, cut_layers, has_secret, list_layers, list_rows, measure_syntax
 from .shell import render_page, within_workspace
 from .told import is_named, list_notes, make_line, name_conversation, name_dialect, read_segments, shorten
 from .transcript import ReplyLine, name_message
 
 MOST_SIGHTINGS = 10
 MOST_ANSWERS = 20
+MOST_NOTES = 200
+# Unfolding takes time in proportion to the fields; beyond this a page would keep a server busy for many seconds.
+LONGEST_UNFOLDED_BYTES = 2_000_000
 
 ORDERS = {
     "wire": "",
@@ -54,12 +56,11 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
     slug = membership.workspace.slug
     body = read_body(message)
     told = body["message"]
-    reading = unfold(message=message)
-    rows = list_rows(reading)
-    layers = list_layers(reading)
+    notes = list_notes(message, body)
+    pieces = _unfold(message)
     before, after = find_neighbours(message=message)
     context = {
-        "message": _describe(message, body, reading),
+        "message": _describe(message, body),
         "conversation": {
             "title": shorten(_name_conversation(message), 40),
             "url": reverse("pages:conversation", args=[slug, message.conversation_id]),
@@ -70,19 +71,35 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
         "also": read_segments(told.get("also"), are_apart=True),
         "gloss": read_segments(told.get("gloss")),
         "reference_line": told.get("reference_line") or "",
-        "fields": rows[:MOST_ROWS],
-        "more_fields": max(0, len(rows) - MOST_ROWS),
-        "syntax": measure_syntax(layers[0].stretches),
-        "layers": layers,
-        "is_masked": has_secret(reading),
-        "notes": list_notes(message, body),
+        **pieces,
+        "notes": notes[:MOST_NOTES],
+        "more_notes": max(0, len(notes) - MOST_NOTES),
         "around": _make_around(message, body, membership),
-        "evidence": _make_evidence(message.record, membership, is_masked=has_secret(reading)),
+        "evidence": _make_evidence(message.record, membership, is_masked=pieces["is_masked"]),
     }
     return render_page(request, membership, "message/message.html", context, section="conversations")
 
 
-def _describe(message: Message, body: Any, reading: Reading) -> dict[str, Any]:
+def _unfold(message: Message) -> dict[str, Any]:
+    """Fields and layers; of a record too large for that, nothing: what is not unfolded cannot be masked either."""
+    if len(message.record.source) > LONGEST_UNFOLDED_BYTES:
+        return {"is_unfolded": False, "is_masked": True}
+    reading = unfold(message=message)
+    stretches = cut_layers(reading)
+    fields, more_fields = list_rows(reading)
+    return {
+        "is_unfolded": True,
+        "fields": fields,
+        "more_fields": more_fields,
+        "syntax": measure_syntax(stretches.get(0, ())),
+        "layers": list_layers(reading, stretches),
+        "more_layers": max(0, len(reading.layers) - MOST_LAYERS),
+        "is_masked": has_secret(stretches),
+    }
+
+
+def _describe(message: Message, body: Any) -> dict[str, Any]:
+    wire = message.record.wire_text
     return {
         "title": shorten(message.english) or "A message that is not told yet",
         "line": make_line(message, Cast(message.conversation.agents)),
@@ -90,10 +107,10 @@ def _describe(message: Message, body: Any, reading: Reading) -> dict[str, Any]:
         "is_sealed": message.is_sealed,
         "order_words": ORDERS.get(message.order_basis, ""),
         "channel": message.channel.name,
-        "characters": len(reading.wire),
-        "bytes": len(reading.wire.encode("utf-8", "surrogatepass")),
+        "characters": len(wire),
+        "bytes": len(wire.encode("utf-8", "surrogatepass")),
         "part": message.part,
-        "parts": len(reading.messages),
+        "parts": count_parts(record=message.record),
         "number": message.position + 1,
         "count": message.conversation.message_count,
     }
@@ -185,5 +202,7 @@ def download_raw(request: HttpRequest, membership: Membership, record_id: uuid.U
 
 
 def _is_free_of_secrets(record: Record) -> bool:
+    if len(record.source) > LONGEST_UNFOLDED_BYTES:
+        return False
     messages = list_messages_of(record=record)
-    return bool(messages) and not any(has_secret(unfold(message=message)) for message in messages)
+    return bool(messages) and not any(has_secret(cut_layers(unfold(message=message))) for message in messages)

@@ -17,14 +17,14 @@ from inspector.search.language import QueryError, Term, parse
 from inspector.search.registry import names
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Message
-from inspector.threads.selectors import read_body, unfold
+from inspector.threads.selectors import unfold
 from inspector.threads.summaries import has_record, load_records
 
 from .agents import Cast
 from .fields import cut_layers
 from .shell import read_place, render_page, within_workspace, write_query
 from .told import make_line, name_conversation, name_dialect, shorten
-from .wire_markup import Stretch, join_ranges
+from .wire_markup import HIT_CHARACTERS, Stretch, join_ranges
 
 PAGE_ROWS = 25
 LONGEST_WIRE_BYTES = 20_000
@@ -103,7 +103,7 @@ def _make_hit(message: Message, pattern: re.Pattern[str] | None, cast: Cast, slu
     ]
     return {
         "line": make_line(message, cast),
-        "dialect": name_dialect(message.dialect, read_body(message)["record"].get("version")),
+        "dialect": name_dialect(message.dialect),
         "conversation": {
             "title": shorten(name_conversation(message.conversation), 40),
             "url": reverse("pages:conversation", args=[slug, message.conversation_id]),
@@ -128,8 +128,8 @@ def make_pattern(terms: Sequence[Term]) -> re.Pattern[str] | None:
 
 
 def find_ranges(pattern: re.Pattern[str] | None, text: str) -> list[tuple[int, int]]:
-    """Where the pattern stands in a text, half-open, in code points."""
-    return join_ranges(match.span() for match in pattern.finditer(text)) if pattern else []
+    """Where the pattern stands in the part of a text that a page shows, half-open, in code points."""
+    return join_ranges(match.span() for match in pattern.finditer(text, 0, HIT_CHARACTERS)) if pattern else []
 
 
 def add_marks(masked: Sequence[Stretch], ranges: Sequence[tuple[int, int]]) -> list[Stretch]:

@@ -12,12 +12,11 @@ from inspector.threads.models import Conversation, Message
 
 from .agents import AgentMark, Cast
 from .fields import write_offsets
-from .wire_markup import Span
+from .wire_markup import Segment, Span
 
-Segments = tuple[tuple[str, tuple[Span, ...], str], ...]
+Segments = Sequence[Segment]
 
 LONGEST_TITLE = 90
-_BETWEEN: Segments = ((", ", (), "exact"),)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,10 +62,12 @@ def make_line(message: Message, cast: Cast) -> Line:
 
 def read_segments(rows: Iterable[Mapping[str, Any]] | None, *, are_apart: bool = False) -> Segments:
     """Stored segments as the markup takes them; `are_apart` puts a comma between those that are a list."""
-    segments: Segments = ()
+    segments: list[Segment] = []
     for row in rows or ():
+        if are_apart and segments:
+            segments.append((", ", (), "exact"))
         spans = tuple((span[0], span[1], span[2]) for span in row.get("spans") or ())
-        segments += (_BETWEEN if are_apart and segments else ()) + ((row["text"], spans, row.get("basis", "exact")),)
+        segments.append((row["text"], spans, row.get("basis", "exact")))
     return segments
 
 

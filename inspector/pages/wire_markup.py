@@ -13,13 +13,21 @@ from dataclasses import dataclass
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from .hidden_characters import HIDDEN, code_of, is_hidden, name_of
+from .hidden_characters import HIDDEN_BLOCK, HIDDEN_RUN, code_of, is_hidden, name_of
 
 Span = tuple[int, int, int]
+# A piece of a sentence: its text, the spans it comes from, and how sure it is.
+Segment = tuple[str, tuple[Span, ...], str]
 
-# How much of a long text stands open, and how much of it a page carries at all.
+# How much of a long text stands open, and how much of a wire or a sentence a page carries at all.
 OPEN_CHARACTERS = 2_000
-PAGE_CHARACTERS = 100_000
+PAGE_CHARACTERS = 50_000
+SENTENCE_CHARACTERS = 20_000
+HIT_CHARACTERS = 4_000
+# So many equal hidden characters in a row are shown by their number.
+LONGEST_RUN = 4
+# So many kinds of hidden characters in a row are named one by one.
+MOST_RUNS = 12
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,15 +73,30 @@ def write_visible(text: str, start: int = 0, end: int | None = None) -> SafeStri
 
 def _split_hidden(text: str, start: int, end: int) -> Iterator[str]:
     at = start
-    for match in HIDDEN.finditer(text, start, end):
-        if not is_hidden(text, match.start()):
-            continue
-        yield text[at : match.start()]
-        yield format_html(
-            '<span class="hidden-character" title="{0} {1}">{0}</span>', code_of(match[0]), name_of(match[0])
-        )
-        at = match.end()
+    for block in HIDDEN_BLOCK.finditer(text, start, end):
+        yield text[at : block.start()]
+        for count, run in enumerate(HIDDEN_RUN.finditer(text, block.start(), block.end())):
+            if count == MOST_RUNS:
+                yield format_html(
+                    '<span class="hidden-character" title="hidden characters of several kinds">{} more</span>',
+                    f"{block.end() - run.start():,}",
+                )
+                break
+            # Only the first of a run can belong to an emoji: what follows it has no pictograph before it.
+            first = run.start() + (not is_hidden(text, run.start()))
+            yield text[run.start() : first]
+            yield from _write_badges(run[1], run.end() - first)
+        at = block.end()
     yield text[at:end]
+
+
+def _write_badges(character: str, count: int) -> Iterator[SafeString]:
+    code, name = code_of(character), name_of(character)
+    if count > LONGEST_RUN:
+        yield format_html('<span class="hidden-character" title="{0} {1}">{0} × {2}</span>', code, name, f"{count:,}")
+        return
+    for _ in range(count):
+        yield format_html('<span class="hidden-character" title="{0} {1}">{0}</span>', code, name)
 
 
 def write_wire(
@@ -89,16 +112,21 @@ def write_wire(
     `stretches` are in order and do not overlap; what lies between them is plain. What is over `open_characters`
     is folded and says how much it holds; what is over `page_characters` is left out and says so.
     """
-    rows = list(_fill_gaps(len(text), stretches))
     shown = min(len(text), page_characters)
+    rows = list(_fill_gaps(len(text), stretches, shown))
     # A fold that hides a few words costs more than it saves.
     is_folded = shown > open_characters + open_characters // 4
     border = open_characters if is_folded else shown
     head = _write_rows(text, rows, 0, border, is_linked=is_linked)
     tail = _write_rows(text, rows, border, shown, is_linked=is_linked)
+    return _fold(head, tail, border=border, shown=shown, length=len(text), is_folded=is_folded)
+
+
+def _fold(head: SafeString, tail: SafeString, *, border: int, shown: int, length: int, is_folded: bool) -> SafeString:
+    """What stands open, what is folded behind its size, and how much is not on the page at all."""
     rest = (
-        format_html('<span class="left-out">{} more characters are not on this page.</span>', f"{len(text) - shown:,}")
-        if shown < len(text)
+        format_html('<span class="left-out">{} more characters are not on this page.</span>', f"{length - shown:,}")
+        if shown < length
         else ""
     )
     if not is_folded:
@@ -106,17 +134,19 @@ def write_wire(
     return format_html(
         '{}<details class="fold"><summary>{} of {} characters folded</summary>{}{}</details>',
         head,
-        f"{len(text) - border:,}",
-        f"{len(text):,}",
+        f"{length - border:,}",
+        f"{length:,}",
         tail,
         rest,
     )
 
 
-def _fill_gaps(length: int, stretches: Iterable[Stretch]) -> Iterator[Stretch]:
+def _fill_gaps(length: int, stretches: Iterable[Stretch], shown: int) -> Iterator[Stretch]:
     at = 0
     for stretch in stretches:
         start, end = max(stretch.start, at), min(stretch.end, length)
+        if start >= shown:
+            break
         if start >= end:
             continue
         if start > at:
@@ -152,7 +182,7 @@ def _write_piece(text: str, row: Stretch, start: int, end: int, *, is_linked: bo
 def mark_ranges(text: str, ranges: Iterable[tuple[int, int]]) -> SafeString:
     """The text with the given half-open ranges highlighted, for hits of a search."""
     stretches = [Stretch(start=start, end=end, kind="mark") for start, end in join_ranges(ranges)]
-    return write_wire(text, stretches, page_characters=OPEN_CHARACTERS * 2, open_characters=OPEN_CHARACTERS)
+    return write_wire(text, stretches, open_characters=OPEN_CHARACTERS, page_characters=HIT_CHARACTERS)
 
 
 def join_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -166,11 +196,41 @@ def join_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def write_english(segments: Iterable[tuple[str, tuple[Span, ...], str]], *, is_linked: bool) -> SafeString:
-    """A sentence from its segments, each (text, spans, basis); what is not exact carries its basis as an attribute.
+def write_english(
+    segments: Iterable[Segment],
+    *,
+    is_linked: bool,
+    open_characters: int = OPEN_CHARACTERS,
+    page_characters: int = SENTENCE_CHARACTERS,
+) -> SafeString:
+    """A sentence from its segments; what is not exact carries its basis as an attribute.
 
-    The spaces at a segment's ends stay outside its piece, so that an underline ends with the word.
+    The spaces at a segment's ends stay outside its piece, so that an underline ends with the word. Long sentences are
+    folded and cut as wires are.
     """
+    rows = list(segments)
+    length = sum(len(text) for text, _, _ in rows)
+    shown = min(length, page_characters)
+    is_folded = shown > open_characters + open_characters // 4
+    border = open_characters if is_folded else shown
+    head = _write_segments(cut_segments(rows, 0, border), is_linked=is_linked)
+    tail = _write_segments(cut_segments(rows, border, shown), is_linked=is_linked)
+    return _fold(head, tail, border=border, shown=shown, length=length, is_folded=is_folded)
+
+
+def cut_segments(segments: Iterable[Segment], start: int, end: int) -> Iterator[Segment]:
+    """The segments between two positions of their joined text, those at the borders cut."""
+    at = 0
+    for text, spans, basis in segments:
+        piece = text[max(0, start - at) : max(0, end - at)]
+        at += len(text)
+        if piece:
+            yield piece, spans, basis
+        if at >= end:
+            return
+
+
+def _write_segments(segments: Iterable[Segment], *, is_linked: bool) -> SafeString:
     return format_html_join("", "{}", ((_write_segment(*segment, is_linked=is_linked),) for segment in segments))
 
 

@@ -31,7 +31,7 @@ def find_messages(
     Raises:
         QueryError: for a query that cannot be understood.
     """
-    rows = Message.objects.select_related("conversation", "channel").filter(workspace=workspace)
+    rows = Message.objects.select_related("conversation", "channel").filter(workspace=workspace).defer("body", "words")
     for condition, values in write_conditions(parse(query, names=registry.names()), workspace):
         rows = rows.filter(RawSQL(condition, values, output_field=models.BooleanField()))  # noqa: S611
     if before:

@@ -93,6 +93,11 @@ def load_records(*, messages: Sequence[Message], most_bytes: int) -> dict[uuid.U
     return left_out
 
 
+def count_parts(*, record: Record) -> int:
+    """How many messages were read from a record."""
+    return Message.objects.filter(workspace_id=record.workspace_id, record=record).count()
+
+
 def list_messages_of(*, record: Record) -> list[Message]:
     """The messages that were read from a record, by part, each with the record itself."""
     messages = list(Message.objects.filter(workspace_id=record.workspace_id, record=record).order_by("part"))

@@ -7,7 +7,7 @@
 (() => {
   const lit = "is-lit";
   const prefix = "#span=";
-  const texts = ".wire, p, tr";
+  const texts = ".wire, .read, .small, tr";
   let nodes = null;
   let pinned = null;
 

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from inspector.pages.hidden_characters import spell_hidden
 from inspector.pages.wire_markup import (
     OPEN_CHARACTERS,
+    PAGE_CHARACTERS,
     mark_ranges,
     name_spans,
     write_english,
@@ -39,15 +40,23 @@ def spans(value: Any) -> str:
 
 
 @register.simple_tag
-def wire(text: str, stretches: Any = (), linked: bool = False, open_characters: int = OPEN_CHARACTERS) -> SafeString:
-    """A wire cut at its stretches; what is over `open_characters` is folded."""
-    return write_wire(text, stretches, is_linked=linked, open_characters=open_characters)
+def wire(
+    text: str,
+    stretches: Any = (),
+    linked: bool = False,
+    open_characters: int = OPEN_CHARACTERS,
+    page_characters: int = PAGE_CHARACTERS,
+) -> SafeString:
+    """A wire cut at its stretches; over `open_characters` it is folded, over `page_characters` left out."""
+    return write_wire(
+        text, stretches, is_linked=linked, open_characters=open_characters, page_characters=page_characters
+    )
 
 
 @register.simple_tag
-def english(segments: Any, linked: bool = False) -> SafeString:
-    """A sentence from its segments (text, spans, basis)."""
-    return write_english(segments, is_linked=linked)
+def english(segments: Any, linked: bool = False, open_characters: int = OPEN_CHARACTERS) -> SafeString:
+    """A sentence from its segments (text, spans, basis); what is over `open_characters` is folded."""
+    return write_english(segments, is_linked=linked, open_characters=open_characters)
 
 
 @register.simple_tag

@@ -150,3 +150,31 @@ def test_a_conversation_without_a_name_is_called_by_what_it_opens_with(viewer: C
     settle_all()
     page = viewer.get(reverse("pages:conversations", args=[SLUG])).content.decode()
     assert "Good morning from the night shift." in page
+
+
+def test_a_record_too_large_to_unfold_says_so_and_stays_masked(viewer: Client, auditor: Client, cast: Cast) -> None:
+    deliver(cast, say(0, auth={"token": "hunter2-hunter2"}, body={"t": "x", "d": {"q": "word " * 450_000}}))
+    settle_all()
+    message = Message.objects.get()
+    address = reverse("pages:message", args=[SLUG, message.pk])
+    page = viewer.get(address).content.decode()
+    assert "too much to unfold on a page" in page
+    assert "hunter2" not in page
+    assert len(page) < 400_000
+    raw = reverse("pages:raw", args=[SLUG, message.record_id])
+    assert raw not in page
+    assert viewer.get(raw).status_code == 403
+    assert raw in auditor.get(address).content.decode()
+
+
+def test_no_page_grows_with_what_a_machine_sends(viewer: Client, cast: Cast) -> None:
+    deliver(cast, say(0, body={"t": "x", "d": {f"key{index}": index for index in range(20_000)}}))
+    deliver(cast, "\u202e\u200b".encode() * 200_000 + b"\n", name="hidden.log")
+    settle_all()
+    for message in Message.objects.all():
+        page = viewer.get(reverse("pages:message", args=[SLUG, message.pk])).content.decode()
+        assert len(page) < 2_000_000
+    assert (
+        "more fields are not on this page"
+        in viewer.get(reverse("pages:message", args=[SLUG, Message.objects.get(dialect="clowl").pk])).content.decode()
+    )
