@@ -5,7 +5,6 @@ from __future__ import annotations
 from ._record import Candidate
 from ._registry import all_dialects
 
-
 # A dialect that is this sure has seen its own frame from end to end; none other can claim the same text.
 _CERTAIN = 0.98
 
