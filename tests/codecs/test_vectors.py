@@ -34,10 +34,8 @@ def test_carries_its_notes(case: Case) -> None:
     assert sorted(note.code for note in found) == sorted(case.data["notes"])
 
 
-@pytest.mark.parametrize("case", cases("valid"), ids=str)
+@pytest.mark.parametrize("case", [case for case in cases("valid") if "also" in case.data], ids=str)
 def test_also_carries_what_it_says(case: Case) -> None:
-    if "also" not in case.data:
-        pytest.skip("the vector does not fix the also-list")
     assert [[part.text for part in message.also] for message in case.decode().messages] == case.data["also"]
 
 

@@ -49,7 +49,7 @@ def start_pytest(temporary: Path, *arguments: str, **changes: str) -> subprocess
             *("-c", str(PROJECT / "pyproject.toml"), str(temporary / "test_it.py"), *arguments),
         ],
         cwd=PROJECT,
-        env=environment | {"TMPDIR": str(temporary)} | changes,
+        env=environment | {"TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"} | changes,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
