@@ -93,7 +93,7 @@ LAMBDA = (
         "5.3", '{ta:[{n:"task1",st:ok},{n:"task2",st:wa}]}', ("inform",), ("task", '"task1"', "ok", '"task2"', "wait")
     ),
     Example("5.4", "||h1|h2||r1c1|r1c2||r2c1|r2c2||", ("inform",), ("h1 and h2", "r1c1, r1c2", "r2c1, r2c2")),
-    Example("6.1", ".Uf/X{pr:^,ti:$60s}", ("request",), ("Find X", "priority high", "timeout 60 seconds")),
+    Example("6.1", ".Uf/X{pr:^,ti:$60s}", ("request",), ("Find X", "priority high", "timeout 60")),
     Example("6.1", "!fd/X{re:[...]}", ("inform",), ("Found X", "results"), prior=DELEGATION),
     Example(
         "6.1",
