@@ -249,6 +249,21 @@ BLOCKS: dict[str, tuple[str, list[Any]]] = {
     "a time ends a block": (f"{POSTED}\n{NINE} {SIGNED}\n", [POSTED, (SIGNED, AT_NINE)]),
     "a tag over two lines": ('@a3|f0|c1|S0|d1|T1|t"two\nlines"#\nend', ['@a3|f0|c1|S0|d1|T1|t"two\nlines"#', "end"]),
     "a tag never closed": (f'@a3|f0|c1|S0|d1|T1|t"two\n{TAG}\nend', ['@a3|f0|c1|S0|d1|T1|t"two', TAG, "end"]),
+    "statements behind times and arrows": (
+        f"{NINE} ada -> bob: !st{{\n ta:kiln,\n pr:80%\n}}\n{NEXT['at']} bob -> ada: <+\n{NEXT['at']} ada -> *: !Ik/co\n",
+        [
+            ("!st{\n ta:kiln,\n pr:80%\n}", {**AT_NINE, "sender": "ada", "receivers": ["bob"]}),
+            ("<+", {**NEXT, "sender": "bob", "receivers": ["ada"]}),
+            ("ada -> *: !Ik/co", NEXT),
+        ],
+    ),
+    "a statement behind an arrow alone": (
+        'ada -> bob: {def:\n kl="the kiln"\n}\nada -> bob: ?Uk/kl\n',
+        [
+            ('{def:\n kl="the kiln"\n}', {"sender": "ada", "receivers": ["bob"]}),
+            ("?Uk/kl", {"sender": "ada", "receivers": ["bob"]}),
+        ],
+    ),
     "a fence": (f"```json\n{OBJECT}\n```\nend", [f"```json\n{OBJECT}\n```", "end"]),
 }
 

@@ -4,6 +4,8 @@ The rule for speakers, `name: ` and `name -> name: `, is kept simple:
 the name is a word or two, it is no word that a dialect or a program sets before a colon, a space follows the colon,
 and the rest reads better without it. That is so
 where the rest alone is in a dialect, and surer than the whole line is (a dialect may have speakers of its own);
+where an arrow names both speakers, and the rest is in a dialect as surely as the whole line is; but what is for
+everybody (`*`) is left to a dialect that says so itself;
 where the whole line is in no dialect, and an arrow names both speakers or a time or a label stood before.
 `Note: bring the logs` without a time stays one text.
 """
@@ -92,5 +94,7 @@ def _is_speaker(found: re.Match[str], line: str, start: int) -> bool:
         return True
     whole = detect(line[start:])[0]
     if whole.dialect == "prose" and (found[2] is not None or start > 0):
+        return True
+    if found[2] is not None and "*" not in found[2] and rest.dialect != "prose" and rest.score >= whole.score:
         return True
     return rest.dialect != "prose" and rest.score >= _SURE and (whole.dialect == "prose" or rest.score > whole.score)
