@@ -519,3 +519,42 @@ def test_every_note_of_the_table_can_be_made() -> None:
                 seen |= {note.code for message in reading.messages for note in message.notes}
     seen |= {note.code for note in dialects.decode("!Ik " * 5_000, dialect="lambda_lang").notes}
     assert {note.code for note in DIALECT.notes} <= seen
+
+
+_GIVEN = '{def:vf="count the files",inv="the invoices",eta="day of arrival"}'
+_VF = 'vf (means "count the files", as defined in message 1)'
+_INV = 'inv (means "the invoices", as defined in message 1)'
+
+
+@pytest.mark.parametrize(
+    ("wire", "said"),
+    [
+        (".vf/inv", f"Do {_VF} about {_INV}."),
+        (".-vf/inv", f"Do not do {_VF} about {_INV}."),
+        ("?Uvf/inv", f"Do you do {_VF} about {_INV}?"),
+        ("!Ivf", f"I do {_VF}."),
+        (".f/vf", f"Find {_VF}."),
+        ("~eta=2026-11-20", 'Perhaps eta (means "day of arrival", as defined in message 1) is 2026-11-20.'),
+        ("!vf/inv=412", f"{_VF} of {_INV} is 412."),
+        ("?inv/ok", f"Is {_INV} successful?"),
+        ("!Ipvf", 'I, unknown "pvf".'),
+    ],
+)
+def test_a_defined_word_is_told_where_its_vocabulary_would_have_a_verb(wire: str, said: str) -> None:
+    (message,) = dialects.decode(wire, dialect="lambda_lang", prior=[(_GIVEN, None)]).messages
+    assert message.sentence == said
+
+
+@pytest.mark.parametrize(
+    ("wire", "said"),
+    [
+        ("!re/da=412", "The result of data is 412."),
+        ("?re/ok", "Is the result successful?"),
+        ("!Ipc/ke/da", "I could keep data."),
+        ("?Uuc/ke/da", "Will you be able to keep data?"),
+        ("!Iuc/la", "I will be able to (use) language."),
+    ],
+)
+def test_a_statement_has_one_verb_in_its_own_tense(wire: str, said: str) -> None:
+    (message,) = dialects.decode(wire, dialect="lambda_lang").messages
+    assert message.sentence == said

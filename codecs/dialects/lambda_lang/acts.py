@@ -350,7 +350,9 @@ def _open_sentence(text: str, pieces: list[Piece]) -> list[Piece]:
     first = held[0]
     said = first.text.lstrip(" ,")
     word = said.split(" ")[0]
-    is_quoted = len(word) > 2 and any(text[start:end].startswith(word) for _, start, end in first.spans if end > start)
+    is_quoted = (len(word) > 2 or said[len(word) :].startswith(' (means "')) and any(
+        text[start:end].startswith(word) for _, start, end in first.spans if end > start
+    )
     if said[:1].islower() and not is_quoted:
         said = f"{said[0].upper()}{said[1:]}"
     held[0] = first._replace(text=said)

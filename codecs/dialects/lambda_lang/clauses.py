@@ -31,6 +31,8 @@ class Clause:
         self.more: tuple[Span, ...] = ()
         self.is_passive = False
         self.is_apposed = False
+        # Whether a question's helping word stands before the subject already.
+        self.is_asked = False
         self.subject: Unit | None = None
         self.predicates = 0
         self.previous: Unit | None = None
@@ -107,6 +109,12 @@ class Clause:
             self.negation = ("never" if unit.node.says == "never" else "not", unit.pieces[0].spans)
         elif unit.kind == "modal":
             self.can = unit.pieces[0].spans
+            self._take_tense(unit)
+
+    def _take_tense(self, unit: Unit) -> None:
+        """`pc` is "could": a modal may carry the tense of what follows it."""
+        if unit.node is not None and unit.node.meaning is not None and unit.node.meaning.tense:
+            self.tense = unit.node.meaning.tense
 
     def _hold(self, unit: Unit) -> None:
         """A tense, "can" or "not" waits for its verb; where none follows it is said by itself."""
@@ -122,6 +130,7 @@ class Clause:
                 said = {"past": " in the past", "future": " in the future"}.get(tense or "", " now")
                 self._say(f"{said}," if not self.pieces and self.units else said, spans)
         elif unit.kind == "modal":
+            self._take_tense(unit)
             if has_verb:
                 self.can = spans
             else:
@@ -306,6 +315,11 @@ class Clause:
         if self.mood == "request":
             self._say(" and with" if before == "kv" else " with", ())
             self.pieces.extend((*key, *value))
+        elif before == "slash" and self.subject is not None and not self.predicates and self.mood == "inform":
+            self.pieces.extend(key)
+            self._say(f" {conjugate_be(self.person, self.tense)}", ())
+            self.pieces.extend(value)
+            self.predicates += 1
         elif before in ("verb", "slash", "conj", "modal", "more"):
             self.pieces.extend((*key, *value))
         elif self.subject is not None and self.previous is self.subject and self._is_compound(unit, self.subject):
@@ -351,11 +365,15 @@ class Clause:
             said = "" if is_plain else f" {self.verb.about}"
         elif self.previous.kind == "modal":
             said = ""
+        elif follows.kind == "adj" and self.previous is self.subject and self.is_asked:
+            said = ""
         elif follows.kind == "adj" and self.previous is self.subject and self.mood != "request":
             said = f" {conjugate_be(self.person, self.tense)}"
             self.predicates += 1
         elif self.previous.kind == "adj":
             said = " for" if self.previous.node is not None and self.previous.node.says == "eligible" else " about"
+        elif self.previous.node is not None and self.previous.node.is_action:
+            said = " about"
         elif self.previous.kind in ("np", "list", "num") and self.previous.pieces[-1].text not in (" X", " what"):
             said = " of"
         else:

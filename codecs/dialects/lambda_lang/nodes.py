@@ -44,6 +44,11 @@ class Node(NamedTuple):
         """The sender's definition, if one holds."""
         return self.meaning.entry if self.meaning else None
 
+    @property
+    def is_action(self) -> bool:
+        """Whether it is a defined word that the vocabulary has as a verb."""
+        return self.meaning is not None and self.meaning.is_action
+
     def verb(self) -> Verb | None:
         """The verb among its meanings."""
         return next((word.verb for word in self._words() if word.verb), None)
@@ -146,7 +151,7 @@ def _word_node(text: str, span: Span, meaning: Meaning) -> Node:
     else:
         says = " + ".join(word for word in (meaning.tense, "/".join(meaning.senses), meaning.aspect) if word)
         uses = "".join(find_word(sense).order for sense in meaning.senses)
-        if meaning.tense or meaning.aspect:
+        if (meaning.tense or meaning.aspect) and not (meaning.senses[0] == "can" and not meaning.aspect):
             uses = "v"
         elif meaning.senses[0] in ("can", "not", "never", "number of"):
             uses = "m" if meaning.senses[0] == "can" else "x"

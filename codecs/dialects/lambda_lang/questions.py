@@ -39,6 +39,7 @@ class Question(Clause):
             self._prepare(unit)
         front, held = self._front_of(first, subject)
         self._say(f" {front}", self.lead)
+        self.is_asked = True
         self.units = self.units[place:]
         while self.units:
             unit = self.units.pop(0)
@@ -84,6 +85,7 @@ class Question(Clause):
             self._prepare(other)
         self.person = subject.person
         if unit.kind == "modal":
+            self._take_tense(unit)
             follows = self.units[self.units.index(unit) + 1 :]
             verb = next((other for other in follows if other.kind == "verb"), None)
             if verb is None or verb is not follows[0]:
@@ -106,8 +108,9 @@ class Question(Clause):
 
     def _say_rest(self, unit: Unit, held: str) -> None:
         if unit.kind == "modal":
-            self._say(held if held == " (use)" or "able" in held else "", unit.pieces[0].spans)
-            if held != " (use)" and "able" not in held:
+            is_used = held.endswith("(use)")
+            self._say(held if is_used else "", unit.pieces[0].spans)
+            if not is_used:
                 verb = self.units.pop(0)
                 self._say(held, verb.pieces[0].spans, verb)
                 unit = verb

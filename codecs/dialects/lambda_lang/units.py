@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from .._record import Basis, Span
 from .nodes import Node
 from .protocol import ENTITIES
+from .words import Meaning
 
 
 class Piece(NamedTuple):
@@ -135,6 +136,8 @@ class Grouping:
             self._add(Unit("verb", (piece,), node))
             self.has_verb = True
             self.at += 1
+        elif node.is_action and self._is_done_here():
+            self._take_action(node)
         elif node.kind == "word" and (form := self._other_form(node)):
             self._add(Unit(form[0], (self._piece(f" {form[1]}", node),), node))
             if form[0] == "join":
@@ -142,6 +145,21 @@ class Grouping:
             self.at += 1
         else:
             self._take_phrase()
+
+    def _is_done_here(self) -> bool:
+        """Whether a defined word stands where a verb does: after its subject, or at the head of a command."""
+        if self.has_verb or self._last() in ("slash", "conj", "rel", "is", "kv", "num"):
+            return False
+        return self.has_subject or self.mood == "request"
+
+    def _take_action(self, node: Node) -> None:
+        """A defined word in a verb's place: what its definition says is done."""
+        spans = (*self.pending, node.span)
+        does = Node("word", node.text, node.span, "do", "v", Meaning("inferred", senses=("do",)))
+        self._add(Unit("verb", (Piece("", spans, "inferred"),), does))
+        self._add(Unit("np", tuple(self.define(node)), node))
+        self.has_verb = True
+        self.at += 1
 
     def _other_form(self, node: Node) -> tuple[str, str] | None:
         """Adjective, adverb or joining word, where that is what the word is here."""
@@ -358,6 +376,7 @@ class Grouping:
             said = f'unknown "{key.text}"'
         elif key.kind == "word" and noun is None and (verb := key.verb()):
             said = verb.gerund
+        named = tuple(self.define(key)) if key.entry is not None else (Piece(f" {said}", spans, key.basis),)
         self.at += 3 if is_negated else 2
         value = self._peek(0)
         if value is not None and value.kind.startswith("value-"):
@@ -371,7 +390,7 @@ class Grouping:
             pieces = [Piece(" (no value)", (equals.span,))]
         if is_negated:
             pieces.insert(0, Piece(" not equal to", (self.nodes[self.at - 1].span,)))
-        self._add(Unit("kv", (Piece(f" {said}", spans, key.basis),), key, value=tuple(pieces)))
+        self._add(Unit("kv", named, key, value=tuple(pieces)))
 
     def _take_number(self, node: Node) -> None:
         pieces = [self._piece(f" {say_amount(node.says)}", node)]

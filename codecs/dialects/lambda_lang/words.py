@@ -32,6 +32,7 @@ class Meaning(NamedTuple):
         domain: the domain it was found in, None for the core.
         readings: where two readings were possible, both in words.
         entry: the definition a sender gave.
+        is_action: whether the vocabulary has the defined word as a verb.
     """
 
     basis: Basis
@@ -41,6 +42,7 @@ class Meaning(NamedTuple):
     domain: str | None = None
     readings: tuple[str, ...] = ()
     entry: Entry | None = None
+    is_action: bool = False
 
 
 class Scope(NamedTuple):
@@ -55,8 +57,20 @@ class Scope(NamedTuple):
         if domain is None:
             entry = self.find_definition(word)
             if entry is not None:
-                return Meaning("exact", entry=entry)
-        return _resolve(word, self.vocabulary.release, (domain,) if domain else self.domains, domain is not None)
+                usual = _resolve(word, self.vocabulary.release, self.domains, False)
+                is_action = bool(usual.senses) and find_word(usual.senses[0]).order[:1] == "v"
+                return Meaning("exact", entry=entry, is_action=is_action)
+            usual = _resolve(word, self.vocabulary.release, self.domains, False)
+            return usual if usual.basis != "inferred" else self._heed_definitions(word, usual)
+        return _resolve(word, self.vocabulary.release, (domain,), True)
+
+    def _heed_definitions(self, word: str, divided: Meaning) -> Meaning:
+        """A divided word, unless what is left of it is a word that a sender has given another meaning."""
+        start = 1 if divided.tense and word[0] in TENSES else 0
+        base = word[start : len(word) - 1 if divided.aspect else len(word)]
+        if self.find_definition(base) is None:
+            return divided
+        return Meaning("unknown", readings=(_say_reading(divided), f"“{base}” as a sender defined it"))
 
 
 @lru_cache(maxsize=8192)
