@@ -170,6 +170,8 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "inspector.api.problems.answer_exception",
     "UNAUTHENTICATED_USER": None,
+    # ASCII only: a lone surrogate that a log held has an escape in JSON, and no bytes in UTF-8.
+    "UNICODE_JSON": False,
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Agent conversation inspector",
@@ -213,7 +215,7 @@ LOGGING = {
     "formatters": {"line": {"()": "inspector.logs.LineFormatter"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "INFO")},
-    "loggers": {"axes": {"level": "WARNING"}},
+    "loggers": {"axes": {"level": "WARNING"}, "celery": {"level": "WARNING"}},
 }
 
 # How long a worker may be silent about a job before another takes it over; a slice of work is a third of it at most.
