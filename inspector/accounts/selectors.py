@@ -32,7 +32,7 @@ def list_members(*, workspace: Workspace) -> QuerySet[Membership]:
 def find_api_key(*, token: str) -> ApiKey | None:
     """The usable key of this token, or None. The hashes are compared in constant time."""
     parts = token.split("_")
-    if len(parts) != 3 or parts[0] != "aci" or not token.isascii():
+    if len(parts) != 3 or parts[0] != "aci" or not (parts[1] + parts[2]).isalnum() or not token.isascii():
         return None
     key = ApiKey.objects.select_related("workspace", "channel").filter(prefix=parts[1]).first()
     digest = hashlib.sha256(token.encode()).digest()
@@ -53,4 +53,5 @@ def list_channels(*, workspace: Workspace) -> QuerySet[Channel]:
 
 def find_channel(*, workspace: Workspace, name: str) -> Channel | None:
     """The channel of that name, or None."""
-    return Channel.objects.filter(workspace=workspace, name=name).first()
+    # PostgreSQL holds no NUL, not even in a question.
+    return None if "\x00" in name else Channel.objects.filter(workspace=workspace, name=name).first()

@@ -20,6 +20,7 @@ from inspector.accounts import selectors as accounts
 from inspector.accounts import services as account_services
 from inspector.accounts.models import ApiKey, Channel
 from inspector.intake import selectors, services
+from inspector.intake.framing import series_of
 from inspector.intake.models import Delivery, Door
 
 from .authentication import caller_of
@@ -67,9 +68,10 @@ class MessagesView(APIView):
         form = choose_form(request)
         channel = choose_channel(request, key)
         token = read_idempotency_key(request)
-        if token and (earlier := find_twin(key, token)):
+        earlier = find_twin(key, token) if token else None
+        if earlier and not is_unfinished(earlier):
             return answer_twin(request, earlier)
-        delivery = open_delivery(request, key, channel, form, token)
+        delivery = open_delivery(request, key, channel, form, token, earlier)
         try:
             services.take_stream(delivery=delivery, chunks=read_body(request._request))
         except BrokenBodyError as error:
@@ -82,6 +84,7 @@ class MessagesView(APIView):
         return Response(make_receipt(delivery), status=202)
 
     @extend_schema(
+        operation_id="list_messages",
         responses=MessagePageSerializer,
         parameters=[
             OpenApiParameter("q", str, description="the search language"),
@@ -147,15 +150,20 @@ def read_idempotency_key(request: Request) -> str | None:
 
 
 def find_twin(key: ApiKey, token: str) -> Delivery | None:
-    """The delivery that this Idempotency-Key was used for within its window; older and abandoned ones let it go."""
+    """The delivery that this Idempotency-Key was used for within its window; older and unfinished ones let it go."""
     earlier = Delivery.objects.filter(workspace=key.workspace, idempotency_key=token).first()
     if earlier is None:
         return None
-    age = timezone.now() - earlier.received_at
-    if age > REPLAY_WINDOW or (earlier.state == Delivery.State.RECEIVING and age > ABANDONED_AFTER):
+    is_old = timezone.now() - earlier.received_at > REPLAY_WINDOW
+    if is_old or is_unfinished(earlier):
         Delivery.objects.filter(pk=earlier.pk).update(idempotency_key=None)
-        return None
-    return earlier
+    return None if is_old else earlier
+
+
+def is_unfinished(delivery: Delivery) -> bool:
+    """Whether its body broke off or was given up, so that sending it again is no replay and goes on where it ended."""
+    is_given_up = timezone.now() - delivery.received_at > ABANDONED_AFTER
+    return delivery.state == Delivery.State.BROKEN or (delivery.state == Delivery.State.RECEIVING and is_given_up)
 
 
 def answer_twin(request: Request, earlier: Delivery) -> Response:
@@ -173,8 +181,10 @@ def answer_twin(request: Request, earlier: Delivery) -> Response:
     return Response(make_receipt(earlier), status=202)
 
 
-def open_delivery(request: Request, key: ApiKey, channel: Channel, form: str | None, token: str | None) -> Delivery:
-    """The delivery for this request.
+def open_delivery(
+    request: Request, key: ApiKey, channel: Channel, form: str | None, token: str | None, earlier: Delivery | None
+) -> Delivery:
+    """The delivery for this request; with `earlier`, what was kept of that one is not new.
 
     Raises:
         ProblemError: 409 where a twin with the same Idempotency-Key has just begun.
@@ -189,7 +199,7 @@ def open_delivery(request: Request, key: ApiKey, channel: Channel, form: str | N
                 key=key,
                 remote_address=request.META.get("REMOTE_ADDR") or "",
                 content_type=request.headers.get("Content-Type", ""),
-                options=options,
+                options=options | ({"series": series_of(earlier).hex} if earlier else {}),
                 idempotency_key=token,
             )
     except IntegrityError as error:

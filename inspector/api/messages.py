@@ -116,6 +116,7 @@ class ConversationsView(APIView):
     """Conversations, latest activity first."""
 
     @extend_schema(
+        operation_id="list_conversations",
         responses=ConversationPageSerializer,
         parameters=[OpenApiParameter("cursor", str), OpenApiParameter("limit", int)],
     )

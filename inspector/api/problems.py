@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
+from django.db import OperationalError
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
+
+logger = logging.getLogger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
 
@@ -48,6 +52,9 @@ def answer_exception(error: Exception, context: dict[str, Any]) -> Response | No
         error = exceptions.NotFound("nothing of that id is in this workspace")
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied()
+    elif isinstance(error, OperationalError):
+        logger.error("the database is away", exc_info=error)
+        error = ProblemError(503, "the database cannot be reached: send this again later", retry_after=5)
     if not isinstance(error, exceptions.APIException):
         return None
     detail = error.detail if isinstance(error.detail, str) else str(error.detail)

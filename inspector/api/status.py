@@ -7,11 +7,28 @@ from typing import Any, Final
 from django.conf import settings
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from .ingest import FORMS
+
+
+class NothingView(APIView):
+    """Every address below /api/ that is none: a problem document like any other refusal."""
+
+    authentication_classes: Final = ()
+    permission_classes: Final = ()
+    schema = None
+
+    def initial(self, request: Request, *args: Any, **names: Any) -> None:
+        """Refuse whatever the method.
+
+        Raises:
+            NotFound: always.
+        """
+        raise NotFound("there is no such address; GET /api/schema/ lists those that are")
 
 
 class LimitsSerializer(serializers.Serializer[Any]):

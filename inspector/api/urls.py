@@ -1,6 +1,6 @@
 """The addresses of the HTTP API, version 1."""
 
-from django.urls import path
+from django.urls import path, re_path
 from drf_spectacular.views import SpectacularAPIView
 
 from . import deliveries, ingest, messages, status
@@ -15,4 +15,5 @@ urlpatterns = [
     path("v1/records/<uuid:record_id>/raw", deliveries.RawView.as_view(), name="raw"),
     path("v1/limits", status.LimitsView.as_view(), name="limits"),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
+    re_path("", status.NothingView.as_view(), name="nothing"),
 ]

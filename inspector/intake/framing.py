@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -32,6 +33,12 @@ def options_of(delivery: Delivery) -> LogOptions:
         prefixes=said.get("prefixes", True),
         max_record_bytes=settings.LIMITS["record_bytes"],
     )
+
+
+def series_of(delivery: Delivery) -> uuid.UUID:
+    """What its records without id and time are new within: itself, or the first of the tries it goes on from."""
+    said = delivery.options.get("series")
+    return uuid.UUID(said) if said else delivery.pk
 
 
 class Framer:
@@ -86,7 +93,10 @@ class Framer:
             delivery.source_digest = self._records[0].chain
         drafts = [
             draft_record(
-                framed, is_file=delivery.is_file, start=delivery.declared_start, received_at=delivery.received_at
+                framed,
+                series=None if delivery.is_file else series_of(delivery),
+                start=delivery.declared_start,
+                received_at=delivery.received_at,
             )
             for framed in self._records
         ]

@@ -7,7 +7,8 @@ Identity, in this order:
 2. No id, but a time: the channel, wire and envelope, and n, which counts equal ones within the delivery.
 3. Neither, in a file: the channel and the digest of the file up to and including the record. The same file, or a
    longer version of it, adds only what is new.
-4. Neither, in a POST: always new, unless the Idempotency-Key of its POST was seen.
+4. Neither, in a POST: always new, unless the Idempotency-Key of its POST was seen: a body that broke off and is sent
+   again is one series with its first try, in which a record is known by the digest of the body up to it.
 
 The order key is fixed at intake: (time, digest of the source, index; then the part). The time is the wire's if it is
 plausible, else the envelope's, else the delivery's declared start, else its time of receipt. The source is named by
@@ -80,12 +81,14 @@ class Draft:
         return self.framed.index
 
 
-def draft_record(framed: LogRecord, *, is_file: bool, start: datetime | None, received_at: datetime) -> Draft:
+def draft_record(
+    framed: LogRecord, *, series: uuid.UUID | None, start: datetime | None, received_at: datetime
+) -> Draft:
     """Identify a framed record and fix its time. For rule 2 the count within the delivery is still open (n = 0).
 
     Args:
         framed: the record as framing gives it.
-        is_file: whether the delivery is a file (rule 3) or a POST (rule 4).
+        series: of a POST, the delivery or the first of its tries (rule 4); None for a file (rule 3).
         start: the delivery's declared start, if any.
         received_at: when the delivery was received.
     """
@@ -105,12 +108,12 @@ def draft_record(framed: LogRecord, *, is_file: bool, start: datetime | None, re
         rule = BY_TIME
         likeness = digest_parts(b"timed", wire, envelope.encode())
         identity = count_equal(likeness, 0)
-    elif is_file:
+    elif series is None:
         rule = BY_FILE
         identity = digest_parts(b"file", framed.chain)
     else:
         rule = BY_RECEIPT
-        identity = digest_parts(b"receipt", uuid.uuid4().bytes)
+        identity = digest_parts(b"receipt", series.bytes, framed.chain)
     time, basis = _find_time(wire_time, said.at, start, received_at)
     return Draft(
         framed=framed,

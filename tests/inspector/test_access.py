@@ -28,6 +28,7 @@ OPEN = {
     "pages:home",
     "api:limits",
     "api:schema",
+    "api:nothing",
     "pages:health",
 }
 
