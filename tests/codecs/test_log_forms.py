@@ -250,7 +250,8 @@ BLOCKS: dict[str, tuple[str, list[Any]]] = {
     "a tag over two lines": ('@a3|f0|c1|S0|d1|T1|t"two\nlines"#\nend', ['@a3|f0|c1|S0|d1|T1|t"two\nlines"#', "end"]),
     "a tag never closed": (f'@a3|f0|c1|S0|d1|T1|t"two\n{TAG}\nend', ['@a3|f0|c1|S0|d1|T1|t"two', TAG, "end"]),
     "statements behind times and arrows": (
-        f"{NINE} ada -> bob: !st{{\n ta:kiln,\n pr:80%\n}}\n{NEXT['at']} bob -> ada: <+\n{NEXT['at']} ada -> *: !Ik/co\n",
+        f"{NINE} ada -> bob: !st{{\n ta:kiln,\n pr:80%\n}}\n"
+        f"{NEXT['at']} bob -> ada: <+\n{NEXT['at']} ada -> *: !Ik/co\n",
         [
             ("!st{\n ta:kiln,\n pr:80%\n}", {**AT_NINE, "sender": "ada", "receivers": ["bob"]}),
             ("<+", {**NEXT, "sender": "bob", "receivers": ["ada"]}),

@@ -363,9 +363,9 @@ class Clause:
         if self.previous.kind == "verb" and self.verb is not None:
             is_plain = (follows.kind == "verb" and self.verb.base in TAKES_TO) or not self.verb.about
             said = "" if is_plain else f" {self.verb.about}"
-        elif self.previous.kind == "modal":
-            said = ""
-        elif follows.kind == "adj" and self.previous is self.subject and self.is_asked:
+        elif self.previous.kind == "modal" or (
+            follows.kind == "adj" and self.previous is self.subject and self.is_asked
+        ):
             said = ""
         elif follows.kind == "adj" and self.previous is self.subject and self.mood != "request":
             said = f" {conjugate_be(self.person, self.tense)}"

@@ -10,7 +10,8 @@ from .._dialect import Block
 # A block that is not closed after so many lines is not one.
 MOST_LINES = 400
 _OPENS = re.compile(
-    r"\s*(?:[A-Za-z][\w\-]{0,63}(?:[ \t]*->[ \t]*(?:[A-Za-z][\w\-]{0,63}|\*))?:[ \t]+)?(?:@\S+[ \t]*)?(?:[?!.~<>][A-Za-z0-9/*$^_\-:]{0,80})?"
+    r"\s*(?:[A-Za-z][\w\-]{0,63}(?:[ \t]*->[ \t]*(?:[A-Za-z][\w\-]{0,63}|\*))?:[ \t]+)?"
+    r"(?:@\S+[ \t]*)?(?:[?!.~<>][A-Za-z0-9/*$^_\-:]{0,80})?"
     r"\{\s*(?:[a-z]\w{0,31}\s*:(?!//).*)?\Z"
 )
 _BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]')

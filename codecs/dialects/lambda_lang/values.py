@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from .blocks import Node as Value
@@ -13,7 +14,7 @@ Explain = Callable[[Value], list[Piece]]
 
 
 def say_block(block: Value, explain: Explain) -> list[Piece]:
-    """The items of a block or a list, in order: `priority high, timeout 60s`."""
+    """The items of a block or a list, in order: `priority high, timeout 60 seconds`."""
     pieces: list[Piece] = []
     count = len(block.items)
     for index, item in enumerate(block.items):
@@ -34,6 +35,8 @@ def say_item(item: Value, explain: Explain) -> list[Piece]:
         inner = item.items[0]
         if item.key == "pr" and inner.text.endswith("%"):
             name = "progress"
+        if item.key == "ti" and (length := _say_length(inner.text)):
+            return [Piece(f" {name}", (key_span,)), Piece(f" {length}", ((0, inner.start, inner.end),))]
         return [Piece(f" {name}", (key_span,)), *say_item(inner, explain)]
     if item.kind == "list":
         if not item.items:
@@ -49,6 +52,16 @@ def say_item(item: Value, explain: Explain) -> list[Piece]:
 
 
 _SYMBOLS = {"^": "high", "_": "low", "^^^": "very high", "__": "very low", "": "(no value)", "...": "(left out: ...)"}
+
+
+_LENGTH = re.compile(r"\$?(\d{1,9}(?:\.\d{1,6})?)(s|m|min|h|d)\Z")
+_UNITS = {"s": "second", "m": "minute", "min": "minute", "h": "hour", "d": "day"}
+
+
+def _say_length(text: str) -> str | None:
+    """`$60s` is "60 seconds"."""
+    length = _LENGTH.match(text)
+    return f"{length[1]} {_UNITS[length[2]]}{'' if length[1] == '1' else 's'}" if length else None
 
 
 def _say_text(text: str) -> str:
