@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from heapq import heappop, heappush
 
 from dialects import Message, Reply, get_dialect
 
@@ -139,8 +140,12 @@ class _Placer:
         self._by_id: dict[str, Node] = {}
         self._by_correlation: dict[str, Node] = {}
         self._to_me: dict[tuple[str, int, str | None], Node] = {}
-        self._latest: dict[str | None, Node] = {}
+        # The latest message, and the latest of anyone else: no look-up depends on how many speak.
+        self._latest: Node | None = None
+        self._latest_of_other: Node | None = None
+        # Of each sender what waits for an answer, and the positions (negative) of the latest of each as a heap.
         self._open: dict[str | None, list[Node]] = defaultdict(list)
+        self._waiting: list[int] = []
         self._previous: dict[tuple[str, int], Node] = {}
         for node in nodes:
             if node.native_id:
@@ -194,8 +199,9 @@ class _Placer:
         if reply.whom == "latest-to-me":
             return self._to_me.get((node.sender or "", node.run, node.task)) if node.sender else None
         if reply.whom == "latest-of-other":
-            others = [latest for sender, latest in self._latest.items() if sender != node.sender]
-            return max(others, key=lambda other: other.position, default=None) if node.sender else None
+            if not node.sender or self._latest is None:
+                return None
+            return self._latest if self._latest.sender != node.sender else self._latest_of_other
         if reply.whom == "latest-unanswered-of-other":
             return self._find_unanswered(node)
         return self._previous.get((node.dialect, node.run))
@@ -204,21 +210,42 @@ class _Placer:
         if not node.sender:
             return None
         best: Node | None = None
-        for sender, waiting in self._open.items():
-            while waiting and waiting[-1].is_answered:
-                waiting.pop()
-            if sender != node.sender and waiting and (best is None or waiting[-1].position > best.position):
-                best = waiting[-1]
+        own: set[int] = set()
+        while self._waiting and best is None:
+            candidate = self._nodes[-self._waiting[0]]
+            waiting = self._open[candidate.sender]
+            if candidate.is_answered:
+                heappop(self._waiting)
+                self._let_wait(waiting)
+            elif candidate is not waiting[-1]:
+                # It comes again when what the same sender said after it is answered.
+                heappop(self._waiting)
+            elif candidate.sender == node.sender:
+                own.add(heappop(self._waiting))
+            else:
+                best = candidate
+        for entry in own:
+            heappush(self._waiting, entry)
         return best
+
+    def _let_wait(self, waiting: list[Node]) -> None:
+        """Enter the latest of a sender's that is not answered into the heap."""
+        while waiting and waiting[-1].is_answered:
+            waiting.pop()
+        if waiting:
+            heappush(self._waiting, -waiting[-1].position)
 
     def _remember(self, node: Node) -> None:
         for name in node.correlation:
             self._by_correlation.setdefault(name, node)
         for receiver in node.receivers:
             self._to_me[receiver, node.run, node.task] = node
-        self._latest[node.sender] = node
+        if self._latest is not None and self._latest.sender != node.sender:
+            self._latest_of_other = self._latest
+        self._latest = node
         if not node.replies:
             self._open[node.sender].append(node)
+            self._let_wait(self._open[node.sender])
         self._previous[node.dialect, node.run] = node
 
 

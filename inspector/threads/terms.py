@@ -15,6 +15,9 @@ from typing import Final
 INDEXED_CHARACTERS: Final = 200_000
 _LONGEST_WORD: Final = 400
 _MOST_PLACES: Final = 16_000
+_MOST_PLACES_OF_WORD: Final = 250
+# A tsvector has at most 1 MiB of lexemes with their places; what lies beyond is not found by words.
+_MOST_VECTOR_BYTES: Final = 900_000
 _WORD: Final = re.compile(r"\w+")
 _HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+|(?<=[a-zA-Z])(?=\d)")
 _GLYPH_CATEGORIES: Final = frozenset({"So", "Sm", "Sk", "Sc"})
@@ -64,20 +67,23 @@ def quote_lexeme(word: str) -> str:
 def write_vector(texts: Iterable[str], workspace_id: object) -> str:
     """A tsvector literal of the texts' words with their places, and the workspace's lexeme."""
     places: dict[str, list[int]] = defaultdict(list)
-    at = 0
+    at = size = 0
     for text in texts:
         for forms in split_words(text):
             at += 1
-            if at < _MOST_PLACES:
-                for form in dict.fromkeys(forms):
-                    places[form].append(at)
-            else:
-                for form in forms:
-                    places.setdefault(form, [])
+            for form in dict.fromkeys(forms):
+                if form not in places:
+                    size += len(form.encode()) + 4
+                if size > _MOST_VECTOR_BYTES:
+                    break
+                where = places[form]
+                if at < _MOST_PLACES and len(where) < _MOST_PLACES_OF_WORD:
+                    where.append(at)
+                    size += 2
         at += 1  # No phrase reaches from one text into the next.
     lexemes = [quote_lexeme(workspace_term(workspace_id))]
     for word, where in places.items():
-        lexemes.append(quote_lexeme(word) + (":" + ",".join(map(str, where[:250])) if where else ""))
+        lexemes.append(quote_lexeme(word) + (":" + ",".join(map(str, where)) if where else ""))
     return " ".join(lexemes)
 
 

@@ -1,0 +1,102 @@
+"""Bounds of placing and indexing: many speakers stay linear, many words stay within what PostgreSQL can index."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+import uuid
+from datetime import UTC, datetime
+
+import pytest
+from django.db import connection
+
+from dialects import Reply
+from inspector.intake.models import Job
+from inspector.threads import terms
+from inspector.threads.models import Message
+from inspector.threads.placing import Node, place
+
+from ..conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("kind", ["short", "long", "CJK", "places"])
+def test_any_number_of_words_can_be_indexed(kind: str) -> None:
+    chance = random.Random(3)
+    letters = {"CJK": "".join(map(chr, range(0x4E00, 0x5E00)))}.get(kind, "abcdefghijklmnopqrstuvwxyz")
+    size = {"short": 3, "long": 400, "CJK": 2, "places": 1}[kind]
+    texts = [" ".join("".join(chance.choices(letters, k=size)) for _ in range(200_000 // size)) for _ in range(12)]
+    vector = terms.write_vector(texts, uuid.uuid4())
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT length(%s::tsvector)", [vector])
+        assert cursor.fetchone()[0] > 20  # type: ignore[index]
+
+
+def test_a_record_of_many_words_and_many_receivers_is_settled(cast: Cast) -> None:
+    chance = random.Random(4)
+    words = " ".join("".join(chance.choices("abcdefghijklmnop", k=5)) for _ in range(60_000))
+    names = ["".join(chance.choices("abcdefghijklmnop", k=200)) for _ in range(3000)]
+    deliver(cast, json.dumps({"raw": words, "to": names, "from": words, "conversation": words}).encode())
+    settle_all()
+    assert not Job.objects.filter(state=Job.State.DEAD).exists()
+    assert Message.objects.get().told_digest is not None
+
+
+WAYS = ["latest-unanswered-of-other", "latest-of-other"]
+
+
+def make_nodes(whom: str, count: int) -> list[Node]:
+    """Every second message asks, every other one answers, and each is of a speaker of its own."""
+    answers = (Reply(whom=whom, basis="turn", why=""),)  # type: ignore[arg-type]  # the two of the table
+    return [
+        Node(
+            id=uuid.UUID(int=number),
+            record=uuid.UUID(int=number),
+            part=1,
+            sort_key=(datetime(2026, 11, 21, tzinfo=UTC), b"", number, 1, b""),
+            dialect="prose",
+            sender=f"agent {number}",
+            receivers=(),
+            native_id=None,
+            correlation=(),
+            task=None,
+            turn=None,
+            replies=answers if number % 2 else (),
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize("whom", WAYS)
+def test_many_speakers_are_placed_in_linear_time(whom: str) -> None:
+    def measure(count: int) -> float:
+        nodes = make_nodes(whom, count)
+        started = time.perf_counter()
+        placed = place(nodes, lambda _: {})
+        spent = time.perf_counter() - started
+        assert [node.parent for node in placed[1::2]] == [node.id for node in placed[::2]]
+        return spent
+
+    small = min(measure(2000) for _ in range(3))
+    assert measure(32_000) < small * 16 * 4
+
+
+@pytest.mark.parametrize("whom", WAYS)
+def test_who_answers_whom_is_what_a_plain_search_finds(whom: str) -> None:
+    chance = random.Random(11)
+    for _ in range(60):
+        nodes = make_nodes(whom, 30)
+        for node in nodes:
+            node.sender = chance.choice(["ada", "bob", "cid", None])
+            if chance.random() < 0.4:
+                node.replies = () if node.replies else nodes[1].replies
+        answered: set[uuid.UUID] = set()
+        for node, placed in zip(nodes, place(nodes, lambda _: {}), strict=True):
+            earlier = [one for one in nodes[: placed.position] if one.sender != node.sender]
+            if whom == "latest-unanswered-of-other":
+                earlier = [one for one in earlier if not one.replies and one.id not in answered]
+            expected = earlier[-1].id if node.replies and node.sender and earlier else None
+            assert placed.parent == expected
+            answered.update({expected} if expected else ())
