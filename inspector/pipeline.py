@@ -14,11 +14,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from operator import itemgetter
 
 from django.db import transaction
 from django.db.models import F, Q
 
 from inspector.intake import jobs
+from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Delivery, Job, Sighting
 from inspector.intake.services import frame_upload
 from inspector.threads.models import Conversation
@@ -27,6 +29,7 @@ from inspector.threads.services import hold_records, insert_arrivals, read_recor
 logger = logging.getLogger(__name__)
 
 BATCH_RECORDS = 500
+BATCH_BYTES = 4 * 1024 * 1024
 SLICE_SECONDS = 20.0
 # A conversation that goes on growing is settled again after a pause in proportion to what settling it costs.
 LEAST_PAUSE_SECONDS, PAUSE_FACTOR = 2.0, 4.0
@@ -79,14 +82,15 @@ def ingest(job: Job) -> None:
 def ingest_batch(job: Job) -> bool:
     """One batch: its messages, its conversations' generations and the checkpoint in one transaction."""
     after = job.checkpoint.get("index", -1)
-    sightings = list(
-        Sighting.objects.filter(delivery_id=job.subject, index__gt=after)
-        .filter(Q(outcome=Sighting.Outcome.STORED) | Q(is_earlier=True))
-        .select_related("record")
-        .order_by("index")[:BATCH_RECORDS]
+    waiting = Sighting.objects.filter(delivery_id=job.subject, index__gt=after).filter(
+        Q(outcome=Sighting.Outcome.STORED) | Q(is_earlier=True)
     )
-    if not sightings:
+    sizes = waiting.order_by("index").values_list("index", "length")[:BATCH_RECORDS]
+    batches = cut_windows(sizes, size_of=itemgetter(1), most_items=BATCH_RECORDS, most_bytes=BATCH_BYTES)
+    batch = next(batches, None)
+    if batch is None:
         return False
+    sightings = list(waiting.filter(index__lte=batch[-1][0]).select_related("record").order_by("index"))
     records = {sighting.record_id: sighting.record for sighting in sightings}
     arrivals = [read_record(record) for record in records.values()]
     moved = [sighting.record_id for sighting in sightings if sighting.is_earlier]

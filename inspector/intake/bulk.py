@@ -5,11 +5,13 @@ Per-row saves are ten times slower (architecture, decision 4), and unsorted conc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from django.db import connection, models
 from psycopg import sql
+
+T = TypeVar("T")
 
 
 def insert_rows(
@@ -42,6 +44,26 @@ def insert_rows(
             )
         )
         cursor.execute(sql.SQL("DROP TABLE {}").format(incoming))
+
+
+def cut_windows(
+    items: Iterable[T], *, size_of: Callable[[T], int], most_items: int, most_bytes: int
+) -> Iterator[list[T]]:
+    """The items in order, in windows of at most so many items and bytes; one larger than that is alone in its window.
+
+    Whatever is loaded record by record is loaded in such windows, so that memory depends on no record's size.
+    """
+    window: list[T] = []
+    held = 0
+    for item in items:
+        size = size_of(item)
+        if window and (len(window) == most_items or held + size > most_bytes):
+            yield window
+            window, held = [], 0
+        window.append(item)
+        held += size
+    if window:
+        yield window
 
 
 def update_rows(*, model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import re
 import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,14 +14,19 @@ from django.utils import timezone
 from dialects import Item, LogOptions, LogReader, LogRecord, Piece, Scaffold
 
 from . import jobs
+from .breaks import close_broken
+from .containers import Arrival
 from .identity import draft_record
 from .models import Delivery
 from .store import store_batch
+from .text import make_storable
 
 PIECE_BYTES = 128 * 1024
 BATCH_RECORDS = 1000
 BATCH_BYTES = 4 * 1024 * 1024
 _RETRIED = ("40P01", "40001")
+# The name only helps where the bytes leave the form open, and then it is the name of what the container holds.
+_CONTAINER_ENDING = re.compile(r"\.(gz|zst|zstd)\Z", re.IGNORECASE)
 
 
 def options_of(delivery: Delivery) -> LogOptions:
@@ -29,7 +34,7 @@ def options_of(delivery: Delivery) -> LogOptions:
     said = delivery.options
     return LogOptions(
         form=said.get("form"),
-        name=delivery.file_name or None,
+        name=_CONTAINER_ENDING.sub("", delivery.file_name) or None,
         prefixes=said.get("prefixes", True),
         max_record_bytes=settings.LIMITS["record_bytes"],
     )
@@ -46,7 +51,8 @@ class Framer:
 
     `keep` is called inside each batch's transaction with the reader's state, for whoever must be able to resume
     from `state` (null: from the start). A batch is what one piece of the stream completes, so that the reader's
-    state and the stored records always agree.
+    state and the stored records always agree. `measure` tells how much of what arrived has been taken, where that is
+    not what was fed: the bytes of a container.
     """
 
     def __init__(
@@ -55,20 +61,25 @@ class Framer:
         *,
         state: dict[str, Any] | None = None,
         keep: Callable[[dict[str, Any]], None] | None = None,
+        measure: Callable[[], int] | None = None,
     ) -> None:
         self._delivery = delivery
         self._keep = keep
         self._records: list[LogRecord] = []
         self._scaffold: list[Scaffold | Piece] = []
         self._reader = LogReader.from_state(state) if state else LogReader(options_of(delivery))
+        self._measure = measure
+        # How many bytes of the stream have been fed.
+        self.position: int = state["offset"] if state else 0
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the stream."""
         for start in range(0, len(data), PIECE_BYTES):
             piece = data[start : start + PIECE_BYTES]
             self._take(self._reader.feed(piece))
-            self._delivery.framed_bytes += len(piece)
-            if len(self._records) >= BATCH_RECORDS or sum(record.length for record in self._records) >= BATCH_BYTES:
+            self.position += len(piece)
+            self._delivery.framed_bytes = self._measure() if self._measure else self.position
+            if len(self._records) >= BATCH_RECORDS or self._count_bytes() >= BATCH_BYTES:
                 self._store()
 
     def close(self) -> None:
@@ -76,9 +87,20 @@ class Framer:
         self._take(self._reader.close())
         self._store()
 
+    def break_off(self, reason: str, *, file_digest: bytes | None = None) -> None:
+        """The stream goes no further: store what was whole, and quarantine what was cut (see `breaks`)."""
+        reason = make_storable(reason)
+        self._take(close_broken(self._reader, position=self.position, reason=reason, file_digest=file_digest))
+        self._store()
+
     def pause(self) -> None:
         """Store what is complete, so that another framer can go on from the kept state."""
         self._store()
+
+    def _count_bytes(self) -> int:
+        """How much is held: records, and what lies between them, such as the pieces of one over the limit."""
+        held = sum(len(record.source or b"") for record in self._records)
+        return held + sum(len(item.data) for item in self._scaffold)
 
     def _take(self, items: Iterable[Item]) -> None:
         for item in items:
@@ -115,33 +137,40 @@ class Framer:
         self._records, self._scaffold = [], []
 
 
-def frame_stream(*, delivery: Delivery, chunks: Iterable[bytes]) -> Delivery:
+def frame_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival | None = None) -> Delivery:
     """Frame a stream of (decompressed) bytes now and finish the receipt: what the API and the import command do.
 
     The bytes that did arrive are kept whatever happens to the stream; a stream that breaks off leaves the delivery
-    `broken` with its complete records.
+    `broken` with its complete records, and what was cut is quarantined.
+
+    Args:
+        delivery: just opened.
+        chunks: the stream.
+        arrival: of a file, what the stream is unfolded from; the delivery's size and digest are of it.
 
     Raises:
         Exception: what reading the stream raised, after its complete records were stored.
     """
-    framer = Framer(delivery)
-    digest = hashlib.sha256()
+    stream = Arrival(chunks)
+    arrived = arrival or stream
+    framer = Framer(delivery, measure=lambda: arrived.size_bytes)
     try:
-        for chunk in chunks:
-            digest.update(chunk)
-            delivery.size_bytes += len(chunk)
+        for chunk in stream:
             framer.feed(chunk)
     except Exception as error:
-        framer.close()
-        _end(delivery, digest.digest(), Delivery.State.BROKEN, f"the stream broke off: {error}")
+        if arrival:
+            arrival.drain()
+        framer.break_off(str(error), file_digest=arrival.sha256 if arrival else None)
+        _end(delivery, arrived, Delivery.State.BROKEN, f"the stream broke off: {error}")
         raise
     framer.close()
-    _end(delivery, digest.digest(), Delivery.State.FRAMED, "")
+    _end(delivery, arrived, Delivery.State.FRAMED, "")
     return delivery
 
 
-def _end(delivery: Delivery, digest: bytes, state: str, failure: str) -> None:
-    delivery.sha256, delivery.state, delivery.failure = digest, state, failure
+def _end(delivery: Delivery, arrived: Arrival, state: str, failure: str) -> None:
+    delivery.sha256, delivery.size_bytes = arrived.sha256, arrived.size_bytes
+    delivery.state, delivery.failure = state, make_storable(failure)
     delivery.framed_at = timezone.now()
     delivery.save(update_fields=["sha256", "state", "failure", "size_bytes", "framed_bytes", "framed_at"])
     jobs.ring()

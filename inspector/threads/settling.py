@@ -14,12 +14,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import itemgetter
+from typing import TypeVar
 
 from django.db import transaction
+from django.db.models.functions import Length
 from django.utils import timezone
 
 from dialects import Context, Entry, Message, Reading, choose_dialect, tell
-from inspector.intake.bulk import update_rows
+from inspector.intake.bulk import cut_windows, update_rows
 from inspector.intake.models import Record
 from inspector.intake.text import make_storable
 
@@ -32,10 +35,12 @@ from .placing import Elsewhere, Node, SortKey, make_node, place
 from .telling import ToldRow, make_row
 
 WINDOW = 500
-CACHED_READINGS = 5000
+WINDOW_BYTES = 4 * 1024 * 1024
+CACHED_BYTES = 8 * 1024 * 1024
 # What is asked for names a conversation better than what is announced before it.
 _ASKS = frozenset({"request", "query", "delegate", "propose", "subscribe"})
 
+T = TypeVar("T")
 Fence = Callable[[], None]
 
 
@@ -74,16 +79,12 @@ def settle(*, conversation: Conversation, fence: Fence, finish: Callable[[], Non
     nodes = place(readings.load_nodes(), _look_up_in(conversation))
     summary = Summary()
     known = _known_digests(conversation)
-    changed: list[ToldRow] = []
-    for row in _told_rows(nodes, readings, conversation, summary):
-        if known.get(row.id) != row.digest():
-            changed.append(row)
-        if len(changed) == WINDOW:
-            with _alone(conversation, fence):
-                _write(changed)
-            changed = []
+    told = _told_rows(nodes, readings, conversation, summary)
+    changed = (row for row in told if known.get(row.id) != row.digest())
+    for window in _windows(changed, lambda row: len(row.body)):
+        with _alone(conversation, fence):
+            _write(window)
     with _alone(conversation, fence):
-        _write(changed)
         _write_outline(conversation, nodes)
         _write_summary(conversation, nodes, summary)
         finish()
@@ -98,13 +99,19 @@ def _alone(conversation: Conversation, fence: Fence) -> Iterator[None]:
         yield
 
 
+def _windows(items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
+    return cut_windows(items, size_of=size_of, most_items=WINDOW, most_bytes=WINDOW_BYTES)
+
+
 class _Readings:
     """The readings of a conversation's records: kept where they fit in memory, read again where they do not."""
 
     def __init__(self, conversation: Conversation, fence: Fence) -> None:
         self._conversation = conversation
         self._fence = fence
+        self._sizes: dict[uuid.UUID, int] = {}
         self._cache: dict[uuid.UUID, Reading] = {}
+        self._cached_bytes = 0
 
     def load_nodes(self) -> Iterator[Node]:
         """A node for each message, by order key; a record that was a guess takes the dialect spoken."""
@@ -113,10 +120,13 @@ class _Readings:
         rows = MessageRow.objects.filter(conversation=self._conversation).order_by(
             "order_time", "order_source", "order_index", "record__identity", "part"
         )
-        parts = list(rows.values_list("record_id", "id", "part", "dialect").iterator(chunk_size=5000))
-        by_record = [(record_id, list(same)) for record_id, same in groupby(parts, key=lambda row: row[0])]
-        for start in range(0, len(by_record), WINDOW):
-            window = by_record[start : start + WINDOW]
+        found = rows.values_list("record_id", "id", "part", "dialect", Length("record__source"))
+        parts: list[tuple[uuid.UUID, uuid.UUID, int, str]] = []
+        for record_id, message_id, part, dialect, size in found.iterator(chunk_size=5000):
+            parts.append((record_id, message_id, part, dialect))
+            self._sizes[record_id] = size
+        by_record = [(record_id, list(same)) for record_id, same in groupby(parts, key=itemgetter(0))]
+        for window in _windows(by_record, lambda same: self.size_of(same[0])):
             records = Record.objects.in_bulk([record_id for record_id, _ in window])
             for record_id, same in window:
                 yield from self._make_nodes(records[record_id], same, spoken)
@@ -132,7 +142,8 @@ class _Readings:
         if any(dialect != reading.dialect for *_, dialect in rows):
             with _alone(self._conversation, self._fence):
                 ids = replace_parts(Arrival(record, reading, ()), self._conversation)
-        if len(self._cache) < CACHED_READINGS:
+        self._cached_bytes += self.size_of(record.pk)
+        if self._cached_bytes < CACHED_BYTES:
             self._cache[record.pk] = reading
         for message in reading.messages:
             if message.part in ids:
@@ -143,6 +154,10 @@ class _Readings:
                     dialect=reading.dialect,
                     message=message,
                 )
+
+    def size_of(self, record_id: uuid.UUID) -> int:
+        """How many bytes the record has."""
+        return self._sizes[record_id]
 
     def find(self, record_ids: Iterable[uuid.UUID], dialects: Mapping[uuid.UUID, str]) -> dict[uuid.UUID, Reading]:
         """The readings of these records, each in the dialect that it was placed in."""
@@ -184,8 +199,7 @@ def _told_rows(
     """Each message told, in the order of the timeline. A record whose parts stand together is told once."""
     context = Context()
     runs = [list(same) for _, same in groupby(nodes, key=lambda node: node.record)]
-    for start in range(0, len(runs), WINDOW):
-        window = runs[start : start + WINDOW]
+    for window in _windows(runs, lambda run: readings.size_of(run[0].record)):
         dialects = {run[0].record: run[0].dialect for run in window}
         found = readings.find(dialects, dialects)
         for run in window:
@@ -226,8 +240,6 @@ _TOLD_COLUMNS = (
 
 
 def _write(rows: Sequence[ToldRow]) -> None:
-    if not rows:
-        return
     values = [
         (
             row.id,
