@@ -1,8 +1,4 @@
-"""The acts in English: who tells, asks, offers or answers whom, and what.
-
-With a known speaker the sentence is `oscar asks radar: “Do you know about consciousness?”`; without one it is the
-plain sentence in the speaker's own person. What the sentence does not say goes to the also-list.
-"""
+"""The acts in English: what is told, asked, offered or answered, in the speaker's own person."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ from .lifting import read_table
 from .nodes import Node
 from .notes import MINUS
 from .phrases import say_setting
-from .protocol import ACKS, COUNTER, ERRORS, FLOOR, HANDSHAKES, TRUST, TYPES, UNTYPED, Act
+from .protocol import ACKS, COUNTER, ERRORS, FLOOR, HANDSHAKES, TYPES, UNTYPED, Act
 from .settings import Setting
 from .statements import Part
 from .units import Piece
@@ -27,13 +23,12 @@ from .values import say_item
 from .words import Scope
 
 _MOODS = {"?": "query", ".": "request"}
-_SAYS = {"tells": "says", "asks": "asks", "instructs": "commands", "offers": "offers", "answers": "answers"}
 _ERROR_REST = re.compile(r"er:[a-z]{2}(?:/[^\s#/]+)?")
 _ARTICLE_AN = frozenset("aeiou")
 
 
 class Acts:
-    """Tells one statement; `tell` gives the sentence and the also-list."""
+    """Tells one statement. `said` are the settings that the words have covered, `minus` the note that they earn."""
 
     def __init__(
         self,
@@ -43,7 +38,7 @@ class Acts:
         message: Message,
         scope: Scope,
         nodes: list[Node],
-        standing: Standing,
+        standing: Standing | None,
     ) -> None:
         self.text = text
         self.part = part
@@ -55,8 +50,8 @@ class Acts:
         self.minus: Note | None = None
         self.said: set[str] = set()
 
-    def tell(self) -> tuple[list[Piece], list[Piece]]:
-        """(the sentence, what else the statement carries)."""
+    def tell(self) -> tuple[Act, list[Piece]]:
+        """(the act, what is said)."""
         act, pieces, end = self._tell_act()
         less = next((piece for piece in pieces if piece.text.endswith(" less") and piece.basis == "inferred"), None)
         if less is not None:
@@ -65,23 +60,7 @@ class Acts:
         if pieces and pieces[-1].text.endswith(","):
             pieces[-1] = pieces[-1]._replace(text=pieces[-1].text.rstrip(","))
         pieces.append(Piece(end, ()))
-        return self._frame(act, pieces), self._tell_also()
-
-    # The frame: who to whom.
-
-    def _frame(self, act: Act, pieces: list[Piece]) -> list[Piece]:
-        message = self.message
-        spans: tuple[Span, ...] = tuple(
-            (0, item.start, item.end) for item in self.part.items if item.kind in ("speaker", "address", "relay")
-        )
-        if act.verb == "offers":
-            spans = (*spans, self._symbol_span())
-        to = "everyone" if message.broadcast else join_words(message.receivers)
-        if message.sender is None:
-            return [Piece(f"To {to}: ", spans), *pieces] if to else pieces
-        verb = f"{act.verb} {to}" if to else _SAYS[act.verb]
-        way = f" by way of {join_words(message.path[1:-1])}" if len(message.path) > 2 else ""
-        return [Piece(f"{message.sender} {verb}{way}: “", spans), *pieces, Piece("”", ())]
+        return act, pieces
 
     # The act: what is said.
 
@@ -263,7 +242,7 @@ class Acts:
     def _define(self, node: Node) -> list[Piece]:
         """A word that a sender defined, with whose definition it is and where."""
         entry = node.entry
-        if entry is None:
+        if entry is None or self.standing is None:
             return [Piece(f" {node.text}", (node.span,))]
         context = self.standing.context
         who = f" by {entry.speaker}" if entry.speaker else ""
@@ -300,30 +279,6 @@ class Acts:
             else:
                 said.append(f'unknown "{word}"')
         return [Piece(f" ({', '.join(said)})", (span,))] if is_known else []
-
-    # What the sentence does not say.
-
-    def _tell_also(self) -> list[Piece]:
-        also: list[Piece] = []
-        for setting in self.settings:
-            if setting.kind in self.said or f"{setting.kind}@{setting.start}" in self.said:
-                continue
-            if self.message.native_act == "data" and setting.kind in ("other", "members"):
-                continue
-            phrase = say_setting(setting, self.message.defines)
-            if phrase is not None:
-                also.append(Piece(f"{phrase.third} {phrase.rest}", ((0, setting.start, setting.end),)))
-        trusts = (item for item in self.part.items if item.kind == "trust")
-        also.extend(Piece(TRUST[item.data][1], ((0, item.start, item.end),)) for item in trusts)
-        if self.part.checksum:
-            start, end, count = self.part.checksum
-            counted = self.part.body[1] - self.part.body[0] + len(self.part.symbol)
-            also.append(Piece(f"states a checksum of {count}; we count {counted} characters", ((0, start, end),)))
-        error = self.message.error
-        if error is not None and error.code in ERRORS:
-            at = self.part.body[0]
-            also.append(Piece(ERRORS[error.code].remedy, ((0, at, at + 5),)))
-        return also
 
 
 _MODIFIED = {

@@ -216,12 +216,20 @@ def _read_statement(
     lift_keys(wire, part, body, given, notes)
 
 
-def _read_error(part: Part, body: str, given: dict[str, Any], notes: list[Note]) -> None:
+def find_failure(body: str) -> Failure:
+    """What `er:un/qo` reports: the code, its name, and the cause."""
     found = _ERROR_BODY.match(body)
     code = found[1] if found else ""
     known = ERRORS.get(code)
+    return Failure(code=code, message=known.name if known else None, cause=found[2] if found else None)
+
+
+def _read_error(part: Part, body: str, given: dict[str, Any], notes: list[Note]) -> None:
+    error = find_failure(body)
+    code = error.code or ""
+    known = ERRORS.get(code)
     given |= {"performative": known.performative if known else "failure", "native_act": "er", "content": body}
-    given["error"] = Failure(code=code, message=known.name if known else None, cause=found[2] if found else None)
+    given["error"] = error
     if known is None:
         start = part.body[0] + 3
         notes.append(UNKNOWN_ERROR.note(f"no release defines the error {code!r}", (0, start, start + 2)))

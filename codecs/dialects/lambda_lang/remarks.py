@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .._record import Note
-from .contexts import Standing
 from .domain_atoms import TITLES
 from .nodes import Node
 from .notes import (
@@ -29,11 +28,9 @@ from .words import Scope, find_elsewhere, find_ever
 MOST = 50
 
 
-def note_words(
-    part: Part, nodes: Sequence[Node], settings: Sequence[Setting], scope: Scope, standing: Standing
-) -> list[Note]:
-    """The notes of one statement's words and settings; a word that returns is noted once."""
-    notes: list[Note] = list(_note_settings(settings, scope))
+def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: bool) -> list[Note]:
+    """The notes of one statement's words; a word that returns is noted once."""
+    notes: list[Note] = []
     seen: set[tuple[str, str | None]] = set()
     depth = 0
     domain: str | None = None
@@ -55,14 +52,15 @@ def note_words(
         key = (node.text, domain)
         if key not in seen:
             seen.add(key)
-            note = _note_node(node, domain, scope, standing)
+            note = _note_node(node, domain, scope, is_declared)
             if note is not None:
                 notes.append(note)
         domain = None
     return notes
 
 
-def _note_settings(settings: Sequence[Setting], scope: Scope) -> Iterator[Note]:
+def note_settings(settings: Sequence[Setting], scope: Scope) -> Iterator[Note]:
+    """The notes of what a statement sets."""
     for setting in settings:
         span = (0, setting.start, setting.end)
         if setting.kind == "def":
@@ -85,7 +83,7 @@ def _first(scope: Scope, name: str) -> tuple[str, ...]:
     return next((found for domain in scope.domains if (found := scope.vocabulary.find(name, domain))), ())
 
 
-def _note_node(node: Node, domain: str | None, scope: Scope, standing: Standing) -> Note | None:
+def _note_node(node: Node, domain: str | None, scope: Scope, is_declared: bool) -> Note | None:
     if node.kind == "unread":
         return UNREAD.note(f"{node.text[:40]!r} has no meaning in this dialect", node.span)
     if node.kind == "value-url":
@@ -105,7 +103,7 @@ def _note_node(node: Node, domain: str | None, scope: Scope, standing: Standing)
     if not others or not meaning.senses:
         return None
     here = f"v{scope.vocabulary.release}"
-    why = f"no version is declared, read with {here}" if not standing.is_declared else f"read with {here}"
+    why = f"no version is declared, read with {here}" if not is_declared else f"read with {here}"
     return DIFFERS.note(f"“{node.text}” is “{'/'.join(meaning.senses)}” ({why}); it was {', '.join(others)}", node.span)
 
 

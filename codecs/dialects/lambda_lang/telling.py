@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from .._context import Context, Keys
-from .._record import Message, Note, Reading, Segment, Span, Told
-from .acts import Acts
+from .._record import Message, Reading, Segment, Told
 from .contexts import Standing
 from .fields import build_tree
+from .frames import frame, say_beside
 from .glosses import gloss_part
-from .nodes import read_nodes
 from .reading import Parsed, read
-from .remarks import note_words
+from .remarks import note_settings
+from .sayings import make_segment, make_segments, say_part
 from .settings import Setting
 from .statements import Part
-from .units import Piece
 from .words import Scope
 
 
@@ -58,26 +55,15 @@ def _tell_malformed(message: Message, parsed: Parsed) -> Message:
 def _tell_message(
     text: str, part: Part, settings: tuple[Setting, ...], message: Message, scope: Scope, standing: Standing
 ) -> Message:
-    nodes = read_nodes(text, *part.body, scope) if part.form not in ("table", "sealed") else []
-    acts = Acts(text, part, settings, message, scope, nodes, standing)
-    english, also = acts.tell()
-    notes: list[Note] = [*message.notes, *note_words(part, nodes, settings, scope, standing)]
-    if acts.minus is not None:
-        notes.append(acts.minus)
-    return message.replace(
-        english=_make_segments(english),
-        also=_make_segments(also),
-        gloss=gloss_part(text, part, nodes),
-        notes=tuple(notes),
-    )
-
-
-def _make_segments(pieces: Sequence[Piece]) -> tuple[Segment, ...]:
-    return tuple(_make_segment(piece) for piece in pieces if piece.text)
-
-
-def _make_segment(piece: Piece) -> Segment:
-    spans: tuple[Span, ...] = tuple(span for span in piece.spans if span is not None)
-    if piece.source is None and piece.basis == "exact":
-        return Segment(text=piece.text, spans=spans)
-    return Segment(text=piece.text, spans=spans, basis=piece.basis, source=piece.source)
+    saying = say_part(text, part, settings, message, scope, standing)
+    english = saying.english
+    before, after = frame(saying.act, part, message)
+    if before is not None:
+        english = (make_segment(before), *english, make_segment(after)) if after else (make_segment(before), *english)
+    told = {**message.__dict__, "english": english, "gloss": gloss_part(text, part, saying.gloss)}
+    if settings or part.items or part.checksum or message.error is not None:
+        told["also"] = make_segments(say_beside(part, settings, message, saying.said))
+    notes = (*message.notes, *note_settings(settings, scope), *saying.notes)
+    if notes:
+        told["notes"] = notes
+    return Message.trust(told)

@@ -45,12 +45,21 @@ class Meaning(NamedTuple):
     is_action: bool = False
 
 
+def _find_nothing(word: str) -> Entry | None:
+    return None
+
+
 class Scope(NamedTuple):
     """What is in force while a statement is read: vocabulary, active domains, and senders' definitions."""
 
     vocabulary: Vocabulary
     domains: tuple[str, ...] = ()
-    find_definition: Callable[[str], Entry | None] = lambda word: None
+    find_definition: Callable[[str], Entry | None] = _find_nothing
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no sender's definition is in force."""
+        return self.find_definition is _find_nothing
 
     def resolve(self, word: str, domain: str | None = None) -> Meaning:
         """The meaning of a word, in a named domain if it carries one."""

@@ -1,0 +1,60 @@
+"""Around what is said: who says it to whom, and what stands beside it.
+
+With a known speaker the sentence is `oscar asks radar: “Do you know about consciousness?”`; without one it is the
+plain sentence in the speaker's own person. What the sentence does not say goes to the also-list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+
+from .._english import join_words
+from .._record import Message, Span
+from .phrases import say_setting
+from .protocol import ERRORS, TRUST, Act
+from .settings import Setting
+from .statements import Part
+from .units import Piece
+
+_SAYS = {"tells": "says", "asks": "asks", "instructs": "commands", "offers": "offers", "answers": "answers"}
+
+
+def frame(act: Act, part: Part, message: Message) -> tuple[Piece | None, Piece | None]:
+    """What stands before and after the words of a statement, where a speaker or a receiver is known."""
+    to = "everyone" if message.broadcast else join_words(message.receivers)
+    if message.sender is None and not to:
+        return None, None
+    spans: tuple[Span, ...] = tuple(
+        (0, item.start, item.end) for item in part.items if item.kind in ("speaker", "address", "relay")
+    )
+    if act.verb == "offers":
+        spans = (*spans, (0, *part.symbol_at))
+    if message.sender is None:
+        return Piece(f"To {to}: ", spans), None
+    verb = f"{act.verb} {to}" if to else _SAYS[act.verb]
+    way = f" by way of {join_words(message.path[1:-1])}" if len(message.path) > 2 else ""
+    return Piece(f"{message.sender} {verb}{way}: “", spans), Piece("”", ())
+
+
+def say_beside(part: Part, settings: Sequence[Setting], message: Message, said: Container[str]) -> list[Piece]:
+    """What the sentence does not say; `said` are the settings that it does."""
+    also: list[Piece] = []
+    for setting in settings:
+        if setting.kind in said or f"{setting.kind}@{setting.start}" in said:
+            continue
+        if message.native_act == "data" and setting.kind in ("other", "members"):
+            continue
+        phrase = say_setting(setting, message.defines)
+        if phrase is not None:
+            also.append(Piece(f"{phrase.third} {phrase.rest}", ((0, setting.start, setting.end),)))
+    trusts = (item for item in part.items if item.kind == "trust")
+    also.extend(Piece(TRUST[item.data][1], ((0, item.start, item.end),)) for item in trusts)
+    if part.checksum:
+        start, end, count = part.checksum
+        counted = part.body[1] - part.body[0] + len(part.symbol)
+        also.append(Piece(f"states a checksum of {count}; we count {counted} characters", ((0, start, end),)))
+    error = message.error
+    if error is not None and error.code in ERRORS:
+        at = part.body[0]
+        also.append(Piece(ERRORS[error.code].remedy, ((0, at, at + 5),)))
+    return also
