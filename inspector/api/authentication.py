@@ -42,7 +42,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         return 'Bearer realm="api"'
 
 
-class ApiKeyScheme(OpenApiAuthenticationExtension):
+class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # its base has no types
     """How the schema tells of the key; drf-spectacular finds this class by itself."""
 
     target_class = ApiKeyAuthentication

@@ -18,8 +18,8 @@ from .ingest import FORMS
 class NothingView(APIView):
     """Every address below /api/ that is none: a problem document like any other refusal."""
 
-    authentication_classes: Final = ()
-    permission_classes: Final = ()
+    authentication_classes = ()
+    permission_classes = ()
     schema = None
 
     def initial(self, request: Request, *args: Any, **names: Any) -> None:
