@@ -1,0 +1,150 @@
+"""Hostile inputs through the three doors: the outcome of each, and the record after it is still taken.
+
+The numbers are those of the list of hostile inputs that the product promises an outcome for. `read` is stored and
+read, `malformed` is stored and shown without an act, `quarantined` is kept for its bytes alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from inspector.intake.models import Delivery, Door, Job, Record
+from inspector.intake.selectors import rebuild_stream
+from inspector.intake.services import open_delivery, take_upload
+from inspector.threads.models import Conversation, Message
+
+from .conftest import Cast, settle_all
+
+pytestmark = pytest.mark.django_db
+
+AFTER = b"\nstill here\n"
+
+
+def clowl(**names: Any) -> bytes:
+    said = {"p": "REQ", "mid": "m1", "from": "ada", "to": "bob", "cid": "c1", "ts": 1790000000, "body": {"t": "go"}}
+    return json.dumps(said | names).encode()
+
+
+def swap(old: bytes, new: bytes) -> bytes:
+    whole = clowl()
+    assert old in whole
+    return whole.replace(old, new)
+
+
+DEEP = b'{"p":"REQ","mid":"m","from":"a","to":"b","cid":"c","body":' + b'{"d":' * 1500 + b"1" + b"}" * 1501
+CASES: dict[str, tuple[bytes, str]] = {
+    "1 NaN": (swap(b"1790000000", b"NaN"), "any"),
+    "1 -0": (swap(b"1790000000", b"-0"), "any"),
+    "1 1e400": (swap(b"1790000000", b"1e400"), "any"),
+    "1 1e400 in the body": (swap(b'"go"', b"1e400"), "any"),
+    "2 duplicate key": (swap(b'"p": "REQ"', b'"p": "REQ", "p": "ERR"'), "any"),
+    "3 lone surrogate": (swap(b"ada", rb"\ud800"), "any"),
+    "3 lone surrogate everywhere": (b'{"raw":"\\ud800","from":"\\ud800","to":["\\udfff"],"id":"\\udfff"}', "read"),
+    "4 NUL escaped": (b'{"raw":"a\\u0000b","from":"\\u0000","conversation":"\\u0000","id":"\\u0000"}', "read"),
+    "4 NUL byte": (b"a\x00b", "read"),
+    "5 depth 1500": (DEEP, "any"),
+    "5 depth 1500 of arrays": (b"[" * 1500 + b"]" * 1500, "any"),
+    "5 depth 100000": (b'{"raw":' * 100_000, "any"),
+    "5 depth 300": (swap(b'"go"', b"[" * 300 + b"]" * 300), "any"),
+    "5 depth 480": (swap(b'"go"', b"[" * 480 + b"]" * 480), "any"),
+    "5 depth 900": (swap(b'"go"', b"[" * 900 + b"]" * 900), "any"),
+    "6 2^53+1": (swap(b"1790000000", b"9007199254740993"), "any"),
+    "6 2^64 in the body": (swap(b'"go"', b"18446744073709551616"), "any"),
+    "6 4300 digits": (swap(b'"go"', b"9" * 4300), "any"),
+    "6 4301 digits": (swap(b'"go"', b"9" * 4301), "any"),
+    "6 5001 digits": (swap(b'"go"', b"9" * 5001), "any"),
+    "6 a turn of 2^63": (b'@a3|f0|c1|S0|d1|T9223372036854775808|k1|t"x"#', "any"),
+    "7 ts -1": (clowl(ts=-1), "any"),
+    "7 ts 0": (clowl(ts=0), "any"),
+    "7 ts 1e18": (clowl(ts=10**18), "any"),
+    "7 ts in ms": (clowl(ts=1790000000000), "any"),
+    "7 ts as text": (clowl(ts="2026-11-21T09:00:00Z"), "any"),
+    "7 at the edge": (b'{"raw":"a","at":"9999-12-31T23:59:59-23:59"}', "read"),
+    "7 at before all": (b'{"raw":"a","at":"0001-01-01T00:00:00+23:59"}', "read"),
+    "7 at as a number": (b'{"raw":"a","at":1e308}', "read"),
+    "8 nothing but an act": (b'{"p":"REQ"}', "any"),
+    **{
+        f"9 {name} is {value}": (clowl(**{name: value}), "any")
+        for name in ("mid", "from", "to", "cid", "p", "body")
+        for value in (None, [], True, {}, [None, {"a": [1]}])
+    },
+    "9 envelope of wrong types": (
+        b'{"raw":"a","at":[],"from":{},"to":[1,null,{}],"id":[],"conversation":{"a":1}}',
+        "read",
+    ),
+    "9 raw is no text": (b'{"raw":{"a":[1,2]}}', "any"),
+    "10 supports": (clowl(supports=[1], to=[], body=7), "any"),
+    "11 long ids": (clowl(mid="m" * 9000, cid="c" * 1_000_000), "any"),
+    "11 long envelope ids": (
+        json.dumps(
+            {"raw": "a", "id": "i" * 1_000_000, "conversation": "c" * 1_000_000, "from": "f" * 100_000}
+        ).encode(),
+        "read",
+    ),
+    "15 itself as parent": (b'{"raw":"a","id":"x","parent":"x"}', "read"),
+    "19 invalid UTF-8": (b"caf\xe9", "quarantined"),
+    "20 U+2028": ("a\u2028b".encode(), "read"),
+    "24 long base62": (b"@a3|f" + b"Z" * 100_000 + b"|c1|S0|d1|T1|k1#", "any"),
+    "25 open quote": (b'@a3|f0|c1|S0|d1|T1|k1|t"x', "any"),
+    "26 act 99": (b"@a99|f0|c1|S0|d1|T1|k1#", "any"),
+    "26 duplicate header": (b"@a3|a4|f0|f1|c1|S0|d1|T1|k1#", "any"),
+    "36 template and SQL": (b"{{7*7}} %s {0.__class__} $(id) '; DROP TABLE x; --", "read"),
+    "37 bidi": ("a\u202eb\u2066c\u200bd\u00ad".encode(), "read"),
+    "39 combining marks": (("a" + "\u0301" * 10_000).encode(), "read"),
+    "40 ANSI and CR": (b"a\x1b[31mb\rc", "read"),
+}
+
+
+def by_post(cast: Cast, token: str, body: bytes, folder: Path) -> None:
+    headers = {"Authorization": f"Bearer {token}"}
+    response = Client().post("/api/v1/messages", body, content_type="application/x-ndjson", headers=headers)
+    assert response.status_code == 202, response.content
+
+
+def by_upload(cast: Cast, token: str, body: bytes, folder: Path) -> None:
+    delivery = open_delivery(workspace=cast.workspace, channel=cast.channel, door=Door.UPLOAD, file_name="x.jsonl")
+    take_upload(delivery=delivery, chunks=[body])
+
+
+def by_import(cast: Cast, token: str, body: bytes, folder: Path) -> None:
+    (folder / "x.jsonl").write_bytes(body)
+    call_command("import_log", str(folder / "x.jsonl"), workspace=cast.workspace.slug, verbosity=0)
+
+
+@pytest.mark.parametrize("door", [by_post, by_upload, by_import])
+@pytest.mark.parametrize(("wire", "outcome"), CASES.values(), ids=CASES.keys())
+def test_the_record_is_kept_and_the_next_one_is_read(
+    cast: Cast, token: str, tmp_path: Path, door: Callable[..., None], wire: bytes, outcome: str
+) -> None:
+    body = wire + AFTER
+    door(cast, token, body, tmp_path)
+    settle_all()
+    delivery = Delivery.objects.get()
+    assert delivery.received == delivery.stored + delivery.duplicate + delivery.quarantined >= 2
+    assert delivery.state == Delivery.State.FRAMED
+    assert b"".join(rebuild_stream(delivery=delivery)) == body
+    assert not Job.objects.exclude(failure="").exists()
+    assert not Message.objects.filter(told_digest=None).exists()
+    assert Message.objects.filter(english="still here").count() == 1
+    first = Record.objects.get(order_index=0)
+    assert first.is_quarantined == (outcome == "quarantined")
+    if outcome == "read":
+        assert first.messages.get().performative is not None
+    headers = {"Authorization": f"Bearer {token}"}
+    addresses = [f"/api/v1/messages/{pk}" for pk in Message.objects.values_list("pk", flat=True)[:3]]
+    addresses += [f"/api/v1/conversations/{pk}" for pk in Conversation.objects.values_list("pk", flat=True)[:3]]
+    for address in ("/api/v1/messages", "/api/v1/conversations", f"/api/v1/deliveries/{delivery.pk}", *addresses):
+        response = Client().get(address, headers=headers)
+        assert response.status_code == 200, address
+        json.loads(response.content, parse_constant=refuse)
+
+
+def refuse(name: str) -> None:
+    raise AssertionError(f"{name} is no JSON")
