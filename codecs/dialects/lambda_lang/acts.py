@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .._english import join_words
-from .._record import Message, Note, Span
+from .._record import Entry, Message, Note, Span
 from .blocks import Node as Value
 from .blocks import parse_block
 from .bodies import Body
-from .contexts import Standing
 from .lifting import read_table
 from .nodes import Node
 from .notes import MINUS
@@ -38,7 +37,7 @@ class Acts:
         message: Message,
         scope: Scope,
         nodes: list[Node],
-        standing: Standing | None,
+        say_origin: Callable[[Entry], str],
     ) -> None:
         self.text = text
         self.part = part
@@ -46,7 +45,7 @@ class Acts:
         self.message = message
         self.scope = scope
         self.nodes = nodes
-        self.standing = standing
+        self.say_origin = say_origin
         self.minus: Note | None = None
         self.said: set[str] = set()
 
@@ -242,18 +241,9 @@ class Acts:
     def _define(self, node: Node) -> list[Piece]:
         """A word that a sender defined, with whose definition it is and where."""
         entry = node.entry
-        if entry is None or self.standing is None:
+        if entry is None:
             return [Piece(f" {node.text}", (node.span,))]
-        context = self.standing.context
-        who = f" by {entry.speaker}" if entry.speaker else ""
-        if entry.source == (context.record, self.message.part):
-            where = "here"
-        elif entry.source is not None and entry.source[0] == context.record:
-            where = f"in part {entry.source[1]} of this record"
-        else:
-            where = f"in message {entry.position}" if entry.position is not None else "earlier"
-        by = f"as defined{who} {where}" if where != "here" else "as defined here"
-        text = f' {node.text} (means "{entry.value}", {by})'
+        text = f' {node.text} (means "{entry.value}", {self.say_origin(entry)})'
         return [Piece(text, (node.span,), "exact", entry.source)]
 
     def _explain(self, item: Value) -> list[Piece]:

@@ -28,6 +28,8 @@ class Standing:
         self.is_declared = declared is not None or spoken is not None
         self.version = declared or (str(spoken.value) if spoken else NEWEST)
         self.vocabulary = load_vocabulary(self.version)
+        self._has_domains = context.find("domain", "active") is not None or context.find("ns", "active") is not None
+        self._undivided = Scope(self.vocabulary)
 
     def find(self, kind: str, name: str) -> Entry | None:
         """The entry in force, from this record or from the conversation."""
@@ -39,6 +41,8 @@ class Standing:
 
     def establish(self, message: Message, settings: tuple[Setting, ...]) -> None:
         """Let what a statement sets hold from here on."""
+        if not settings and message.native_act not in _FLOOR:
+            return
         for setting in settings:
             kind = _KINDS.get(setting.kind)
             if kind is None:
@@ -48,7 +52,7 @@ class Standing:
                 continue
             name = setting.name if kind in ("def", "group", "setting", "context") and setting.name else "active"
             self._add(kind, name, setting.value, message)
-        if message.native_act in (">>", "<<", "><", "--"):
+        if message.native_act in _FLOOR:
             self._add("floor", message.sender or "", message.native_act, message)
 
     def _add(self, kind: str, name: str, value: Any, message: Message) -> None:
@@ -62,6 +66,7 @@ class Standing:
         )
         self.entries.append(entry)
         self._has_definitions = self._has_definitions or kind == "def"
+        self._has_domains = self._has_domains or kind in ("domain", "ns")
         self._own[kind, name] = entry
 
     def _reset(self) -> None:
@@ -70,8 +75,22 @@ class Standing:
             self._own.pop((kind, "active"), None)
             self.entries = [entry for entry in self.entries if entry.kind != kind]
 
+    def say_origin(self, entry: Entry, part: int) -> str:
+        """Whose definition a word has and where it was given: `as defined by oscar in message 3`."""
+        who = f" by {entry.speaker}" if entry.speaker else ""
+        if entry.source == (self.context.record, part):
+            return "as defined here"
+        if entry.source is not None and entry.source[0] == self.context.record:
+            return f"as defined{who} in part {entry.source[1]} of this record"
+        where = f"in message {entry.position}" if entry.position is not None else "earlier"
+        return f"as defined{who} {where}"
+
     def scope(self, inline: str | None) -> Scope:
         """What words mean now: the domain of the statement itself first, then `@D`, then the namespaces."""
+        if inline is None and not self._has_domains:
+            if not self._has_definitions:
+                return self._undivided
+            return Scope(self.vocabulary, (), self.find_definition)
         names: list[str] = [inline] if inline else []
         for kind in ("domain", "ns"):
             held = self.find(kind, "active")
@@ -84,6 +103,7 @@ class Standing:
         return Scope(self.vocabulary, domains, self.find_definition)
 
 
+_FLOOR = frozenset({">>", "<<", "><", "--"})
 _KINDS = {
     "def": "def",
     "ns": "ns",

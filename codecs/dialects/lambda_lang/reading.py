@@ -60,7 +60,7 @@ class Parsed(NamedTuple):
 
 def read(wire: str, envelope: Envelope | None = None) -> Reading:
     """Read a record. Never raises; time grows linearly with the text."""
-    layers = (Layer(id=0, kind="wire", text=wire),)
+    layers = (Layer.trust({"id": 0, "kind": "wire", "text": wire}),)
     try:
         parts, strays = cut_record(wire)
     except UnclosedError as fault:
@@ -72,19 +72,28 @@ def read(wire: str, envelope: Envelope | None = None) -> Reading:
     if len(parts) == 1 and parts[0].form == "untyped" and not parts[0].items and not _SOMETHING.search(wire):
         text = "no character here belongs to the dialect's words, and no type opens it"
         return _read_malformed(wire, layers, NOTHING_KNOWN.note(text, (0, 0, len(wire))))
-    settings = tuple(tuple(read_settings(wire, part)) for part in parts)
-    version = next((s.value for own in settings for s in own if s.kind == "version" and isinstance(s.value, str)), None)
-    messages = _read_messages(wire, parts, settings)
-    return Reading(
-        dialect="lambda_lang",
-        layers=layers,
-        tree=lambda: build_tree(wire, parts, load_vocabulary(version or NEWEST)),
-        version=version,
-        vocabulary=load_vocabulary(version or NEWEST).release if version else NEWEST,
-        messages=messages,
-        notes=_read_notes(wire, parts, strays, version),
-        parsed=Parsed(wire, tuple(parts), settings),
+    settings = tuple([tuple(read_settings(wire, part)) if part.items else () for part in parts])
+    version = _find_version(settings)
+    return Reading.trust(
+        {
+            "dialect": "lambda_lang",
+            "layers": layers,
+            "tree": lambda: build_tree(wire, parts, load_vocabulary(version or NEWEST)),
+            "version": version,
+            "vocabulary": load_vocabulary(version).release if version else NEWEST,
+            "messages": _read_messages(wire, parts, settings),
+            "notes": _read_notes(wire, strays, version),
+            "parsed": Parsed(wire, tuple(parts), settings),
+        }
     )
+
+
+def _find_version(settings: tuple[tuple[Setting, ...], ...]) -> str | None:
+    for own in settings:
+        for setting in own:
+            if setting.kind == "version" and isinstance(setting.value, str):
+                return setting.value
+    return None
 
 
 def _read_malformed(wire: str, layers: tuple[Layer, ...], note: Note) -> Reading:
@@ -97,7 +106,9 @@ def _read_malformed(wire: str, layers: tuple[Layer, ...], note: Note) -> Reading
     )
 
 
-def _read_notes(wire: str, parts: list[Part], strays: list[int], version: str | None) -> tuple[Note, ...]:
+def _read_notes(wire: str, strays: list[int], version: str | None) -> tuple[Note, ...]:
+    if not strays and version is None and len(wire) <= LARGEST:
+        return ()
     notes = [STRAY_BRACKET.note(f"{wire[at]!r} closes nothing", (0, at, at + 1)) for at in strays[:20]]
     if len(wire) > LARGEST:
         notes.append(TOO_LONG.note(f"{len(wire)} characters: the specification allows {LARGEST} bytes", None))
@@ -117,11 +128,15 @@ class _Addressed(NamedTuple):
     path: tuple[str, ...] = ()
 
 
+_NOBODY = _Addressed()
+
+
 def _read_messages(wire: str, parts: list[Part], settings: tuple[tuple[Setting, ...], ...]) -> tuple[Message, ...]:
     messages = []
-    addressed = _Addressed()
+    addressed = _NOBODY
     for index, part in enumerate(parts):
-        addressed = _read_addressed(part, addressed)
+        if part.items:
+            addressed = _read_addressed(part, addressed)
         messages.append(_read_message(wire, part, settings[index], addressed, index + 1))
     return tuple(messages)
 
@@ -142,10 +157,12 @@ def _read_addressed(part: Part, held: _Addressed) -> _Addressed:
 def _read_message(wire: str, part: Part, settings: tuple[Setting, ...], addressed: _Addressed, number: int) -> Message:
     given: dict[str, Any] = {"part": number}
     notes: list[Note] = []
-    given |= {name: value for name, value in addressed._asdict().items() if value}
+    if addressed is not _NOBODY:
+        given |= {name: value for name, value in addressed._asdict().items() if value}
     attributes: dict[str, Any] = {}
     _read_form(wire, part, given, attributes, notes)
-    _apply_settings(wire, part, settings, given, attributes, notes)
+    if part.items or part.form == "sealed":
+        _apply_settings(wire, part, settings, given, attributes, notes)
     if addressed.path and given["performative"] not in ("control", "handshake"):
         given["performative"] = "delegate"
     if part.checksum:
@@ -158,7 +175,7 @@ def _read_message(wire: str, part: Part, settings: tuple[Setting, ...], addresse
         given["attributes"] = attributes
     if notes:
         given["notes"] = tuple(notes)
-    return Message(**given)
+    return Message.trust(given)
 
 
 def _read_form(wire: str, part: Part, given: dict[str, Any], attributes: dict[str, Any], notes: list[Note]) -> None:

@@ -1,17 +1,18 @@
 """What one statement says: its words in segments, its gloss, and the notes that its words earn.
 
-Agents say the same short things again and again: acknowledgements, states, requests. Without a definition in force
-what a statement says depends on its own characters, the vocabulary and the active domains alone, so a short one is
-told once and kept. Its spans count from its own start and are moved to where it stands.
+Agents say the same short things again and again: acknowledgements, states, requests. What a statement says depends on
+its own characters, the vocabulary, the active domains and the definitions of its words alone, so a short one is told
+once and kept for the next time, its spans counted from its own start.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from .._record import Message, Note, Segment, Span
+from .._record import Entry, Message, Note, Segment
 from .acts import Acts
 from .contexts import Standing
 from .glosses import gloss_statement
@@ -28,6 +29,7 @@ from .words import Scope
 # A longer statement is hardly said twice; so many are kept.
 _LONGEST_KEPT = 120
 _MOST_KEPT = 1024
+_RUN = re.compile(r"[a-z]+")
 _REPEATED = frozenset({"statement", "offer", "untyped", "ack", "error", "floor"})
 _NOT_PARSED = frozenset({"table", "sealed"})
 
@@ -47,8 +49,8 @@ def say_part(
 ) -> Saying:
     """What a statement says."""
     start, end = part.symbol_at[0], part.body[1]
-    is_plain = scope.is_plain and part.form in _REPEATED and end - start <= _LONGEST_KEPT
-    if is_plain and not any(setting.kind == "handshake" for setting in settings):
+    is_short = part.form in _REPEATED and end - start <= _LONGEST_KEPT
+    if is_short and not any(setting.kind == "handshake" for setting in settings):
         saying = _say_again(
             text[start:end],
             part.form,
@@ -58,11 +60,34 @@ def say_part(
             standing.is_declared,
             scope.vocabulary.release,
             scope.domains,
+            () if scope.is_plain else _find_defined(text[start:end], message.part, standing),
         )
         return _shift(saying, start) if start else saying
     nodes = read_nodes(text, *part.body, scope) if part.form not in _NOT_PARSED else []
-    acts = Acts(text, part, settings, message, scope, nodes, standing)
+    acts = Acts(text, part, settings, message, scope, nodes, lambda entry: standing.say_origin(entry, message.part))
     return _make_saying(acts, note_words(part, nodes, scope, is_declared=standing.is_declared))
+
+
+class _Defined(NamedTuple):
+    """A word of a statement that a sender has defined, with all that is told of its definition."""
+
+    word: str
+    value: str
+    origin: str
+    source: tuple[Any, int] | None
+    position: int | None
+
+
+def _find_defined(text: str, part: int, standing: Standing) -> tuple[_Defined, ...]:
+    """The definitions that may bear on a statement: of its words, and of what a tense or an aspect leaves of them."""
+    found = []
+    for run in dict.fromkeys(_RUN.findall(text)):
+        for word in dict.fromkeys((run, run[1:], run[:-1], run[1:-1])):
+            entry = standing.find_definition(word) if word else None
+            if entry is not None:
+                origin = standing.say_origin(entry, part)
+                found.append(_Defined(word, str(entry.value), origin, entry.source, entry.position))
+    return tuple(found)
 
 
 @lru_cache(maxsize=_MOST_KEPT)
@@ -75,14 +100,22 @@ def _say_again(
     is_declared: bool,
     release: str,
     domains: tuple[str, ...],
+    defined: tuple[_Defined, ...],
 ) -> Saying:
-    """A plain statement by itself; only whether somebody speaks it matters of who does."""
+    """A statement by itself; only whether somebody speaks it matters of who does."""
     part = Part((), form, symbol, (0, len(symbol)), (body, len(text)))
+    entries = {
+        one.word: Entry(kind="def", name=one.word, value=one.value, source=one.source, position=one.position)
+        for one in defined
+    }
+    origins = {one.word: one.origin for one in defined}
     scope = Scope(load_vocabulary(release), domains)
+    if entries:
+        scope = scope._replace(find_definition=entries.get)
     nodes = read_nodes(text, body, len(text), scope)
     error = find_failure(text[body:]) if form == "error" else None
     message = Message(sender="someone" if is_spoken else None, error=error)
-    acts = Acts(text, part, (), message, scope, nodes, None)
+    acts = Acts(text, part, (), message, scope, nodes, lambda entry: origins[entry.name])
     return _make_saying(acts, note_words(part, nodes, scope, is_declared=is_declared))
 
 
@@ -107,18 +140,27 @@ def make_segment(piece: Piece) -> Segment:
 
 
 def _shift(saying: Saying, by: int) -> Saying:
-    return saying._replace(
-        english=tuple([_shift_segment(segment, by) for segment in saying.english]),
-        gloss=tuple([_shift_segment(segment, by) for segment in saying.gloss]),
-        notes=tuple([note.replace(span=_shift_span(note.span, by)) if note.span else note for note in saying.notes]),
+    """The same with every span moved to where the statement stands."""
+    act, english, gloss, notes, said = saying
+    return Saying(
+        act,
+        tuple([_shift_segment(segment, by) for segment in english]),
+        tuple([_shift_segment(segment, by) for segment in gloss]),
+        tuple([_shift_note(note, by) for note in notes]),
+        said,
     )
 
 
 def _shift_segment(segment: Segment, by: int) -> Segment:
-    if not segment.spans:
+    spans = segment.spans
+    if not spans:
         return segment
-    return Segment.trust({**segment.__dict__, "spans": tuple([_shift_span(span, by) for span in segment.spans])})
+    moved = tuple([(layer, start + by, end + by) for layer, start, end in spans])
+    return Segment.trust({**segment.__dict__, "spans": moved})
 
 
-def _shift_span(span: Span, by: int) -> Span:
-    return (span[0], span[1] + by, span[2] + by)
+def _shift_note(note: Note, by: int) -> Note:
+    if note.span is None:
+        return note
+    layer, start, end = note.span
+    return Note.trust({**note.__dict__, "span": (layer, start + by, end + by)})

@@ -32,11 +32,11 @@ def tell(reading: Reading, context: Context, keys: Keys) -> Told:
         scopes.append(scope)
         told.append(_tell_message(parsed.text, part, settings, message, scope, standing))
     wire, parts, vocabulary = parsed.text, parsed.parts, standing.vocabulary
-    settled = reading.replace(
-        vocabulary=vocabulary.release if reading.version or standing.is_declared else reading.vocabulary,
-        tree=lambda: build_tree(wire, parts, vocabulary, scopes),
-    )
-    return Told(reading=settled, messages=tuple(told), entries=tuple(standing.entries))
+    settled = {name: value for name, value in reading.__dict__.items() if name != "fields"}
+    settled["tree"] = lambda: build_tree(wire, parts, vocabulary, scopes)
+    if reading.version or standing.is_declared:
+        settled["vocabulary"] = vocabulary.release
+    return Told.trust({"reading": Reading.trust(settled), "messages": tuple(told), "entries": tuple(standing.entries)})
 
 
 def _tell_malformed(message: Message, parsed: Parsed) -> Message:
