@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import socket
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-import zstandard
 from django.conf import settings
 from django.http import HttpRequest
 
+from inspector.intake.containers import READ_BYTES, ContainerError, unfold
+
 from .problems import ProblemError
 
-READ_BYTES: Final = 128 * 1024
 # How long a sender may be silent in the middle of a body.
 SILENCE_SECONDS: Final = 30
-_MOST_RATIO: Final = 200
-_FREE_BYTES: Final = 16 * 1024 * 1024
 
 
 class BrokenBodyError(Exception):
@@ -43,10 +40,11 @@ def read_body(request: HttpRequest) -> Iterator[bytes]:
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding in ("", "identity"):
         yield from raw
-    elif encoding == "gzip":
-        yield from _bound(_inflate(raw))
-    elif encoding == "zstd":
-        yield from _bound(_unzstd(raw))
+    elif encoding in ("gzip", "zstd"):
+        try:
+            yield from unfold(encoding, raw, most_bytes=settings.LIMITS["delivery_bytes"])
+        except ContainerError as error:
+            raise BrokenBodyError(f"the body cannot be unfolded: {error}") from error
     else:
         raise ProblemError(415, f"Content-Encoding {encoding!r} is not understood: send identity, gzip or zstd")
 
@@ -115,55 +113,3 @@ def _limit(pieces: Iterator[bytes]) -> Iterator[bytes]:
         if total > settings.LIMITS["delivery_bytes"]:
             raise BrokenBodyError(f"a delivery has at most {settings.LIMITS['delivery_bytes']} bytes")
         yield piece
-
-
-def _bound(pieces: Iterator[tuple[bytes, int]]) -> Iterator[bytes]:
-    """Stop a bomb: past 16 MiB no more than 200 bytes come of one, and never more than a delivery may have."""
-    total = 0
-    for piece, taken in pieces:
-        total += len(piece)
-        if total > settings.LIMITS["delivery_bytes"] or (total > _FREE_BYTES and total > taken * _MOST_RATIO):
-            raise BrokenBodyError("the compressed body unfolds beyond the limits")
-        yield piece
-
-
-def _inflate(pieces: Iterator[bytes]) -> Iterator[tuple[bytes, int]]:
-    inflater = zlib.decompressobj(wbits=31)
-    taken, is_open = 0, False
-    try:
-        for piece in pieces:
-            taken += len(piece)
-            data = piece
-            while data:
-                is_open = True
-                yield inflater.decompress(data, READ_BYTES), taken
-                data = inflater.unconsumed_tail
-                if inflater.eof:
-                    data, is_open = inflater.unused_data, False
-                    inflater = zlib.decompressobj(wbits=31)
-    except zlib.error as error:
-        raise BrokenBodyError(f"the gzip body is damaged: {error}") from error
-    if is_open:
-        raise BrokenBodyError("the gzip body is cut short")
-
-
-def _unzstd(pieces: Iterator[bytes]) -> Iterator[tuple[bytes, int]]:
-    unfolder = zstandard.ZstdDecompressor(max_window_size=2**27)
-    frame = unfolder.decompressobj()
-    taken, is_open = 0, False
-    try:
-        for piece in pieces:
-            # Small bites, for one call unfolds all it is given.
-            for start in range(0, len(piece), 1024):
-                data = piece[start : start + 1024]
-                taken += len(data)
-                while data:
-                    is_open = True
-                    yield frame.decompress(data), taken
-                    data = frame.unused_data if frame.eof else b""
-                    if frame.eof:
-                        frame, is_open = unfolder.decompressobj(), False
-    except zstandard.ZstdError as error:
-        raise BrokenBodyError(f"the zstd body is damaged: {error}") from error
-    if is_open:
-        raise BrokenBodyError("the zstd body is cut short")
