@@ -101,7 +101,10 @@ class Chunk(models.Model):
 
 
 class Scaffold(models.Model):
-    """The bytes between records: separators, headers, comments. With the slices they give the stream back."""
+    """The bytes between records: separators, headers, comments; and those of a duplicate that is written otherwise.
+
+    With the slices they give the stream back.
+    """
 
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="scaffold")
     offset = models.BigIntegerField()

@@ -97,7 +97,10 @@ def find_progress(*, delivery: Delivery) -> Progress:
 
 
 def rebuild_stream(*, delivery: Delivery) -> Iterator[bytes]:
-    """The bytes of the delivery's (decompressed) stream again, from its slices and its scaffold, in order."""
+    """The bytes of the delivery's (decompressed) stream again, from its slices and its scaffold, in order.
+
+    Where the scaffold holds something at the offset of a record, it is a duplicate's own bytes.
+    """
     slices = (
         Sighting.objects.filter(delivery=delivery)
         .order_by("offset")
@@ -105,8 +108,12 @@ def rebuild_stream(*, delivery: Delivery) -> Iterator[bytes]:
         .iterator(chunk_size=500)
     )
     between = delivery.scaffold.order_by("offset").values_list("offset", "data").iterator(chunk_size=500)
-    for _, data in heapq.merge(slices, between, key=lambda piece: piece[0]):
-        yield bytes(data)
+    covered = -1
+    # Of equal offsets the scaffold's comes first.
+    for offset, data in heapq.merge(between, slices, key=lambda piece: piece[0]):
+        if offset != covered:
+            yield bytes(data)
+            covered = offset if data else covered
 
 
 def read_source(*, record: Record) -> Iterator[bytes]:

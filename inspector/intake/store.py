@@ -5,9 +5,10 @@ The unique constraint on a record's identity decides what is new, so concurrent 
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -107,13 +108,36 @@ def store_batch(*, delivery: Delivery, drafts: Sequence[Draft], scaffold: Sequen
     insert_rows(
         model=Scaffold,
         columns=("delivery_id", "offset", "data"),
-        rows=[(delivery.pk, item.offset, item.data) for item in scaffold],
+        rows=[
+            *((delivery.pk, item.offset, item.data) for item in scaffold),
+            *(
+                (delivery.pk, draft.framed.offset, draft.framed.source)
+                for draft in _written_otherwise(drafts, held, fresh)
+            ),
+        ],
         order_by=("offset",),
     )
     # Records, then the job, then the delivery: reading locks them in the same order.
     if any(row[8] == Sighting.Outcome.STORED or row[9] for row in sightings):
         ask(kind=Job.Kind.INGEST, subjects=[delivery.pk], workspace_id=delivery.workspace_id)
     _account(delivery, outcomes)
+
+
+def _written_otherwise(
+    drafts: Sequence[Draft], held: Mapping[bytes, Held], fresh: Mapping[int, uuid.UUID]
+) -> list[Draft]:
+    """The duplicates whose bytes are not those of the record that is kept; theirs are kept with the delivery."""
+    doubles = [draft for draft in drafts if draft.framed.source and held[draft.identity].id != fresh[draft.index]]
+    digests = dict(
+        Record.objects.filter(pk__in={held[draft.identity].id for draft in doubles})
+        .annotate(digest=models.Func("source", function="sha256", output_field=models.BinaryField()))
+        .values_list("pk", "digest")
+    )
+    return [
+        draft
+        for draft in doubles
+        if hashlib.sha256(draft.framed.source or b"").digest() != bytes(digests[held[draft.identity].id])
+    ]
 
 
 def _outcome(draft: Draft, is_new: bool) -> str:

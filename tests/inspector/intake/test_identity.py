@@ -148,6 +148,22 @@ def test_slices_and_scaffold_give_the_stream_back(cast: Cast, log: bytes) -> Non
     assert received == stored + duplicate + quarantined
 
 
+@pytest.mark.parametrize(
+    "again",
+    [
+        envelope("Go.", id="m1", **{"from": "bob"}),
+        b'{ "id" : "m1",  "raw" : "Go." }\n',
+        b'[{"id": "m1", "raw": "Go."}]',
+    ],
+    ids=["other envelope", "other spaces", "in an array"],
+)
+def test_a_duplicate_written_otherwise_gives_its_own_stream_back(cast: Cast, again: bytes) -> None:
+    deliver(cast, envelope("Go.", id="m1"))
+    delivery = deliver(cast, b"before\n" * (again[:1] != b"[") + again)
+    assert counts(delivery)[2] == 1
+    assert b"".join(selectors.rebuild_stream(delivery=delivery)) == b"before\n" * (again[:1] != b"[") + again
+
+
 def test_a_record_over_the_cap_is_quarantined_and_its_bytes_are_kept(cast: Cast, settings: object) -> None:
     settings.LIMITS = {**settings.LIMITS, "record_bytes": 1000}  # type: ignore[attr-defined]
     line = b"x" * 5000
