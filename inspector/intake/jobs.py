@@ -32,7 +32,8 @@ class LostLeaseError(Exception):
 def ask(*, kind: str, subjects: Iterable[uuid.UUID], workspace_id: uuid.UUID, delay_seconds: float = 0) -> None:
     """Ask for work on these subjects; call inside the transaction that makes the work necessary.
 
-    A job that is queued or running is not doubled: its count of requests grows, so that it runs once more.
+    A job that is queued or running is not doubled: its count of requests grows, so that it runs once more. A dead
+    letter that is asked for again has its attempts anew.
     """
     rows = [(uuid.uuid4(), subject) for subject in sorted(subjects)]
     if not rows:
@@ -40,18 +41,18 @@ def ask(*, kind: str, subjects: Iterable[uuid.UUID], workspace_id: uuid.UUID, de
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            INSERT INTO intake_job (id, workspace_id, kind, subject, state, requests, attempts, due_at, checkpoint,
-                                    failure, created_at, updated_at)
+            INSERT INTO intake_job AS job (id, workspace_id, kind, subject, state, requests, attempts, due_at,
+                                           checkpoint, failure, created_at, updated_at)
             SELECT fresh.id, %(workspace)s, %(kind)s, fresh.subject, 'queued', 1, 0,
                    clock_timestamp() + make_interval(secs => %(delay)s), '{}', '', now(), now()
               FROM unnest(%(ids)s::uuid[], %(subjects)s::uuid[]) AS fresh (id, subject)
              ORDER BY fresh.subject
             ON CONFLICT (kind, subject) DO UPDATE
-               SET requests = intake_job.requests + 1,
+               SET requests = job.requests + 1,
                    updated_at = now(),
-                   attempts = CASE WHEN intake_job.state = 'done' THEN 0 ELSE intake_job.attempts END,
-                   due_at = CASE WHEN intake_job.state = 'done' THEN excluded.due_at ELSE intake_job.due_at END,
-                   state = CASE WHEN intake_job.state = 'done' THEN 'queued' ELSE intake_job.state END
+                   attempts = CASE WHEN job.state IN ('done', 'dead') THEN 0 ELSE job.attempts END,
+                   due_at = CASE WHEN job.state IN ('done', 'dead') THEN excluded.due_at ELSE job.due_at END,
+                   state = CASE WHEN job.state IN ('done', 'dead') THEN 'queued' ELSE job.state END
             """,
             {
                 "workspace": workspace_id,

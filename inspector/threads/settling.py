@@ -72,14 +72,15 @@ def settle(*, conversation: Conversation, fence: Fence, finish: Callable[[], Non
 
     Args:
         conversation: the row; its generation as loaded is what this run settles.
-        fence: called inside every writing transaction; raises when another worker has taken over.
+        fence: called inside every writing transaction, and as the sign of life between them; raises when another
+            worker has taken over.
         finish: called inside the last one, so that the job ends together with its work.
     """
     readings = _Readings(conversation, fence)
     nodes = place(readings.load_nodes(), _look_up_in(conversation))
     summary = Summary()
     known = _known_digests(conversation)
-    told = _told_rows(nodes, readings, conversation, summary)
+    told = _told_rows(nodes, readings, conversation, summary, fence)
     changed = (row for row in told if known.get(row.id) != row.digest())
     for window in _windows(changed, lambda row: len(row.body)):
         with _alone(conversation, fence):
@@ -127,6 +128,7 @@ class _Readings:
             self._sizes[record_id] = size
         by_record = [(record_id, list(same)) for record_id, same in groupby(parts, key=itemgetter(0))]
         for window in _windows(by_record, lambda same: self.size_of(same[0])):
+            self._fence()
             records = Record.objects.in_bulk([record_id for record_id, _ in window])
             for record_id, same in window:
                 yield from self._make_nodes(records[record_id], same, spoken)
@@ -194,18 +196,20 @@ def _look_up_in(conversation: Conversation) -> Callable[[Iterable[bytes]], Mappi
 
 
 def _told_rows(
-    nodes: Sequence[Node], readings: _Readings, conversation: Conversation, summary: Summary
+    nodes: Sequence[Node], readings: _Readings, conversation: Conversation, summary: Summary, fence: Fence
 ) -> Iterator[ToldRow]:
     """Each message told, in the order of the timeline. A record whose parts stand together is told once."""
     context = Context()
     runs = [list(same) for _, same in groupby(nodes, key=lambda node: node.record)]
     for window in _windows(runs, lambda run: readings.size_of(run[0].record)):
+        fence()
         dialects = {run[0].record: run[0].dialect for run in window}
         found = readings.find(dialects, dialects)
         for run in window:
             reading = found[run[0].record]
             context.record, context.position = str(run[0].record), run[0].position + 1
-            told = tell(reading, context)
+            # The dialect was settled by the order key; told in turns, a guess must not be guessed again.
+            told = tell(reading.replace(candidates=()), context)
             by_part = {message.part: message for message in told.messages}
             for node in run:
                 message = by_part[node.part]

@@ -149,3 +149,12 @@ def test_a_job_that_fails_three_times_is_a_dead_letter(cast: Cast, monkeypatch: 
         pipeline.run_due(seconds=5)
     job = Job.objects.get(kind=Job.Kind.INGEST)
     assert (job.state, job.failure) == (Job.State.DEAD, "RuntimeError: no luck")
+
+
+def test_a_dead_letter_that_is_asked_for_again_is_tried_again(cast: Cast) -> None:
+    deliver(cast, *write_story()[:2])
+    settle_all()
+    Job.objects.filter(kind=Job.Kind.SETTLE).update(state=Job.State.DEAD, attempts=3, failure="no luck")
+    deliver(cast, *write_story()[2:4])
+    settle_all()
+    assert Conversation.objects.get().message_count == 4
