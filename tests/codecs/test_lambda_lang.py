@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 import dialects
-from dialects.lambda_lang import DIALECT
+from dialects.lambda_lang import DIALECT, sayings
 from dialects.lambda_lang.core_atoms import WORDS
 from dialects.lambda_lang.lexicon import find_word
 from dialects.lambda_lang.protocol import ERRORS
 from dialects.lambda_lang.vocabulary import histories, load_vocabulary, other_meanings
 
+from .cases import Case, cases
 from .test_laws import assert_covers
 
 # A tiny vocabulary of this test's own: atom, and the word its English must use.
@@ -507,7 +508,6 @@ def test_the_glossary_holds_every_row() -> None:
 
 
 def test_every_note_of_the_table_can_be_made() -> None:
-    """The codes that vectors and this file never see would be dead rows."""
     from .cases import cases
 
     seen: set[str] = set()
@@ -558,3 +558,29 @@ def test_a_defined_word_is_told_where_its_vocabulary_would_have_a_verb(wire: str
 def test_a_statement_has_one_verb_in_its_own_tense(wire: str, said: str) -> None:
     (message,) = dialects.decode(wire, dialect="lambda_lang").messages
     assert message.sentence == said
+
+
+@pytest.mark.parametrize("case", [case for case in cases("valid") if case.dialect == "lambda_lang"], ids=str)
+def test_what_was_told_before_is_told_alike(case: Case) -> None:
+    """A short statement is kept for the next time: that must not show, wherever it stands."""
+    case.decode()
+    warm = case.decode()
+    sayings._say_again.cache_clear()
+    sayings._say_behind.cache_clear()
+    assert case.decode() == warm
+
+
+@pytest.mark.parametrize("by", [0, 7, 90])
+@pytest.mark.parametrize("statement", ["!I-k/co qqq ta=$5", "?Uc/ke/da", "!er:un/qo", "<+#id:m1", "!Ik sp"])
+def test_a_kept_statement_points_to_its_own_characters(statement: str, by: int) -> None:
+    plain = dialects.decode(statement, dialect="lambda_lang").messages[0]
+    before = f"{'x' * (by - 2)}: " if by else ""
+    # A name of more than 64 characters is no speaker: a header takes its place.
+    before = before if by < 64 else f"@v2.0#id:{'x' * (by - 10)} "
+    (message,) = dialects.decode(f"{before}{statement}", dialect="lambda_lang").messages
+    places = [segment.spans for segment in message.gloss if segment.spans and segment.spans[0][1] >= len(before)]
+    wanted = [segment.spans for segment in plain.gloss if segment.spans]
+    shifted = [tuple((layer, start + len(before), end + len(before)) for layer, start, end in one) for one in wanted]
+    assert places == shifted
+    noted = [(note.code, note.span[1] - len(before)) for note in message.notes if note.span and note.span[1] >= by]
+    assert noted == [(note.code, note.span[1]) for note in plain.notes if note.span]

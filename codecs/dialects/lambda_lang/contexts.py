@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from .._context import Context
@@ -23,13 +24,16 @@ class Standing:
         self.entries: list[Entry] = []
         self._own: dict[tuple[str, str], Entry] = {}
         # Most conversations define nothing: then no word need be looked up.
-        self._has_definitions = bool(context.all_of("def"))
-        spoken = context.find("vocabulary", "active")
+        self._has_definitions = self._has_domains = False
+        spoken: Entry | None = None
+        if context.size:
+            self._has_definitions = bool(context.all_of("def"))
+            self._has_domains = any(context.find(kind, "active") is not None for kind in ("domain", "ns"))
+            spoken = context.find("vocabulary", "active")
         self.is_declared = declared is not None or spoken is not None
         self.version = declared or (str(spoken.value) if spoken else NEWEST)
-        self.vocabulary = load_vocabulary(self.version)
-        self._has_domains = context.find("domain", "active") is not None or context.find("ns", "active") is not None
-        self._undivided = Scope(self.vocabulary)
+        self._undivided = _scope_of(self.version)
+        self.vocabulary = self._undivided.vocabulary
 
     def find(self, kind: str, name: str) -> Entry | None:
         """The entry in force, from this record or from the conversation."""
@@ -101,6 +105,12 @@ class Standing:
         if not self._has_definitions:
             return Scope(self.vocabulary, domains)
         return Scope(self.vocabulary, domains, self.find_definition)
+
+
+@lru_cache(maxsize=64)
+def _scope_of(version: str) -> Scope:
+    """What words mean in a release where nothing else is in force."""
+    return Scope(load_vocabulary(version))
 
 
 _FLOOR = frozenset({">>", "<<", "><", "--"})

@@ -29,6 +29,7 @@ from .words import Scope
 # A longer statement is hardly said twice; so many are kept.
 _LONGEST_KEPT = 120
 _MOST_KEPT = 1024
+_NEAR = 64
 _RUN = re.compile(r"[a-z]+")
 _REPEATED = frozenset({"statement", "offer", "untyped", "ack", "error", "floor"})
 _NOT_PARSED = frozenset({"table", "sealed"})
@@ -51,7 +52,7 @@ def say_part(
     start, end = part.symbol_at[0], part.body[1]
     is_short = part.form in _REPEATED and end - start <= _LONGEST_KEPT
     if is_short and not any(setting.kind == "handshake" for setting in settings):
-        saying = _say_again(
+        key = _Key(
             text[start:end],
             part.form,
             part.symbol,
@@ -62,7 +63,9 @@ def say_part(
             scope.domains,
             () if scope.is_plain else _find_defined(text[start:end], message.part, standing),
         )
-        return _shift(saying, start) if start else saying
+        if start == 0:
+            return _say_again(key)
+        return _say_behind(key, start) if start <= _NEAR else _shift(_say_again(key), start)
     nodes = read_nodes(text, *part.body, scope) if part.form not in _NOT_PARSED else []
     acts = Acts(text, part, settings, message, scope, nodes, lambda entry: standing.say_origin(entry, message.part))
     return _make_saying(acts, note_words(part, nodes, scope, is_declared=standing.is_declared))
@@ -90,19 +93,30 @@ def _find_defined(text: str, part: int, standing: Standing) -> tuple[_Defined, .
     return tuple(found)
 
 
+class _Key(NamedTuple):
+    """All that what a short statement says depends on; only whether somebody speaks it matters of who does."""
+
+    text: str
+    form: str
+    symbol: str
+    body: int
+    is_spoken: bool
+    is_declared: bool
+    release: str
+    domains: tuple[str, ...]
+    defined: tuple[_Defined, ...]
+
+
 @lru_cache(maxsize=_MOST_KEPT)
-def _say_again(
-    text: str,
-    form: str,
-    symbol: str,
-    body: int,
-    is_spoken: bool,
-    is_declared: bool,
-    release: str,
-    domains: tuple[str, ...],
-    defined: tuple[_Defined, ...],
-) -> Saying:
-    """A statement by itself; only whether somebody speaks it matters of who does."""
+def _say_behind(key: _Key, start: int) -> Saying:
+    """The same behind a label, an address or a header, which most statements of a conversation have alike."""
+    return _shift(_say_again(key), start)
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _say_again(key: _Key) -> Saying:
+    """What a statement says by itself."""
+    text, form, symbol, body, is_spoken, is_declared, release, domains, defined = key
     part = Part((), form, symbol, (0, len(symbol)), (body, len(text)))
     entries = {
         one.word: Entry(kind="def", name=one.word, value=one.value, source=one.source, position=one.position)

@@ -91,6 +91,8 @@ def cut_record(text: str) -> tuple[list[Part], list[int]]:
 
 
 def _skip(text: str, at: int) -> int:
+    if at >= len(text) or not text[at].isspace():
+        return at
     found = _SPACE.match(text, at)
     return found.end() if found else at
 
@@ -99,7 +101,7 @@ def _cut_part(text: str, at: int, *, is_first: bool, strays: list[int]) -> tuple
     items, at = _cut_items(text, at, is_first=is_first)
     if at >= len(text):
         return Part(tuple(items), "context", "", (at, at), (at, at)), at
-    sealed = any(item.kind == "block" and text.startswith("{enc:", item.start) for item in items)
+    sealed = bool(items) and any(item.kind == "block" and text.startswith("{enc:", item.start) for item in items)
     form, symbol, start, body = _find_form(text, at, sealed=sealed, after_items=bool(items))
     if form == "floor":
         return Part(tuple(items), form, symbol, (start, body), (body, body)), body
@@ -108,7 +110,7 @@ def _cut_part(text: str, at: int, *, is_first: bool, strays: list[int]) -> tuple
     end = _find_end(text, body, strays)
     while end > body and text[end - 1].isspace():
         end -= 1
-    found = _CHECKSUM.search(text, max(body, end - 14), end)
+    found = _CHECKSUM.search(text, max(body, end - 14), end) if text[end - 1] == "]" else None
     if found and found.start() == body:
         # A bracket that is the whole body is a list, no count of one.
         found = None
@@ -119,10 +121,10 @@ def _cut_part(text: str, at: int, *, is_first: bool, strays: list[int]) -> tuple
 
 def _find_form(text: str, at: int, *, sealed: bool, after_items: bool) -> tuple[str, str, int, int]:
     """(form, symbol, where it starts, where its body starts; for a floor or a table, where it ends)."""
-    floor = _FLOOR.match(text, at)
+    first = text[at]
+    floor = _FLOOR.match(text, at) if first in "><-" else None
     if floor:
         return "floor", floor[1], at, floor.end()
-    first = text[at]
     if first == "<" and not text.startswith(("<<", "<>"), at):
         ack = _ACK.match(text, at)
         end = ack.end() if ack else at + 1

@@ -32,7 +32,8 @@ def tell(reading: Reading, context: Context, keys: Keys) -> Told:
         scopes.append(scope)
         told.append(_tell_message(parsed.text, part, settings, message, scope, standing))
     wire, parts, vocabulary = parsed.text, parsed.parts, standing.vocabulary
-    settled = {name: value for name, value in reading.__dict__.items() if name != "fields"}
+    settled = {**reading.__dict__}
+    settled.pop("fields", None)
     settled["tree"] = lambda: build_tree(wire, parts, vocabulary, scopes)
     if reading.version or standing.is_declared:
         settled["vocabulary"] = vocabulary.release
