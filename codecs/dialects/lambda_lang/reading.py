@@ -6,7 +6,6 @@ import re
 from typing import Any, NamedTuple
 
 from .._record import (
-    Definition,
     Envelope,
     Failure,
     Identity,
@@ -14,22 +13,17 @@ from .._record import (
     Message,
     Note,
     Reading,
-    Reference,
-    Security,
 )
-from .._time import instant_of_seconds, instant_of_text
 from .blocks import parse_block, plain_value
+from .effects import apply_settings
 from .fields import build_tree
 from .lifting import ANSWERED, lift_keys, note_repeated, read_table, split_offer
 from .notes import (
-    BAD_CHUNK,
     CHECKSUM,
     EMPTY,
     EMPTY_BODY,
     NEWER,
     NO_TYPE,
-    NOT_FETCHED,
-    NOT_VERIFIED,
     NOTHING_KNOWN,
     SEALED,
     STRAY_BRACKET,
@@ -37,7 +31,7 @@ from .notes import (
     UNCLOSED,
     UNKNOWN_ERROR,
 )
-from .protocol import ACKS, COUNTER, ERRORS, FLOOR, HANDSHAKES, TRUST, TYPES
+from .protocol import ACKS, COUNTER, ERRORS, FLOOR, TYPES
 from .settings import Setting, is_data, read_settings
 from .statements import Part, UnclosedError, cut_record
 from .vocabulary import NEWEST, is_newer, load_vocabulary
@@ -162,7 +156,7 @@ def _read_message(wire: str, part: Part, settings: tuple[Setting, ...], addresse
     attributes: dict[str, Any] = {}
     _read_form(wire, part, given, attributes, notes)
     if part.items or part.form == "sealed":
-        _apply_settings(wire, part, settings, given, attributes, notes)
+        apply_settings(wire, part, settings, given, attributes, notes)
     if addressed.path and given["performative"] not in ("control", "handshake"):
         given["performative"] = "delegate"
     if part.checksum:
@@ -271,105 +265,6 @@ def _read_ack(part: Part, body: str, given: dict[str, Any]) -> None:
         given["content"] = body
         if answered := ANSWERED.search(body):
             given["parent_id"] = answered[1]
-
-
-def _apply_settings(
-    wire: str,
-    part: Part,
-    settings: tuple[Setting, ...],
-    given: dict[str, Any],
-    attributes: dict[str, Any],
-    notes: list[Note],
-) -> None:
-    defines: list[Definition] = []
-    claims: list[str] = []
-    is_encrypted = part.form == "sealed"
-    if given.get("native_act") != "data":
-        blocks = [wire[item.start : item.end] for item in part.items if item.kind == "block"]
-        if blocks:
-            attributes["context"] = blocks
-    else:
-        settings = tuple(setting for setting in settings if setting.kind not in ("other", "members"))
-    for setting in settings:
-        span = (0, setting.start, setting.end)
-        kind, value = setting.kind, setting.value
-        if kind in _DEFINED:
-            name = setting.name if kind in ("def", "group", "other", "ctx") else "active"
-            defines.append(Definition(kind=_DEFINED[kind], name=name or "active", value=value))
-        elif kind == "version" and isinstance(value, str):
-            attributes["version"] = value
-        elif kind == "handshake":
-            _read_handshake(part, setting, given)
-        elif kind == "id" and isinstance(value, str):
-            given["message_id"] = value
-        elif kind == "time":
-            given["sent_at_raw"] = setting.raw
-            given["sent_at"] = instant_of_text(setting.raw) or _instant(setting.raw)
-        elif kind == "chunk":
-            message, number, count = value
-            attributes["chunk"] = {"of": message, "number": number, "count": count}
-            given["correlation_id"], given["object_id"] = message, f"#{number}"
-            if not 1 <= number <= count:
-                notes.append(BAD_CHUNK.note(f"chunk {number} of {count}", span))
-        elif kind in ("vocabulary", "reference"):
-            given["references"] = (*given.get("references", ()), Reference(ref=str(value)))
-            notes.append(NOT_FETCHED.note(f"{value} is shown and never fetched", span))
-        elif kind == "inline":
-            attributes["domain"] = value
-        elif kind == "enc":
-            is_encrypted = True
-            attributes["cipher"] = value
-        elif kind in ("auth", "signature", "trust", "trust-level"):
-            claims.append(_say_claim(setting))
-            notes.append(NOT_VERIFIED.note(f"{setting.raw} is a claim: nothing here verifies it", span))
-            if kind == "trust":
-                attributes["trust"] = value
-    if defines:
-        given["defines"] = tuple(defines)
-    if claims or is_encrypted:
-        given["security"] = Security(encrypted=is_encrypted, claims=tuple(claims))
-    if given.get("sent_at") is None:
-        given.pop("sent_at", None)
-
-
-_DEFINED = {
-    "def": "def",
-    "ns": "ns",
-    "topic": "topic",
-    "group": "group",
-    "domain": "domain",
-    "ctx": "context",
-    "other": "setting",
-}
-
-
-def _say_claim(setting: Setting) -> str:
-    if setting.kind == "trust":
-        return TRUST[setting.value][0]
-    if setting.kind == "signature":
-        return f"signature {setting.value[0]}:{setting.value[1]}"
-    if setting.kind == "auth":
-        return f"authentication {setting.raw}"
-    return f"trust {setting.raw}"
-
-
-def _read_handshake(part: Part, setting: Setting, given: dict[str, Any]) -> None:
-    """The statement after `#h` is the handshake's content, its type symbol included."""
-    act = HANDSHAKES[setting.name]
-    content = given.get("content")
-    given |= {"performative": act.performative, "native_act": setting.name}
-    given.pop("modifiers", None)
-    if part.symbol and content is not None:
-        given["content"] = f"{part.symbol}{content}"
-    elif content is None:
-        given.pop("content", None)
-
-
-def _instant(raw: str) -> str | None:
-    try:
-        return instant_of_seconds(float(raw)) if len(raw) < 20 else None
-    except ValueError:
-        return None
 
 
 def identify(wire: str) -> Identity:
