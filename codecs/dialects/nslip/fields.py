@@ -132,7 +132,7 @@ def _read_fields(
         if start == end:
             if not (is_legacy and index == 0):
                 place = (0, tag.pieces[index][0] - 1, tag.pieces[index][1] + 1)
-                notes.append(EMPTY_FIELD.note("there is nothing between two separators", place))
+                notes.append(EMPTY_FIELD.note("an empty field was skipped; nothing is known to be lost", place))
             continue
         field = _read_field(text, start, end, is_legacy, first, notes)
         first.setdefault(field.slot.prefix if field.slot else field.prefix, field)

@@ -13,7 +13,10 @@ from .fields import Read, TagRead
 from .tables import ACTS, AGENTS, FRAMES, PAIRS, RANGES, SLOTS
 
 # The noun of a message that names no task.
-_TASK = {"a": "a task", "the": "the task"}
+_NO_TASK = "a task that is not named"
+
+# The tag is a label of the matter: a colon before it would make it read as a reason or as the task itself.
+_LABELLED = "tagged"
 
 # The slots that follow the task in the sentence, in this order.
 _DETAILS = "qruse"
@@ -33,12 +36,12 @@ class TagSentence:
     def tell(self) -> tuple[Segment, ...]:
         """The whole sentence."""
         self._say_sender()
-        verb, noun, article, link = self._choose_words()
+        verb, noun, link = self._choose_words()
         before, _, after = verb.partition("{whom}")  # the first one is the table's, whatever the wire holds
         self.sentence.say(f" {before}", self._span("a"))
         self._say_receiver()
         self.sentence.say(after, self._span("a"))
-        self._say_matter(noun, article, link)
+        self._say_matter(noun, link)
         for prefix in _DETAILS:
             self._say_detail(prefix)
         for field in self.unknown:
@@ -46,7 +49,7 @@ class TagSentence:
             words = f"{quote(field.written)} (a field that nSLIP does not define)"
             self.sentence.say(words, span_of(field), basis="unknown")
         if "t" in self.used:
-            self.sentence.say(": ").say(quote(str(self.used["t"].value)), self._span("t"))
+            self.sentence.say(f", {_LABELLED} ").say(quote(str(self.used["t"].value)), self._span("t"))
         return self.sentence.say(".").segments()
 
     def tell_sending(self) -> Sentence:
@@ -100,18 +103,18 @@ class TagSentence:
         else:
             self.sentence.say(name, self._span(prefix))
 
-    def _choose_words(self) -> tuple[str, str, str, str]:
-        """The verb with its `{whom}`, the noun before the task, its article, and the word that ties the task to it."""
+    def _choose_words(self) -> tuple[str, str, str]:
+        """The verb with its `{whom}`, the noun before the task, and the word that ties the task to it."""
         code, frame_code = self._code("a"), self._code("f")
         act = None if code is None else ACTS.get(code)
         frame = None if frame_code is None else FRAMES.get(frame_code)
         article = act.article if act else "the"
         verb = act.verb if act else self._describe_act(code)
         if frame is None:
-            return verb, self._describe_frame(frame_code), article, "on"
+            return verb, self._describe_frame(frame_code), "on"
         if act and (act.code, frame.code) in PAIRS:
-            return *PAIRS[act.code, frame.code], article, frame.link
-        return verb, frame.a if article == "a" else frame.the, article, frame.link
+            return *PAIRS[act.code, frame.code], frame.link
+        return verb, frame.a if article == "a" else frame.the, frame.link
 
     def _code(self, prefix: str) -> int | None:
         field = self.used.get(prefix)
@@ -131,7 +134,7 @@ class TagSentence:
             return f"something in a frame written {quote(field.written)} (not understood)"
         return "something (no frame is given)"
 
-    def _say_matter(self, noun: str, article: str, link: str) -> None:
+    def _say_matter(self, noun: str, link: str) -> None:
         """The noun of the frame and the task it is about, with the task above it and the goal in brackets."""
         self.sentence.say(f" {noun}" if noun else "", self._span("f"))
         tie = f" {link} " if link and noun else " "
@@ -143,7 +146,7 @@ class TagSentence:
             self.sentence.say(tie, self._span("f"))
             self._say_written("k", "the task")
         elif not link:
-            self.sentence.say(f" {_TASK[article]}", self._span("f"))
+            self.sentence.say(f" {_NO_TASK}", self._span("f"))
         elif "p" in self.used:
             rest = ["g"]
             self.sentence.say(tie, self._span("f"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from .._context import Context, Keys
 from .._english import quote
@@ -22,16 +22,29 @@ def tell(reading: Reading, context: Context, keys: Keys) -> Told:
         messages = tuple(_tell_malformed(message, record, wire, context) for message in reading.messages)
     else:
         pairs = zip(reading.messages, record.parts, strict=True)
-        messages = tuple(_tell_part(message, part, wire, context) for message, part in pairs)
+        tags = record.tags
+        messages = tuple(_tell_part(message, part, tags, wire, context) for message, part in pairs)
     return Told(reading=reading, messages=messages)
 
 
-def _tell_part(message: Message, part: Prose | TagRead, wire: str, context: Context) -> Message:
+def _tell_part(
+    message: Message, part: Prose | TagRead, tags: Sequence[TagRead], wire: str, context: Context
+) -> Message:
     if isinstance(part, Prose):
-        said = (Segment(text=wire[part.start : part.end], spans=((0, part.start, part.end),)),)
-        return message.replace(english=said, gloss=said)
+        span = (0, part.start, part.end)
+        said = (Segment(text=wire[part.start : part.end], spans=(span,)),)
+        where = Segment(text=_say_where(part, tags), spans=(span,))
+        return message.replace(english=said, also=(where,), gloss=said)
     sentence = TagSentence(message, part, context)
     return message.replace(english=sentence.tell(), also=tuple(_tell_rest(wire, part)), gloss=gloss_tag(wire, part))
+
+
+def _say_where(part: Prose, tags: Sequence[TagRead]) -> str:
+    """Where text stands beside the tags, so that it is not taken for a message of its own."""
+    what = "the tag" if len(tags) == 1 else "the tags"
+    if part.end <= tags[0].tag.start:
+        return f"text before {what}"
+    return f"text after {what}" if part.start >= tags[-1].tag.end else f"text between {what}"
 
 
 def _tell_malformed(message: Message, record: Record, wire: str, context: Context) -> Message:
