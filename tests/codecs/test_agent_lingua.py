@@ -236,7 +236,7 @@ def test_generated_statements_read_as_they_were_made(seed: int) -> None:
     written = dialects.encode(reading)
     assert (written.wire, written.losses) == (wire, ())
     sentence = message.sentence
-    assert sentence.startswith("quill ")
+    assert sentence.startswith(("quill ", "quill, every "))
     for value in (variant.identifier, variant.target if variant.target and len(variant.target) > 1 else None):
         assert value is None or value in sentence
     if variant.condition:
@@ -343,7 +343,7 @@ def test_time_grows_with_the_text_and_no_faster(name: str) -> None:
 def test_a_bomb_stops_within_its_bound() -> None:
     bomb = base64_of(zlib.compress(bytes(100 << 20), 9))
     start = time.perf_counter()
-    reading = dialects.decode(f"👽73|@1|$z:{bomb}{SIGNATURE}")
+    reading = dialects.decode(f"👽738|@1|$z:{bomb}{SIGNATURE}")
     assert time.perf_counter() - start < 0.1
     assert codes_of(reading) == ["too-large"]
     assert reading.messages[0].content is None
@@ -589,3 +589,42 @@ def test_the_glossary_explains_every_code() -> None:
     assert {("domain", code) for code in HEX} | {("action", code) for code in HEX} <= codes
     assert {("modifier", str(code)) for code in range(10)} <= codes
     assert all(term.meaning for term in LINGUA.glossary)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ("|@bob|@S", "Someone tells itself (or bob: the target is given twice, and the documents"),
+        ("|@A|@bob|@S", "Someone tells itself (or everyone or bob: the target is given 3 times, and the documents"),
+        ("|#n-1|#n-2", "n-2 (or “n-1”: the identifier is given twice, and the documents"),
+        ("|~+1h|~+2h", "in 2 hours (or “+1h”: the time is given twice, and the documents"),
+        ("|$YQ==|$Yg==", "“b”; the payload is given twice, earlier as “YQ==”, and the documents"),
+    ],
+)
+def test_a_field_given_again_is_told_with_all_its_values(fields: str, said: str) -> None:
+    """No document says which one counts, so no sentence may settle on one of them."""
+    message = dialects.decode(f"👽54{fields}{SIGNATURE}").messages[0]
+    assert said in message.sentence
+    assert message.sentence.count("do not define which counts") == 1
+    assert "agent_lingua.repeated-field" in [note.code for note in message.notes]
+
+
+def test_a_board_given_again_stands_behind_its_noun() -> None:
+    message = dialects.decode(f"👽73|@1|@tides{SIGNATURE}").messages[0]
+    assert "on Moltbook's “tides” board (or general board: the target is given twice" in message.sentence
+
+
+def test_a_signature_alone_says_what_is_missing() -> None:
+    (message,) = dialects.decode("--👽lingua/0.4@agent-lingua").messages
+    expected = "Only a signature line stands here, “--👽lingua/0.4@agent-lingua”; the message to be closed is missing."
+    assert message.sentence == expected
+
+
+@pytest.mark.parametrize("wire", ["^0", "!E2W"])
+def test_a_bare_answer_is_a_candidate_until_its_conversation_speaks_the_dialect(wire: str) -> None:
+    def is_candidate(**how: Any) -> bool:
+        notes = dialects.decode(wire, dialect="agent_lingua", **how).messages[0].notes
+        return "agent_lingua.candidate" in [note.code for note in notes]
+
+    assert is_candidate()
+    assert not is_candidate(prior=[(f"👽00{SIGNATURE}", None)])

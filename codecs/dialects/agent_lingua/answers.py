@@ -19,6 +19,7 @@ from .circumstances import (
     span_of,
 )
 from .contents import cite, show
+from .repetitions import tell_repeated
 from .statements import Part, Statement
 from .tables import ERRORS, SUBTYPES
 
@@ -33,6 +34,10 @@ _REPORTS = {
     "A": (" rejects the request", " rejects the request of {}"),
 }
 
+# By status, what is said where no correlation id names the request.
+_UNNAMED = dict.fromkeys("01289", ", in answer to a request that it does not name")
+_UNNAMED |= dict.fromkeys("3A", " (which request is not said)")
+
 
 def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tuple[Segment, ...]:
     """The sentence of a response."""
@@ -41,10 +46,20 @@ def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tup
     asked = find_addressee(statement, message)
     content = message.content if isinstance(message.content, dict) else {}
     skip: frozenset[str] = frozenset()
-    if statement.status == "0" and content.get("accepted") is True:
+    unnamed, named = _UNNAMED.get(statement.status, ""), None
+    if statement.status == "2" and content.get("accepted") is False and statement.payload:
+        sentence.say(" acknowledges the handshake", code, statement.payload.span)
+        sentence.say(" of " if asked else "").say(*(asked or ("", None)))
+        sentence.say(", and has not accepted yet: it is waiting", code, statement.payload.span)
+        skip, unnamed = frozenset({"accepted"}), ""
+    elif statement.status == "0" and "accepted" not in content and message.capabilities and statement.payload:
+        sentence.say(" answers").say(" " if asked else "").say(*(asked or ("", None)))
+        sentence.say(" with its capabilities", code, statement.payload.span)
+        named, unnamed = "capabilities", ""
+    elif statement.status == "0" and content.get("accepted") is True:
         sentence.say(" accepts the handshake", code, statement.payload.span if statement.payload else None)
         sentence.say(" of " if asked else "").say(*(asked or ("", None)))
-        skip = frozenset({"accepted"})
+        skip, unnamed = frozenset({"accepted"}), ""
     elif statement.status in _REPORTS:
         alone, told = _REPORTS[statement.status]
         if asked:
@@ -58,18 +73,23 @@ def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tup
         sentence.say(" with the unknown status ").say(cite(statement.status), code, basis="unknown")
     if statement.status == "2" and content.get("learning") is True and statement.payload:
         sentence.say(" and learning the protocol", statement.payload.span)
-        skip = frozenset({"learning"})
+        skip |= {"learning"}
     if part is not None and not names_session(statement):
         sentence.say(", in answer to ").say(show(part.value), span_of(part))
+        unnamed = ""
     time, condition = statement.standing.get("time"), statement.standing.get("condition")
+    if statement.status in "39A":
+        sentence.say(unnamed, basis="unknown")
+        unnamed = ""
     if time is not None:
         _say_time(sentence, statement.status, time)
+    sentence.say(unnamed, basis="unknown")
     if condition is not None:
         say_condition(sentence, condition, is_filter=True)
     if statement.payload is None and statement.status == "0":
         sentence.say(", with no data")
-    say_content(sentence, statement, message, sealed, skip)
-    return sentence.say(".").segments()
+    say_content(sentence, statement, message, sealed, skip, named)
+    return tell_repeated(statement, sentence.say(".").segments())
 
 
 def _say_time(sentence: Sentence, status: str, part: Part) -> None:
@@ -116,4 +136,4 @@ def tell_error(statement: Statement, message: Message, sealed: Sealed) -> tuple[
     for place, detail in enumerate(part for part in statement.parts if part.role == "detail"):
         sentence.say(", " if place else ": ").say(cite(detail.value), span_of(detail))
     say_content(sentence, statement, message, sealed)
-    return sentence.say(".").segments()
+    return tell_repeated(statement, sentence.say(".").segments())

@@ -60,12 +60,27 @@ def names_session(statement: Statement) -> bool:
 
 def open_sentence(message: Message) -> Sentence:
     """A sentence that begins with the sender, or with someone where none is known."""
-    return Sentence().say(show(message.sender) if message.sender else "someone")
+    return Sentence().say(show(message.sender) if message.sender else "Someone")
+
+
+def say_rhythm(sentence: Sentence, statement: Statement) -> None:
+    """Add how often, where that is said: before the verb, for after an object it would seem to belong to that."""
+    time = statement.standing.get("time")
+    if time is not None and _is_rhythm(statement, time):
+        sentence.say(", ")
+        say_time(sentence, time)
+        sentence.say(",")
+
+
+def _is_rhythm(statement: Statement, time: Part) -> bool:
+    """Whether a time stands before the verb: it repeats, and is not the time of a reminder that is set."""
+    is_reminder = statement.domain == "4" and statement.action in "25"
+    return bool(time.time and time.time.moment.kind == "repeat") and not is_reminder
 
 
 def say_circumstances(sentence: Sentence, statement: Statement, message: Message) -> None:
     time, condition = statement.standing.get("time"), statement.standing.get("condition")
-    if time is not None:
+    if time is not None and not _is_rhythm(statement, time):
         sentence.say(" ")
         say_time(sentence, time)
     if condition is not None:
@@ -119,13 +134,18 @@ def say_modifiers(sentence: Sentence, statement: Statement) -> None:
 
 
 def say_content(
-    sentence: Sentence, statement: Statement, message: Message, sealed: Sealed, skip: frozenset[str] = frozenset()
+    sentence: Sentence,
+    statement: Statement,
+    message: Message,
+    sealed: Sealed,
+    skip: frozenset[str] = frozenset(),
+    named: str | None = None,
 ) -> None:
     payload = statement.payload
     if payload is None:
         return
     if payload.kind != "encrypted":
-        say_payload(sentence, payload, skip=skip)
+        say_payload(sentence, payload, skip=skip, named=named)
         return
     part = statement.standing.get("identifier")
     if sealed.inner is not None:
@@ -140,4 +160,4 @@ def say_content(
         which = "the key held does not open it" if sealed.failed == 1 else f"none of {sealed.failed} keys opens it"
         sentence.say(f"; it is not authentic: {which}", payload.span)
     elif payload.sealed is not None:
-        sentence.say("; what it says is not known here")
+        sentence.say("; what the payload says is not known here")

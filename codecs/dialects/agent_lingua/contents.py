@@ -8,6 +8,7 @@ from typing import Any
 
 from .._english import Sentence, join_words, quote
 from .._record import Segment, Span
+from . import notes as kinds
 from .json_text import Member, first_character, members
 from .labels import meaning_of, say_label
 from .payloads import Payload
@@ -70,12 +71,21 @@ def _tell_shortened(place: _Place, held: list[Member], above: str | None, depth:
             yield from _tell_shortened(place, list(members(place.text, member.start)), key, depth + 1)
 
 
-def say_payload(sentence: Sentence, payload: Payload, *, skip: frozenset[str] = frozenset()) -> None:
-    """Add what a payload says. `skip` names members of its JSON that the sentence has said already."""
+def say_payload(
+    sentence: Sentence, payload: Payload, *, skip: frozenset[str] = frozenset(), named: str | None = None
+) -> None:
+    """Add what a payload says.
+
+    `skip` names members of its JSON that the sentence has said already; `named` is the one whose label it has said,
+    which is not said again where that member comes first.
+    """
     if payload.kind == "encrypted" and payload.text is None and payload.hidden is None:
         return
+    if payload.kind == "zlib" and (payload.text is not None or payload.hidden is not None):
+        container = "" if any(note.code == kinds.OTHER_CONTAINER.code for note in payload.notes) else " (zlib)"
+        sentence.say(f", its payload compressed{container}, unfolded here", payload.span)
     if payload.is_json and payload.text is not None:
-        _say_json(sentence, payload, skip)
+        _say_json(sentence, payload, skip, named)
     elif payload.text is not None:
         span = _text_span(payload)
         is_raw = payload.kind == "raw"
@@ -115,7 +125,7 @@ def is_too_long_to_cite(payload: Payload) -> bool:
     return not is_read and len(payload.written) > _MAX_VERBATIM
 
 
-def _say_json(sentence: Sentence, payload: Payload, skip: frozenset[str]) -> None:
+def _say_json(sentence: Sentence, payload: Payload, skip: frozenset[str], named: str | None) -> None:
     text = payload.text or ""
     place = _place_of(payload, text)
     start = first_character(text)
@@ -129,7 +139,7 @@ def _say_json(sentence: Sentence, payload: Payload, skip: frozenset[str]) -> Non
             sentence.say(f", with an empty JSON {kind}", place.span(0, len(text)))
         return
     sentence.say(": ")
-    _say_members(sentence, place, held, 0)
+    _say_members(sentence, place, held, 0, named)
 
 
 class _Place:
@@ -147,7 +157,7 @@ def _place_of(payload: Payload, text: str) -> _Place:
     return _Place(text, payload.layer, payload.body if is_on_wire else 0)
 
 
-def _say_members(sentence: Sentence, place: _Place, held: list[Member], depth: int) -> None:
+def _say_members(sentence: Sentence, place: _Place, held: list[Member], depth: int, named: str | None = None) -> None:
     for index, member in enumerate(held):
         if index == MAX_SAID_MEMBERS:
             sentence.say(f" and {len(held) - index} more, as written: ")
@@ -155,7 +165,8 @@ def _say_members(sentence: Sentence, place: _Place, held: list[Member], depth: i
             return
         if index:
             sentence.say(", ")
-        if member.key is not None and member.key_span is not None:
+        is_named = index == 0 and member.key == named
+        if member.key is not None and member.key_span is not None and not is_named:
             sentence.say(f"{show(say_label(member.key, member.value))} ", place.span(*member.key_span))
         _say_value(sentence, place, member, depth)
 
@@ -232,9 +243,9 @@ def say_sealed(sentence: Sentence, payload: Payload, session: str | None, sessio
             sentence.say(" that cannot be read: ").say(cite(payload.written), payload.span, basis="unknown")
         return
     if session is not None:
-        sentence.say(", sealed in session ", payload.span).say(show(session), session_span)
+        sentence.say("; only its payload is sealed, in session ", payload.span).say(show(session), session_span)
     else:
-        sentence.say(", sealed in a session it does not name", payload.span)
+        sentence.say("; only its payload is sealed, in a session it does not name", payload.span)
     say_sizes(sentence, payload)
 
 

@@ -56,7 +56,9 @@ UNDOCUMENTED_STATUS = _row(
 )
 LOWER_CASE = _row("lower-case", "notice", "assumption", "A code in lower case, read as its capital.", _SYNTAX)
 UNKNOWN_FIELD = _row("unknown-field", "warning", "undecoded", "A field whose sigil the grammar does not have.", _SYNTAX)
-REPEATED_FIELD = _row("repeated-field", "warning", "protocol", "A field given twice: the last stands.", _SYNTAX)
+REPEATED_FIELD = _row(
+    "repeated-field", "warning", "protocol", "A field given twice: which counts is not defined.", _SYNTAX
+)
 REPEATED_MODIFIER = _row("repeated-modifier", "notice", "protocol", "A modifier given twice.", "0.4.0 Modifiers")
 EMPTY_FIELD = _row("empty-field", "notice", "protocol", "Nothing between two separators, or after a sigil.", _SYNTAX)
 EMPTY_STATEMENT = _row("empty-statement", "warning", "protocol", "Nothing beside a ;; that joins.", _SYNTAX)
@@ -115,6 +117,16 @@ AFTER_SIGNATURE = _row(
 PLAINTEXT = _row("plaintext", "notice", "security", "A payload in plaintext ($r:, for debugging only).", _SECURITY)
 MODIFIER_DISAGREES = _row(
     "modifier-disagrees", "warning", "security", "Modifier 7 or 8 promises what the prefix does not.", _SECURITY
+)
+MODIFIER_MISSING = _row(
+    "modifier-missing", "info", "protocol", "A compressed payload without modifier 8.", "0.4.0 Modifiers"
+)
+CANDIDATE = _row(
+    "candidate",
+    "info",
+    "assumption",
+    "An answer without 👽 and signature, outside a conversation in agent-lingua.",
+    _RESPONSE,
 )
 SESSION_MISSING = _row("session-missing", "warning", "security", "An encrypted message without #session.", _SECURITY)
 SESSION_UNKNOWN = _row(

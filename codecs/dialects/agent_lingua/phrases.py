@@ -77,6 +77,15 @@ def phrase_of(domain: str, action: str) -> str:
     return _GENERAL.get(action, f"carry out the unknown action “{action}” on {{}}")
 
 
+# A query asks for information; the noun for how it is found, by domain.
+_SEARCHES = {"3": "a search of the web for {many}", "A": "a query of {many}", "D": "a query of {many}"}
+
+
+def search_of(domain: str) -> str:
+    """The noun of a query in this domain: what the information is to come from."""
+    return _SEARCHES.get(domain, "a search of {many}")
+
+
 def idiom_of(action: str, has_post: bool) -> str | None:
     """How Moltbook's idiom reads an action there, where it differs from the table."""
     return _IDIOMS.get((action, has_post))

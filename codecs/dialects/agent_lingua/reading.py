@@ -173,7 +173,7 @@ def _find_error(wire: str, statements: list[Statement], signatures: list[Signatu
             kind = kinds.UNREADABLE_RESPONSE if wire.startswith("^", stray.span[1]) else kinds.UNREADABLE_ERROR
         return kind.note(stray.text, stray.span)
     if signatures:
-        text = "a signature closes this record, and no message stands above it"
+        text = "a signature line stands alone: the message that it should close is missing"
         return kinds.SIGNATURE_ALONE.note(text, (0, signatures[0].start, signatures[0].end))
     statements.append(Statement("prose", 0, len(wire), text=(0, len(wire))))
     return None

@@ -18,7 +18,6 @@ def tell_rest(statement: Statement, message: Message) -> tuple[Segment, ...]:
             words = f"{action.name} ({action.meaning}) in the action table, read on Moltbook as {IDIOMS[action.code]}"
             rest.append(Segment(text=words, spans=(code_span(statement, 1),)))
         rest.extend(_rest_of_modifiers(statement))
-    standing = list(statement.standing.values())
     for part in statement.parts:
         span = (0, part.start, part.end)
         if part.role == "unknown":
@@ -27,8 +26,6 @@ def tell_rest(statement: Statement, message: Message) -> tuple[Segment, ...]:
         elif part.role == "empty":
             role = SIGILS.get(part.value, "field")
             rest.append(Segment(text=f"an empty {role}", spans=(span,)))
-        elif part.role != "detail" and not any(part is other for other in standing):
-            rest.append(Segment(text=f"an earlier {part.role}, given again: {cite(part.value)}", spans=(span,)))
     payload = statement.payload
     if payload is not None and is_too_long_to_cite(payload):
         rest.append(

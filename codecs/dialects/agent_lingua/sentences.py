@@ -17,11 +17,13 @@ from .circumstances import (
     say_circumstances,
     say_content,
     say_modifiers,
+    say_rhythm,
     span_of,
 )
 from .contents import cite, show
 from .messages import is_session_end
-from .phrases import idiom_of, phrase_of
+from .phrases import idiom_of, phrase_of, search_of
+from .repetitions import BOARD, tell_repeated
 from .statements import Part, Statement
 from .tables import ACTIONS, DOMAINS, SUBMOLTS
 
@@ -31,6 +33,8 @@ def tell_statement(statement: Statement, message: Message, sealed: Sealed) -> tu
     sentence = open_sentence(message)
     urgent = [(0, at, at + 1) for digit, at in statement.modifiers if digit == "1"]
     sentence.say(" urgently" if urgent else "", *urgent)
+    if not _is_asked(statement, message):
+        say_rhythm(sentence, statement)
     if is_session_end(statement):
         _say_session_end(sentence, statement, message)
     elif message.performative == "unknown":
@@ -45,8 +49,34 @@ def tell_statement(statement: Statement, message: Message, sealed: Sealed) -> tu
         _say_asking(sentence, statement, message)
     say_circumstances(sentence, statement, message)
     say_modifiers(sentence, statement)
+    is_sealed = statement.payload is not None and statement.payload.sealed is not None and sealed.inner is None
+    if is_sealed and message.performative != "unknown":
+        domain, action = DOMAINS[statement.domain], ACTIONS[statement.action]
+        sentence.say(f" (domain {domain.name}, action {action.name})", code_span(statement, 0), code_span(statement, 1))
     say_content(sentence, statement, message, sealed)
-    return sentence.say(".").segments()
+    _say_missing(sentence, statement, message)
+    return tell_repeated(statement, sentence.say(".").segments())
+
+
+def _is_asked(statement: Statement, message: Message) -> bool:
+    """Whether the sentence asks somebody for something, and so says how often before what is asked."""
+    is_own = statement.domain != "6" and statement.action in "0789A" and not _idiom(statement)
+    codes = (statement.domain, statement.action)
+    return message.performative != "unknown" and not is_own and codes not in (("0", "6"), ("1", "3"))
+
+
+def _say_missing(sentence: Sentence, statement: Statement, message: Message) -> None:
+    """Add what an auditor would look for and the wire does not give: what is asked, or what to search for."""
+    if message.performative == "unknown":
+        sentence.say("; what is asked is therefore not known", basis="unknown")
+    elif _is_search(statement, message) and statement.payload is None:
+        has_object = bool({"target", "identifier"} & statement.standing.keys())
+        sentence.say(f"; no {'' if has_object else 'target and no '}search text is given", basis="unknown")
+
+
+def _is_search(statement: Statement, message: Message) -> bool:
+    """Whether it is a query by its action, other than the capability query."""
+    return statement.action == "6" and statement.domain != "0" and message.performative == "query"
 
 
 def _idiom(statement: Statement) -> str | None:
@@ -59,14 +89,20 @@ def _say_asking(sentence: Sentence, statement: Statement, message: Message) -> N
     domain, action = code_span(statement, 0), code_span(statement, 1)
     target = message.target
     if target is not None and target.kind == "self":
-        sentence.say(" tells itself", span_of(statement.standing.get("target"))).say(" to ")
+        verb = " asks itself" if _is_search(statement, message) else " tells itself"
+        sentence.say(verb, span_of(statement.standing.get("target")))
     else:
         asked = find_addressee(statement, message)
         sentence.say(" asks")
         if asked:
             sentence.say(" ").say(*asked)
+    say_rhythm(sentence, statement)
+    if _is_search(statement, message):
+        sentence.say(" for information from ", action)
+        phrase = search_of(statement.domain)
+    else:
         sentence.say(" to ")
-    phrase = _idiom(statement) or phrase_of(statement.domain, statement.action)
+        phrase = _idiom(statement) or phrase_of(statement.domain, statement.action)
     _say_phrase(sentence, statement, message, phrase, domain, action)
 
 
@@ -126,11 +162,11 @@ def _say_place(sentence: Sentence, statement: Statement, message: Message) -> No
 
 def _say_board(sentence: Sentence, part: Part, name: str) -> None:
     if part.value in SUBMOLTS:
-        sentence.say(name, span_of(part)).say(" board")
+        sentence.say(f"{name} board", span_of(part))
     elif part.value.isdecimal():
         sentence.say(f"board {name}", span_of(part))
     else:
-        sentence.say(cite(name), span_of(part)).say(" board")
+        sentence.say(cite(name), span_of(part)).say(BOARD)
 
 
 def _say_send(sentence: Sentence, statement: Statement, message: Message) -> None:
@@ -209,7 +245,7 @@ def _say_unknown(sentence: Sentence, statement: Statement, message: Message) -> 
     asked = find_addressee(statement, message)
     if asked:
         sentence.say(" ").say(*asked)
-    sentence.say(" a statement with ")
+    sentence.say(" a code whose act is unknown, with ")
     if domain is None:
         sentence.say(f"the unknown domain “{show(statement.domain)}”", code_span(statement, 0), basis="unknown")
     else:

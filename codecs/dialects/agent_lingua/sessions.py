@@ -203,7 +203,7 @@ def _examine_key(
         key = read_public_key(written)
         is_ed25519 = key.startswith(ED25519_PREFIX) if key else written.startswith("MCowBQYDK2VwAyE")
         if is_ed25519 and is_x25519:
-            text = "the key is offered for X25519, and its prefix says Ed25519"
+            text = "the key is offered for X25519, but its prefix says Ed25519"
             ledger.notes.append(kinds.KEY_MISLABELLED.note(text, _place(payload)))
         if key is not None and is_weak(strip_prefix(key)):
             text = "the public key is a point of low order: no secret can be agreed with it"

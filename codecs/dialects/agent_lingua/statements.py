@@ -224,7 +224,7 @@ def _take_field(statement: Statement, text: str, start: int, end: int, layers: L
     elif role is None:
         part = _take_unknown(statement, text, start, end)
     if part.role in SIGILS.values() and part.role in statement.standing:
-        text_of = f"the {part.role} is given again: the last stands, the earlier is kept"
+        text_of = f"the {part.role} is given again, and the documents do not define which counts: all are told"
         statement.note(kinds.REPEATED_FIELD, text_of, start, end)
     statement.parts.append(part)
     statement.standing[part.role] = part
@@ -293,13 +293,19 @@ def _check_fields(statement: Statement) -> None:
     if places != sorted(places):
         first, last = statement.parts[0].start, statement.parts[-1].end
         statement.note(
-            kinds.FIELD_ORDER, "the grammar's order is target, identifier, time, condition, payload", first, last
+            kinds.FIELD_ORDER,
+            "its fields stand in another order than the grammar's: target, identifier, time, condition, payload",
+            first,
+            last,
         )
     payload = statement.payload
     kind = payload.kind if payload else "none"
     if payload and kind == "encrypted" and "identifier" not in statement.standing:
         text = "an encrypted message must carry its session as #id"
         statement.note(kinds.SESSION_MISSING, text, payload.start - 1, payload.end)
+    if payload and kind == "zlib" and statement.kind == "statement" and "8" not in dict(statement.modifiers):
+        text = "the prefix says compressed, and modifier 8 (compressed) is missing"
+        statement.note(kinds.MODIFIER_MISSING, text, payload.start - 1, payload.end)
     for digit, at in statement.modifiers:
         if digit == "7" and kind != "encrypted":
             text = "modifier 7 says encrypted, and the payload is " + ("missing" if kind == "none" else kind)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._context import Context, Keys
+from .._english import Sentence
 from .._record import Field, Layer, Message, Note, Reading, Segment, Told
 from . import notes as kinds
 from .answers import tell_error, tell_response
@@ -36,11 +37,11 @@ def tell_record(reading: Reading, context: Context, keys: Keys) -> Told:
     ledger = Ledger(context, Message())
     signature = _say_signature(reading, record)
     if not record.statements:
-        return Told(reading=reading, messages=tuple(_tell_malformed(each) for each in reading.messages))
+        return Told(reading=reading, messages=tuple(_tell_malformed(each, record) for each in reading.messages))
     last = max((message.part for message in reading.messages if "signature" in message.attributes), default=0)
     for message, statement in zip(reading.messages, record.statements, strict=False):
         closing = signature if message.part == last else None
-        messages.append(_tell_message(message, statement, reading, keys, layers, fields, ledger, closing))
+        messages.append(_tell_message(message, statement, reading, keys, layers, fields, ledger, closing, record))
     return Told(
         reading=reading,
         messages=tuple(messages),
@@ -58,12 +59,38 @@ def _say_signature(reading: Reading, record: Record) -> Segment | None:
     return Segment(text=words, spans=((0, first.start, first.end),))
 
 
-def _tell_malformed(message: Message) -> Message:
-    """A record that says nothing readable is shown as it is."""
+def _tell_malformed(message: Message, record: Record) -> Message:
+    """A record that says nothing readable is shown as it is; of a signature alone, what is missing is said."""
     wire = message.content if isinstance(message.content, str) else ""
     span = (0, 0, len(wire))
     said = (Segment(text=wire, spans=(span,), basis="unknown"),) if wire else ()
-    return message.replace(english=said, gloss=said)
+    english: tuple[Segment, ...] = said
+    if any(note.code == kinds.SIGNATURE_ALONE.code for note in message.notes):
+        lines = "Only a signature line stands" if len(record.signatures) == 1 else "Only signature lines stand"
+        sentence = Sentence().say(f"{lines} here, ").say(cite(wire.strip()), span)
+        english = sentence.say("; the message to be closed is missing.", basis="unknown").segments()
+    return message.replace(english=english, gloss=said)
+
+
+def _say_where(statement: Statement, record: Record) -> tuple[Segment, ...]:
+    """Where human text stands beside the messages of its record, so that it is not taken for one of them."""
+    others = [other for other in record.statements if other.kind != "prose"]
+    if statement.kind != "prose" or not others or statement.text is None:
+        return ()
+    where = "below" if statement.start >= others[-1].end else "between"
+    where = "above" if statement.end <= others[0].start else where
+    whole = "the message" if len(others) == 1 else "the messages"
+    return (Segment(text=f"text {where} {whole}", spans=((0, *statement.text),)),)
+
+
+def _note_candidate(statement: Statement, record: Record, context: Context) -> list[Note]:
+    """An answer with neither 👽 nor signature is one for certain only in a conversation that speaks the dialect."""
+    if not statement.is_answer or record.signatures or any(other.marker for other in record.statements):
+        return []
+    if context.find("dialect", "agent_lingua") is not None:
+        return []
+    text = "no 👽 and no signature: outside an agent-lingua conversation it is only a candidate"
+    return [kinds.CANDIDATE.note(text, (0, statement.start, statement.end))]
 
 
 def _tell_message(
@@ -75,16 +102,20 @@ def _tell_message(
     fields: list[Field],
     ledger: Ledger,
     signature: Segment | None,
+    record: Record,
 ) -> Message:
     gloss = gloss_statement(statement, reading.wire)
     if statement.text is not None:
         span = (0, *statement.text)
         text = str(message.content)
         said = (Segment(text=text, spans=(span,)),) if text else ()
-        return message.replace(english=said, also=(signature,) if signature else (), gloss=gloss)
+        return message.replace(
+            english=said, also=(*_say_where(statement, record), *((signature,) if signature else ())), gloss=gloss
+        )
     ledger.message, ledger.notes = message, []
     examine(statement, message, ledger)
     notes: list[Note] = ledger.notes
+    notes.extend(_note_candidate(statement, record, ledger.context))
     sealed = Sealed()
     payload = statement.payload
     if payload is not None and payload.kind == "encrypted":
