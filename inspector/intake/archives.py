@@ -15,7 +15,7 @@ from typing import BinaryIO, Final
 
 from django.core.exceptions import SuspiciousFileOperation
 
-from .containers import MOST_RATIO, READ_BYTES, ContainerError, is_beyond, name_container, peek
+from .containers import MOST_RATIO, READ_BYTES, ContainerError, is_beyond
 
 MOST_MEMBERS: Final = 1000
 _MOST_DIRECTORY_BYTES: Final = 4 * 1024 * 1024
@@ -38,10 +38,6 @@ _UNREADABLE: Final = (
 
 class RefusedArchiveError(SuspiciousFileOperation):
     """An archive that is not taken, not even in part; to a browser it is 400."""
-
-
-class NestedError(ContainerError):
-    """A file of an archive that is a container itself."""
 
 
 class Archive:
@@ -100,16 +96,8 @@ class Archive:
         """A file's bytes, in pieces.
 
         Raises:
-            NestedError: before any byte, where the file is a container itself.
             ContainerError: where it is damaged; what was yielded before stands.
         """
-        head, pieces = peek(self._unpack(member))
-        inner = name_container(head)
-        if inner:
-            raise NestedError(f"the file is a {inner} within a zip: a container within a container is not opened")
-        yield from pieces
-
-    def _unpack(self, member: zipfile.ZipInfo) -> Iterator[bytes]:
         size = checksum = 0
         packed = self._read_packed(member)
         for plain in self._inflate(packed) if member.compress_type == zipfile.ZIP_DEFLATED else packed:

@@ -117,17 +117,29 @@ def rebuild_stream(*, delivery: Delivery) -> Iterator[bytes]:
 
 
 def read_source(*, record: Record) -> Iterator[bytes]:
-    """The exact bytes of a record's slice; those of a record over the limit come from its delivery, in pieces."""
+    """The exact bytes of a record's slice; those of a record over the limit come from its delivery, in pieces.
+
+    A quarantined record without a length stands for what could not be had of a file: it gives the file as it arrived.
+    """
     if record.source:
         yield bytes(record.source)
         return
     sighting = find_first_sighting(record=record)
-    if sighting is None or not sighting.length:
+    if sighting is None:
+        return
+    if not sighting.length:
+        yield from read_arrival(delivery=sighting.delivery)
         return
     pieces = sighting.delivery.scaffold.filter(
         offset__gte=sighting.offset, offset__lt=sighting.offset + sighting.length
     ).order_by("offset")
     for data in pieces.values_list("data", flat=True).iterator(chunk_size=8):
+        yield bytes(data)
+
+
+def read_arrival(*, delivery: Delivery) -> Iterator[bytes]:
+    """The file of a broken upload or import as it arrived, in pieces; nothing where its stream is kept in whole."""
+    for data in delivery.chunks.order_by("offset").values_list("data", flat=True).iterator(chunk_size=8):
         yield bytes(data)
 
 
