@@ -4,71 +4,164 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
-from pathlib import Path
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError
 
 from inspector.accounts import selectors as accounts
 from inspector.accounts.models import Channel, Workspace
 from inspector.accounts.services import ensure_channel, ensure_first_workspace
-from inspector.intake.models import Delivery, Door
-from inspector.intake.services import open_delivery, take_stream
+from inspector.intake.archives import RefusedArchiveError
+from inspector.intake.imports import (
+    Part,
+    RefusedSourceError,
+    Source,
+    end_stopped,
+    find_sources,
+    forecast_part,
+    import_part,
+    open_source,
+)
+from inspector.intake.management.progress import Progress
+from inspector.intake.models import Delivery
 
-READ_BYTES = 1024 * 1024
+FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+_COUNTS = ("received", "stored", "duplicate", "quarantined")
 
 
 class Command(BaseCommand):
     """Import log files. Running it again adds nothing: what is already there counts as duplicate."""
 
-    help = "Import log files into a workspace. A file that was imported before adds only what is new in it."
+    help = (
+        "Import log files into a workspace: files, folders to their depth, patterns; plain, or packed as gzip, zstd or "
+        "zip. What was imported before is not stored again, so that a stopped import goes on when it is run again. "
+        "Exit status 0: all was taken in; 1: a file could not be read to its end; 2: wrong usage."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The files, the workspace and the channel."""
-        parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+        parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, or a pattern as 'logs/**/*.gz'")
         parser.add_argument("--workspace", help="its slug; needed where there are several")
-        parser.add_argument("--channel", default=Channel.DEFAULT)
+        parser.add_argument("--channel", default=Channel.DEFAULT, help="the namespace of ids; default main")
         parser.add_argument("--no-prefixes", action="store_true", help="take times and speakers before a text as text")
+        parser.add_argument("--dry-run", action="store_true", help="say what would be done, and store nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Import each file and print its receipt."""
-        workspace = choose_workspace(options["workspace"])
-        missing = [str(path) for path in options["paths"] if not path.is_file()]
+        sources, missing = find_sources(options["paths"])
         if missing:
-            raise CommandError(f"no such file: {', '.join(missing)}")
-        channel = accounts.find_channel(workspace=workspace, name=options["channel"]) or ensure_channel(
-            workspace=workspace, name=options["channel"]
+            raise CommandError(f"no such file: {', '.join(missing)}", returncode=WRONG_USAGE)
+        self._options = options
+        self._totals: Counter[str] = Counter()
+        self._failures = 0
+        # Django's own wrapper ends every line, and a bar is written over.
+        screen = options.get("stderr") or sys.stderr
+        self._progress = Progress(screen, total_bytes=sum(source.path.stat().st_size for source in sources))
+        try:
+            self._choose(options["workspace"], options["channel"])
+            for source in sources:
+                self._take(source)
+        except KeyboardInterrupt:
+            self._progress.clear()
+            again = "run the same command again: it adds only what is missing"
+            raise CommandError(f"stopped; {again}", returncode=INTERRUPTED) from None
+        except OperationalError as error:
+            self._progress.clear()
+            reason = " ".join(str(error).split())
+            again = "what was told above is stored; run the same command again, and it adds what is missing"
+            raise CommandError(f"the database cannot be used: {reason}; {again}", returncode=FAILED) from error
+        if len(sources) > 1 and not options["dry_run"]:
+            self._say(f"{len(sources):,} files: {tell_counts(self._totals)}")
+        if self._failures:
+            raise CommandError(f"not everything could be read: {self._failures:,} failed", returncode=FAILED)
+
+    def _choose(self, slug: str | None, name: str) -> None:
+        """The workspace and the channel; a dry run makes neither."""
+        is_dry = self._options["dry_run"]
+        self._workspace = choose_workspace(slug, is_dry=is_dry)
+        self._channel = accounts.find_channel(workspace=self._workspace, name=name) if self._workspace else None
+        if is_dry or self._workspace is None:
+            return
+        try:
+            self._channel = self._channel or ensure_channel(workspace=self._workspace, name=name)
+        except ValidationError as error:
+            raise CommandError("; ".join(error.messages), returncode=WRONG_USAGE) from error
+        for stopped in end_stopped(workspace=self._workspace):
+            since = f"{stopped.received_at:%Y-%m-%d %H:%M}"
+            self._say(
+                f"{stopped.file_name}: the import of {since} was stopped after {stopped.received:,} records, "
+                "which are there already"
+            )
+
+    def _take(self, source: Source) -> None:
+        try:
+            with open_source(source) as parts:
+                for part in parts:
+                    if self._options["dry_run"]:
+                        self._forecast(part)
+                    else:
+                        self._import(part)
+        except (RefusedArchiveError, RefusedSourceError, OSError) as error:
+            self._fail(source.name, str(error))
+
+    def _import(self, part: Part) -> None:
+        if self._workspace is None or self._channel is None:
+            raise CommandError("there is no workspace to import into", returncode=WRONG_USAGE)
+
+        def watch(delivery: Delivery, taken: int) -> None:
+            self._progress.show(part.name, taken * part.share, delivery.received)
+
+        delivery = import_part(
+            part=part,
+            workspace=self._workspace,
+            channel=self._channel,
+            has_prefixes=not self._options["no_prefixes"],
+            watch=watch if self._options["verbosity"] else None,
         )
-        for path in options["paths"]:
-            delivery = open_delivery(
-                workspace=workspace,
-                channel=channel,
-                door=Door.IMPORT,
-                file_name=path.name,
-                options={"prefixes": not options["no_prefixes"]},
-            )
-            take_stream(delivery=delivery, chunks=self._read(path, delivery))
-            self.stdout.write(
-                f"{path}: {delivery.received:,} received = {delivery.stored:,} stored"
-                f" + {delivery.duplicate:,} duplicate + {delivery.quarantined:,} quarantined"
-            )
+        self._progress.end_file(part.size_bytes * part.share, delivery.received)
+        counts = {name: getattr(delivery, name) for name in _COUNTS}
+        self._totals.update(counts)
+        self._say(f"{part.name}: {tell_counts(counts)}")
+        if delivery.state == Delivery.State.BROKEN:
+            self._fail(part.name, delivery.failure)
 
-    def _read(self, path: Path, delivery: Delivery) -> Iterator[bytes]:
-        total = path.stat().st_size
-        is_terminal = sys.stderr.isatty()
-        with path.open("rb") as file:
-            while piece := file.read(READ_BYTES):
-                yield piece
-                if is_terminal:
-                    share = delivery.framed_bytes * 100 // max(total, 1)
-                    self.stderr.write(f"\r{path.name}: {share}% {delivery.received:,} records", ending="")
-        if is_terminal:
-            self.stderr.write("")
+    def _forecast(self, part: Part) -> None:
+        told = forecast_part(
+            part=part,
+            workspace=self._workspace,
+            channel=self._channel,
+            has_prefixes=not self._options["no_prefixes"],
+        )
+        self._say(
+            f"{part.name}: would take in {told.received:,} records: {told.new:,} new, "
+            f"{told.duplicate:,} there already, {told.quarantined:,} quarantined"
+        )
+        if told.broken:
+            self._fail(part.name, told.broken)
+
+    def _say(self, words: str) -> None:
+        if self._options["verbosity"]:
+            self._progress.clear()
+            self.stdout.write(words)
+
+    def _fail(self, name: str, reason: str) -> None:
+        self._failures += 1
+        self._progress.clear()
+        self.stderr.write(f"{name}: {reason}")
 
 
-def choose_workspace(slug: str | None) -> Workspace:
-    """The workspace of that slug, or the only one there is.
+def tell_counts(counts: Mapping[str, int]) -> str:
+    """The accounting identity of a receipt, in words."""
+    received, stored, duplicate, quarantined = (f"{counts[name]:,}" for name in _COUNTS)
+    return f"{received} received = {stored} stored + {duplicate} duplicate + {quarantined} quarantined"
+
+
+def choose_workspace(slug: str | None, *, is_dry: bool = False) -> Workspace | None:
+    """The workspace of that slug, or the only one there is; where there is none, the first is made.
 
     Raises:
         CommandError: for an unknown slug, or where a choice must be made.
@@ -76,8 +169,13 @@ def choose_workspace(slug: str | None) -> Workspace:
     if slug:
         workspace = Workspace.objects.filter(slug=slug).first()
         if workspace is None:
-            raise CommandError(f"there is no workspace {slug!r}")
+            raise CommandError(f"there is no workspace {slug!r}", returncode=WRONG_USAGE)
         return workspace
-    if Workspace.objects.count() > 1:
-        raise CommandError("there are several workspaces: name one with --workspace")
+    known = list(Workspace.objects.order_by("slug").values_list("slug", flat=True)[:10])
+    if len(known) > 1:
+        raise CommandError(
+            f"there are several workspaces: name one with --workspace ({', '.join(known)})", returncode=WRONG_USAGE
+        )
+    if is_dry:
+        return Workspace.objects.first()
     return ensure_first_workspace()[0]

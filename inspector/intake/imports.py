@@ -1,0 +1,305 @@
+"""Imports: files of this machine, whole folders and archives, each taken in as a delivery of its own.
+
+Running an import again is always safe: records that are there count as duplicates. Each delivery is guarded by a lock
+that lives as long as its process, so that the next run knows which imports were killed and ends them.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import F
+from django.utils import timezone
+
+from dialects import LogRecord, read_log
+from inspector.accounts.models import Channel, Workspace
+
+from .archives import Archive
+from .containers import HEAD_BYTES, READ_BYTES, ZIP, Arrival, ContainerError, name_container, peek, unfold
+from .framing import BATCH_RECORDS, options_of
+from .identity import BY_TIME, count_equal, draft_record
+from .models import Delivery, Door, Record
+from .services import open_delivery, take_stream
+from .uploads import keep_arrival, name_member, tell_nested
+
+STOPPED = "the import was stopped before its end; running it again adds what is missing"
+
+Watch = Callable[[Delivery, int], None]
+
+
+class RefusedSourceError(Exception):
+    """A file that is not taken in; the sentence says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to be imported, and what it is to be called: in a folder, its path from the folder on."""
+
+    path: Path
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One delivery to be: a file, or a file of an archive.
+
+    Attributes:
+        name: what the delivery is called.
+        size_bytes: how much `read` gives.
+        read: the bytes as they arrive; each call begins anew.
+        share: how many bytes of the file on disk one of these stands for.
+        container: `gzip` or `zstd`, where the bytes are to be unfolded.
+        broken: why the bytes are not to be framed at all, or None.
+        archive: name and size of the archive it is from.
+    """
+
+    name: str
+    size_bytes: int
+    read: Callable[[], Iterator[bytes]]
+    share: float = 1.0
+    container: str | None = None
+    broken: str | None = None
+    archive: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What an import would do. Records that are twice within the file count as new twice."""
+
+    received: int
+    new: int
+    duplicate: int
+    quarantined: int
+    broken: str | None
+
+
+def find_sources(words: Sequence[str]) -> tuple[list[Source], list[str]]:
+    """The files that paths, folders and patterns mean, each once, in the order of their names; and what is not there.
+
+    A folder is searched to its depth; what is hidden in it is left out.
+    """
+    found: dict[Path, Source] = {}
+    missing = []
+    for word in words:
+        path = Path(word)
+        paths = [path] if path.exists() else [Path(name) for name in sorted(glob.glob(word, recursive=True))]  # noqa: PTH207 (a pattern may be absolute)
+        sources = [source for one in paths for source in _list_files(one)]
+        if not paths or (not sources and not path.is_dir()):
+            missing.append(word)
+        for source in sources:
+            found.setdefault(source.path.resolve(), source)
+    return list(found.values()), missing
+
+
+def _list_files(path: Path) -> Iterator[Source]:
+    if path.is_file():
+        yield Source(path, path.name)
+        return
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(name for name in names if not name.startswith(".")):
+            file = Path(folder) / name
+            if file.is_file():
+                yield Source(file, f"{path.resolve().name}/{file.relative_to(path).as_posix()}")
+
+
+@contextmanager
+def open_source(source: Source) -> Iterator[list[Part]]:
+    """The deliveries that a file becomes, while it is open.
+
+    Raises:
+        RefusedSourceError: for a file that is larger than a delivery may be.
+        RefusedArchiveError: for a zip that is not taken.
+        OSError: where it cannot be opened.
+    """
+    most = settings.LIMITS["delivery_bytes"]
+    with source.path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        kind = name_container(file.read(HEAD_BYTES))
+        if size > most:
+            raise RefusedSourceError(f"it has {size:,} bytes; a delivery has at most {most:,}: split it")
+        if kind == ZIP:
+            yield _list_parts(source, file, size)
+        else:
+            yield [Part(source.name, size, lambda: _read_file(file), container=kind)]
+
+
+def _list_parts(source: Source, file: BinaryIO, size: int) -> list[Part]:
+    try:
+        archive = Archive(file, most_bytes=settings.LIMITS["delivery_bytes"])
+    except ContainerError as error:
+        return [Part(source.name, size, lambda: _read_file(file), broken=str(error))]
+    whole = Arrival(_read_file(file))
+    whole.drain()
+    said = {"name": source.name, "size_bytes": size, "sha256": whole.sha256.hex()}
+    share = size / max(1, sum(member.file_size for member in archive.members))
+    parts = []
+    for member in archive.members:
+        read = _reader_of(archive, member)
+        try:
+            nested = tell_nested(peek(read())[0])
+        except ContainerError:
+            nested = None  # It is damaged from its beginning on, which framing will say.
+        name = name_member(source.name, member.filename)
+        parts.append(Part(name, member.file_size, read, share=share, broken=nested, archive=said))
+    return parts
+
+
+def _reader_of(archive: Archive, member: Any) -> Callable[[], Iterator[bytes]]:
+    return lambda: archive.read(member)
+
+
+def _read_file(file: BinaryIO) -> Iterator[bytes]:
+    at = 0
+    while True:
+        file.seek(at)
+        piece = file.read(READ_BYTES)
+        if not piece:
+            return
+        at += len(piece)
+        yield piece
+
+
+def _open_stream(part: Part, arrival: Arrival) -> Iterator[bytes]:
+    if part.broken:
+        raise ContainerError(part.broken)
+    if part.container:
+        yield from unfold(part.container, arrival, most_bytes=settings.LIMITS["delivery_bytes"])
+    else:
+        yield from arrival
+
+
+def import_part(
+    *, part: Part, workspace: Workspace, channel: Channel, has_prefixes: bool = True, watch: Watch | None = None
+) -> Delivery:
+    """Take a file in; of one that cannot be read to its end the delivery is broken, and the file is kept.
+
+    Args:
+        part: of an open source.
+        workspace: where to.
+        channel: the namespace of its ids.
+        has_prefixes: whether times and speakers before a text are taken apart from it.
+        watch: called with the delivery and the bytes taken, again and again.
+
+    Raises:
+        OSError: where reading fails; what was read until then is stored, and the delivery is broken.
+    """
+    options = {"prefixes": has_prefixes, "is_guarded": True} | ({"archive": part.archive} if part.archive else {})
+    with _guarded(
+        open_delivery(workspace=workspace, channel=channel, door=Door.IMPORT, file_name=part.name, options=options)
+    ) as delivery:
+        arrival = Arrival(part.read())
+        stream = _open_stream(part, arrival)
+        try:
+            take_stream(delivery=delivery, chunks=_watched(stream, arrival, delivery, watch), arrival=arrival)
+        except ContainerError:
+            keep_arrival(delivery=delivery, chunks=_until_broken(part.read()))
+    return delivery
+
+
+def _watched(stream: Iterable[bytes], arrival: Arrival, delivery: Delivery, watch: Watch | None) -> Iterator[bytes]:
+    for piece in stream:
+        yield piece
+        if watch:
+            watch(delivery, arrival.size_bytes)
+
+
+def _until_broken(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    try:
+        yield from pieces
+    except ContainerError:
+        return  # The delivery says so already.
+
+
+def forecast_part(*, part: Part, workspace: Workspace | None, channel: Channel | None, has_prefixes: bool) -> Forecast:
+    """What importing a file would do; nothing is stored. Without workspace or channel nothing can be there yet."""
+    delivery = Delivery(door=Door.IMPORT, file_name=part.name, options={"prefixes": has_prefixes})
+    failures: list[str] = []
+
+    def read() -> Iterator[bytes]:
+        try:
+            yield from _open_stream(part, Arrival(part.read()))
+        except ContainerError as error:
+            failures.append(str(error))
+
+    items = (item for item in read_log(read(), options_of(delivery)) if isinstance(item, LogRecord))
+    counts: Counter[str] = Counter()
+    equal: Counter[bytes] = Counter()
+    while batch := list(islice(items, BATCH_RECORDS)):
+        identities = []
+        for framed in batch:
+            if framed.problem is not None:
+                counts["quarantined"] += 1
+                continue
+            draft = draft_record(framed, series=None, start=None, received_at=delivery.received_at)
+            if draft.rule == BY_TIME and draft.likeness:
+                draft.identity = count_equal(draft.likeness, equal[draft.likeness])
+                equal[draft.likeness] += 1
+            identities.append(draft.identity)
+        held = _find_identities(workspace, channel, identities)
+        counts["duplicate"] += sum(identity in held for identity in identities)
+        counts["new"] += sum(identity not in held for identity in identities)
+    return Forecast(
+        received=counts.total(),
+        new=counts["new"],
+        duplicate=counts["duplicate"],
+        quarantined=counts["quarantined"],
+        broken=failures[0] if failures else None,
+    )
+
+
+def _find_identities(workspace: Workspace | None, channel: Channel | None, identities: list[bytes]) -> set[bytes]:
+    if workspace is None or channel is None:
+        return set()
+    rows = Record.objects.filter(workspace=workspace, channel=channel, identity__in=identities)
+    return {bytes(identity) for identity in rows.values_list("identity", flat=True)}
+
+
+@contextmanager
+def _guarded(delivery: Delivery) -> Iterator[Delivery]:
+    """Hold the delivery's lock while it is received; PostgreSQL lets go of it when this process dies."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [_lock_of(delivery)])
+    try:
+        yield delivery
+    finally:
+        if connection.is_usable():
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [_lock_of(delivery)])
+
+
+def _lock_of(delivery: Delivery) -> int:
+    return int.from_bytes(delivery.pk.bytes[-8:], "big", signed=True)
+
+
+def end_stopped(*, workspace: Workspace) -> list[Delivery]:
+    """End the imports whose process is gone: their records stand, and the deliveries are broken from now on."""
+    waiting = Delivery.objects.filter(
+        workspace=workspace, door=Door.IMPORT, state=Delivery.State.RECEIVING, options__is_guarded=True
+    )
+    ended = []
+    for delivery in waiting.order_by("received_at", "pk"):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_lock(%s)", [_lock_of(delivery)])
+            (is_gone,) = cursor.fetchone() or (False,)
+            if not is_gone:
+                continue
+            # Between the list and the lock it may have come to its end.
+            ended += [delivery] * Delivery.objects.filter(pk=delivery.pk, state=Delivery.State.RECEIVING).update(
+                state=Delivery.State.BROKEN,
+                failure=STOPPED,
+                size_bytes=F("framed_bytes"),
+                framed_at=timezone.now(),
+            )
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [_lock_of(delivery)])
+    return ended
