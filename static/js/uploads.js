@@ -90,13 +90,14 @@
     input.value = "";
   });
   for (const name of ["dragenter", "dragover"]) {
-    zone.addEventListener(name, (event) => {
+    // Anywhere on the page: a file that misses the zone must not make the browser leave.
+    document.addEventListener(name, (event) => {
       event.preventDefault();
       zone.dataset.over = "";
     });
   }
-  for (const name of ["dragleave", "drop"]) zone.addEventListener(name, () => delete zone.dataset.over);
-  zone.addEventListener("drop", (event) => {
+  for (const name of ["dragleave", "drop"]) document.addEventListener(name, () => delete zone.dataset.over);
+  document.addEventListener("drop", (event) => {
     event.preventDefault();
     take(Array.from(event.dataTransfer.files));
   });

@@ -84,13 +84,17 @@ def test_killing_the_worker_loses_and_doubles_nothing(cast: Cast, tmp_path: Path
     take_upload(delivery=delivery, chunks=[write_log()])
     chance = random.Random(20261121)
     kills = 0
-    deadline = time.monotonic() + 150
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         with worker(tmp_path) as process:
             # The first lives are cut short in the middle of the work; the last one may finish.
-            lifetime = chance.uniform(2.0, 4.0) if kills < 5 else 60.0
-            end = time.monotonic() + lifetime
+            before, lifetime = progress(), chance.uniform(0.2, 1.5) if kills < 5 else 60.0
+            end = time.monotonic() + 60.0
             while time.monotonic() < end and not is_settled():
+                # On a busy machine too a life ends only after it has done something: three that did nothing are a
+                # dead letter, and rightly so.
+                if progress() != before:
+                    before, end = (), min(end, time.monotonic() + lifetime)
                 assert process.poll() is None, (tmp_path / "worker.log").read_text()[-3000:]
                 time.sleep(0.1)
         (tmp_path / "worker.pid").unlink(missing_ok=True)
@@ -105,6 +109,12 @@ def test_killing_the_worker_loses_and_doubles_nothing(cast: Cast, tmp_path: Path
     assert Record.objects.count() == Message.objects.count() == RECORDS
     assert sorted(Conversation.objects.values_list("message_count", flat=True)) == [RECORDS // 60] * 60
     assert not Message.objects.filter(told_digest=None).exists()
+
+
+def progress() -> tuple[object, ...]:
+    """How far the work is: what of it has been committed."""
+    told = Message.objects.exclude(told_digest=None).count()
+    return (Record.objects.count(), Message.objects.count(), told)
 
 
 def is_settled() -> bool:

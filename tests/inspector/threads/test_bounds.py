@@ -73,14 +73,14 @@ def make_nodes(whom: str, count: int) -> list[Node]:
 def test_many_speakers_are_placed_in_linear_time(whom: str) -> None:
     def measure(count: int) -> float:
         nodes = make_nodes(whom, count)
-        started = time.perf_counter()
+        started = time.process_time()
         placed = place(nodes, lambda _: {})
-        spent = time.perf_counter() - started
+        spent = time.process_time() - started
         assert [node.parent for node in placed[1::2]] == [node.id for node in placed[::2]]
         return spent
 
     small = min(measure(2000) for _ in range(3))
-    assert measure(32_000) < small * 16 * 4
+    assert min(measure(32_000) for _ in range(2)) < small * 16 * 5
 
 
 @pytest.mark.parametrize("whom", WAYS)

@@ -1,0 +1,40 @@
+"""`manage.py sign_in_link [NAME]`: a link that signs a person in once, for whoever holds the machine."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.urls import reverse
+
+from inspector.accounts.models import Membership, Role, User
+from inspector.accounts.services import add_member, create_sign_in_link, ensure_first_workspace
+
+
+class Command(BaseCommand):
+    """Print a sign-in link; with a role, make the person a member of the first workspace too."""
+
+    help = "Print a link that signs a person in once. Older links of theirs stop working."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """The person, the role to give them, and where the pages are."""
+        parser.add_argument("name", nargs="?", help="the person's user name; the first workspace's owner if left out")
+        parser.add_argument("--role", choices=Role.values, help="make the person a member, if need be a new one")
+        parser.add_argument("--url", default="http://127.0.0.1:8000", help="the address that the pages are served at")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print the link."""
+        workspace, owner = ensure_first_workspace()
+        name, role = options["name"], options["role"]
+        user = User.objects.filter(username=name).first() if name else owner
+        if user is None and role:
+            user = User.objects.create_user(username=name)
+        if user is None:
+            raise CommandError(f"there is nobody named {name!r}: give a role with --role to add them")
+        if role:
+            add_member(workspace=workspace, user=user, role=role)
+        if not Membership.objects.filter(user=user).exists():
+            raise CommandError(f"{user} is a member of no workspace: give a role with --role")
+        token = create_sign_in_link(user=user)
+        self.stdout.write(options["url"].rstrip("/") + reverse("pages:sign-in-link", args=[token]))

@@ -1,0 +1,40 @@
+"""`manage.py sign_in_link` prints a link that signs in once, and adds a person where a role is given."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from inspector.accounts.models import Membership
+from inspector.accounts.services import ensure_first_workspace
+
+pytestmark = pytest.mark.django_db
+
+
+def print_link(*arguments: str) -> str:
+    out = StringIO()
+    call_command("sign_in_link", *arguments, "--url", "", stdout=out)
+    return out.getvalue().strip()
+
+
+def test_the_owner_signs_in_by_it() -> None:
+    ensure_first_workspace()
+    link = print_link()
+    assert link.startswith("/sign-in/")
+    assert Client().get(link).status_code == 302
+    assert Client().get(link).status_code == 410
+
+
+def test_a_new_auditor_is_added_with_a_role() -> None:
+    ensure_first_workspace()
+    assert print_link("ada", "--role", "auditor")
+    assert Membership.objects.get(user__username="ada").role == "auditor"
+
+
+def test_nobody_is_added_without_a_role() -> None:
+    ensure_first_workspace()
+    with pytest.raises(CommandError, match="nobody named"):
+        print_link("ada")
