@@ -3,7 +3,7 @@
 PYTHON ?= python3
 ARGS ?=
 IN_VENV := .venv/bin/python
-PATHS := codecs inspector tests bench docs manage.py
+PATHS := codecs clients inspector tests bench docs manage.py
 
 .DEFAULT_GOAL := help
 .PHONY: help run test docs bench fuzz lint format lock clean venv venv-dev have-python

@@ -12,6 +12,7 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[1]
 DIALECTS = PROJECT / "codecs" / "dialects"
 INSPECTOR = PROJECT / "inspector"
+CLIENTS = PROJECT / "clients"
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "core", "misc", "shared"}
 ALLOWED_IN_DIALECTS = set(sys.stdlib_module_names) | {"cryptography", "dialects"}
 # From the top to the bottom; what stands in one row may not know each other, or must not matter.
@@ -34,9 +35,9 @@ def list_modules(*folders: Path) -> list[Path]:
     return sorted(path for folder in folders for path in folder.rglob("*.py") if "__pycache__" not in path.parts)
 
 
-PRODUCT = list_modules(DIALECTS, INSPECTOR)
+PRODUCT = list_modules(DIALECTS, INSPECTOR, CLIENTS)
 EVERYTHING = [
-    *list_modules(PROJECT / "codecs", INSPECTOR, PROJECT / "tests", PROJECT / "bench"),
+    *list_modules(PROJECT / "codecs", INSPECTOR, CLIENTS, PROJECT / "tests", PROJECT / "bench"),
     PROJECT / "manage.py",
 ]
 

@@ -1,0 +1,51 @@
+"""What the inspector answered, summed up over the batches of one call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Counts of records: received = stored + duplicate + quarantined.
+
+    Attributes:
+        deliveries: the ids under which the inspector keeps what was sent, one for each batch.
+        problems: what was quarantined, as the inspector tells it: `index` in its delivery, `line`, `reason`, `raw`.
+    """
+
+    received: int = 0
+    stored: int = 0
+    duplicate: int = 0
+    quarantined: int = 0
+    deliveries: tuple[str, ...] = ()
+    problems: tuple[Mapping[str, Any], ...] = ()
+
+    def __add__(self, other: Receipt) -> Receipt:
+        return Receipt(
+            received=self.received + other.received,
+            stored=self.stored + other.stored,
+            duplicate=self.duplicate + other.duplicate,
+            quarantined=self.quarantined + other.quarantined,
+            deliveries=self.deliveries + other.deliveries,
+            problems=self.problems + other.problems,
+        )
+
+
+def read_receipt(body: bytes) -> Receipt | None:
+    """The receipt in an answer, or None where it holds none: then something else than the inspector answered."""
+    try:
+        said = json.loads(body)
+        return Receipt(
+            received=int(said["received"]),
+            stored=int(said["stored"]),
+            duplicate=int(said["duplicate"]),
+            quarantined=int(said["quarantined"]),
+            deliveries=(str(said["delivery"]),),
+            problems=tuple(said.get("problems", ())),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None

@@ -1,0 +1,90 @@
+"""The client against the product itself, with a line between them on which answers are lost."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from inspector.intake.models import Delivery, Record
+from inspector_client import Client, RefusedError
+from tests.inspector.api.test_server import port
+from tests.inspector.conftest import Cast, cast, token
+
+__all__ = ["cast", "port", "token"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class LossyLine:
+    """Passes bytes to a server and back; of the first connections the answer is not passed back."""
+
+    def __init__(self, port: int, *, losses: int) -> None:
+        self._target = ("127.0.0.1", port)
+        self._losses = losses
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.connections = 0
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return  # It was closed.
+            self.connections += 1
+            with near, socket.create_connection(self._target) as far:
+                threading.Thread(target=self._pass, args=(near, far), daemon=True).start()
+                answer = far.recv(65536)
+                if self.connections > self._losses:
+                    while answer:
+                        near.sendall(answer)
+                        answer = far.recv(65536)
+                # Closing alone would wait for the other thread, which still reads.
+                near.shutdown(socket.SHUT_RDWR)
+
+    @staticmethod
+    def _pass(near: socket.socket, far: socket.socket) -> None:
+        try:
+            while piece := near.recv(65536):
+                far.sendall(piece)
+        except OSError:
+            return  # One of the two is gone.
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+@pytest.fixture
+def line(port: int) -> Iterator[LossyLine]:
+    opened = LossyLine(port, losses=3)
+    yield opened
+    opened.close()
+
+
+def test_what_was_sent_again_is_stored_once(line: LossyLine, token: str) -> None:
+    client = Client(line.url, token, first_pause_seconds=0.01, batch_records=100)
+    # Neither id nor time: nothing but the key tells that a batch was seen.
+    receipt = client.send("a heartbeat" for _ in range(250))
+    assert line.connections == 6
+    assert (receipt.received, receipt.stored, receipt.duplicate, receipt.quarantined) == (250, 250, 0, 0)
+    assert Record.objects.count() == 250
+    assert sorted(receipt.deliveries) == sorted(str(pk) for pk in Delivery.objects.values_list("pk", flat=True))
+    assert client.send("a heartbeat").stored == 1
+
+
+def test_the_receipt_tells_what_the_product_did(port: int, token: str, cast: Cast) -> None:
+    client = Client(f"http://127.0.0.1:{port}", token, "lab")
+    message = {"raw": "hello \ud800", "id": "1", "at": "2026-11-21T09:00:00Z", "from": "ada"}
+    receipt = client.send([message, message])
+    assert (receipt.stored, receipt.duplicate) == (1, 1)
+    assert Record.objects.get().channel.name == "lab"
+
+
+def test_a_wrong_key_is_refused_with_the_reason(port: int, db: None) -> None:
+    with pytest.raises(RefusedError, match="401 ") as refused:
+        Client(f"http://127.0.0.1:{port}", "wrong").send("x")
+    assert len(refused.value.detail) > 10
