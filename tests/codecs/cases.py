@@ -54,16 +54,33 @@ def read_key(item: dict[str, str]) -> dialects.Key:
 
 
 @cache
+def files_of(dialect: str) -> list[Path]:
+    """The vector files of a dialect: the one with its name, and those that name it as their `dialect`."""
+    return [path for path in sorted(HOME.glob("*.json")) if read_file(path).get("dialect", path.stem) == dialect]
+
+
+@cache
+def read_file(path: Path) -> dict[str, Any]:
+    """A vector file."""
+    return json.loads(path.read_text("utf-8"))
+
+
+@cache
 def load(dialect: str) -> dict[str, Any]:
-    """A dialect's vector file."""
-    return json.loads((HOME / f"{dialect}.json").read_text("utf-8"))
+    """A dialect's vectors, of all its files, and the specification that the first of them names."""
+    files = [read_file(path) for path in files_of(dialect)]
+    cases_of = {kind: [case for file in files for case in file.get(kind, ())] for kind in ("valid", "malformed")}
+    return {"spec": files[0]["spec"], **cases_of}
 
 
 @cache
 def cases(kind: str) -> list[Case]:
     """Every case of a kind, `valid` or `malformed`, of every dialect that has vectors."""
     return [
-        Case(path.stem, kind, data) for path in sorted(HOME.glob("*.json")) for data in load(path.stem).get(kind, ())
+        Case(file.get("dialect", path.stem), kind, data)
+        for path in sorted(HOME.glob("*.json"))
+        for file in [read_file(path)]
+        for data in file.get(kind, ())
     ]
 
 
