@@ -15,10 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ._context import Context, Key, KeyList, Keys, NoKeys
+from ._conversations import Conversations
 from ._detect import detect
 from ._dialect import Block, Dialect, Reply, Term
 from ._envelope import apply_envelope, envelope_of
 from ._errors import DialectsError, EncodeError, RegistryError, UnknownDialectError
+from ._exchange import EnvelopeError, decode_envelope, parse_json, show_json, show_quarantined, write_json
 from ._log import Item, LogOptions, LogReader, LogRecord, Piece, Problem, Scaffold, read_log
 from ._performatives import PERFORMATIVES
 from ._plain import ShapeError, messages_of
@@ -59,6 +61,7 @@ __all__ = [
     "Block",
     "Candidate",
     "Context",
+    "Conversations",
     "Definition",
     "Dialect",
     "DialectsError",
@@ -66,6 +69,7 @@ __all__ = [
     "Encoded",
     "Entry",
     "Envelope",
+    "EnvelopeError",
     "Failure",
     "Field",
     "Identity",
@@ -103,16 +107,21 @@ __all__ = [
     "all_dialects",
     "choose_dialect",
     "decode",
+    "decode_envelope",
     "detect",
     "encode",
     "envelope_of",
     "get_dialect",
     "identify",
     "messages_of",
+    "parse_json",
     "read",
     "read_log",
+    "show_json",
+    "show_quarantined",
     "tell",
     "to_json_type",
+    "write_json",
 ]
 
 # Below this score a guess yields to a dialect that the conversation is known to speak.

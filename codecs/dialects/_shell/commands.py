@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import dialects
 
+from .._conversations import Conversations
+from .._exchange import EnvelopeError, decode_envelope, parse_json, show_failure, show_quarantined, write_json
 from .._log import LogRecord
-from .conversations import Conversations
 from .inputs import read_items
-from .outputs import (
-    show_failure,
-    show_quarantined,
-    write_failure,
-    write_json,
-    write_reading,
-)
-
-
-class EnvelopeFault(dialects.DialectsError):
-    """A line given as an envelope is none."""
+from .outputs import write_failure, write_reading
 
 
 class Run:
@@ -68,8 +56,8 @@ class Run:
                 yield self._fail(show_quarantined(record, index))
                 continue
             try:
-                reading = decode_envelope(record.source or b"", self._dialect)
-            except EnvelopeFault as error:
+                reading = decode_envelope(parse_json(record.source or b""), self._dialect)
+            except EnvelopeError as error:
                 yield self._fail(show_failure(index, "envelope", str(error), None))
                 continue
             yield from self._write(index, reading)
@@ -103,7 +91,7 @@ class Run:
                 wire, losses = written.wire, [loss.to_dict() for loss in written.losses]
             except dialects.EncodeError as fault:
                 error = {"kind": "encode", "reason": str(fault), "offset": None}
-            except (EnvelopeFault, dialects.ShapeError) as fault:
+            except (EnvelopeError, dialects.ShapeError) as fault:
                 error = {"kind": "record", "reason": str(fault), "offset": None}
             self.failures += error is not None
             yield write_json({"index": index, "wire": wire, "losses": losses, "error": error})
@@ -117,53 +105,5 @@ def list_dialects() -> Iterator[str]:
 
 def _parse(record: LogRecord) -> Any:
     if record.problem is not None or record.source is None:
-        raise EnvelopeFault(record.problem.reason if record.problem else "no bytes")
-    try:
-        return json.loads(record.source)
-    except (ValueError, RecursionError) as error:
-        raise EnvelopeFault(f"not JSON: {error}") from error
-
-
-def decode_envelope(source: bytes, dialect: str | None) -> dialects.Reading:
-    """Decode one envelope of the HTTP contract, to which `prior` and `keys` may have been added.
-
-    Raises:
-        EnvelopeFault: where it is none.
-    """
-    try:
-        given = json.loads(source)
-    except (ValueError, RecursionError) as error:
-        raise EnvelopeFault(f"not JSON: {error}") from error
-    wire, envelope = _read_prior(given, "the line")
-    prior = given.get("prior") or []
-    keys = given.get("keys") or []
-    if not isinstance(prior, list) or not isinstance(keys, list):
-        raise EnvelopeFault("prior and keys must be lists")
-    return dialects.decode(
-        wire,
-        envelope,
-        dialect=dialect,
-        prior=[(item, None) if isinstance(item, str) else _read_prior(item, "a prior message") for item in prior],
-        keys=dialects.KeyList([_read_key(item) for item in keys]),
-    )
-
-
-def _read_prior(given: Any, what: str) -> tuple[str, dialects.Envelope]:
-    if not isinstance(given, dict) or not isinstance(given.get("raw"), str):
-        raise EnvelopeFault(f"{what} is no envelope: an object with a text under raw is needed")
-    return given["raw"], dialects.envelope_of(given)
-
-
-def _read_key(given: Any) -> dialects.Key:
-    if not isinstance(given, dict):
-        raise EnvelopeFault("a key must be an object")
-    try:
-        parts: dict[str, Any] = {
-            name: base64.b64decode(given[name], validate=True) for name in ("private", "peer", "psk") if name in given
-        }
-    except (binascii.Error, TypeError, ValueError) as error:
-        raise EnvelopeFault(f"a key is not Base64: {error}") from error
-    session = given.get("session")
-    if session is not None and not isinstance(session, str):
-        raise EnvelopeFault("a key's session must be text")
-    return dialects.Key(session=session, **parts)
+        raise EnvelopeError(record.problem.reason if record.problem else "no bytes")
+    return parse_json(record.source)
