@@ -2,6 +2,7 @@
 
     intake      frame, identify, order: record + sighting + job, durable before the answer is sent
     ingest      a delivery, in batches:  dialects.read, messages inserted, their conversations marked
+    weigh       a delivery that was withdrawn or holds what was:  hide or show its records, mark their conversations
     settle      a conversation, alone under its lease:  place, order, tell, outline
 
 The job row is the truth and Celery the doorbell. Each step keeps its checkpoint in the transaction of its work, so
@@ -22,9 +23,9 @@ from django.db.models import F, Q
 from inspector.intake import jobs
 from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Delivery, Job, Sighting
-from inspector.intake.services import frame_upload
+from inspector.intake.services import frame_upload, weigh_records
 from inspector.threads.models import Conversation
-from inspector.threads.services import hold_records, insert_arrivals, read_record, settle
+from inspector.threads.services import follow_weighing, hold_records, insert_arrivals, read_record, settle
 
 logger = logging.getLogger(__name__)
 
@@ -103,6 +104,35 @@ def ingest_batch(job: Job) -> bool:
     return True
 
 
+def weigh(job: Job) -> None:
+    """Hide or show a delivery's records as the withdrawals in force say, batch by batch."""
+    until = time.monotonic() + SLICE_SECONDS
+    while weigh_batch(job):
+        if time.monotonic() > until:
+            jobs.release(job)
+            return
+    jobs.finish(job)
+    jobs.ring()
+
+
+def weigh_batch(job: Job) -> bool:
+    """One batch: what is hidden, its conversations' generations and the checkpoint in one transaction.
+
+    What was asked for meanwhile begins anew: the batches before it were weighed by what was in force then.
+    """
+    is_same = job.checkpoint.get("requests") == job.requests
+    rows = Sighting.objects.filter(delivery_id=job.subject, index__gt=job.checkpoint["index"] if is_same else -1)
+    sizes = rows.order_by("index").values_list("index", "length", "record_id")[:BATCH_RECORDS]
+    batch = next(cut_windows(sizes, size_of=itemgetter(1), most_items=BATCH_RECORDS, most_bytes=BATCH_BYTES), None)
+    if batch is None:
+        return False
+    with transaction.atomic():
+        weighing = weigh_records(record_ids={record_id for *_, record_id in batch}, workspace_id=job.workspace_id)
+        jobs.checkpoint(job, {"requests": job.requests, "index": batch[-1][0]})
+        follow_weighing(weighing=weighing, workspace_id=job.workspace_id)
+    return True
+
+
 def settle_conversation(job: Job) -> None:
     """Settle a conversation; while it goes on growing, again after a pause."""
     started = time.monotonic()
@@ -121,5 +151,6 @@ def settle_conversation(job: Job) -> None:
 STEPS: dict[str, Callable[[Job], None]] = {
     Job.Kind.FRAME: frame,
     Job.Kind.INGEST: ingest,
+    Job.Kind.WEIGH: weigh,
     Job.Kind.SETTLE: settle_conversation,
 }

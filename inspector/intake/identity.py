@@ -114,7 +114,7 @@ def draft_record(
     else:
         rule = BY_RECEIPT
         identity = digest_parts(b"receipt", series.bytes, framed.chain)
-    time, basis = _find_time(wire_time, said.at, start, received_at)
+    time, basis = find_time(wire_time, said.at, start, received_at)
     return Draft(
         framed=framed,
         wire=wire,
@@ -133,9 +133,10 @@ def count_equal(likeness: bytes, number: int) -> bytes:
     return digest_parts(likeness, struct.pack(">Q", number))
 
 
-def _find_time(
+def find_time(
     wire: str | None, envelope: str | None, start: datetime | None, received_at: datetime
 ) -> tuple[datetime, str]:
+    """The time that a record is ordered by, and how it is known: wire, envelope, start or receipt."""
     if wire:
         return datetime.fromisoformat(wire), "wire"
     if envelope:

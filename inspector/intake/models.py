@@ -25,6 +25,8 @@ class Delivery(models.Model):
     class State(models.TextChoices):
         """How far framing is."""
 
+        # Of an upload that waits for a person's word: its bytes are here, and nothing of it is in the log.
+        STAGED = "staged", "Waits to be loaded"
         RECEIVING = "receiving", "Receiving"
         FRAMING = "framing", "Framing"
         FRAMED = "framed", "Framed"
@@ -55,6 +57,8 @@ class Delivery(models.Model):
     quarantined = models.BigIntegerField(default=0)
     # How many of its records have been read into messages; moves until it reaches stored.
     read = models.BigIntegerField(default=0)
+    # How many of its new records could not be read and were set aside as dead letters; they are not in `read`.
+    set_aside = models.BigIntegerField(default=0)
     idempotency_key = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 (null: no key was sent)
     failure = models.TextField(blank=True)
 
@@ -69,8 +73,12 @@ class Delivery(models.Model):
             # Serves the look-up of an Idempotency-Key, and keeps two twins from both running.
             models.UniqueConstraint(fields=["workspace", "idempotency_key"], name="delivery_idempotency_once"),
         ]
-        # Serves the list of deliveries, newest first, by keyset.
-        indexes = [models.Index(fields=["workspace", "-received_at", "-id"], name="delivery_newest")]
+        indexes = [
+            # Serves the list of deliveries, newest first, by keyset.
+            models.Index(fields=["workspace", "-received_at", "-id"], name="delivery_newest"),
+            # Serves what waits to be loaded, and the sweep of what has waited too long.
+            models.Index(fields=["received_at"], name="delivery_staged", condition=models.Q(state="staged")),
+        ]
 
     def __str__(self) -> str:
         return self.file_name or f"{self.door} delivery {self.id}"
@@ -134,6 +142,8 @@ class Record(models.Model):
     source = models.BinaryField()
     wire = models.BinaryField(null=True)
     envelope = models.TextField(blank=True)
+    # What the delivery says beside the log: see `facts`. It never decides which record is new.
+    facts = models.TextField(blank=True, default="")
     dialect = models.CharField(max_length=32, blank=True)
     is_quarantined = models.BooleanField(default=False)
     reason = models.TextField(blank=True)
@@ -205,14 +215,61 @@ class Sighting(models.Model):
         return f"{self.outcome} #{self.index}"
 
 
+class Withdrawal(models.Model):
+    """That a person withdrew a delivery: who, when and why; and the same of taking it back. Never changed or deleted.
+
+    Nothing is erased by it. A record is hidden when all deliveries it was seen in are withdrawn; see `withdrawals`.
+    """
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
+    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="withdrawals")
+    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(default=timezone.now)
+    reason = models.TextField(max_length=2000)
+    taken_back_by = models.ForeignKey(User, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    taken_back_at = models.DateTimeField(null=True, blank=True)
+    taken_back_reason = models.TextField(blank=True, max_length=2000)
+
+    class Meta:
+        constraints = [
+            # Serves: is this delivery withdrawn? And lets one withdrawal of it be in force, not two.
+            models.UniqueConstraint(
+                fields=["delivery"], name="withdrawal_in_force_once", condition=models.Q(taken_back_at__isnull=True)
+            ),
+            models.CheckConstraint(
+                name="withdrawal_taken_back_by_someone",
+                condition=models.Q(taken_back_at__isnull=True, taken_back_by__isnull=True)
+                | models.Q(taken_back_at__isnull=False, taken_back_by__isnull=False),
+            ),
+        ]
+        # Serves: was anything ever withdrawn in this workspace?
+        indexes = [models.Index(fields=["workspace", "-at"], name="withdrawal_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.delivery} withdrawn by {self.by}"
+
+
+class HiddenRecord(models.Model):
+    """A record all of whose sightings are withdrawn. The few that are hidden stand apart: no evidence is written to."""
+
+    record = models.OneToOneField(Record, primary_key=True, on_delete=models.CASCADE, related_name="hidden")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
+    since = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"{self.record_id} is hidden"
+
+
 class Job(models.Model):
     """Work to be done, and the truth about it; Celery only rings. One row a kind and subject."""
 
     class Kind(models.TextChoices):
-        """What is to be done with the subject: a delivery, a delivery, a conversation."""
+        """What is to be done with the subject: a delivery, or for the last a conversation."""
 
         FRAME = "frame", "Frame a delivery"
         INGEST = "ingest", "Read a delivery's records"
+        WEIGH = "weigh", "Hide or show a delivery's records"
         SETTLE = "settle", "Settle a conversation"
 
     class State(models.TextChoices):
@@ -250,3 +307,45 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.subject}: {self.state}"
+
+
+class DeadLetter(models.Model):
+    """A record that could not be read, set aside so that the rest of its delivery could be.
+
+    The record and its bytes stand as they were received, and the delivery's counts never move for it: what is missing
+    is only its reading. `letters` says how it comes here, and how it is tried again.
+    """
+
+    class State(models.TextChoices):
+        """Where the letter stands."""
+
+        WAITING = "waiting", "To be tried again"
+        DEAD = "dead", "Given up"
+        READ = "read", "Read after all"
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
+    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="dead_letters")
+    record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="dead_letters")
+    sighting = models.OneToOneField(Sighting, on_delete=models.CASCADE, related_name="dead_letter")
+    state = models.CharField(max_length=16, choices=State.choices, default=State.WAITING)
+    # Counted before each attempt begins, so that one that kills its worker counts.
+    attempts = models.SmallIntegerField(default=0)
+    failure = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
+    asked_by = models.ForeignKey(User, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    asked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            # Serves the page of dead letters, newest first, by keyset.
+            models.Index(
+                fields=["workspace", "-created_at", "-id"], name="letter_open", condition=~models.Q(state="read")
+            ),
+            # Serves the ingest job of a delivery, which asks what is to be tried again.
+            models.Index(fields=["delivery"], name="letter_waiting", condition=models.Q(state="waiting")),
+        ]
+
+    def __str__(self) -> str:
+        return f"record {self.record_id}: {self.state}"

@@ -15,8 +15,18 @@ from .framing import frame_stream
 from .models import Delivery
 from .text import make_storable
 from .uploads import frame_upload, take_file, take_upload
+from .withdrawals import take_back, weigh_records, withdraw_delivery
 
-__all__ = ["frame_upload", "open_delivery", "take_file", "take_stream", "take_upload"]
+__all__ = [
+    "frame_upload",
+    "open_delivery",
+    "take_back",
+    "take_file",
+    "take_stream",
+    "take_upload",
+    "weigh_records",
+    "withdraw_delivery",
+]
 
 
 @transaction.atomic

@@ -19,9 +19,11 @@ from dialects import Scaffold as ScaffoldItem
 from inspector.accounts.models import make_id
 
 from .bulk import insert_rows
+from .facts import facts_at
 from .identity import BY_TIME, Draft, count_equal
 from .jobs import ask
 from .models import Delivery, Job, Record, Scaffold, Sighting
+from .withdrawals import find_forsaken, note_arrival_again
 
 _RECORD_COLUMNS = (
     "id",
@@ -33,6 +35,7 @@ _RECORD_COLUMNS = (
     "source",
     "wire",
     "envelope",
+    "facts",
     "dialect",
     "is_quarantined",
     "reason",
@@ -86,6 +89,8 @@ def store_batch(*, delivery: Delivery, drafts: Sequence[Draft], scaffold: Sequen
         order_by=("identity",),
     )
     held = _find_held(delivery, drafts)
+    again = [draft for draft in drafts if held[draft.identity].id not in fresh.values()]
+    revived = _revive(again, held) if again and note_arrival_again(delivery=delivery) else set()
     outcomes: Counter[str] = Counter()
     sightings = []
     moves: dict[bytes, Draft] = {}
@@ -100,7 +105,8 @@ def store_batch(*, delivery: Delivery, drafts: Sequence[Draft], scaffold: Sequen
         outcome = _outcome(draft, is_new)
         outcomes[outcome] += 1
         differs = draft.envelope if not is_new and draft.envelope != record.envelope else ""
-        sightings.append(_sighting_row(delivery, draft, record.id, outcome, is_earlier, differs))
+        is_read_again = is_earlier or draft.index in revived
+        sightings.append(_sighting_row(delivery, draft, record.id, outcome, is_read_again, differs))
     # Concurrent writers move records in the order of their identity, and so never wait for each other in a circle.
     for identity, draft in sorted(moves.items()):
         _move_earlier(delivery, draft, held[identity])
@@ -140,6 +146,32 @@ def _written_otherwise(
     ]
 
 
+def _revive(again: Sequence[Draft], held: Mapping[bytes, Held]) -> set[int]:
+    """Let records that no delivery in force holds be read as this delivery reads them; the indexes of what changed.
+
+    The same bytes may be framed otherwise, without prefixes for instance: whoever withdrew a delivery and sends the
+    log again means what is said now.
+    """
+    forsaken = find_forsaken(record_ids={held[draft.identity].id for draft in again})
+    changed: set[int] = set()
+    with connection.cursor() as cursor:
+        for draft in sorted(again, key=lambda draft: (draft.identity, draft.index)):
+            record_id = held[draft.identity].id
+            if record_id not in forsaken or draft.is_quarantined:
+                continue
+            forsaken.discard(record_id)
+            wire = None if draft.framed.source == draft.wire else draft.wire
+            cursor.execute(
+                """
+                UPDATE intake_record SET wire = %s, envelope = %s
+                 WHERE id = %s AND (wire, envelope) IS DISTINCT FROM (%s, %s)
+                """,
+                (wire, draft.envelope, record_id, wire, draft.envelope),
+            )
+            changed.update([draft.index] * cursor.rowcount)
+    return changed
+
+
 def _outcome(draft: Draft, is_new: bool) -> str:
     if draft.is_quarantined:
         return Sighting.Outcome.QUARANTINED
@@ -165,6 +197,7 @@ def _record_row(delivery: Delivery, draft: Draft, record_id: uuid.UUID) -> tuple
         source,
         wire,
         draft.envelope,
+        facts_at(delivery.options, draft.index).write(),
         "",
         draft.is_quarantined,
         framed.problem.reason if framed.problem else "",
@@ -210,16 +243,21 @@ def _find_held(delivery: Delivery, drafts: Sequence[Draft]) -> dict[bytes, Held]
 
 
 def _move_earlier(delivery: Delivery, draft: Draft, record: Held) -> None:
-    """Give a record seen again the smaller of its order keys; the where-clause keeps a concurrent smaller one."""
+    """Give a record seen again the smaller of its order keys, and what is said of it there.
+
+    The where-clause keeps a concurrent smaller one.
+    """
     time, source, index = _order(delivery, draft)
+    facts = facts_at(delivery.options, draft.index).write()
     with connection.cursor() as cursor:
         cursor.execute(
             """
             UPDATE intake_record
-               SET order_time = %s, order_basis = %s, order_source = %s, order_index = %s, is_from_file = %s
+               SET order_time = %s, order_basis = %s, order_source = %s, order_index = %s, is_from_file = %s,
+                   facts = %s
              WHERE id = %s AND (order_time, order_source, order_index) > (%s, %s, %s)
             """,
-            (time, draft.basis, source, index, delivery.is_file, record.id, time, source, index),
+            (time, draft.basis, source, index, delivery.is_file, facts, record.id, time, source, index),
         )
 
 

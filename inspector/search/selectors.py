@@ -10,8 +10,9 @@ from django.db import models
 from django.db.models.expressions import RawSQL
 
 from inspector.accounts.models import Workspace
+from inspector.intake.withdrawals import has_hidden
 from inspector.threads import terms
-from inspector.threads.models import Message
+from inspector.threads.models import Message, MessageQuerySet
 
 from . import registry
 from .language import QueryError, Term, check_value, parse
@@ -31,13 +32,29 @@ def find_messages(
     Raises:
         QueryError: for a query that cannot be understood.
     """
-    rows = Message.objects.select_related("conversation", "channel").filter(workspace=workspace).defer("body", "words")
-    for condition, values in write_conditions(parse(query, names=registry.names()), workspace):
-        rows = rows.filter(RawSQL(condition, values, output_field=models.BooleanField()))  # noqa: S611
+    rows = _match(query, workspace).shown().select_related("conversation", "channel").defer("body", "words")
     if before:
         time, message_id = before
         rows = rows.filter(models.Q(order_time__lt=time) | models.Q(order_time=time, pk__lt=message_id))
     return list(rows.order_by("-order_time", "-id")[:limit])
+
+
+def count_hidden(*, workspace: Workspace, query: str, limit: int = 1001) -> int:
+    """How many messages that a query means are hidden because their deliveries were withdrawn, up to a limit.
+
+    Raises:
+        QueryError: for a query that cannot be understood.
+    """
+    if not has_hidden(workspace=workspace):
+        return 0
+    return _match(query, workspace).hidden().values("pk")[:limit].count()
+
+
+def _match(query: str, workspace: Workspace) -> MessageQuerySet:
+    rows = Message.objects.filter(workspace=workspace)
+    for condition, values in write_conditions(parse(query, names=registry.names()), workspace):
+        rows = rows.filter(RawSQL(condition, values, output_field=models.BooleanField()))  # noqa: S611
+    return rows
 
 
 def write_conditions(query: Sequence[Term], workspace: Workspace) -> list[tuple[str, list[object]]]:

@@ -13,10 +13,10 @@ from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
-from dialects import Message, Reading, get_dialect, read
+from dialects import Message, Reading, get_dialect
 from inspector.accounts.models import make_id
 from inspector.intake.bulk import insert_rows
-from inspector.intake.identity import read_envelope
+from inspector.intake.facts import read_with_facts
 from inspector.intake.jobs import ask
 from inspector.intake.models import Job, Record
 from inspector.intake.text import make_storable
@@ -95,7 +95,7 @@ class Arrival:
 
 def read_record(record: Record, *, dialect: str | None = None) -> Arrival:
     """Read a record without context, in a given dialect where its conversation has settled one. Never raises."""
-    reading = read(record.wire_text, read_envelope(record.envelope), dialect=dialect)
+    reading = read_with_facts(record.wire_text, record.envelope, record.facts, dialect=dialect)
     key = partial(key_of_conversation, source=bytes(record.order_source), is_from_file=record.is_from_file)
     return Arrival(record, reading, tuple(key(message) for message in reading.messages))
 
@@ -112,24 +112,31 @@ def hold_records(arrivals: Sequence[Arrival]) -> list[Arrival]:
 
 def _follow(arrival: Arrival, held: Record) -> Arrival:
     record = arrival.record
-    if order_of(record) == order_of(held):
+    if order_of(record) == order_of(held) and record.facts == held.facts:
         return arrival
-    for name in ("order_time", "order_basis", "order_source", "order_index", "is_from_file"):
+    for name in ("order_time", "order_basis", "order_source", "order_index", "is_from_file", "facts"):
         setattr(record, name, getattr(held, name))
     return read_record(record)
 
 
-def insert_arrivals(*, arrivals: Sequence[Arrival], workspace_id: uuid.UUID, moved: Sequence[uuid.UUID]) -> None:
+def insert_arrivals(
+    *,
+    arrivals: Sequence[Arrival],
+    workspace_id: uuid.UUID,
+    moved: Sequence[uuid.UUID],
+    also_dirty: Iterable[uuid.UUID] = (),
+) -> None:
     """Insert the messages of these records and mark their conversations; call inside a transaction.
 
     Args:
         arrivals: records of one workspace.
         workspace_id: that workspace.
-        moved: ids of those among the records whose order key became smaller: their messages are inserted anew.
+        moved: ids of those among the records whose order key or facts changed: their messages are inserted anew.
+        also_dirty: conversations to be marked together with theirs, all in one order.
     """
     hold_channels({arrival.record.channel_id for arrival in arrivals}, is_shared=True)
     old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
-    dirty: set[uuid.UUID] = set(old.values_list("conversation_id", flat=True)) if moved else set()
+    dirty: set[uuid.UUID] = {*also_dirty, *(old.values_list("conversation_id", flat=True) if moved else ())}
     conversations = _find_conversations(arrivals, workspace_id)
     rows = []
     cited: dict[uuid.UUID, set[bytes]] = defaultdict(set)
@@ -140,7 +147,7 @@ def insert_arrivals(*, arrivals: Sequence[Arrival], workspace_id: uuid.UUID, mov
             dirty.add(conversation_id)
             if message.message_id:
                 cited[arrival.record.channel_id].add(key_of_id(message.message_id))
-    dirty.update(_find_citing(cited, workspace_id))
+    dirty.update(find_citing(cited, workspace_id))
     # Conversations before their messages: settling locks them in the same order.
     mark_dirty(conversation_ids=dirty, workspace_id=workspace_id)
     if moved:
@@ -207,7 +214,7 @@ def _find_conversations(
     return {(channel, bytes(key)): conversation for channel, key, conversation in rows}
 
 
-def _find_citing(cited: dict[uuid.UUID, set[bytes]], workspace_id: uuid.UUID) -> set[uuid.UUID]:
+def find_citing(cited: dict[uuid.UUID, set[bytes]], workspace_id: uuid.UUID) -> set[uuid.UUID]:
     """The conversations that cite a message which has now arrived elsewhere in the channel.
 
     A ghost of theirs is filled, or a parent that they had found is no longer the only message of its id.

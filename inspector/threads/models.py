@@ -9,7 +9,7 @@ from django.db import models
 from django.utils import timezone
 
 from inspector.accounts.models import Channel, Workspace, make_id
-from inspector.intake.models import Record
+from inspector.intake.models import HiddenRecord, Record
 
 
 class Conversation(models.Model):
@@ -64,6 +64,18 @@ class Conversation(models.Model):
     def is_settled(self) -> bool:
         """Whether everything that arrived has been placed and told."""
         return self.settled_generation >= self.generation
+
+
+class MessageQuerySet(models.QuerySet["Message"]):
+    """Messages, and those of them whose record is not hidden by a withdrawal."""
+
+    def shown(self) -> MessageQuerySet:
+        """Without the messages of hidden records: what every list, count and placing starts from."""
+        return self.filter(~models.Exists(HiddenRecord.objects.filter(record_id=models.OuterRef("record_id"))))
+
+    def hidden(self) -> MessageQuerySet:
+        """The messages of hidden records alone."""
+        return self.filter(models.Exists(HiddenRecord.objects.filter(record_id=models.OuterRef("record_id"))))
 
 
 class Message(models.Model):
@@ -122,6 +134,8 @@ class Message(models.Model):
     body = models.TextField(blank=True)
     words = SearchVectorField(null=True)
     atoms = ArrayField(models.TextField(), default=list)
+
+    objects = MessageQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["record", "part"], name="message_once")]

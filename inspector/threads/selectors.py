@@ -11,9 +11,9 @@ from typing import Any
 
 from django.db.models import Q
 
-from dialects import Context, Reading, choose_dialect, read, tell
+from dialects import Context, Reading, choose_dialect, tell
 from inspector.accounts.models import Workspace
-from inspector.intake.identity import read_envelope
+from inspector.intake.facts import read_with_facts
 
 from .models import Conversation, Message, OutlineChunk
 from .outline import CHUNK_NODES, Row, read_chunk
@@ -137,7 +137,7 @@ def find_messages_by_ids(*, workspace: Workspace, message_ids: Sequence[uuid.UUI
 
 def find_neighbours(*, message: Message) -> tuple[Message | None, Message | None]:
     """The messages before and after this one in the timeline of its conversation."""
-    rows = Message.objects.filter(conversation_id=message.conversation_id)
+    rows = Message.objects.shown().filter(conversation_id=message.conversation_id)
     before = rows.filter(position__lt=message.position).order_by("-position").first()
     after = rows.filter(position__gt=message.position).order_by("position").first()
     return before, after
@@ -145,7 +145,7 @@ def find_neighbours(*, message: Message) -> tuple[Message | None, Message | None
 
 def list_answers(*, message: Message, limit: int = 50) -> list[Message]:
     """The messages that answer this one, in order."""
-    rows = Message.objects.filter(conversation_id=message.conversation_id, parent=message.pk)
+    rows = Message.objects.shown().filter(conversation_id=message.conversation_id, parent=message.pk)
     return list(rows.exclude(parent_basis="adjacency").order_by("position")[:limit])
 
 
@@ -155,7 +155,7 @@ def unfold(*, message: Message) -> Reading:
     The English is the stored one; the tree is recomputed (architecture, decision 8).
     """
     record = message.record
-    reading = read(record.wire_text, read_envelope(record.envelope), dialect=message.dialect)
+    reading = read_with_facts(record.wire_text, record.envelope, record.facts, dialect=message.dialect)
     told = tell(choose_dialect(reading, Context()), Context())
     return reading.replace(
         layers=(*reading.layers, *told.layers), tree=lambda: (*reading.fields, *told.fields), messages=told.messages

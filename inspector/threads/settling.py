@@ -118,8 +118,10 @@ class _Readings:
         """A node for each message, by order key; a record that was a guess takes the dialect spoken."""
         spoken = Context()
         # The identity settles what is equal in the order key; ids are random and must decide nothing.
-        rows = MessageRow.objects.filter(conversation=self._conversation).order_by(
-            "order_time", "order_source", "order_index", "record__identity", "part"
+        rows = (
+            MessageRow.objects.shown()
+            .filter(conversation=self._conversation)
+            .order_by("order_time", "order_source", "order_index", "record__identity", "part")
         )
         found = rows.values_list("record_id", "id", "part", "dialect", Length("record__source"))
         parts: list[tuple[uuid.UUID, uuid.UUID, int, str]] = []
@@ -180,9 +182,8 @@ def _look_up_in(conversation: Conversation) -> Callable[[Iterable[bytes]], Mappi
     def look_up(keys: Iterable[bytes]) -> dict[bytes, list[Elsewhere]]:
         found: dict[bytes, list[Elsewhere]] = defaultdict(list)
         rows = (
-            MessageRow.objects.filter(
-                workspace_id=conversation.workspace_id, channel_id=conversation.channel_id, id_key__in=list(keys)
-            )
+            MessageRow.objects.shown()
+            .filter(workspace_id=conversation.workspace_id, channel_id=conversation.channel_id, id_key__in=list(keys))
             .exclude(conversation=conversation)
             .values_list("id_key", "id", "trace_id")
         )

@@ -39,7 +39,7 @@ class Digest:
 
 def sum_up(*, conversation: Conversation) -> Digest:
     """What a conversation asked for, who spoke how often, and where its gravest notes are (at most three)."""
-    messages = Message.objects.filter(conversation=conversation)
+    messages = Message.objects.shown().filter(conversation=conversation)
     asking = messages.filter(performative__in=ASKING)
     counts = messages.aggregate(
         failed=Count("id", filter=Q(performative__in=FAILING)), malformed=Count("id", filter=Q(performative=None))
@@ -61,7 +61,7 @@ def sum_up(*, conversation: Conversation) -> Digest:
 
 def read_timeline(*, conversation: Conversation, offset: int = 0, limit: int = 200) -> TreeWindow:
     """Messages in the order of time from the position `offset` on, as rows without depth."""
-    rows = Message.objects.filter(conversation=conversation, position__gte=offset)
+    rows = Message.objects.shown().filter(conversation=conversation, position__gte=offset)
     found = list(rows.order_by("position")[: limit + 1])
     return TreeWindow(
         rows=[TreeRow(0, message, read_body(message)) for message in found[:limit]],
@@ -73,7 +73,9 @@ def read_timeline(*, conversation: Conversation, offset: int = 0, limit: int = 2
 
 def find_openings(*, conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, str]:
     """The English of the first message of each of these conversations: what one without a name is called by."""
-    rows = Message.objects.filter(conversation_id__in=list(conversation_ids), position=0, told_digest__isnull=False)
+    rows = Message.objects.shown().filter(
+        conversation_id__in=list(conversation_ids), position=0, told_digest__isnull=False
+    )
     return dict(rows.values_list("conversation_id", "english"))
 
 
