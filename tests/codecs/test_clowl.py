@@ -517,7 +517,7 @@ def test_nothing_cannot_be_written() -> None:
 def test_a_told_message_keeps_its_telling_when_names_are_given_anew() -> None:
     message = dialects.decode('{"clowl":"0.2","p":"REQ","to":"b","cid":"c","body":{"t":"x","d":{}}}').messages[0]
     named = message.replace(sender="gateway")
-    assert named.sentence == "gateway asks b to carry out “x”."
+    assert named.sentence == "gateway asks b to carry out the task “x”."
     assert message == dialects.Message(**{name: getattr(message, name) for name in message._order})
 
 
@@ -546,11 +546,26 @@ def test_the_whole_of_a_shortened_hash_stands_beside_the_sentence() -> None:
     context = json.dumps({"ref": "plan.md", "inline": None, "hash": written})
     wire = f'{{"clowl":"0.2","p":"INF","from":"a","to":"b","cid":"c","body":{{"t":"x","d":{{}}}},"ctx":{context}}}'
     (message,) = dialects.decode(wire).messages
-    assert "must be 0f1e2d3c…" in message.sentence
+    assert "with a SHA-256 that begins “0f1e2d3c”" in message.sentence
     assert written not in message.sentence
     (beside,) = [segment for segment in message.also if written in segment.text]
     ((_, start, end),) = beside.spans
     assert wire[start:end] == f'"hash": "{written}"'
+
+
+def test_the_advice_names_the_machine_its_state_and_the_act() -> None:
+    case = next(case for case in cases("valid") if case.data["id"] == "life-simple-flow")
+    (note,) = case.decode().messages[0].notes
+    assert "the lifecycle document takes no DONE for a task in state ACKNOWLEDGED" in note.text
+    assert note.span is not None
+    assert case.wire[note.span[1] : note.span[2]] == '"p":"DONE"'
+
+
+@pytest.mark.parametrize("case", [case for case in cases("malformed") if case.dialect == "clowl"], ids=str)
+def test_notes_speak_in_words_and_not_in_paths(case: Case) -> None:
+    reading = case.decode()
+    for note in (*reading.notes, *(note for message in reading.messages for note in message.notes)):
+        assert "$" not in note.text
 
 
 def test_a_reading_without_its_parse_is_told_all_the_same() -> None:

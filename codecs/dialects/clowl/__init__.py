@@ -3,7 +3,7 @@
 Specification: spec-v0.1, spec-v0.2 with its JSON Schema, the drafts CLowl-S and coordination envelope of v0.3, and the
 reference library clowl 0.2.0. The normalised record cannot hold a token (it is masked), the order and spacing of
 keys, or the earlier values of a repeated key in their places. Which state a task is in follows from a conversation
-and is worked out where conversations are.
+and is worked out where conversations are; here is only said where a published state machine would refuse a step.
 """
 
 from __future__ import annotations
@@ -15,25 +15,41 @@ from .._dialect import Dialect, Reply
 from .._record import Message, Reading, Told
 from .blocks import open_block
 from .detection import sniff
-from .notes import NOTES
+from .lifecycle import Lifecycle
+from .notes import LIFECYCLE, NOTES
+from .parts import Piece
 from .plain import build
-from .reading import identify, read, take_whole
+from .reading import identify, place, read, take_whole
 from .tables import GLOSSARY
+from .telling import PLACES
 from .told import tell_message
 from .writing import encode
 
 
 def _tell(reading: Reading, context: Context, keys: Keys) -> Told:
     parsed = reading.parsed
+    lifecycle = Lifecycle(context)
     if type(parsed) is dict:
-        told = tell_message(reading.messages[0], take_whole(reading.wire, parsed))
-        return build(Told, {"reading": reading, "messages": (told,)})
+        told = _tell_part(reading.messages[0], take_whole(reading.wire, parsed), lifecycle)
+        return build(Told, {"reading": reading, "messages": (told,), "entries": lifecycle.entries})
     if type(parsed) is not tuple or len(parsed) != len(reading.messages):
         # A reading that was not made here, or made anew from storage, is read again for its parts.
         again = read(reading.wire)
         messages = reading.messages if len(reading.messages) == len(again.messages) else again.messages
         return _tell(reading.replace(messages=messages, parsed=again.parsed), context, keys)
-    return Told(reading=reading, messages=tuple(map(tell_message, reading.messages, parsed)))
+    messages = tuple(
+        _tell_part(message, piece, lifecycle) for message, piece in zip(reading.messages, parsed, strict=True)
+    )
+    return Told(reading=reading, messages=messages, entries=lifecycle.entries)
+
+
+def _tell_part(message: Message, piece: Piece, lifecycle: Lifecycle) -> Message:
+    told = tell_message(message, piece)
+    advice = lifecycle.follow(message)
+    if advice is None:
+        return told
+    note = LIFECYCLE.note(advice, place(piece, PLACES[piece.profile or "0.2"].act))
+    return told.replace(notes=(*message.notes, note))
 
 
 _ANSWERS = frozenset({"ACK", "ERR", "DONE", "PROG"})

@@ -13,7 +13,7 @@ from .details import is_text
 from .parts import Piece
 from .positions import Path
 from .tables import STATES
-from .telling import PLACES, Words, say_key, say_value, shorten_hash
+from .telling import PLACES, Words, is_long_hash, is_long_text, say_key, say_value
 from .tokens import is_secret
 from .tree import explain
 
@@ -49,7 +49,7 @@ def say_beside(message: Message, piece: Piece) -> Iterator[Words]:
     if piece.profile == "coordination" and message.status is not None:
         meaning = STATES.get(message.status)
         yield f"state {message.status}" + (f" ({meaning})" if meaning else ""), ("state",)
-    yield from _say_hashes(message, piece)
+    yield from _say_in_full(message, piece)
     yield from _say_time(message, data)
     yield from _say_spelling(message, data)
     for key, value in attributes.items():
@@ -59,7 +59,11 @@ def say_beside(message: Message, piece: Piece) -> Iterator[Words]:
             if value is not True:
                 yield f"det is {say_value(value)}", ("det",)
             continue
-        words = "does not call the result deterministic" if key == "det" else f"{key} is {say_value(value)}"
+        words = (
+            "says that its result may come out otherwise another time (not deterministic)"
+            if key == "det"
+            else f"{key} is {say_value(value)}"
+        )
         yield words, tuple(key.split("."))
     for path, value in find_extra(data, piece.profile or "0.2"):
         yield f"{'.'.join(say_key(str(step)) for step in path)} is {say_value(value)}", path
@@ -70,13 +74,15 @@ def say_beside(message: Message, piece: Piece) -> Iterator[Words]:
         yield f"a comment beside it says {say_value(attributes['comment'])}", None
 
 
-def _say_hashes(message: Message, piece: Piece) -> Iterator[Words]:
-    """The hashes that the sentence tells by their beginnings."""
+def _say_in_full(message: Message, piece: Piece) -> Iterator[Words]:
+    """The hashes and texts that the sentence tells by their beginnings."""
     path = PLACES[piece.profile or "0.2"].context
     for reference in message.references:
-        if reference.hash is not None and shorten_hash(reference.hash) != reference.hash:
+        if reference.hash is not None and is_long_hash(reference.hash):
             own = (*path, "hash")
             yield f"the whole SHA-256 is {reference.hash}", own if _has(piece.data, own) else path
+        if reference.inline is not None and is_long_text(reference.inline):
+            yield f"the whole text given as context is {say_value(reference.inline)}", (*path, "inline")
 
 
 def _say_bare(value: Any) -> str:

@@ -9,8 +9,9 @@ from typing import Any, TypeGuard
 from .._record import NoteKind
 from . import notes, tables
 from .json_text import Digits
+from .labels import say_field
 from .parts import Profile
-from .positions import Path, write_path
+from .positions import Path
 
 # What a check has found: the kind of note, where, and in which words.
 Found = tuple[NoteKind, Path, str]
@@ -50,12 +51,12 @@ def check_details(data: Mapping[str, Any], profile: Profile, base: Path) -> Iter
 def _check_failure(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
     for key in ("code", "msg"):
         if key not in details:
-            yield notes.MISSING, path, f"{write_path((*path, key))} is missing"
+            yield notes.MISSING, path, f"{say_field((*path, key))} is missing"
         elif not is_text(details[key]):
             yield (
                 notes.WRONG_TYPE,
                 (*path, key),
-                f"{write_path((*path, key))} is {describe_type(details[key])} and must be a text",
+                f"{say_field((*path, key))} is {describe_type(details[key])} and must be a text",
             )
     code, retry = details.get("code"), details.get("retry")
     if (
@@ -66,7 +67,7 @@ def _check_failure(details: dict[str, Any], path: Path, profile: Profile) -> Ite
         yield notes.ERROR_CODE, (*path, "code"), f"{code} is in no table of error codes"
     if "retry" in details and not isinstance(retry, bool):
         own = (*path, "retry")
-        yield notes.WRONG_TYPE, own, f"{write_path(own)} is {describe_type(retry)} and must be true or false"
+        yield notes.WRONG_TYPE, own, f"{say_field(own)} is {describe_type(retry)} and must be true or false"
     row = tables.ERROR_CODES.get(code) if is_text(code) else None
     if row is not None and isinstance(retry, bool) and retry != row.is_retryable:
         table = "may" if row.is_retryable else "may not"
@@ -79,9 +80,9 @@ def _check_delegation(details: dict[str, Any], path: Path, profile: Profile) -> 
         return
     own = (*path, "delegation_mode")
     if "delegation_mode" not in details:
-        yield notes.DELEGATION_MODE, path, f"{write_path(own)} is missing"
+        yield notes.DELEGATION_MODE, path, f"{say_field(own)} is missing"
     elif not (is_text(details["delegation_mode"]) and details["delegation_mode"] in tables.MODES):
-        yield notes.DELEGATION_MODE, own, f"{write_path(own)} is none of transfer, fork and assist"
+        yield notes.DELEGATION_MODE, own, f"{say_field(own)} is none of transfer, fork and assist"
 
 
 def failing_key(details: Mapping[str, Any]) -> str | None:
@@ -98,7 +99,7 @@ def failing_key(details: Mapping[str, Any]) -> str | None:
 def _check_result(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
     key = failing_key(details)
     if key is not None:
-        yield notes.DONE_FAILING, (*path, key), f"it says DONE, and {write_path((*path, key))} says that it failed"
+        yield notes.DONE_FAILING, (*path, key), f"it says DONE, and {say_field((*path, key))} says that it failed"
 
 
 def is_percentage(value: Any) -> bool:
@@ -108,7 +109,7 @@ def is_percentage(value: Any) -> bool:
 
 def _check_progress(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
     if details.get("pct") is not None and not is_percentage(details["pct"]):
-        yield notes.PROGRESS, (*path, "pct"), f"{write_path((*path, 'pct'))} is not a number from 0 to 100"
+        yield notes.PROGRESS, (*path, "pct"), f"{say_field((*path, 'pct'))} is not a number from 0 to 100"
 
 
 def is_names(value: Any) -> bool:
@@ -119,7 +120,7 @@ def is_names(value: Any) -> bool:
 def _check_capabilities(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
     own = (*path, "supports")
     if "supports" in details and not is_names(details["supports"]):
-        yield notes.CAPABILITIES, own, f"{write_path(own)} is not a list of names"
+        yield notes.CAPABILITIES, own, f"{say_field(own)} is not a list of names"
 
 
 ACT_CHECKS: dict[str, Callable[[dict[str, Any], Path, Profile], Iterator[Found]]] = {

@@ -84,6 +84,13 @@ FOREIGN_OBJECT = _kind(
 FENCED = _kind("fenced", "info", "protocol", "The message stands in a code fence.")
 COMMENT = _kind("comment", "info", "protocol", "A comment stands beside the message.")
 BYTE_ORDER_MARK = _kind("byte-order-mark", "info", "protocol", "The text begins with a byte order mark.")
+LIFECYCLE = _kind(
+    "lifecycle",
+    "info",
+    "sequence",
+    "One of the two published state machines would refuse this step; they disagree, so it is advice.",
+    "state-machine; clowl-ts",
+)
 MORE = _kind("more", "info", "protocol", "There is more to note than is listed: the list ends after 64.")
 
 NOTES = tuple(kind for kind in list(globals().values()) if isinstance(kind, NoteKind))

@@ -22,6 +22,7 @@ OPENER = re.compile(r'\{[ \t\r\n]*+"(?:' + _KEYS + r')"[ \t\r\n]*+:')
 _RESUME = re.compile(r'\{[ \t\r\n]*+"(?:' + _KEYS + r')"[ \t\r\n]*+:|^[ \t]*+```|^[ \t]*+//', re.MULTILINE)
 _NEXT_LINE = re.compile(r'\n[ \t]*+(?=\{[ \t\r\n]*+"(?:' + _KEYS + r')"[ \t\r\n]*+:)')
 _LIST = re.compile(r"\[[ \t\r\n]*+(?=\{)")
+_ENDS_LINE = re.compile(r"[ \t\r]*+(?:\n|,|\Z)")
 
 # Commas and closing brackets are taken in runs: a text of nothing else is one piece.
 _RUNS = {mark: re.compile(rf"\{mark}(?:[ \t\r\n]*+\{mark})*+") for mark in ",]"}
@@ -119,6 +120,8 @@ class _Division:
             self._take("fence", self._end_of_line())
         elif mark == "[" and _LIST.match(wire, at):
             self._take("list", at + 1)
+        elif mark == "[" and self._failures < MAX_FAILURES:
+            self._take_array()
         elif mark in ",]" and self.pieces:
             self._take("comma" if mark == "," else "list", self._end_of_run(_RUNS[mark]))
         else:
@@ -143,6 +146,21 @@ class _Division:
         profile = profile_of(loaded.data)
         piece = self._take("object" if profile else "json", loaded.end)
         piece.data, piece.profile, piece.loaded = loaded.data, profile, loaded
+
+    def _take_array(self) -> None:
+        """A list that fills its line is JSON and no message; a bracket that opens a remark, as `[1] see`, is prose."""
+        try:
+            loaded = load(self.wire, self._at, shallow=self._shallow)
+        except UnreadableError:
+            self._failures += 1
+            self._take_prose()
+            return
+        if not _ENDS_LINE.match(self.wire, loaded.end):
+            self._failures += 1
+            self._take_prose()
+            return
+        piece = self._take("json", loaded.end)
+        piece.data, piece.loaded = loaded.data, loaded
 
     def _take_broken(self, error: UnreadableError) -> None:
         if not OPENER.match(self.wire, self._at):

@@ -13,6 +13,7 @@ from .columns import fill
 from .details import Found, is_text
 from .detection import VERSIONED, sniff
 from .json_text import Digits, UnreadableError, load
+from .labels import say_field
 from .parts import Piece, Profile, divide
 from .plain import build, fill_plain, scan
 from .positions import Node, Path, read_key, write_path
@@ -148,7 +149,7 @@ def _write_notes(piece: Piece, findings: list[Found]) -> Iterator[Note]:
             first = piece.comments[0]
             yield kind.note(f"a comment stands beside it: {hide(_words_of(first), piece.tokens)}", _span(first))
         else:
-            yield kind.note(hide(text, piece.tokens), _place(piece, path))
+            yield kind.note(hide(text, piece.tokens), place(piece, path))
     if len(findings) > MAX_NOTES:
         yield notes.MORE.note(f"there is more to note: {MAX_NOTES} notes are listed", _span(piece))
 
@@ -160,7 +161,8 @@ def _cap(found: Iterator[Note], span: Span) -> tuple[Note, ...]:
     return (*listed[:MAX_NOTES], notes.MORE.note(f"there is more to note: {MAX_NOTES} notes are listed", span))
 
 
-def _place(piece: Piece, path: Path) -> Span:
+def place(piece: Piece, path: Path) -> Span:
+    """Where the value at a path stands with its key, or the whole piece where it does not stand."""
     member = piece.node.locate(path) if path else None
     if member is None:
         return (0, piece.start, piece.end)
@@ -184,7 +186,7 @@ def _find_repeats(piece: Piece, columns: dict[str, Any]) -> Iterator[Found]:
         told = sum(len(values) for values in earlier.values())
         kept = nodes[: max(0, min(len(nodes) - 1, MAX_NOTES - told))]
         earlier[written] = [_read_earlier(piece, path, node) for node in kept]
-        yield notes.DUPLICATE_KEY, path, f"{written} stands {len(nodes)} times; the last is read"
+        yield notes.DUPLICATE_KEY, path, f"{say_field(path)} stands {len(nodes)} times; the last is read"
     columns["attributes"]["repeated"] = earlier
 
 
@@ -198,7 +200,7 @@ def _find_exact_numbers(piece: Piece) -> Iterator[Found]:
     for path, member in piece.node.walk():
         raw = piece.wire[member.start : member.end]
         if member.kind == "v" and isinstance(load(raw, shallow=True).data, Digits):
-            yield notes.EXACT_NUMBER, path, f"{write_path(path)} is kept as text, with all its digits"
+            yield notes.EXACT_NUMBER, path, f"{say_field(path)} is kept as text, with all its digits"
 
 
 def _find_characters(piece: Piece) -> Iterator[Found]:
@@ -208,11 +210,11 @@ def _find_characters(piece: Piece) -> Iterator[Found]:
             literals.append(piece.wire[member.key_start : member.key_end])
         held = "".join(read_key(literal) for literal in literals)
         if "\0" in held:
-            yield notes.NUL, path, f"{write_path(path)} holds the character U+0000"
+            yield notes.NUL, path, f"{say_field(path)} holds the character U+0000"
         if any("\ud800" <= character <= "\udfff" for character in held):
-            yield notes.SURROGATE, path, f"{write_path(path)} holds half a character"
+            yield notes.SURROGATE, path, f"{say_field(path)} holds half a character"
         if any(character < " " for literal in literals for character in literal):
-            yield notes.CONTROL_CHARACTER, path, f"{write_path(path)} holds a raw control character"
+            yield notes.CONTROL_CHARACTER, path, f"{say_field(path)} holds a raw control character"
 
 
 def _read_text(piece: Piece, part: int) -> Message:

@@ -10,10 +10,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from .._english import quote
 from . import notes, tables
 from .details import Found, check_details, describe_type, is_text
+from .labels import say_field
 from .parts import Profile
-from .positions import Path, write_path
+from .positions import Path
 
 HASH = re.compile(r"[a-f0-9]{64}\Z")
 _NAME = re.compile(r"[a-zA-Z0-9._-]+\Z")
@@ -148,31 +150,31 @@ def _say_missing(key: str, path: Path, profile: Profile) -> Iterator[Found]:
     if key == "clowl":
         yield notes.VERSION, path[:-1], "no version is given; read as v0.2 by its keys (E014)"
         return
-    yield notes.MISSING, path[:-1], f"{write_path((*path[:-1], key))} is missing"
+    yield notes.MISSING, path[:-1], f"{say_field((*path[:-1], key))} is missing"
 
 
 def _say_unknown(key: str, path: Path, rules: Rules, data: Mapping[str, Any], profile: Profile) -> Iterator[Found]:
-    written = write_path(path)
+    written = say_field(path)
     if path[:-1] == ("trace",) and key in TRACE_DRAFT:
-        yield notes.TRACE_KEYS, path, f"{written} is the draft's name for {TRACE_DRAFT[key]}"
+        yield notes.TRACE_KEYS, path, f"{written} has the draft's name, {quote(key)} for {quote(TRACE_DRAFT[key])}"
         return
     meant = tables.PROBABLY_MEANT.get(key)
     if len(path) == 1 and meant in rules and meant not in data:
-        yield notes.PROBABLY_MEANT, path, f"{written} is not a field of CLowl; {meant} was probably meant"
+        yield notes.PROBABLY_MEANT, path, f"{written} is not a field of CLowl; {quote(str(meant))} was probably meant"
         return
     yield notes.UNKNOWN_KEY, path, f"{written} is not a field of this version; it is kept"
 
 
 def _check_text(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterator[Found]:
     if not is_text(value):
-        yield notes.WRONG_TYPE, path, f"{write_path(path)} is {describe_type(value)} and must be a text"
+        yield notes.WRONG_TYPE, path, f"{say_field(path)} is {describe_type(value)} and must be a text"
     elif not value and rule.kind == "text":
-        yield notes.EMPTY_FIELD, path, f"{write_path(path)} is empty"
+        yield notes.EMPTY_FIELD, path, f"{say_field(path)} is empty"
     elif rule.longest is not None and len(value) > rule.longest:
         told = f"{len(value):,} characters; {rule.longest:,} are allowed"
-        yield notes.TOO_LONG, path, f"{write_path(path)} has {told}"
+        yield notes.TOO_LONG, path, f"{say_field(path)} has {told}"
     elif rule.form is not None and not rule.form.match(value):
-        yield notes.PATTERN, path, f"{write_path(path)} does not have the form it must have"
+        yield notes.PATTERN, path, f"{say_field(path)} does not have the form it must have"
 
 
 def _check_names(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterator[Found]:
@@ -180,7 +182,7 @@ def _check_names(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterat
         yield from _check_text(value, Rule("text", longest=rule.longest), path, profile)
         return
     if not value:
-        yield notes.NO_RECEIVER, path, f"{write_path(path)} is an empty list"
+        yield notes.NO_RECEIVER, path, f"{say_field(path)} is an empty list"
     seen: set[str] = set()
     for index, name in enumerate(value):
         yield from _check_text(name, Rule("text", longest=rule.longest), (*path, index), profile)
@@ -191,7 +193,7 @@ def _check_names(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterat
 
 
 def _check_time(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterator[Found]:
-    written = write_path(path)
+    written = say_field(path)
     if type(value) is not int:
         yield notes.WRONG_TYPE, path, f"{written} is {describe_type(value)} and must be whole seconds"
     elif not 946_684_800 <= value < 4_102_444_800:
@@ -201,7 +203,7 @@ def _check_time(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterato
 
 
 def _check_act(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterator[Found]:
-    written = write_path(path)
+    written = say_field(path)
     if not is_text(value):
         yield notes.WRONG_TYPE, path, f"{written} is {describe_type(value)} and must be a performative"
     elif value in ACTS_OF[profile]:
@@ -215,7 +217,7 @@ def _check_act(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterator
 
 
 def _check_version(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterator[Found]:
-    written = write_path(path)
+    written = say_field(path)
     if not is_text(value):
         yield notes.VERSION, path, f"{written} is {describe_type(value)} and must be a text (E014)"
     elif profile == "coordination":
@@ -227,24 +229,24 @@ def _check_version(value: Any, rule: Rule, path: Path, profile: Profile) -> Iter
 
 def _check_object(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterator[Found]:
     if not isinstance(value, dict):
-        yield notes.WRONG_TYPE, path, f"{write_path(path)} is {describe_type(value)} and must be an object"
+        yield notes.WRONG_TYPE, path, f"{say_field(path)} is {describe_type(value)} and must be an object"
 
 
 def _check_list(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterator[Found]:
     if not isinstance(value, list):
-        yield notes.WRONG_TYPE, path, f"{write_path(path)} is {describe_type(value)} and must be a list"
+        yield notes.WRONG_TYPE, path, f"{say_field(path)} is {describe_type(value)} and must be a list"
 
 
 def _check_flag(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterator[Found]:
     if not isinstance(value, bool):
-        yield notes.WRONG_TYPE, path, f"{write_path(path)} is {describe_type(value)} and must be true or false"
+        yield notes.WRONG_TYPE, path, f"{say_field(path)} is {describe_type(value)} and must be true or false"
 
 
 def _check_nested(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterator[Found]:
     if isinstance(value, dict):
         yield from _check_members(value, _NESTED[rule.kind], profile, path)
     elif rule.kind == "context" and is_text(value):
-        yield notes.CONTEXT_TEXT, path, f"{write_path(path)} is a text, as in the v0.2 draft"
+        yield notes.CONTEXT_TEXT, path, f"{say_field(path)} is a text, as in the v0.2 draft"
     else:
         yield from _check_object(value, rule, path, profile)
 
@@ -259,7 +261,7 @@ def _check_state(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterat
     if not is_text(value):
         yield from _check_text(value, rule, path, profile)
     elif value not in tables.STATES:
-        yield notes.STATE, path, f"{write_path(path)} is none of the nine states"
+        yield notes.STATE, path, f"{say_field(path)} is none of the nine states"
 
 
 def _check_semantic(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterator[Found]:
@@ -290,15 +292,18 @@ _CHECKS: dict[str, Callable[[Any, Rule, Path, Profile], Iterator[Found]]] = {
 }
 
 
+_PARTIES = {"from": "sender", "to": "receiver"}
+
+
 def _check_envelope(data: Mapping[str, Any]) -> Iterator[Found]:
     routing, inner = data.get("routing"), data.get("semantic")
     if not (isinstance(routing, dict) and isinstance(inner, dict)):
         return
-    for key in ("from", "to"):
+    for key in _PARTIES:
         outside, inside = routing.get(key), inner.get(key)
         if outside is not None and inside is not None and outside != inside:
             yield (
                 notes.PARTIES_DISAGREE,
                 ("routing", key),
-                f"$.routing.{key} and $.semantic.{key} name different parties",
+                f"the routing and the message inside name different {_PARTIES[key]}s",
             )

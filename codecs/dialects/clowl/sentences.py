@@ -50,7 +50,7 @@ def _tell_query(teller: Teller) -> None:
     teller.add((" asks ", teller.places.act))
     teller.say_receivers()
     teller.add((" for information on ", teller.places.act))
-    teller.say_topic()
+    teller.say_topic("", "something it does not name")
     if is_text(teller.details.get("q")):
         teller.say_detail(": ", "q")
 
@@ -59,7 +59,7 @@ def _tell_inform(teller: Teller) -> None:
     teller.add((" informs ", teller.places.act))
     teller.say_receivers()
     teller.add((" about ", teller.places.act))
-    teller.say_topic()
+    teller.say_topic("", "something it does not name")
 
 
 def _tell_acknowledge(teller: Teller) -> None:
@@ -67,7 +67,10 @@ def _tell_acknowledge(teller: Teller) -> None:
     teller.say_topic()
     teller.add((" to ", None))
     teller.say_receivers()
-    teller.say_detail(", giving an ETA of ", "eta")
+    # What ends a task is confirmed and not acted on; where a status says that it ended, no work is announced.
+    confirms = ", confirming receipt" if failing_key(teller.details) else ", confirming receipt and intent to act"
+    teller.add((confirms, teller.places.act))
+    teller.say_detail(", with an ETA of ", "eta")
 
 
 def _tell_failure(teller: Teller) -> None:
@@ -177,7 +180,7 @@ def _tell_capabilities(teller: Teller) -> None:
     else:
         teller.add((" its capabilities", teller.places.act))
         teller.add((" under ", None))
-        teller.say_topic()
+        teller.say_topic("", "something it does not name")
     if teller.message.capabilities:
         teller.used.add("supports")
         names = join_words([quote(name) for name in teller.message.capabilities])
@@ -194,11 +197,11 @@ def _tell_unknown(teller: Teller) -> None:
         teller.add((" to ", None))
         teller.say_receivers()
         teller.add((" about ", None))
-        teller.say_topic()
+        teller.say_topic("", "something it does not name")
         return
     teller.say_receivers()
     teller.add((" a message that names no act, about ", teller.places.act))
-    teller.say_topic()
+    teller.say_topic("", "something it does not name")
 
 
 _TELLERS: dict[str, Callable[[Teller], None]] = {

@@ -19,13 +19,15 @@ from .parts import Piece, Profile
 from .positions import Path
 
 Words = tuple[str, Path | None]
-SOMEONE = "someone"
+SOMEONE = "Someone"
 _PLAIN_KEY = re.compile(r"[\w.:/-]+\Z")
 # `overdue_days`, `rows-lost` and `retryAfter` are several words.
 _WORDS_KEY = re.compile(r"[A-Za-z][a-z0-9]*+(?:[_-][A-Za-z0-9]++|[A-Z][a-z0-9]++)+\Z")
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+")
-# A hash is told by its beginning in the sentence; the whole of it stands beside the sentence.
+# A hash or a long text is told by its beginning in the sentence; the whole of it stands beside the sentence.
 _SHOWN_OF_HASH = 8
+_LONGEST_TEXT = 240
+_SHOWN_OF_TEXT = 80
 
 
 class Places(NamedTuple):
@@ -79,9 +81,28 @@ def say_key_in_words(key: str) -> str:
     return " ".join([words[0], *(word if word.isupper() else word.lower() for word in words[1:])])
 
 
-def shorten_hash(written: str) -> str:
-    """The beginning of a hash, with a sign that more of it follows."""
-    return written if len(written) <= 2 * _SHOWN_OF_HASH else f"{written[:_SHOWN_OF_HASH]}…"
+def is_long_hash(written: str) -> bool:
+    """Whether the sentence tells only the beginning of a hash."""
+    return len(written) > 2 * _SHOWN_OF_HASH
+
+
+def is_long_text(written: str) -> bool:
+    """Whether the sentence tells only the beginning of a text given as context."""
+    return len(written) > _LONGEST_TEXT
+
+
+def _say_hash(written: str) -> str:
+    return (
+        f"a SHA-256 that begins {quote(written[:_SHOWN_OF_HASH])}"
+        if is_long_hash(written)
+        else f"the SHA-256 {quote(written)}"
+    )
+
+
+def _say_text(written: str) -> str:
+    if not is_long_text(written):
+        return f"the text {quote(written)}"
+    return f"a text of {len(written):,} characters that begins {quote(written[:_SHOWN_OF_TEXT])}"
 
 
 class Teller:
@@ -137,10 +158,10 @@ class Teller:
             value = value[step]
         return True
 
-    def say_topic(self, unnamed: str = "something it does not name") -> None:
+    def say_topic(self, noun: str = "the task ", unnamed: str = "a task it does not name") -> None:
         """The task, quoted."""
         topic = self.message.topic
-        self.add((unnamed if topic is None else quote(topic), self.places.topic))
+        self.add((unnamed if topic is None else f"{noun}{quote(topic)}", self.places.topic))
 
     def say_detail(self, before: str, key: str, after: str = "") -> None:
         """A detail in words of its own, if it is there and not null; a null is left to the rest."""
@@ -165,20 +186,23 @@ class Teller:
             self.add((f", with the data {say_value(content)}", path))
 
     def say_context(self) -> None:
-        """What the message leans on."""
+        """What the message leans on, in a clause of its own: neither outcome nor reason may seem to hang on it."""
         path = self.places.context
         parts = {"ref": path, "hash": path, "inline": path}
         if isinstance(self._value(path), dict):
             parts = {name: (*path, name) for name in parts}
+        link = "; as context it"
         for reference in self.message.references:
             if reference.ref is not None:
-                self.add((f", for context citing {quote(reference.ref)}", parts["ref"]))
+                self.add((f"{link} cites {quote(reference.ref)}", parts["ref"]))
+                link = " and"
             if reference.hash is not None:
-                link = " whose" if reference.ref is not None else ", for context citing what has the"
-                verb = " must be" if reference.ref is not None else ""
-                self.add((f"{link} SHA-256{verb} {shorten_hash(reference.hash)}", parts["hash"]))
+                cites = "" if reference.ref is not None else f"{link} cites something"
+                self.add((f"{cites} with {_say_hash(reference.hash)}", parts["hash"]))
+                link = " and"
             if reference.inline is not None:
-                self.add((f", giving the context inline as {quote(reference.inline)}", parts["inline"]))
+                self.add((f"{link} gives {_say_text(reference.inline)}", parts["inline"]))
+                link = " and"
 
     def _value(self, path: Path) -> Any:
         value: Any = self.data
@@ -187,15 +211,15 @@ class Teller:
         return value
 
     def say_tail(self) -> None:
-        """What any message may add: context, parent, determinism, a token."""
+        """What any message may add: parent, determinism, a token, and its context last."""
         message, attributes = self.message, self.message.attributes
-        if message.references:
-            self.say_context()
         if message.parent_id is not None:
             path = self.places.parent if self._has(self.places.parent) else ("trace", "pid")
             self.add((f", in reply to message {message.parent_id}", path))
         if attributes.get("det") is True:
-            self.add((", and calls the result deterministic", ("det",)))
+            self.add((", and declares its result reproducible (deterministic)", ("det",)))
         if message.security.claims:
             self.add((", carrying a token (unverified)", ("auth",)))
+        if message.references:
+            self.say_context()
         self.add((".", None))
