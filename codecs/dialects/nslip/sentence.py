@@ -15,8 +15,11 @@ from .tables import ACTS, AGENTS, FRAMES, PAIRS, RANGES, SLOTS
 # The noun of a message that names no task.
 _NO_TASK = "a task that is not named"
 
-# The tag is a label of the matter: a colon before it would make it read as a reason or as the task itself.
+# The tag is a label of the matter and is called one. A colon stands before it only where a task is asked for, since it
+# opens there what is to be done; after a status or an error it would make the tag read as a reason.
 _LABELLED = "tagged"
+_ASKS_FOR_TASK = (3, 0)
+_OUTCOMES = frozenset("ue")
 
 # The slots that follow the task in the sentence, in this order.
 _DETAILS = "qruse"
@@ -49,7 +52,10 @@ class TagSentence:
             words = f"{quote(field.written)} (a field that nSLIP does not define)"
             self.sentence.say(words, span_of(field), basis="unknown")
         if "t" in self.used:
-            self.sentence.say(f", {_LABELLED} ").say(quote(str(self.used["t"].value)), self._span("t"))
+            asks = (self._code("a"), self._code("f")) == _ASKS_FOR_TASK and _OUTCOMES.isdisjoint(self.used)
+            self.sentence.say(f"{': the one' if asks else ','} {_LABELLED} ").say(
+                quote(str(self.used["t"].value)), self._span("t")
+            )
         return self.sentence.say(".").segments()
 
     def tell_sending(self) -> Sentence:
