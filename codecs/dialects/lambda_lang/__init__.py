@@ -11,6 +11,7 @@ from .._dialect import Dialect, Reply
 from .._record import Message
 from .detection import sniff
 from .encoding import encode
+from .form_notes import FORM_NOTES
 from .framing import open_block
 from .glossary import make_glossary
 from .notes import NOTES
@@ -50,7 +51,7 @@ DIALECT = Dialect(
     versions=SPOKEN,
     replies=find_replies,
     opens=open_block,
-    notes=NOTES,
+    notes=(*NOTES, *FORM_NOTES),
     glossary=make_glossary(),
     rank=40,
 )

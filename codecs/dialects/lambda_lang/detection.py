@@ -11,6 +11,7 @@ import re
 
 from .._record import Candidate
 from .domain_atoms import DOMAINS, NAMES
+from .json_forms import NotJsonError, find_form, judge, may_be_form
 from .vocabulary import NEWEST, histories, load_vocabulary
 
 # No more of a text than this is looked at.
@@ -114,6 +115,8 @@ _BY_NAME = {
 
 def sniff(wire: str) -> Candidate | None:
     """The score of a text, with the reason, or None where nothing speaks for the dialect."""
+    if may_be_form(wire):
+        return _sniff_json(wire)
     text = wire[:LOOKED_AT].strip()
     if not text:
         return None
@@ -127,6 +130,23 @@ def sniff(wire: str) -> Candidate | None:
     if score < 0.05:
         return None
     return Candidate(dialect="lambda_lang", score=round(score, 2), why=why)
+
+
+def _sniff_json(wire: str) -> Candidate | None:
+    try:
+        form = find_form(wire)
+    except NotJsonError as fault:
+        why = f"opens as the pilot envelope and stops being JSON at character {fault.offset + 1}"
+        return Candidate(dialect="lambda_lang", score=0.8, why=why)
+    if form is None:
+        return None
+    score, why = judge(form, _sniff_inner)
+    return Candidate(dialect="lambda_lang", score=score, why=why)
+
+
+def _sniff_inner(text: str) -> float:
+    candidate = None if may_be_form(text) else sniff(text)
+    return candidate.score if candidate else 0.0
 
 
 def _score(text: str) -> tuple[float, str]:

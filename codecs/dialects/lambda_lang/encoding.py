@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from .._errors import EncodeError
 from .._record import Encoded, Loss, Message
+from .json_writing import find_json, leave_to_json, write_json
 from .protocol import ACKS
 from .reading import MODIFIERS
 from .reading import read as read_wire
@@ -28,6 +29,15 @@ def encode(messages: Sequence[Message]) -> Encoded:
     """
     if not messages:
         raise EncodeError("lambda_lang", "there is no message to write")
+    held = find_json(messages)
+    if held is None:
+        wire = _write_record(messages)
+    else:
+        wire = write_json(_write_record([leave_to_json(message, held) for message in messages]), held)
+    return Encoded(wire=wire, losses=_find_losses(messages, wire))
+
+
+def _write_record(messages: Sequence[Message]) -> str:
     written: list[str] = []
     held: tuple[object, ...] = (None, (), False, ())
     for message in messages:
@@ -35,8 +45,7 @@ def encode(messages: Sequence[Message]) -> Encoded:
         label, to = _write_address(message) if address != held else ("", "")
         written.append(f"{label}{_write_message(message, to)}".strip())
         held = address
-    wire = _join([part for part in written if part])
-    return Encoded(wire=wire, losses=_find_losses(messages, wire))
+    return _join([part for part in written if part])
 
 
 def _join(statements: list[str]) -> str:

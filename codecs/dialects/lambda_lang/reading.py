@@ -17,6 +17,8 @@ from .._record import (
 from .blocks import parse_block, plain_value
 from .effects import apply_settings
 from .fields import build_tree
+from .json_forms import JsonForm, NotJsonError, find_form, may_be_form
+from .json_layers import read_broken, wrap_reading
 from .lifting import ANSWERED, lift_keys, note_repeated, read_table, split_offer
 from .notes import (
     CHECKSUM,
@@ -44,16 +46,28 @@ _SOMETHING = re.compile(r'[A-Za-z0-9"]')
 
 
 class Parsed(NamedTuple):
-    """What telling wants again: the statements, what each sets, and the layer they stand on."""
+    """What telling wants again: the statements, what each sets, the text they stand in, and the JSON around it."""
 
     text: str
     parts: tuple[Part, ...]
     settings: tuple[tuple[Setting, ...], ...]
     malformed: Note | None = None
+    form: JsonForm | None = None
 
 
 def read(wire: str, envelope: Envelope | None = None) -> Reading:
-    """Read a record. Never raises; time grows linearly with the text."""
+    """Read a record, also one inside JSON. Never raises; time grows linearly with the text."""
+    if may_be_form(wire):
+        try:
+            form = find_form(wire)
+        except NotJsonError as fault:
+            return read_broken(wire, fault, parsed=Parsed(wire, (), ()))
+        if form is not None:
+            return wrap_reading(wire, form, _read_text(form.text))
+    return _read_text(wire)
+
+
+def _read_text(wire: str) -> Reading:
     layers = (Layer.trust({"id": 0, "kind": "wire", "text": wire}),)
     try:
         parts, strays = cut_record(wire)
@@ -269,7 +283,10 @@ def _read_ack(part: Part, body: str, given: dict[str, Any]) -> None:
 
 def identify(wire: str) -> Identity:
     """The message's own id and time, where a header or a block before it gives them."""
-    if (
+    if may_be_form(wire):
+        if '"id"' not in wire and '"conversation"' not in wire and "id:" not in wire and "t:" not in wire:
+            return Identity()
+    elif (
         not wire
         or wire[0] not in "@{ΛλABCDEFGHIJKLMNOPQRSTUVWXYZ"
         or ("id:" not in wire[:512] and "t:" not in wire[:512])
@@ -279,4 +296,4 @@ def identify(wire: str) -> Identity:
     if reading.is_malformed:
         return Identity()
     first = reading.messages[0]
-    return Identity(id=first.message_id, time=first.sent_at)
+    return Identity(conversation=first.conversation_id, id=first.message_id, time=first.sent_at)

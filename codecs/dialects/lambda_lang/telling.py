@@ -8,11 +8,13 @@ from .contexts import Standing
 from .fields import build_tree
 from .frames import frame, say_beside
 from .glosses import gloss_part
+from .json_layers import wrap_told
 from .reading import Parsed, read
 from .remarks import note_settings
 from .sayings import make_segment, make_segments, say_part
 from .settings import Setting
 from .statements import Part
+from .vocabulary import NEWEST, Vocabulary, load_vocabulary
 from .words import Scope
 
 
@@ -21,8 +23,16 @@ def tell(reading: Reading, context: Context, keys: Keys) -> Told:
     parsed = reading.parsed
     if not isinstance(parsed, Parsed):
         parsed = read(reading.wire, reading.envelope).parsed
+    if parsed.form is not None:
+        return wrap_told(reading.wire, parsed.form, _tell_text(reading, parsed, context))
+    return _tell_text(reading, parsed, context)
+
+
+def _tell_text(reading: Reading, parsed: Parsed, context: Context) -> Told:
+    """The record's messages told; every place counts in the text that was parsed."""
     if parsed.malformed is not None or not parsed.parts:
-        return Told(reading=reading, messages=tuple(_tell_malformed(message, parsed) for message in reading.messages))
+        unread = tuple(_tell_malformed(message, parsed) for message in reading.messages)
+        return Told(reading=_with_tree(reading, parsed, [], load_vocabulary(NEWEST)), messages=unread)
     standing = Standing(context, reading.version)
     scopes: list[Scope] = []
     told = []
@@ -31,13 +41,17 @@ def tell(reading: Reading, context: Context, keys: Keys) -> Told:
         scope = standing.scope(message.attributes.get("domain"))
         scopes.append(scope)
         told.append(_tell_message(parsed.text, part, settings, message, scope, standing))
-    wire, parts, vocabulary = parsed.text, parsed.parts, standing.vocabulary
-    settled = {**reading.__dict__}
-    settled.pop("fields", None)
-    settled["tree"] = lambda: build_tree(wire, parts, vocabulary, scopes)
+    settled = _with_tree(reading, parsed, scopes, standing.vocabulary)
     if reading.version or standing.is_declared:
-        settled["vocabulary"] = vocabulary.release
-    return Told.trust({"reading": Reading.trust(settled), "messages": tuple(told), "entries": tuple(standing.entries)})
+        settled = settled.replace(vocabulary=standing.vocabulary.release)
+    return Told.trust({"reading": settled, "messages": tuple(told), "entries": tuple(standing.entries)})
+
+
+def _with_tree(reading: Reading, parsed: Parsed, scopes: list[Scope], vocabulary: Vocabulary) -> Reading:
+    """The reading with the tree of the text that was parsed, its words as they are understood now."""
+    settled = {name: value for name, value in reading.__dict__.items() if name != "fields"}
+    settled["tree"] = lambda: build_tree(parsed.text, parsed.parts, vocabulary, scopes)
+    return Reading.trust(settled)
 
 
 def _tell_malformed(message: Message, parsed: Parsed) -> Message:
@@ -63,7 +77,7 @@ def _tell_message(
         english = (make_segment(before), *english, make_segment(after)) if after else (make_segment(before), *english)
     told = {**message.__dict__, "english": english, "gloss": gloss_part(text, part, saying.gloss)}
     if settings or part.items or part.checksum or message.error is not None:
-        told["also"] = make_segments(say_beside(part, settings, message, saying.said))
+        told["also"] = make_segments(say_beside(part, settings, message, saying.said, scope.vocabulary.names))
     notes = (*message.notes, *note_settings(settings, scope), *saying.notes)
     if notes:
         told["notes"] = notes

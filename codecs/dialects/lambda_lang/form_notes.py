@@ -1,0 +1,42 @@
+"""The notes on forms around and beside the statements: the JSON forms, and marks that single releases define."""
+
+from __future__ import annotations
+
+from .._record import NoteKind
+
+BROKEN_JSON = NoteKind(
+    code="lambda_lang.broken-json",
+    severity="error",
+    group="malformed",
+    about="A JSON form of the dialect is cut off or is not JSON, so its Lambda text cannot be taken out.",
+    cites="v0.9 §7.1",
+)
+JSON_FORM = NoteKind(
+    code="lambda_lang.json-form",
+    severity="info",
+    group="protocol",
+    about="The statement stands inside JSON; what is told comes from its Lambda text.",
+    cites="v0.9 §7.1",
+)
+OWN_ENGLISH = NoteKind(
+    code="lambda_lang.own-english",
+    severity="info",
+    group="assumption",
+    about="The JSON brings a translation of the sender's own; it is shown and not taken over.",
+    cites="v0.9 §7.1",
+)
+ENVELOPE_VERSION = NoteKind(
+    code="lambda_lang.envelope-version",
+    severity="notice",
+    group="assumption",
+    about="The version of a pilot envelope is that of the software that wrote it; it does not select a vocabulary.",
+    cites="v0.6 §1.2",
+)
+ODD_JSON = NoteKind(
+    code="lambda_lang.odd-json",
+    severity="warning",
+    group="protocol",
+    about="A JSON form gives a key twice, an unknown type, or a value of the wrong kind.",
+    cites="v0.9 §7.1",
+)
+FORM_NOTES = (BROKEN_JSON, JSON_FORM, OWN_ENGLISH, ENVELOPE_VERSION, ODD_JSON)
