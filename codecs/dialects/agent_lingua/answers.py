@@ -38,6 +38,14 @@ _REPORTS = {
 _UNNAMED = dict.fromkeys("01289", ", in answer to a request that it does not name")
 _UNNAMED |= dict.fromkeys("3A", " (which request is not said)")
 
+# By status and `accepted`: a payload that says the contrary of its status must be heard as such.
+_CONTRADICTIONS = {
+    ("0", False): ", and yet says that it has not accepted",
+    ("1", False): ", and yet says that it has not accepted",
+    ("9", True): ", and yet says that it has accepted",
+    ("A", True): ", and yet says that it has accepted",
+}
+
 
 def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tuple[Segment, ...]:
     """The sentence of a response."""
@@ -67,6 +75,11 @@ def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tup
             sentence.say(before, code).say(*asked).say(after, code)
         else:
             sentence.say(alone, code)
+        accepted = content.get("accepted")
+        contradiction = _CONTRADICTIONS.get((statement.status, accepted)) if isinstance(accepted, bool) else None
+        if contradiction and statement.payload:
+            sentence.say(contradiction, statement.payload.span)
+            skip, unnamed = frozenset({"accepted"}), ""
     else:
         sentence.say(" answers")
         sentence.say(" " if asked else "").say(*(asked or ("", None)))

@@ -16,7 +16,7 @@ _GENERAL = {
     "6": "search {many}",
     "7": "subscribe to updates on {many}",
     "8": "unsubscribe from updates on {many}",
-    "9": "shake hands over {many}",
+    "9": "start a handshake about {many}",
     "A": "reject {}",
     "B": "forward {}",
     "C": "synchronise {many}",
