@@ -4,6 +4,7 @@ from celery import shared_task
 
 from inspector import pipeline
 from inspector.intake import jobs
+from inspector.intake.staging import discard_expired
 
 
 @shared_task(name="inspector.work", ignore_result=True)
@@ -17,4 +18,5 @@ def work() -> None:
 @shared_task(name="inspector.sweep", ignore_result=True)
 def sweep() -> None:
     """Find the work that no doorbell was heard for: after a crash, a lost queue, a pause that is over."""
+    discard_expired()
     pipeline.run_due()

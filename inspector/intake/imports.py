@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import glob
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,9 +25,9 @@ from inspector.accounts.models import Channel, Workspace
 
 from .archives import Archive
 from .containers import HEAD_BYTES, READ_BYTES, ZIP, Arrival, ContainerError, name_container, peek, unfold
+from .forecasts import Forecaster
 from .framing import BATCH_RECORDS, options_of
-from .identity import BY_TIME, count_equal, draft_record
-from .models import Delivery, Door, Record
+from .models import Delivery, Door
 from .services import open_delivery, take_stream
 from .uploads import keep_arrival, name_member, tell_nested
 
@@ -233,36 +232,16 @@ def forecast_part(*, part: Part, workspace: Workspace | None, channel: Channel |
             failures.append(str(error))
 
     items = (item for item in read_log(read(), options_of(delivery)) if isinstance(item, LogRecord))
-    counts: Counter[str] = Counter()
-    equal: Counter[bytes] = Counter()
+    forecaster = Forecaster(workspace=workspace, channel=channel, received_at=delivery.received_at)
     while batch := list(islice(items, BATCH_RECORDS)):
-        identities = []
-        for framed in batch:
-            if framed.problem is not None:
-                counts["quarantined"] += 1
-                continue
-            draft = draft_record(framed, series=None, start=None, received_at=delivery.received_at)
-            if draft.rule == BY_TIME and draft.likeness:
-                draft.identity = count_equal(draft.likeness, equal[draft.likeness])
-                equal[draft.likeness] += 1
-            identities.append(draft.identity)
-        held = _find_identities(workspace, channel, identities)
-        counts["duplicate"] += sum(identity in held for identity in identities)
-        counts["new"] += sum(identity not in held for identity in identities)
+        forecaster.take(batch)
     return Forecast(
-        received=counts.total(),
-        new=counts["new"],
-        duplicate=counts["duplicate"],
-        quarantined=counts["quarantined"],
+        received=forecaster.received,
+        new=forecaster.new,
+        duplicate=forecaster.duplicate,
+        quarantined=forecaster.quarantined,
         broken=failures[0] if failures else None,
     )
-
-
-def _find_identities(workspace: Workspace | None, channel: Channel | None, identities: list[bytes]) -> set[bytes]:
-    if workspace is None or channel is None:
-        return set()
-    rows = Record.objects.filter(workspace=workspace, channel=channel, identity__in=identities)
-    return {bytes(identity) for identity in rows.values_list("identity", flat=True)}
 
 
 @contextmanager

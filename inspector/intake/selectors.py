@@ -16,19 +16,17 @@ from .models import Delivery, Job, Record, Sighting
 
 
 def find_delivery(*, workspace: Workspace, delivery_id: uuid.UUID) -> Delivery | None:
-    """The delivery of that id in this workspace, or None."""
-    return (
-        Delivery.objects.select_related("channel", "sent_by_user", "sent_by_key")
-        .filter(workspace=workspace, pk=delivery_id)
-        .first()
-    )
+    """The delivery of that id in this workspace, or None; what is only staged is none yet."""
+    rows = Delivery.objects.select_related("channel", "sent_by_user", "sent_by_key")
+    return rows.filter(workspace=workspace, pk=delivery_id).exclude(state=Delivery.State.STAGED).first()
 
 
 def list_deliveries(
     *, workspace: Workspace, before: tuple[datetime, uuid.UUID] | None = None, limit: int = 50
 ) -> list[Delivery]:
     """Deliveries, newest first; `before` is the (received_at, id) of the last one seen."""
-    rows = Delivery.objects.select_related("channel", "sent_by_user", "sent_by_key").filter(workspace=workspace)
+    rows = Delivery.objects.select_related("channel", "sent_by_user", "sent_by_key")
+    rows = rows.filter(workspace=workspace).exclude(state=Delivery.State.STAGED)
     if before:
         received_at, delivery_id = before
         rows = rows.filter(Q(received_at__lt=received_at) | Q(received_at=received_at, pk__lt=delivery_id))
@@ -71,10 +69,14 @@ def count_conflicts(*, record: Record) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a delivery is on its way: bytes framed, records read, work that is left."""
+    """How far a delivery is on its way: bytes and lines framed, records read, work that is left.
+
+    `lines` is None where it is not counted: only the framing of an upload keeps it.
+    """
 
     framed_bytes: int
     size_bytes: int
+    lines: int | None
     stored: int
     read: int
     is_framed: bool
@@ -84,15 +86,20 @@ class Progress:
 
 def find_progress(*, delivery: Delivery) -> Progress:
     """How far a delivery is: framed by bytes, read by records; a dead letter shows as its failure."""
-    dead = Job.objects.filter(subject=delivery.pk, state=Job.State.DEAD).values_list("failure", flat=True).first()
+    work = {job.kind: job for job in Job.objects.filter(subject=delivery.pk)}
+    dead = next((job.failure for job in work.values() if job.state == Job.State.DEAD), "")
+    reader = work[Job.Kind.FRAME].checkpoint.get("reader") if Job.Kind.FRAME in work else None
+    # What was here before is read again where it got another place, though every new record is read already.
+    is_reading = Job.Kind.INGEST in work and work[Job.Kind.INGEST].state in (Job.State.QUEUED, Job.State.RUNNING)
     return Progress(
         framed_bytes=delivery.framed_bytes,
         size_bytes=delivery.size_bytes,
+        lines=reader["line"] - 1 if reader else None,
         stored=delivery.stored,
         read=delivery.read,
         is_framed=delivery.is_framed,
-        is_read=delivery.is_framed and delivery.read >= delivery.stored,
-        failure=delivery.failure or dead or "",
+        is_read=delivery.is_framed and delivery.read >= delivery.stored and not is_reading,
+        failure=delivery.failure or dead,
     )
 
 

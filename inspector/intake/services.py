@@ -43,8 +43,11 @@ def open_delivery(
     options: dict[str, Any] | None = None,
     declared_start: datetime | None = None,
     idempotency_key: str | None = None,
+    is_staged: bool = False,
 ) -> Delivery:
     """A delivery that is about to be received. What it carries comes by `take_stream` or `take_upload`.
+
+    One that `is_staged` waits for a person's word: see `staging`.
 
     Raises:
         ValueError: for a channel of another workspace.
@@ -55,6 +58,7 @@ def open_delivery(
         workspace=workspace,
         channel=channel,
         door=door,
+        state=Delivery.State.STAGED if is_staged else Delivery.State.RECEIVING,
         sent_by_user=user,
         sent_by_key=key,
         remote_address=remote_address,

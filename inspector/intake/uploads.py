@@ -32,7 +32,7 @@ def take_upload(*, delivery: Delivery, chunks: Iterable[bytes]) -> Delivery:
 
 
 def take_file(*, delivery: Delivery, chunks: Iterable[bytes]) -> list[Delivery]:
-    """Keep an upload's bytes; when this returns they are durable, and framing jobs follow.
+    """Keep an upload's bytes; when this returns they are durable, and framing jobs follow unless it is staged.
 
     Args:
         delivery: just opened; it becomes the first of those that are given back.
@@ -124,6 +124,7 @@ def _copy(delivery: Delivery) -> Delivery:
         workspace=delivery.workspace,
         channel=delivery.channel,
         door=delivery.door,
+        state=delivery.state,
         received_at=delivery.received_at,
         declared_start=delivery.declared_start,
         sent_by_user=delivery.sent_by_user,
@@ -135,15 +136,18 @@ def _copy(delivery: Delivery) -> Delivery:
 
 
 def _keep(delivery: Delivery, pieces: Iterable[bytes]) -> None:
-    """The bytes, the delivery and its framing job; call inside a transaction."""
-    delivery.state = Delivery.State.FRAMING
+    """The bytes, the delivery and its framing job; call inside a transaction. What is staged has no job yet."""
+    is_staged = delivery.state == Delivery.State.STAGED
+    if not is_staged:
+        delivery.state = Delivery.State.FRAMING
     if delivery._state.adding:
         delivery.save()
     arrival = Arrival(pieces)
     _keep_chunks(delivery, arrival)
     delivery.size_bytes, delivery.sha256 = arrival.size_bytes, arrival.sha256
     delivery.save(update_fields=["size_bytes", "sha256", "state", "file_name", "options"])
-    jobs.ask(kind=Job.Kind.FRAME, subjects=[delivery.pk], workspace_id=delivery.workspace_id)
+    if not is_staged:
+        jobs.ask(kind=Job.Kind.FRAME, subjects=[delivery.pk], workspace_id=delivery.workspace_id)
 
 
 def _keep_chunks(delivery: Delivery, pieces: Iterable[bytes]) -> None:
@@ -168,7 +172,7 @@ def frame_upload(job: Job) -> bool:
     if delivery.is_framed:
         return True
     state = job.checkpoint.get("reader")
-    upload = _Upload(delivery, start=state["offset"] if state else 0)
+    upload = open_stream(delivery, start=state["offset"] if state else 0)
     framer = Framer(
         delivery,
         state=state,
@@ -202,7 +206,12 @@ def frame_upload(job: Job) -> bool:
     return True
 
 
-class _Upload:
+def open_stream(delivery: Delivery, *, start: int = 0) -> UploadStream:
+    """The (unfolded) bytes of an upload that waits in chunks, from the byte `start` of the stream on."""
+    return UploadStream(delivery, start=start)
+
+
+class UploadStream:
     """The stream of an upload from `start` on, and how much of the file it has taken."""
 
     def __init__(self, delivery: Delivery, *, start: int) -> None:
