@@ -43,6 +43,9 @@ _LEAVES = {
     "error": ("error", "error"),
     "term": ("term", "definition named"),
     "reference": ("reference", "reference"),
+    "modality": ("modality", "modal letter"),
+    "passive": ("passive", "mark of the passive"),
+    "gloss": ("gloss", "gloss of the sender's"),
     "open": ("open", "opening bracket"),
     "close": ("close", "closing bracket"),
 }
@@ -146,7 +149,22 @@ def _node_field(wire: str, node: Node) -> Field:
     meaning = node.says if node.says != node.text else None
     if node.meaning is not None and node.meaning.domain:
         meaning = f"{meaning} ({title_domain(node.meaning.domain)})"
+    if node.kind == "word" and end - start > len(node.text):
+        return _glossed_field(wire, node, meaning)
     return leaf(name, label, wire, start, end, value=node.text, meaning=meaning)
+
+
+def _glossed_field(wire: str, node: Node, meaning: str | None) -> Field:
+    """`ch'2(choose)`: the atom, its marker, and the gloss behind it."""
+    _, start, end = node.span
+    opened = wire.index("(", start)
+    word = leaf("word", "word", wire, start, start + len(node.text), value=node.text, meaning=meaning)
+    inner = [word]
+    if opened > start + len(node.text):
+        inner.append(leaf("marker", "marker", wire, start + len(node.text), opened))
+    inner.append(leaf("gloss", "gloss of the sender's", wire, opened, end, value=wire[opened + 1 : end - 1]))
+    whole = leaf("glossed", "word with its gloss", wire, start, end, value=node.text, meaning=meaning)
+    return whole.replace(children=tuple(inner))
 
 
 def block_field(wire: str, block: BlockNode, name: str) -> Field:

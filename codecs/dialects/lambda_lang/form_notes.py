@@ -39,4 +39,58 @@ ODD_JSON = NoteKind(
     about="A JSON form gives a key twice, an unknown type, or a value of the wrong kind.",
     cites="v0.9 §7.1",
 )
-FORM_NOTES = (BROKEN_JSON, JSON_FORM, OWN_ENGLISH, ENVELOPE_VERSION, ODD_JSON)
+MODAL = NoteKind(
+    code="lambda_lang.modal-letter",
+    severity="notice",
+    group="assumption",
+    about="A letter before a subject is read as must, should, want or may; most of these letters are atoms too.",
+    cites="v0.3 §4.2",
+)
+DEMONSTRATIVE = NoteKind(
+    code="lambda_lang.this-or-number",
+    severity="notice",
+    group="assumption",
+    about="A dollar sign is read as “this” where nothing can be counted, and as “the number of” before a word.",
+    cites="v0.3 §2.2",
+)
+PASSIVE = NoteKind(
+    code="lambda_lang.passive",
+    severity="notice",
+    group="assumption",
+    about="The mark of the passive, which one release alone defines.",
+    cites="v0.3 §4.1",
+)
+GLOSS = NoteKind(
+    code="lambda_lang.glossed",
+    severity="info",
+    group="assumption",
+    about="The sender's gloss in brackets settles which of an atom's meanings is meant.",
+    cites="v0.8 §5.2",
+)
+GLOSS_OTHER = NoteKind(
+    code="lambda_lang.gloss-differs",
+    severity="notice",
+    group="assumption",
+    about="The sender's gloss gives an atom a meaning that the release in use does not have.",
+    cites="v0.8 §5.2",
+)
+DOMAIN_LETTER = NoteKind(
+    code="lambda_lang.domain-letter",
+    severity="notice",
+    group="assumption",
+    about="A letter names another domain in another release, and no version is declared.",
+    cites="v0.4 §2.2",
+)
+FORM_NOTES = (
+    BROKEN_JSON,
+    JSON_FORM,
+    OWN_ENGLISH,
+    ENVELOPE_VERSION,
+    ODD_JSON,
+    MODAL,
+    DEMONSTRATIVE,
+    PASSIVE,
+    GLOSS,
+    GLOSS_OTHER,
+    DOMAIN_LETTER,
+)

@@ -7,12 +7,15 @@ from typing import NamedTuple
 
 from .._record import Basis, Entry, Span
 from .lexicon import Noun, Verb, Word, find_word
+from .marks import DEMONSTRATIVES, MODALS, settle_marks
 from .protocol import EMOTIONS, ENTITIES, ERRORS, JOINERS, MARKERS, QUANTIFIERS
 from .scanning import Token, scan_body
 from .words import Meaning, Scope
 
 _MARKED = {"'E": "n", "'V": "v", "'S": "a", "'M": "a"}
 _SECOND = {"'2": 1, "'3": 2}
+# Marks that are read by a rule, and could be something else.
+_INFERRED = frozenset({"modal", "demonstrative"})
 
 
 class Node(NamedTuple):
@@ -25,6 +28,7 @@ class Node(NamedTuple):
         says: what it stands for, literally; the gloss.
         uses: the letters of its parts of speech, the usual one first; `o` for what only joins.
         meaning: how a word was understood.
+        mark: which mark of a single release was read here, if one was; `other` is what it would be else.
     """
 
     kind: str
@@ -33,10 +37,14 @@ class Node(NamedTuple):
     says: str
     uses: str = ""
     meaning: Meaning | None = None
+    mark: str = ""
+    other: str = ""
 
     @property
     def basis(self) -> Basis:
         """How sure the meaning is."""
+        if self.mark in _INFERRED:
+            return "inferred"
         return self.meaning.basis if self.meaning else "exact"
 
     @property
@@ -96,7 +104,15 @@ def read_nodes(text: str, start: int, end: int, scope: Scope) -> list[Node]:
         if token.kind in ("word", "mixed"):
             key = token.text
         domain = None
+    if "$" in text or "(" in text or not MODALS.keys().isdisjoint({node.text for node in nodes}):
+        is_request = start > 0 and text[start - 1] == "."
+        return settle_marks(text, nodes, scope, is_request=is_request, remake=_remake)
     return nodes
+
+
+def _remake(node: Node, meaning: Meaning) -> Node:
+    """The word with another meaning."""
+    return _word_node(node.text, node.span, meaning)
 
 
 def _span(token: Token) -> Span:
@@ -120,6 +136,8 @@ def _mark(node: Node, marker: str) -> Node:
 
 def _read_node(token: Token, scope: Scope, domain: str | None, key: str, before: list[Node]) -> Node:
     kind, text, span = token.kind, token.text, _span(token)
+    if kind == "demonstrative":
+        return Node("name", text, span, DEMONSTRATIVES[text], "n", mark="demonstrative")
     if kind == "word":
         return _word_node(text, span, scope.resolve(text, domain))
     if kind == "value-text" and key != "id" and text.isascii() and text.islower() and text.isalpha():
@@ -174,6 +192,7 @@ _LITERALS: dict[str, Callable[[str], str]] = {
     "emotion": lambda text: EMOTIONS[text],
     "marker": lambda text: MARKERS[text[1]],
     "error": lambda text: f"error: {ERRORS[text[3:]].name}" if text[3:] in ERRORS else f'error: unknown "{text[3:]}"',
+    "passive": lambda text: "in the passive (v0.3)",
     "term": lambda text: f'the definition of "{text[4:]}"',
     "space": lambda text: "",
 }

@@ -37,6 +37,8 @@ _TOKEN = re.compile(
 |(?P<reference>\#id:[\w.\-]+|\#\d{{1,9}})
 |(?P<emotion>:[()|?](?![A-Za-z0-9])|:o(?![A-Za-z0-9]))
 |(?P<marker>'[EVSMR23](?![A-Za-z0-9]))
+|(?P<passive>~v~)
+|(?P<demonstrative>\$(?:\$(?!\d)|[\^_](?![\^_])))
 |(?P<star>\*(?!\*))
 |(?P<open>[\[(])
 |(?P<close>[\])])
