@@ -117,6 +117,8 @@ SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_BEHIND_HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if IS_BEHIND_HTTPS else None
 SECURE_SSL_REDIRECT = IS_BEHIND_HTTPS
+# A supervisor asks the process itself, without the proxy.
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
 SECURE_HSTS_SECONDS = 31_536_000 if IS_BEHIND_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = IS_BEHIND_HTTPS
 SECURE_HSTS_PRELOAD = IS_BEHIND_HTTPS
@@ -165,7 +167,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 10_485_760
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["inspector.api.authentication.ApiKeyAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["inspector.api.authentication.HasScope"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["inspector.api.rendering.ExactRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "inspector.api.problems.answer_exception",
@@ -176,6 +178,10 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Agent conversation inspector",
     "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "DEFAULT_GENERATOR_CLASS": "inspector.api.description.DescriptionGenerator",
+    # Words to choose from stand where they are chosen, and not as components with made-up names.
+    "POSTPROCESSING_HOOKS": [],
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
@@ -227,7 +233,12 @@ LIMITS = {
     "record_bytes": env.int("LIMIT_RECORD_BYTES", 16 * 1024 * 1024),
     "delivery_bytes": env.int("LIMIT_DELIVERY_BYTES", 2 * 1024 * 1024 * 1024),
     "backlog_records": env.int("LIMIT_BACKLOG_RECORDS", 2_000_000),
+    "decode_bytes": env.int("LIMIT_DECODE_BYTES", 256 * 1024),
+    "requests_per_minute": env.int("LIMIT_REQUESTS_PER_MINUTE", 6_000),
 }
+
+# Who may read /metrics: whoever brings this; while it is empty, only who asks from this machine itself.
+METRICS_TOKEN = env.str("METRICS_TOKEN", "")
 
 SILENCED_SYSTEM_CHECKS: list[str] = []
 TEST_RUNNER = "django.test.runner.DiscoverRunner"

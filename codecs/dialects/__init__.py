@@ -20,7 +20,7 @@ from ._detect import detect
 from ._dialect import Block, Dialect, Reply, Term
 from ._envelope import apply_envelope, envelope_of
 from ._errors import DialectsError, EncodeError, RegistryError, UnknownDialectError
-from ._exchange import EnvelopeError, decode_envelope, parse_json, show_json, show_quarantined, write_json
+from ._exchange import EnvelopeError, decode_envelope, parse_json, show_failure, show_json, show_quarantined, write_json
 from ._log import Item, LogOptions, LogReader, LogRecord, Piece, Problem, Scaffold, read_log
 from ._performatives import PERFORMATIVES
 from ._plain import ShapeError, messages_of
@@ -117,6 +117,7 @@ __all__ = [
     "parse_json",
     "read",
     "read_log",
+    "show_failure",
     "show_json",
     "show_quarantined",
     "tell",

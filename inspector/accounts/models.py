@@ -66,6 +66,11 @@ class Membership(models.Model):
         """Whether this member may upload, review and see what is masked."""
         return self.role in (Role.OWNER, Role.AUDITOR)
 
+    @property
+    def awaits_first_sign_in(self) -> bool:
+        """Whether the person was invited and has never come."""
+        return self.user.last_login is None and not self.user.has_usable_password()
+
 
 class Channel(models.Model):
     """A namespace of ids: two systems that could reuse the same ids speak on different channels."""
@@ -92,6 +97,7 @@ class ApiKey(models.Model):
 
         INGEST = "ingest", "Send messages"
         READ = "read", "Read messages"
+        SECRETS = "secrets", "Have the exact bytes of records that hold a secret"
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="api_keys")

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from django.conf import settings
 from django.http import HttpRequest
 
 from inspector.intake.containers import READ_BYTES, ContainerError, unfold
 
 from .problems import ProblemError
 
+ENCODINGS: Final = ("identity", "gzip", "zstd")
+EMPTY: Final = "the body is empty: send at least one record"
 # How long a sender may be silent in the middle of a body.
 SILENCE_SECONDS: Final = 30
 
@@ -26,36 +27,50 @@ class BrokenBodyError(Exception):
         self.status = status
 
 
-def read_body(request: HttpRequest) -> Iterator[bytes]:
+def read_body(request: HttpRequest, *, most_bytes: int) -> Iterator[bytes]:
     """The body's bytes in pieces, decompressed as Content-Encoding says.
 
     Under WSGI a chunked body has no length: it is read to its end where the server says that the input terminates
     (`wsgi.input_terminated`). Plain Django would see an empty body and accept nothing with a 202.
 
+    Args:
+        request: its body is not read yet.
+        most_bytes: a longer body is refused, before or after it is unfolded.
+
     Raises:
-        ProblemError: 413 over the limit, 415 for an unknown encoding.
-        BrokenBodyError: when the body breaks off; what was yielded before stands.
+        ProblemError: at once: 400 for no body at all, 413 for a declared length over the limit, 415 for an unknown
+            encoding.
+        BrokenBodyError: from the iterator, when the body breaks off; what it yielded before stands.
     """
-    raw = _limit(_read_raw(request))
-    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
-    if encoding in ("", "identity"):
-        yield from raw
-    elif encoding in ("gzip", "zstd"):
-        try:
-            yield from unfold(encoding, raw, most_bytes=settings.LIMITS["delivery_bytes"])
-        except ContainerError as error:
-            raise BrokenBodyError(f"the body cannot be unfolded: {error}") from error
-    else:
-        raise ProblemError(415, f"Content-Encoding {encoding!r} is not understood: send identity, gzip or zstd")
+    encoding = request.headers.get("Content-Encoding", "").strip().lower() or "identity"
+    if encoding not in ENCODINGS:
+        shown = request.headers["Content-Encoding"][:100]
+        raise ProblemError(415, f"Content-Encoding {shown!r} is not understood: send {', '.join(ENCODINGS)}")
+    length = find_length(request)
+    if length == 0:
+        raise ProblemError(400, EMPTY)
+    if length is not None and length > most_bytes:
+        raise ProblemError(413, _say_limit(most_bytes))
+    raw = _limit(_read_raw(request, length), most_bytes)
+    return raw if encoding == "identity" else _unfold(encoding, raw, most_bytes)
 
 
-def _read_raw(request: HttpRequest) -> Iterator[bytes]:
+def find_length(request: HttpRequest) -> int | None:
+    """The declared length; None for a chunked body, 0 where there is none."""
     length = request.META.get("CONTENT_LENGTH") or ""
-    left = int(length) if length.isascii() and length.isdigit() else None
-    if left is None and not request.META.get("wsgi.input_terminated"):
-        return
-    if left is not None and left > settings.LIMITS["delivery_bytes"]:
-        raise ProblemError(413, f"a delivery has at most {settings.LIMITS['delivery_bytes']} bytes")
+    if length.isascii() and length.isdigit():
+        return int(length) if len(length) < 20 else 10**20
+    return None if request.META.get("wsgi.input_terminated") else 0
+
+
+def _unfold(encoding: str, raw: Iterator[bytes], most_bytes: int) -> Iterator[bytes]:
+    try:
+        yield from unfold(encoding, raw, most_bytes=most_bytes)
+    except ContainerError as error:
+        raise BrokenBodyError(f"the body cannot be unfolded: {error}") from error
+
+
+def _read_raw(request: HttpRequest, left: int | None) -> Iterator[bytes]:
     read = request.META["wsgi.input"].read if left is None else request.read
     with _patience(request) as give_up:
         while left is None or left:
@@ -106,10 +121,14 @@ def _drain(read: Callable[[int], bytes]) -> Iterator[bytes]:
             yield piece
 
 
-def _limit(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _limit(pieces: Iterator[bytes], most_bytes: int) -> Iterator[bytes]:
     total = 0
     for piece in pieces:
         total += len(piece)
-        if total > settings.LIMITS["delivery_bytes"]:
-            raise BrokenBodyError(f"a delivery has at most {settings.LIMITS['delivery_bytes']} bytes")
+        if total > most_bytes:
+            raise BrokenBodyError(_say_limit(most_bytes), status=413)
         yield piece
+
+
+def _say_limit(most_bytes: int) -> str:
+    return f"a body has at most {most_bytes} bytes here: send it in pieces"

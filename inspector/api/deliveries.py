@@ -2,76 +2,104 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterable
-from typing import Final
+from typing import ClassVar, Final
 
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from inspector.intake import selectors
 
 from .authentication import caller_of
+from .endpoints import Endpoint
+from .masking import digest_source, may_see_secrets, withhold
+from .parameters import Choice, Number
 from .problems import ProblemError
 from .receipts import DeliverySerializer, make_delivery
 
+logger = logging.getLogger(__name__)
 
-class DeliveryView(APIView):
+BYTES: Final = "application/octet-stream"
+
+
+class DeliveryView(Endpoint):
     """One delivery: custody, counts, progress, problems."""
 
-    scopes: Final = {"GET": "ingest"}
+    scopes: ClassVar = {"GET": "ingest"}
+    parameters: ClassVar = {"GET": (Number(name="after", about="problems after the one with this index", default=-1),)}
 
-    @extend_schema(responses=DeliverySerializer, parameters=[OpenApiParameter("after", int)])
+    @extend_schema(operation_id="get_delivery", responses=DeliverySerializer)
     def get(self, request: Request, delivery_id: uuid.UUID) -> Response:
         """The delivery; `after` pages through its problems."""
         delivery = selectors.find_delivery(workspace=caller_of(request).workspace, delivery_id=delivery_id)
         if delivery is None:
             raise NotFound
-        return Response(make_delivery(delivery, after=read_whole_number(request, "after", default=-1)))
+        return Response(make_delivery(delivery, after=self.given["after"]))
 
 
-class RawView(APIView):
+class RawView(Endpoint):
     """The exact bytes of a record: the slice of the stream, or the wire read from it."""
 
+    scopes: ClassVar = {"GET": "read"}
+    parameters: ClassVar = {
+        "GET": (
+            Choice(
+                name="part",
+                about="source is the slice of what arrived, wire the text that was read from it",
+                choices=("source", "wire"),
+                default="source",
+            ),
+        )
+    }
+    media_type = BYTES
+
     @extend_schema(
-        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
-        parameters=[OpenApiParameter("part", str, enum=["source", "wire"])],
+        operation_id="get_raw",
+        responses={(200, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the bytes, as a download")},
+        parameters=[
+            OpenApiParameter(
+                "X-Source-SHA256", {"type": "string"}, "header", response=[200], description="of the exact source"
+            )
+        ],
     )
     def get(self, request: Request, record_id: uuid.UUID) -> StreamingHttpResponse:
-        """The bytes, as a download that no browser will interpret."""
-        record = selectors.find_record(workspace=caller_of(request).workspace, record_id=record_id)
+        """The bytes, as a download that no browser will interpret.
+
+        Of a record that holds a secret, a key without the scope `secrets` gets a refusal, with the masked text and the
+        SHA-256 of the exact bytes.
+        """
+        key = caller_of(request)
+        record = selectors.find_record(workspace=key.workspace, record_id=record_id)
         if record is None:
             raise NotFound
-        part = request.query_params.get("part", "source")
-        if part not in ("source", "wire"):
-            raise ProblemError(400, "part is source or wire")
-        if part == "wire" and record.wire is not None:
-            return answer_bytes([bytes(record.wire)], f"{record.pk}.bin")
-        return answer_bytes(selectors.read_source(record=record), f"{record.pk}.bin")
+        withheld = withhold(record)
+        if withheld and not may_see_secrets(key):
+            raise ProblemError(
+                403,
+                "the record holds a secret, or is too long to be looked through: a key with the scope secrets gets its "
+                "exact bytes",
+                masked=withheld.masked,
+                sha256=withheld.sha256,
+            )
+        if withheld:
+            logger.info("key %s was given the exact bytes of record %s, which holds a secret", key.prefix, record.pk)
+        digest = withheld.sha256 if withheld else digest_source(record)
+        if self.given["part"] == "wire" and record.wire is not None:
+            return answer_bytes([bytes(record.wire)], f"{record.pk}.bin", digest)
+        return answer_bytes(selectors.read_source(record=record), f"{record.pk}.bin", digest)
 
 
-def answer_bytes(pieces: Iterable[bytes], name: str) -> StreamingHttpResponse:
-    """Bytes as an attachment of no type, so that nothing in them runs."""
-    response = StreamingHttpResponse(pieces, content_type="application/octet-stream")
+def answer_bytes(pieces: Iterable[bytes], name: str, digest: str) -> StreamingHttpResponse:
+    """Bytes as an attachment of no type, so that nothing in them runs; `digest` is the SHA-256 of the source."""
+    response = StreamingHttpResponse(pieces, content_type=BYTES)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["X-Content-Type-Options"] = "nosniff"
+    response["X-Source-SHA256"] = digest
+    response["Cache-Control"] = "no-store, private"
     return response
-
-
-def read_whole_number(request: Request, name: str, *, default: int) -> int:
-    """A whole number of the query string.
-
-    Raises:
-        ProblemError: 400 for anything else.
-    """
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    if not text.removeprefix("-").isdecimal() or len(text) > 15:
-        raise ProblemError(400, f"{name} is a whole number")
-    return int(text)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Literal
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from inspector.accounts import selectors as accounts
 from inspector.accounts import services as account_services
@@ -24,40 +23,64 @@ from inspector.intake.framing import series_of
 from inspector.intake.models import Delivery, Door
 
 from .authentication import caller_of
-from .bodies import BrokenBodyError, read_body
-from .messages import list_messages
+from .bodies import EMPTY, BrokenBodyError, find_length, read_body
+from .endpoints import Endpoint
+from .messages import SEARCH, list_messages
+from .parameters import Parameter
 from .problems import ProblemError
-from .receipts import ReceiptSerializer, make_receipt
-from .serializers import MessagePageSerializer
+from .receipts import make_receipt
+from .serializers import MessagePageSerializer, WaitedReceiptSerializer
+from .waiting import grant_wish
 
-FORMS: Final[dict[str, str | None]] = {
+Form = Literal["lines", "array", "csv"] | None
+FORMS: Final[dict[str, Form]] = {
     "application/x-ndjson": "lines",
     "application/jsonl": "lines",
     "application/json": None,
     "text/plain": "lines",
     "text/csv": "csv",
 }
-EMPTY: Final = "the body is empty: send at least one record"
 REPLAY_WINDOW: Final = timedelta(hours=24)
 ABANDONED_AFTER: Final = timedelta(minutes=10)
 
 
-class MessagesView(APIView):
+_BODY: Final[dict[str, Any]] = {
+    "application/json": {
+        "anyOf": [{"type": "object", "additionalProperties": {}}, {"type": "array", "items": {}}, {"type": "string"}]
+    },
+    **{kind: {"type": "string"} for kind in FORMS if kind != "application/json"},
+}
+_WAIT: Final = (
+    "`wait=N`: hold the answer up to N seconds, at most 30, until the messages are told, and add them. Only two "
+    "requests a process may wait at a time; any other is answered at once."
+)
+
+
+class MessagesView(Endpoint):
     """The door for programs, and the search for them."""
 
-    scopes: Final = {"POST": "ingest", "GET": "read"}
+    scopes: ClassVar = {"POST": "ingest", "GET": "read"}
+    parameters: ClassVar = {
+        "POST": (Parameter(name="channel", about="the channel, where no header can be set", most_characters=64),),
+        "GET": SEARCH,
+    }
+    refusals: ClassVar = {"POST": (408, 409, 413, 415, 422)}
 
     @extend_schema(
-        request={
-            "application/x-ndjson": OpenApiTypes.STR,
-            "application/json": OpenApiTypes.OBJECT,
-            "text/plain": OpenApiTypes.STR,
-        },
-        responses={202: ReceiptSerializer},
+        operation_id="send_messages",
+        request=_BODY,
+        responses={202: WaitedReceiptSerializer},
         parameters=[
-            OpenApiParameter("X-Channel", str, OpenApiParameter.HEADER, description="the channel; default main"),
-            OpenApiParameter("channel", str, description="the channel, where no header can be set"),
-            OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER, description="at most 255 characters"),
+            OpenApiParameter(
+                "X-Channel", {"type": "string", "maxLength": 64}, "header", description="the channel; default main"
+            ),
+            OpenApiParameter(
+                "Idempotency-Key",
+                {"type": "string", "minLength": 1, "maxLength": 255},
+                "header",
+                description="makes it safe to send again: the same key with the same body is stored once",
+            ),
+            OpenApiParameter("Prefer", {"type": "string"}, "header", description=_WAIT),
         ],
     )
     def post(self, request: Request) -> Response:
@@ -66,14 +89,16 @@ class MessagesView(APIView):
         if selectors.count_backlog() > settings.LIMITS["backlog_records"]:
             raise ProblemError(503, "too many records wait to be read: send this again later", retry_after=30)
         form = choose_form(request)
-        channel = choose_channel(request, key)
+        channel = choose_channel(request, key, self.given["channel"])
         token = read_idempotency_key(request)
+        body = read_body(request._request, most_bytes=settings.LIMITS["delivery_bytes"])
         earlier = find_twin(key, token) if token else None
         if earlier and not is_unfinished(earlier):
-            return answer_twin(request, earlier)
+            check_twin(body, earlier)
+            return grant_wish(request, earlier, Response(make_receipt(earlier), status=202))
         delivery = open_delivery(request, key, channel, form, token, earlier)
         try:
-            services.take_stream(delivery=delivery, chunks=read_body(request._request))
+            services.take_stream(delivery=delivery, chunks=body)
         except BrokenBodyError as error:
             raise ProblemError(
                 error.status, f"{error}; its complete records are kept", **make_receipt(delivery)
@@ -81,49 +106,41 @@ class MessagesView(APIView):
         if not delivery.size_bytes:
             delivery.delete()
             raise ProblemError(400, EMPTY)
-        return Response(make_receipt(delivery), status=202)
+        return grant_wish(request, delivery, Response(make_receipt(delivery), status=202))
 
-    @extend_schema(
-        operation_id="list_messages",
-        responses=MessagePageSerializer,
-        parameters=[
-            OpenApiParameter("q", str, description="the search language"),
-            OpenApiParameter("cursor", str, description="`next` of the page before"),
-            OpenApiParameter("limit", int, description="1 to 200"),
-        ],
-    )
+    @extend_schema(operation_id="list_messages", responses=MessagePageSerializer)
     def get(self, request: Request) -> Response:
         """Messages that a query means, newest first."""
-        return list_messages(request)
+        return list_messages(request, **self.given)
 
 
-def choose_form(request: Request) -> str | None:
+def choose_form(request: Request) -> Form:
     """The form of log that the Content-Type declares; None where its first bytes decide.
 
     Raises:
         ProblemError: 400 for no body at all, 415 for a type that is not one of `FORMS`, or for text in another
             encoding than UTF-8.
     """
-    if request.META.get("CONTENT_LENGTH", "") in ("", "0") and not request.META.get("wsgi.input_terminated"):
+    if find_length(request._request) == 0:
         raise ProblemError(400, EMPTY)
     declared = request.headers.get("Content-Type", "")
     kind, _, parameters = declared.partition(";")
     charset = parameters.partition("charset=")[2].strip(' "').lower()
     kind = kind.strip().lower()
     if kind not in FORMS:
-        raise ProblemError(415, f"Content-Type {declared!r} is not understood: send one of {', '.join(FORMS)}")
+        raise ProblemError(415, f"Content-Type {declared[:100]!r} is not understood: send one of {', '.join(FORMS)}")
     if charset not in ("", "utf-8", "utf8", "us-ascii"):
-        raise ProblemError(415, f"text in {charset!r} is not understood: send UTF-8")
+        raise ProblemError(415, f"text in {charset[:100]!r} is not understood: send UTF-8")
     return FORMS[kind]
 
 
-def choose_channel(request: Request, key: ApiKey) -> Channel:
-    """The channel that the request names, else the key's, else the default.
+def choose_channel(request: Request, key: ApiKey, asked: str | None) -> Channel:
+    """The channel that the header names, else the one asked for in the address, else the key's, else the default.
 
     Raises:
         ProblemError: 403 where the key is bound to another channel, 422 for a name that cannot be one.
     """
-    name = request.headers.get("X-Channel") or request.query_params.get("channel")
+    name = request.headers.get("X-Channel") or asked
     if key.channel is not None:
         if name and name != key.channel.name:
             raise ProblemError(403, f"the key is bound to the channel {key.channel.name!r}")
@@ -166,19 +183,22 @@ def is_unfinished(delivery: Delivery) -> bool:
     return delivery.state == Delivery.State.BROKEN or (delivery.state == Delivery.State.RECEIVING and is_given_up)
 
 
-def answer_twin(request: Request, earlier: Delivery) -> Response:
-    """The same answer for the same body; a conflict for another body, or while the first is still running."""
+def check_twin(body: Iterable[bytes], earlier: Delivery) -> None:
+    """Let a request pass whose Idempotency-Key was used before, if it is the same request.
+
+    Raises:
+        ProblemError: 409 for another body, or while the first is still running; 400 or 408 for a body that breaks off.
+    """
     if not earlier.is_framed:
         raise ProblemError(409, "a request with this Idempotency-Key is still running", retry_after=2)
     digest = hashlib.sha256()
     try:
-        for piece in read_body(request._request):
+        for piece in body:
             digest.update(piece)
     except BrokenBodyError as error:
         raise ProblemError(error.status, str(error)) from error
     if digest.digest() != bytes(earlier.sha256 or b""):
-        raise ProblemError(409, "this Idempotency-Key was used with another body")
-    return Response(make_receipt(earlier), status=202)
+        raise ProblemError(409, "this Idempotency-Key was used with another body: choose another key for it")
 
 
 def open_delivery(

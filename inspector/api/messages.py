@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from dialects import all_dialects
+from inspector.intake.text import make_storable
 from inspector.search import selectors as search
 from inspector.search.cursors import CursorError, read_cursor, write_cursor
 from inspector.search.language import QueryError
@@ -18,7 +19,9 @@ from inspector.threads import selectors
 from inspector.threads.models import Conversation, Message
 
 from .authentication import caller_of
-from .deliveries import read_whole_number
+from .endpoints import Endpoint
+from .masking import show_layers
+from .parameters import Choice, Number, Parameter
 from .problems import ProblemError
 from .serializers import (
     ConversationDetailSerializer,
@@ -26,28 +29,25 @@ from .serializers import (
     MessageDetailSerializer,
 )
 
+CURSOR: Final = Parameter(name="cursor", about="`next` of the page before")
+LIMIT: Final = Number(name="limit", about="how many rows a page has", least=1, most=200, default=50)
+SEARCH: Final = (Parameter(name="q", about="the search language", default=""), CURSOR, LIMIT)
+TREE_ROWS: Final = 200
 
-def list_messages(request: Request) -> Response:
-    """A page of messages for `q`, `cursor` and `limit`."""
-    limit = read_limit(request)
+
+def list_messages(request: Request, *, q: str, cursor: str | None, limit: int) -> Response:
+    """A page of messages for a query."""
     workspace = caller_of(request).workspace
     try:
-        before = read_cursor(request.query_params.get("cursor"), workspace.pk)
-        found = search.find_messages(
-            workspace=workspace, query=request.query_params.get("q", ""), before=before, limit=limit + 1
-        )
+        before = read_cursor(cursor, workspace.pk)
+        found = search.find_messages(workspace=workspace, query=q, before=before, limit=limit + 1)
     except QueryError as error:
-        raise ProblemError(400, str(error), start=error.start, end=error.end) from error
+        raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
     except CursorError as error:
-        raise ProblemError(400, str(error)) from error
+        raise ProblemError(400, str(error), parameter="cursor") from error
     page = found[:limit]
-    cursor = write_cursor((page[-1].order_time, page[-1].pk), workspace.pk) if len(found) > limit else None
-    return Response({"results": [show_message(message) for message in page], "next": cursor})
-
-
-def read_limit(request: Request) -> int:
-    """How many rows a page has: 1 to 200, by default 50."""
-    return max(1, min(200, read_whole_number(request, "limit", default=50)))
+    after = write_cursor((page[-1].order_time, page[-1].pk), workspace.pk) if len(found) > limit else None
+    return Response({"results": [show_message(message) for message in page], "next": after})
 
 
 def show_message(message: Message) -> dict[str, Any]:
@@ -87,24 +87,26 @@ def show_conversation(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-class MessageView(APIView):
+class MessageView(Endpoint):
     """One message in full."""
 
-    @extend_schema(responses=MessageDetailSerializer)
+    scopes: ClassVar = {"GET": "read"}
+
+    @extend_schema(operation_id="get_message", responses=MessageDetailSerializer)
     def get(self, request: Request, message_id: uuid.UUID) -> Response:
-        """The message with its field tree and layers."""
+        """The message with its field tree and its layers; secrets are masked in all of it."""
         message = selectors.find_message(workspace=caller_of(request).workspace, message_id=message_id)
         if message is None:
             raise NotFound
         body = selectors.read_body(message)
-        unfolded = selectors.unfold(message=message).to_dict()
+        unfolded = selectors.unfold(message=message)
         return Response(
             {
                 **show_message(message),
                 "message": body["message"],
                 "about": body["record"],
-                "fields": unfolded["fields"],
-                "layers": unfolded["layers"],
+                "fields": [field.to_dict() for field in unfolded.fields],
+                "layers": show_layers(unfolded),
                 "parent": message.parent,
                 "parent_basis": message.parent_basis,
                 "parent_why": message.parent_why,
@@ -112,23 +114,36 @@ class MessageView(APIView):
         )
 
 
-class ConversationsView(APIView):
+class ConversationsView(Endpoint):
     """Conversations, latest activity first."""
 
-    @extend_schema(
-        operation_id="list_conversations",
-        responses=ConversationPageSerializer,
-        parameters=[OpenApiParameter("cursor", str), OpenApiParameter("limit", int)],
-    )
+    scopes: ClassVar = {"GET": "read"}
+    parameters: ClassVar = {
+        "GET": (
+            CURSOR,
+            LIMIT,
+            Choice(name="state", about="only those that stand so", choices=Conversation.State.values, default=""),
+            Choice(
+                name="dialect",
+                about="only those that hold a message in it",
+                choices=tuple(dialect.slug for dialect in all_dialects()),
+                default="",
+            ),
+            Parameter(name="agent", about="only those that name this agent", default=""),
+        )
+    }
+
+    @extend_schema(operation_id="list_conversations", responses=ConversationPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of conversations."""
-        limit = read_limit(request)
         workspace = caller_of(request).workspace
+        limit = self.given["limit"]
+        wanted = {name: make_storable(self.given[name]) for name in ("state", "dialect", "agent")}
         try:
-            before = read_cursor(request.query_params.get("cursor"), workspace.pk)
+            before = read_cursor(self.given["cursor"], workspace.pk)
         except CursorError as error:
-            raise ProblemError(400, str(error)) from error
-        found = selectors.list_conversations(workspace=workspace, before=before, limit=limit + 1)
+            raise ProblemError(400, str(error), parameter="cursor") from error
+        found = selectors.list_conversations(workspace=workspace, before=before, limit=limit + 1, **wanted)
         page = found[:limit]
         cursor = None
         if len(found) > limit and (last_at := page[-1].last_at):
@@ -136,10 +151,13 @@ class ConversationsView(APIView):
         return Response({"results": [show_conversation(row) for row in page], "next": cursor})
 
 
-class ConversationView(APIView):
+class ConversationView(Endpoint):
     """One conversation with a window of its tree."""
 
-    @extend_schema(responses=ConversationDetailSerializer, parameters=[OpenApiParameter("offset", int)])
+    scopes: ClassVar = {"GET": "read"}
+    parameters: ClassVar = {"GET": (Number(name="offset", about="the first line of the tree", default=0, most=10**9),)}
+
+    @extend_schema(operation_id="get_conversation", responses=ConversationDetailSerializer)
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
         """The conversation and up to 200 lines of its tree from `offset` on."""
         conversation = selectors.find_conversation(
@@ -147,8 +165,7 @@ class ConversationView(APIView):
         )
         if conversation is None:
             raise NotFound
-        offset = max(0, read_whole_number(request, "offset", default=0))
-        window = selectors.read_tree(conversation=conversation, offset=offset)
+        window = selectors.read_tree(conversation=conversation, offset=self.given["offset"], limit=TREE_ROWS)
         tree = [
             {"depth": row.depth, "message": show_message(row.message) if row.message else None} for row in window.rows
         ]

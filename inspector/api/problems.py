@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
-from django.db import OperationalError
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.db import InterfaceError, OperationalError
 from django.http import Http404
-from rest_framework import exceptions
+from rest_framework import exceptions, serializers
 from rest_framework.response import Response
 
 logger = logging.getLogger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
 
-_TITLES = {
+TITLES = {
     400: "The request cannot be understood",
     401: "A key is needed",
     403: "The key may not do this",
     404: "There is nothing here",
     405: "This address does not take that method",
+    406: "The answer has another type than asked for",
     408: "The body came too slowly",
     409: "This conflicts with an earlier request",
     413: "The body is too large",
@@ -29,6 +31,15 @@ _TITLES = {
     429: "Too much at once",
     503: "Not now",
 }
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """A refusal; further members, such as `parameter` and `allowed`, say more where there is more to say."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField(help_text="what happened and what to do")
 
 
 class ProblemError(exceptions.APIException):
@@ -43,24 +54,44 @@ class ProblemError(exceptions.APIException):
 
 def make_problem(status: int, detail: str, **extra: Any) -> dict[str, Any]:
     """The members of a problem document."""
-    return {"type": "about:blank", "title": _TITLES.get(status, "Refused"), "status": status, "detail": detail, **extra}
+    return {"type": "about:blank", "title": TITLES.get(status, "Refused"), "status": status, "detail": detail, **extra}
+
+
+def _name_methods(context: dict[str, Any]) -> str:
+    return ", ".join(context["view"].allowed_methods)
+
+
+# What the framework says in words of its own is said in ours: the error, and the sentence.
+_SENTENCES: dict[type[exceptions.APIException], Callable[[dict[str, Any]], str]] = {
+    exceptions.NotFound: lambda context: "nothing of that id is in the key's workspace",
+    exceptions.NotAuthenticated: lambda context: "send a key as: Authorization: Bearer <key>",
+    exceptions.PermissionDenied: lambda context: "the key may not do this",
+    exceptions.MethodNotAllowed: lambda context: (
+        f"{context['request'].method} is not taken here: send {_name_methods(context)}"
+    ),
+    exceptions.NotAcceptable: lambda context: (
+        f"the answer is {context['view'].media_type}: send that or */* under Accept, or no Accept at all"
+    ),
+}
 
 
 def answer_exception(error: Exception, context: dict[str, Any]) -> Response | None:
     """The response for an error raised in a view; None lets Django treat what is no refusal."""
     if isinstance(error, Http404):
-        error = exceptions.NotFound("nothing of that id is in this workspace")
+        error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied()
-    elif isinstance(error, OperationalError):
+    elif isinstance(error, SuspiciousOperation):
+        error = ProblemError(400, f"the request cannot be taken: {error}")
+    elif isinstance(error, (OperationalError, InterfaceError)):
         logger.error("the database is away", exc_info=error)
         error = ProblemError(503, "the database cannot be reached: send this again later", retry_after=5)
     if not isinstance(error, exceptions.APIException):
         return None
-    detail = error.detail if isinstance(error.detail, str) else str(error.detail)
-    extra = getattr(error, "extra", {})
     response = Response(
-        make_problem(error.status_code, detail, **extra), status=error.status_code, content_type=CONTENT_TYPE
+        make_problem(error.status_code, _say(error, context), **getattr(error, "extra", {})),
+        status=error.status_code,
+        content_type=CONTENT_TYPE,
     )
     header = getattr(error, "auth_header", None)
     if header:
@@ -69,3 +100,11 @@ def answer_exception(error: Exception, context: dict[str, Any]) -> Response | No
     if wait:
         response["Retry-After"] = str(int(wait))
     return response
+
+
+def _say(error: exceptions.APIException, context: dict[str, Any]) -> str:
+    say = _SENTENCES.get(type(error))
+    is_own = str(error.detail) not in (str(error.default_detail), str(error.default_detail).format(method="X"))
+    if say is None or (is_own and not isinstance(error, exceptions.MethodNotAllowed)):
+        return error.detail if isinstance(error.detail, str) else str(error.detail)
+    return say(context)

@@ -8,7 +8,7 @@ from django.urls import reverse
 from rest_framework import serializers
 
 from inspector.intake import selectors
-from inspector.intake.models import Delivery
+from inspector.intake.models import Delivery, Door
 
 
 class ProblemRowSerializer(serializers.Serializer[Any]):
@@ -24,7 +24,7 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     """Counts of records: received = stored + duplicate + quarantined, always."""
 
     delivery = serializers.UUIDField()
-    state = serializers.CharField()
+    state = serializers.ChoiceField(choices=Delivery.State.values)
     received = serializers.IntegerField()
     stored = serializers.IntegerField()
     duplicate = serializers.IntegerField()
@@ -37,7 +37,7 @@ class DeliverySerializer(ReceiptSerializer):
     """A receipt with custody and progress."""
 
     channel = serializers.CharField()
-    door = serializers.CharField()
+    door = serializers.ChoiceField(choices=Door.values)
     received_at = serializers.DateTimeField()
     file_name = serializers.CharField()
     size_bytes = serializers.IntegerField()

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+
+from inspector.threads.models import Conversation, Message
+
+from .receipts import ReceiptSerializer
+from .shapes import list_of, refer
+
+SEVERITIES = Message.Severity.labels
 
 
 class MessageSerializer(serializers.Serializer[Any]):
@@ -21,7 +29,30 @@ class MessageSerializer(serializers.Serializer[Any]):
     english = serializers.CharField(help_text="empty until the conversation is settled")
     at = serializers.DateTimeField(help_text="the time of its order key")
     at_basis = serializers.CharField(help_text="whence that time is: wire, envelope, start, receipt")
-    severity = serializers.CharField(help_text="the gravest note")
+    severity = serializers.ChoiceField(choices=SEVERITIES, help_text="the gravest note")
+
+
+@extend_schema_field(refer("ToldMessage"))
+class ToldMessageField(serializers.JSONField):
+    """A message as the codecs tell it."""
+
+
+@extend_schema_field(list_of(refer("ToldField")))
+class FieldsField(serializers.JSONField):
+    """The field tree."""
+
+
+@extend_schema_field(list_of(refer("ToldLayer")))
+class LayersField(serializers.JSONField):
+    """The texts in which spans count."""
+
+
+class WaitedReceiptSerializer(ReceiptSerializer):
+    """A receipt; the last three names are there where `Prefer: wait` was applied."""
+
+    is_settled = serializers.BooleanField(required=False, help_text="whether the messages are told, and all there")
+    messages = MessageSerializer(many=True, required=False, help_text="of its records, at most 200")
+    has_more_messages = serializers.BooleanField(required=False)
 
 
 class MessagePageSerializer(serializers.Serializer[Any]):
@@ -34,10 +65,10 @@ class MessagePageSerializer(serializers.Serializer[Any]):
 class MessageDetailSerializer(MessageSerializer):
     """A message in full: its told record, its field tree and its layers."""
 
-    message = serializers.DictField(help_text="the names of docs/record.md; absent ones are left out")
+    message = ToldMessageField(help_text="the names of docs/record.md; absent ones are left out")
     about = serializers.DictField(help_text="dialect, version, candidates and notes of its record")
-    fields = serializers.ListField(child=serializers.DictField())  # type: ignore[assignment]  # the record's own word
-    layers = serializers.ListField(child=serializers.DictField())
+    fields = FieldsField()  # type: ignore[assignment]  # the record's own word
+    layers = LayersField()
     parent = serializers.UUIDField(allow_null=True)  # type: ignore[assignment]  # likewise
     parent_basis = serializers.CharField()
     parent_why = serializers.CharField()
@@ -50,12 +81,12 @@ class ConversationSerializer(serializers.Serializer[Any]):
     native_id = serializers.CharField(allow_blank=True)
     channel = serializers.CharField()
     subject = serializers.CharField(allow_blank=True)
-    state = serializers.CharField()
+    state = serializers.ChoiceField(choices=Conversation.State.values)
     agents = serializers.ListField(child=serializers.CharField())
     dialects = serializers.ListField(child=serializers.CharField())
     message_count = serializers.IntegerField()
     missing_count = serializers.IntegerField()
-    severity = serializers.CharField()
+    severity = serializers.ChoiceField(choices=SEVERITIES)
     first_at = serializers.DateTimeField(allow_null=True)
     last_at = serializers.DateTimeField(allow_null=True)
     is_settled = serializers.BooleanField()

@@ -3,7 +3,7 @@
 from django.urls import path, re_path
 from drf_spectacular.views import SpectacularAPIView
 
-from . import deliveries, ingest, messages, status
+from . import decoding, deliveries, ingest, messages, status
 
 app_name = "api"
 urlpatterns = [
@@ -13,6 +13,8 @@ urlpatterns = [
     path("v1/conversations/<uuid:conversation_id>", messages.ConversationView.as_view(), name="conversation"),
     path("v1/deliveries/<uuid:delivery_id>", deliveries.DeliveryView.as_view(), name="delivery"),
     path("v1/records/<uuid:record_id>/raw", deliveries.RawView.as_view(), name="raw"),
+    path("v1/decode", decoding.DecodeView.as_view(), name="decode"),
+    path("v1/encode", decoding.EncodeView.as_view(), name="encode"),
     path("v1/limits", status.LimitsView.as_view(), name="limits"),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     re_path("", status.NothingView.as_view(), name="nothing"),

@@ -1,0 +1,120 @@
+"""What every endpoint shares: its parameters are read strictly, its answer has one type, its refusals are described."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.exceptions import MethodNotAllowed, NotAcceptable
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from .parameters import Parameter, read_parameters
+from .problems import CONTENT_TYPE, TITLES, ProblemSerializer
+from .rates import refuse_haste
+
+# What any request may be answered with instead; an address with an id in it adds 404.
+EVERYWHERE: Final = (400, 401, 403, 406, 429, 503)
+WAITING: Final = (429, 503)
+
+
+class Negotiation(BaseContentNegotiation):
+    """One type an endpoint: an Accept header that does not admit it is refused, whatever the parameters say."""
+
+    def select_parser(self, request: Request, parsers: Iterable[Any]) -> Any:
+        """None: bodies are read as bytes."""
+        return None
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        """The only renderer.
+
+        Raises:
+            NotAcceptable: where the Accept header admits no answer of the endpoint.
+        """
+        view = request.parser_context["view"]
+        if not admits(request.headers.get("Accept", ""), view.media_type):
+            raise NotAcceptable
+        renderer = next(iter(renderers))
+        return renderer, renderer.media_type or ""
+
+
+def admits(accept: str, media_type: str) -> bool:
+    """Whether an Accept header admits a type (RFC 9110, section 12.5.1); no header admits all."""
+    group = media_type.partition("/")[0]
+    found: dict[str, bool] = {}
+    for piece in accept.split(","):
+        name, *parameters = (part.strip().lower() for part in piece.split(";"))
+        weights = [part.removeprefix("q=") for part in parameters if part.startswith("q=")]
+        if name:
+            found[name] = not weights or weights[0].strip("0.") != ""
+    for name in (media_type, f"{group}/*", "*/*"):
+        if name in found:
+            return found[name]
+    return not found
+
+
+class EndpointSchema(AutoSchema):
+    """Adds to each operation the parameters of its table and the problem documents that it may be answered with."""
+
+    view: Endpoint  # type: ignore[override]  # it describes no other views
+
+    def get_override_parameters(self) -> list[OpenApiParameter | Any]:
+        """The endpoint's table for this method."""
+        return [parameter.describe() for parameter in self.view.parameters.get(self.method, ())]
+
+    def get_operation(self, *args: Any, **names: Any) -> Any:
+        """The operation with its refusals."""
+        operation = super().get_operation(*args, **names)
+        if operation is None:
+            return None
+        problem = self.resolve_serializer(ProblemSerializer, "response").ref
+        statuses = {*EVERYWHERE, *self.view.refusals.get(self.method, ())} | ({404} if "{" in self.path else set())
+        for status in sorted(statuses):
+            answer: dict[str, Any] = {"description": TITLES[status], "content": {CONTENT_TYPE: {"schema": problem}}}
+            if status in WAITING:
+                answer["headers"] = {
+                    "Retry-After": {
+                        "description": "seconds to wait before sending again",
+                        "required": True,
+                        "schema": {"type": "integer"},
+                    }
+                }
+            operation["responses"].setdefault(str(status), answer)
+        return operation
+
+
+class Endpoint(APIView):
+    """A view of the API.
+
+    `scopes` names the scope that each method needs, `parameters` the table of each, and `refusals` the statuses that a
+    method may be answered with besides those of every endpoint. What `parameters` read is in `given`.
+    """
+
+    scopes: ClassVar[Mapping[str, str]] = {}
+    parameters: ClassVar[Mapping[str, Sequence[Parameter]]] = {}
+    refusals: ClassVar[Mapping[str, Sequence[int]]] = {}
+    media_type: ClassVar[str] = "application/json"
+    content_negotiation_class = Negotiation
+    schema = EndpointSchema()
+    given: Mapping[str, Any]
+
+    def initial(self, request: Request, *args: Any, **names: Any) -> None:
+        """Let the request in: its method, its key, its pace, its parameters.
+
+        Raises:
+            MethodNotAllowed: before anything else is looked at, for no key makes a method be there.
+            ProblemError: 400 for parameters that are none, 429 for a key that asks too often.
+        """
+        method = "GET" if request.method == "HEAD" else request.method or ""
+        if method not in self.allowed_methods:
+            raise MethodNotAllowed(method)
+        super().initial(request, *args, **names)
+        refuse_haste(request)
+        if method != "OPTIONS":
+            self.given = read_parameters(request._request.GET, self.parameters.get(method, ()))

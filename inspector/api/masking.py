@@ -1,0 +1,112 @@
+"""Secrets in what the API hands out: who may have a record's exact bytes, and what everyone else gets instead.
+
+What is secret is what the codecs mask: the leaves of the field tree that say so. A masked character becomes one mark,
+so that every span of the tree still points at its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dialects import Field, Reading, read
+from inspector.accounts.models import ApiKey
+from inspector.intake.models import Record
+from inspector.intake.selectors import read_source
+from inspector.threads.models import Message
+from inspector.threads.selectors import unfold
+from inspector.threads.summaries import list_messages_of
+
+MARK: Final = "\N{BULLET}"
+# A record that is longer is not looked through on the way to an answer; nobody knows then what it holds.
+MOST_BYTES_LOOKED_THROUGH: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withheld:
+    """What stands for bytes that a key may not have: the text with its secrets masked, if it could be looked through.
+
+    `sha256` is of the exact bytes.
+    """
+
+    masked: str | None
+    sha256: str
+
+
+def may_see_secrets(key: ApiKey) -> bool:
+    """Whether an owner gave this key the scope for it."""
+    return ApiKey.Scope.SECRETS in key.scopes
+
+
+def withhold(record: Record) -> Withheld | None:
+    """What a key that may see no secrets gets of a record, or None where there is nothing to keep from it."""
+    if len(record.source) > MOST_BYTES_LOOKED_THROUGH or not record.source:
+        return Withheld(masked=None, sha256=digest_source(record))
+    spans = [span for reading in _read_all(record) for span in find_secrets(reading.fields)]
+    if not spans:
+        return None
+    return Withheld(
+        masked=mask(_text_of(record), (span for span in spans if not span[0])), sha256=digest_source(record)
+    )
+
+
+def _read_all(record: Record) -> Iterator[Reading]:
+    """The record as its messages were settled, as it would be read without them, and as the bytes stand."""
+    messages: list[Message] = list_messages_of(record=record)
+    for message in messages:
+        yield unfold(message=message)
+    if not messages:
+        yield read(_text_of(record))
+
+
+def _text_of(record: Record) -> str:
+    """The text; of bytes that are none, what can be read in them."""
+    wire = bytes(record.source if record.wire is None else record.wire)
+    return wire.decode("utf-8", "replace" if record.is_quarantined else "surrogatepass")
+
+
+def digest_source(record: Record) -> str:
+    """The SHA-256 of the exact bytes."""
+    digest = hashlib.sha256()
+    for piece in read_source(record=record):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def find_secrets(fields: Iterable[Field]) -> Iterator[tuple[Any, int, int]]:
+    """The spans of the masked leaves of a tree."""
+    stack = list(fields)
+    while stack:
+        field = stack.pop()
+        if field.is_masked and not any(child.is_masked for child in field.children):
+            yield field.span
+        stack.extend(field.children)
+
+
+def mask(text: str, spans: Iterable[tuple[Any, int, int]]) -> str:
+    """The text with the characters of these spans as marks, one for each."""
+    pieces, at = [], 0
+    for _, start, end in sorted(spans, key=lambda span: (span[1], span[2])):
+        start = max(at, start)
+        if end > start:
+            pieces += [text[at:start], MARK * (end - start)]
+            at = end
+    return "".join((*pieces, text[at:]))
+
+
+def show_layers(reading: Reading) -> list[dict[str, Any]]:
+    """The layers of a reading as JSON types, their secrets masked.
+
+    A layer that was unpacked from a piece with a secret in it would show that piece again in the outer layers: there
+    the whole stretch it came from is masked.
+    """
+    secrets: dict[int, list[tuple[Any, int, int]]] = defaultdict(list)
+    for span in find_secrets(reading.fields):
+        secrets[span[0]].append(span)
+    for layer in reversed(reading.layers):
+        if layer.of and secrets.get(layer.id):
+            secrets[layer.of[0]].append(layer.of)
+    return [layer.replace(text=mask(layer.text, secrets.get(layer.id, ()))).to_dict() for layer in reading.layers]

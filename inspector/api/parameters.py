@@ -1,0 +1,137 @@
+"""The parameters of an endpoint's address: one table each, which reads them strictly and describes them in the schema.
+
+What is misspelt or out of range is refused by name. A parameter that is silently passed over would let an auditor
+believe in a filter that was never applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import QueryDict
+from drf_spectacular.utils import OpenApiParameter
+
+from .problems import ProblemError
+
+LONGEST_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A text of up to `most_characters`; the other kinds narrow it."""
+
+    name: str
+    about: str
+    default: Any = None
+    most_characters: int = 2000
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        return f"a text of at most {self.most_characters} characters"
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """What may stand there, as a JSON schema."""
+        return {"type": "string", "maxLength": self.most_characters}
+
+    def read(self, text: str) -> Any:
+        """The value of a text.
+
+        Raises:
+            ValueError: where it cannot stand there.
+        """
+        if len(text) > self.most_characters:
+            raise ValueError
+        return text
+
+    def describe(self) -> OpenApiParameter:
+        """The parameter as the schema tells of it."""
+        known = {} if self.default is None else {"default": self.default}
+        return OpenApiParameter(self.name, self.shape | known, description=self.about)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number(Parameter):
+    """A whole number from `least` to `most`."""
+
+    least: int = 0
+    most: int = 2**53
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        return f"a whole number from {self.least} to {self.most}"
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """What may stand there, as a JSON schema."""
+        return {"type": "integer", "minimum": self.least, "maximum": self.most}
+
+    def read(self, text: str) -> int:
+        """The number; only digits are read, so that neither 1e3 nor a digit of another script passes for one."""
+        if not (text.isascii() and text.isdigit() and len(text) <= 16 and self.least <= int(text) <= self.most):
+            raise ValueError
+        return int(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice(Parameter):
+    """One of some words."""
+
+    choices: Sequence[str]
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        return f"one of {', '.join(self.choices)}"
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """What may stand there, as a JSON schema."""
+        return {"type": "string", "enum": list(self.choices)}
+
+    def read(self, text: str) -> str:
+        """The word."""
+        if text not in self.choices:
+            raise ValueError
+        return text
+
+
+def read_parameters(query: QueryDict, parameters: Sequence[Parameter]) -> Mapping[str, Any]:
+    """The value of every parameter of the table, by name; the default where it is left out.
+
+    Raises:
+        ProblemError: 400 with `parameter` and `allowed` for a name that is not in the table, for a value that cannot
+            stand there, and for a name that is given twice.
+    """
+    known = {parameter.name: parameter for parameter in parameters}
+    for name, texts in query.lists():
+        if name not in known:
+            raise _refuse_name(name, list(known))
+        if len(texts) > 1:
+            raise ProblemError(400, f"{name} is given {len(texts)} times: give it once", parameter=name, allowed="one")
+    return {name: _read(parameter, query) for name, parameter in known.items()}
+
+
+def _read(parameter: Parameter, query: QueryDict) -> Any:
+    text = query.get(parameter.name)
+    if text is None:
+        return parameter.default
+    try:
+        return parameter.read(text)
+    except ValueError:
+        raise ProblemError(
+            400,
+            f"{parameter.name} is {parameter.allowed}, and not {text[:LONGEST_SHOWN]!r}",
+            parameter=parameter.name,
+            allowed=parameter.allowed,
+        ) from None
+
+
+def _refuse_name(name: str, known: list[str]) -> ProblemError:
+    name = name[:LONGEST_SHOWN]
+    there = f"there are {', '.join(known)}" if known else "this address takes none"
+    return ProblemError(400, f"there is no parameter {name!r} here: {there}", parameter=name, allowed=known)

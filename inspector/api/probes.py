@@ -1,0 +1,97 @@
+"""What a supervisor asks: is the process alive, can it work, and how does the work stand. None needs a key.
+
+The numbers of `/metrics` are sums over all workspaces and name none of them. They are for the machine itself: without
+`METRICS_TOKEN` only a request that comes straight from it is answered, and whatever came through a proxy is not.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import threading
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from django.conf import settings
+from django.db import Error, connection
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from inspector.intake import measures
+
+PROXIED: Final = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via")
+# Asked more often, the numbers are the same again: counting deliveries reads all of them.
+FRESH_SECONDS: Final = 5.0
+TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@never_cache
+@require_safe
+def show_health(request: HttpRequest) -> HttpResponse:
+    """GET /healthz: the process answers. It asks nothing else, so that a lost database restarts no web server."""
+    return JsonResponse({"status": "ok"})
+
+
+@never_cache
+@require_safe
+def show_readiness(request: HttpRequest) -> HttpResponse:
+    """GET /readyz: whether requests can be served: the database answers. 503 where it does not."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except Error:
+        response = JsonResponse({"status": "the database cannot be reached"}, status=503)
+        response["Retry-After"] = "5"
+        return response
+    return JsonResponse({"status": "ok"})
+
+
+@never_cache
+@require_safe
+def show_metrics(request: HttpRequest) -> HttpResponse:
+    """GET /metrics: the numbers in the text format of Prometheus; 404 for whoever may not see them."""
+    if not may_measure(request):
+        raise Http404
+    try:
+        text = _measure()
+    except Error:
+        return HttpResponse("the database cannot be reached\n", status=503, content_type=TEXT)
+    return HttpResponse(text, content_type=TEXT)
+
+
+def may_measure(request: HttpRequest) -> bool:
+    """Whether the request brings the token, or there is none and it comes straight from this machine."""
+    if settings.METRICS_TOKEN:
+        given = request.headers.get("Authorization", "").encode()
+        return hmac.compare_digest(given, f"Bearer {settings.METRICS_TOKEN}".encode())
+    if settings.IS_BEHIND_HTTPS or any(name in request.headers for name in PROXIED):
+        return False
+    try:
+        return ipaddress.ip_address(request.META.get("REMOTE_ADDR") or "").is_loopback
+    except ValueError:
+        return False
+
+
+_lock = threading.Lock()
+_kept: dict[str, tuple[float, str]] = {}
+
+
+def _measure() -> str:
+    """The numbers, at most five seconds old; one thread counts, and the others wait for it."""
+    with _lock:
+        at, text = _kept.get("text", (0.0, ""))
+        if not text or time.monotonic() - at > FRESH_SECONDS:
+            text = "".join(write_metrics())
+            _kept["text"] = (time.monotonic(), text)
+        return text
+
+
+def write_metrics() -> Iterator[str]:
+    """Each measure in the exposition format: what it is, its type, and a line for each of its labels."""
+    for measure in measures.list_measures():
+        yield f"# HELP {measure.name} {measure.about}\n# TYPE {measure.name} {measure.kind}\n"
+        for labels, value in measure.values:
+            named = ",".join(f'{name}="{label}"' for name, label in labels)
+            yield f"{measure.name}{'{' + named + '}' if named else ''} {value:.15g}\n"

@@ -1,0 +1,16 @@
+"""Reads of messages by the delivery that brought them."""
+
+from __future__ import annotations
+
+from django.db.models import Min, Q
+
+from inspector.intake.models import Delivery
+
+from .models import Message
+
+
+def list_messages_of_delivery(*, delivery: Delivery, limit: int) -> list[Message]:
+    """The messages of the records that a delivery brought, duplicates included, in the order of the delivery."""
+    place = Min("record__sightings__index", filter=Q(record__sightings__delivery=delivery))
+    rows = Message.objects.filter(workspace_id=delivery.workspace_id, record__sightings__delivery=delivery)
+    return list(rows.annotate(place=place).order_by("place", "part")[:limit])
