@@ -9,15 +9,16 @@ from .._english import join_words
 from .._record import Entry, Message, Note, Span
 from .blocks import Node as Value
 from .blocks import parse_block
-from .bodies import Body
+from .clauses import Body, Said
 from .lifting import read_table
 from .nodes import Node
-from .notes import MINUS
+from .notes import MINUS, WORD_BY_WORD
+from .openings import open_sentence, open_statement
 from .phrases import say_setting
+from .pieces import Piece
 from .protocol import ACKS, COUNTER, ERRORS, FLOOR, HANDSHAKES, TYPES, UNTYPED, Act
 from .settings import Setting
 from .statements import Part
-from .units import Piece
 from .values import say_item
 from .words import Scope
 
@@ -27,7 +28,7 @@ _ARTICLE_AN = frozenset("aeiou")
 
 
 class Acts:
-    """Tells one statement. `said` are the settings that the words have covered, `minus` the note that they earn."""
+    """Tells one statement. `said` are the settings that the words have covered, `notes` what the telling earns."""
 
     def __init__(
         self,
@@ -46,16 +47,16 @@ class Acts:
         self.scope = scope
         self.nodes = nodes
         self.say_origin = say_origin
-        self.minus: Note | None = None
+        self.notes: list[Note] = []
         self.said: set[str] = set()
 
     def tell(self) -> tuple[Act, list[Piece]]:
         """(the act, what is said)."""
         act, pieces, end = self._tell_act()
-        less = next((piece for piece in pieces if piece.text.endswith(" less") and piece.basis == "inferred"), None)
+        less = next((piece for piece in pieces if piece.text == " less" and piece.basis == "inferred"), None)
         if less is not None:
-            self.minus = MINUS.note("“-” is read as “less”; it could also be “not”", less.spans[0])
-        pieces = _open_sentence(self.text, pieces)
+            self.notes.append(MINUS.note("“-” is read as “less”; it could also mean “not”", less.spans[0]))
+        pieces = open_sentence(self.text, pieces)
         if pieces and pieces[-1].text.endswith(","):
             pieces[-1] = pieces[-1]._replace(text=pieces[-1].text.rstrip(","))
         pieces.append(Piece(end, ()))
@@ -86,27 +87,29 @@ class Acts:
     def _symbol_span(self) -> Span:
         return (0, *self.part.symbol_at)
 
-    def _body(self, nodes: Sequence[Node], mood: str, lead: tuple[Span, ...]) -> list[Piece]:
-        return Body(self.text, mood, lead, self._define, self._explain).tell(nodes)
+    def _body(self, nodes: Sequence[Node], mood: str, lead: tuple[Span, ...]) -> Said:
+        said = Body(self.text, mood, lead, self._define, self._explain).tell(nodes)
+        if said.shape == "words":
+            span = (0, nodes[0].span[1], nodes[-1].span[2])
+            text = "the words stand side by side: how they belong together is not written"
+            self.notes.append(WORD_BY_WORD.note(text, span))
+        minus = next((node for node in nodes if node.kind == "joiner" and node.text == "-"), None)
+        if minus is not None and said.shape != "sentence":
+            text = "“-” is read as “not” before a word and as “less” before a number; it could be either"
+            self.notes.append(MINUS.note(text, minus.span))
+        return said
 
     def _tell_statement(self) -> tuple[Act, list[Piece], str]:
         symbol = self.part.symbol
         act = TYPES.get(symbol[:1], UNTYPED)
         mood = "offer" if symbol == ">" else _MOODS.get(symbol[:1], "inform")
         lead = (self._symbol_span(),) if symbol else ()
-        pieces = self._tell_status(lead) or self._body(self.nodes, mood, lead)
-        if not pieces:
-            pieces = [Piece(" (an empty statement)", lead)]
-        if symbol == ">" and self.message.sender is None:
-            pieces.insert(0, Piece("As an offer,", lead))
-        elif symbol[:1] == "~":
-            pieces.insert(0, Piece("Perhaps" if len(symbol) < 3 else "Perhaps, very uncertainly,", lead))
-        elif symbol[:1] == "#":
-            pieces.insert(0, Piece("About the exchange:", lead))
+        pieces = self._tell_status(lead) or open_statement(
+            symbol, self._body(self.nodes, mood, lead), lead, is_spoken=self.message.sender is not None
+        )
         end = "?" if mood == "query" else "."
         if len(symbol) > 1 and symbol[:1] != "~":
-            said = _MODIFIED.get(symbol, f"marked {symbol}")
-            pieces.append(Piece(f" ({said})", lead))
+            pieces.append(Piece(f" ({_MODIFIED.get(symbol, f'marked {symbol}')})", lead))
         return act, pieces, end
 
     def _tell_status(self, lead: tuple[Span, ...]) -> list[Piece]:
@@ -138,14 +141,16 @@ class Acts:
         symbol = self.part.symbol
         lead = (self._symbol_span(),)
         if symbol == "<->" and self.nodes:
-            return COUNTER, [Piece("As a counter-offer,", lead), *self._body(self.nodes, "offer", lead)], "."
+            words, shape = self._body(self.nodes, "offer", lead)
+            how = "" if shape == "sentence" else " word by word:"
+            return COUNTER, [Piece(f"As a counter-offer,{how}", lead), *words], "."
         act = ACKS.get(symbol, ACKS["<"])
         said = act.says if symbol in ACKS else f"I acknowledge part {symbol[2:]}"
         pieces = [Piece(said, lead)]
         if self.nodes:
             if self.nodes[0].kind != "reference":
                 pieces.append(Piece(" about" if symbol == "<?" else ":", ()))
-            pieces.extend(self._body(self.nodes, "inform", ()))
+            pieces.extend(self._body(self.nodes, "inform", ()).pieces)
         return act, pieces, "."
 
     def _tell_error(self) -> tuple[Act, list[Piece], str]:
@@ -166,7 +171,7 @@ class Acts:
         after = start + (found.end() if found else 0)
         rest = [node for node in self.nodes if node.span[1] >= after and node.kind != "space"]
         if rest:
-            said_rest = self._body([node for node in self.nodes if node.span[1] >= after], "inform", ())
+            said_rest = self._body([node for node in self.nodes if node.span[1] >= after], "inform", ()).pieces
             if rest[0].kind != "reference":
                 pieces.append(Piece(",", ()))
             pieces.extend(said_rest)
@@ -206,7 +211,7 @@ class Acts:
         pieces = [Piece("I give a list:", ()), *say_item(value, self._explain)]
         rest = [node for node in self.nodes if node.span[1] >= last]
         if any(node.kind != "space" for node in rest):
-            pieces.extend([Piece(",", ()), *self._body(rest, "inform", ())])
+            pieces.extend([Piece(",", ()), *self._body(rest, "inform", ()).pieces])
         return pieces
 
     def _tell_context(self) -> list[Piece]:
@@ -219,7 +224,10 @@ class Acts:
                     pieces.append(Piece(" and" if pieces else "I give data:", ()))
                     pieces.extend(_strip_brackets(say_item(block, self._explain)))
             return pieces
-        said = [(setting, say_setting(setting, self.message.defines)) for setting in self.settings]
+        said = [
+            (setting, say_setting(setting, self.message.defines, self.scope.vocabulary.names))
+            for setting in self.settings
+        ]
         phrases = [(setting, phrase) for setting, phrase in said if phrase is not None]
         if not phrases:
             span = (0, *self._whole())
@@ -285,20 +293,3 @@ def _strip_brackets(pieces: list[Piece]) -> list[Piece]:
         return pieces
     first = pieces[0]._replace(text=f" {pieces[0].text[2:]}")
     return [first, *pieces[1:-1]] if len(pieces) > 1 else [first]
-
-
-def _open_sentence(text: str, pieces: list[Piece]) -> list[Piece]:
-    """The pieces as a sentence begins: no space before it, and a capital unless the wire's own characters open it."""
-    held = [piece for piece in pieces if piece.text]
-    if not held:
-        return held
-    first = held[0]
-    said = first.text.lstrip(" ,")
-    word = said.split(" ")[0]
-    is_quoted = (len(word) > 2 or said[len(word) :].startswith(' (means "')) and any(
-        text[start:end].startswith(word) for _, start, end in first.spans if end > start
-    )
-    if said[:1].islower() and not is_quoted:
-        said = f"{said[0].upper()}{said[1:]}"
-    held[0] = first._replace(text=said)
-    return held

@@ -65,7 +65,7 @@ TITLES = {
     "emo": "emotion",
     "soc": "social",
     "vb": "voidborne",
-    "a2a": "agent to agent",
+    "a2a": "agent-to-agent",
     "evo": "evolution",
     "medical": "medicine",
     "physics": "physics",

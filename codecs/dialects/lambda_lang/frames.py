@@ -6,15 +6,15 @@ plain sentence in the speaker's own person. What the sentence does not say goes 
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from .._english import join_words
 from .._record import Message, Span
 from .phrases import say_setting
+from .pieces import Piece
 from .protocol import ERRORS, TRUST, Act
 from .settings import Setting
 from .statements import Part
-from .units import Piece
 
 _SAYS = {"tells": "says", "asks": "asks", "instructs": "commands", "offers": "offers", "answers": "answers"}
 
@@ -36,7 +36,9 @@ def frame(act: Act, part: Part, message: Message) -> tuple[Piece | None, Piece |
     return Piece(f"{message.sender} {verb}{way}: “", spans), Piece("”", ())
 
 
-def say_beside(part: Part, settings: Sequence[Setting], message: Message, said: Container[str]) -> list[Piece]:
+def say_beside(
+    part: Part, settings: Sequence[Setting], message: Message, said: Container[str], names: Mapping[str, str]
+) -> list[Piece]:
     """What the sentence does not say; `said` are the settings that it does."""
     also: list[Piece] = []
     for setting in settings:
@@ -44,7 +46,7 @@ def say_beside(part: Part, settings: Sequence[Setting], message: Message, said: 
             continue
         if message.native_act == "data" and setting.kind in ("other", "members"):
             continue
-        phrase = say_setting(setting, message.defines)
+        phrase = say_setting(setting, message.defines, names)
         if phrase is not None:
             also.append(Piece(f"{phrase.third} {phrase.rest}", ((0, setting.start, setting.end),)))
     trusts = (item for item in part.items if item.kind == "trust")

@@ -117,11 +117,46 @@ DIVIDED_WORD = NoteKind(
     cites="v0.3",
 )
 MINUS = NoteKind(
-    code="lambda_lang.minus-read-as-less",
+    code="lambda_lang.minus",
     severity="notice",
     group="assumption",
-    about="A minus between a verb and a word is read as “less”; it could also be “not”.",
+    about="A minus is “not” or “less”: which of the two is read may not be the one that is meant.",
     cites="v0.1",
+)
+WORD_BY_WORD = NoteKind(
+    code="lambda_lang.word-by-word",
+    severity="info",
+    group="assumption",
+    about="Words stand side by side and nothing written joins them; they are told one by one, without made-up grammar.",
+    cites="v0.5 §3",
+)
+THEREFORE = NoteKind(
+    code="lambda_lang.arrow",
+    severity="notice",
+    group="assumption",
+    about="An arrow is read as “therefore” or “because”; senders also use it for “to”, “from”, “more” or “less than”.",
+    cites="v0.1",
+)
+TWO_MEANINGS = NoteKind(
+    code="lambda_lang.two-meanings",
+    severity="info",
+    group="assumption",
+    about="The vocabulary gives an atom two meanings side by side, and nothing written says which is meant.",
+    cites="v0.7",
+)
+OTHER_DOMAIN = NoteKind(
+    code="lambda_lang.other-domain",
+    severity="info",
+    group="assumption",
+    about="An atom, or the letter before it, belonged to another domain in other releases.",
+    cites="v1.6",
+)
+MARKED = NoteKind(
+    code="lambda_lang.marker-unmet",
+    severity="notice",
+    group="assumption",
+    about="A marker asks for a use of a word that no meaning in force has; what it may mean is shown beside it.",
+    cites="v0.8",
 )
 CHECKSUM = NoteKind(
     code="lambda_lang.checksum-differs",
@@ -198,6 +233,11 @@ NOTES = (
     AMBIGUOUS_WORD,
     DIVIDED_WORD,
     MINUS,
+    WORD_BY_WORD,
+    THEREFORE,
+    TWO_MEANINGS,
+    OTHER_DOMAIN,
+    MARKED,
     CHECKSUM,
     NEWER,
     REDEFINES,

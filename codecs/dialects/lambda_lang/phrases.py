@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from .._english import join_words
 from .._record import Definition
-from .domain_atoms import NAMES, TITLES
+from .domain_atoms import TITLES
 from .settings import Setting
 
 
@@ -19,23 +19,30 @@ class Phrase(NamedTuple):
     rest: str
 
 
-def say_setting(setting: Setting, defines: Sequence[Definition]) -> Phrase | None:
-    """The phrase of a setting, or None where the sentence or another phrase says it."""
+# What definitions, namespaces, domains and topics have in common.
+_LASTS = ", for the rest of the conversation"
+
+
+def say_setting(setting: Setting, defines: Sequence[Definition], names: Mapping[str, str]) -> Phrase | None:
+    """The phrase of a setting, or None where the sentence or another phrase says it.
+
+    `names` are the names of domains in the release in use, as `Vocabulary.names` has them.
+    """
     kind, raw = setting.kind, setting.raw
     if kind == "reference":
         return Phrase("refer to", "refers to", f"the vocabulary {setting.value} (shown, never fetched)")
     if kind == "inline":
-        return Phrase("speak", "is read", f"in the domain {_say_domain(setting.value)}")
+        return Phrase("speak", "is read", f"in the domain {_say_domain(setting.value, names)}")
     if kind == "def":
-        return Phrase("define", "defines", f"{setting.name} as {raw}")
+        return Phrase("define", "defines", f"{setting.name} as {raw}{_LASTS}")
     if kind == "ns":
         values = setting.value if isinstance(setting.value, list) else [setting.value]
-        said = join_words([_say_domain(str(value)) for value in values])
-        return Phrase("set", "sets", f"the namespace to {said}")
+        said = join_words([_say_domain(str(value), names) for value in values])
+        return Phrase("set", "sets", f"the namespace to {said}{_LASTS}")
     if kind == "domain":
         if setting.value == "*":
-            return Phrase("reset", "resets", "the domain")
-        return Phrase("switch", "switches", f"to the domain {_say_domain(setting.value)}")
+            return Phrase("leave", "leaves", f"every domain{_LASTS}")
+        return Phrase("switch", "switches", f"to the domain {_say_domain(setting.value, names)}{_LASTS}")
     if kind == "group":
         members = setting.value if isinstance(setting.value, list) else []
         named = setting.name if members else str(setting.value)
@@ -56,7 +63,7 @@ def say_setting(setting: Setting, defines: Sequence[Definition]) -> Phrase | Non
 
 
 _SIMPLE = {
-    "topic": ("set", "sets", "the topic to {}"),
+    "topic": ("set", "sets", "the topic to {}" + _LASTS),
     "version": ("speak", "speaks", "Lambda v{}"),
     "id": ("give this", "has", "the message id {}"),
     "ctx": ("refer to", "refers to", "the context {}"),
@@ -68,10 +75,6 @@ _SIMPLE = {
 }
 
 
-def _say_domain(name: str) -> str:
-    domain = next((held for known, held, _, _ in NAMES if known == name), None)
-    title = TITLES.get(domain or "")
-    # A letter names different domains in different releases, so it stands as it is written.
-    if title is None or len(name) == 1 or title == name:
-        return name
-    return f"{title} ({name})"
+def _say_domain(name: str, names: Mapping[str, str]) -> str:
+    title = TITLES.get(names.get(name, ""))
+    return name if title is None or title == name else f"{title} ({name})"

@@ -1,4 +1,4 @@
-"""Notes on the words of a statement: unknown, divided, ambiguous, defined by a sender, changed between releases."""
+"""Notes on the words of a statement: what is unknown, divided, defined by a sender, or means more than one thing."""
 
 from __future__ import annotations
 
@@ -6,23 +6,29 @@ from collections.abc import Iterator, Sequence
 
 from .._record import Note
 from .domain_atoms import TITLES
+from .marks import note_mark
 from .nodes import Node
 from .notes import (
     AMBIGUOUS_WORD,
     DEFINED,
     DIFFERS,
     DIVIDED_WORD,
+    MARKED,
     NOT_FETCHED,
+    OTHER_DOMAIN,
     REDEFINES,
+    THEREFORE,
     TOO_DEEP,
+    TWO_MEANINGS,
     UNKNOWN_DOMAIN,
     UNKNOWN_WORD,
     UNREAD,
 )
 from .settings import Setting
 from .statements import Part
-from .vocabulary import other_meanings
-from .words import Scope, find_elsewhere, find_ever
+from .vocabulary import other_domains, other_meanings, title_domain
+from .wording import fits_marker
+from .words import Scope, find_elsewhere, find_ever, find_withdrawn
 
 # A message that repeats a fault a thousand times carries it this often: the field tree shows every place.
 MOST = 50
@@ -36,7 +42,7 @@ def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: 
     domain: str | None = None
     # A term that an error reports is cited, not used.
     cited = part.body[0] if part.form == "error" else -1
-    for node in nodes:
+    for place, node in enumerate(nodes):
         if cited >= 0 and node.span[1] - cited < len(node.text) + 7:
             continue
         if len(notes) >= MOST:
@@ -44,19 +50,63 @@ def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: 
         depth += (node.kind == "open") - (node.kind == "close")
         if depth == 11 and node.kind == "open":
             notes.append(TOO_DEEP.note("what lies deeper than ten brackets is shown as text", node.span))
+        if node.kind == "space":
+            continue
         if node.kind == "domain":
             domain = node.text[:-1]
-            if domain not in scope.vocabulary.names:
-                notes.append(UNKNOWN_DOMAIN.note(f"this release has no domain {domain!r}", node.span))
-            continue
-        key = (node.text, domain)
-        if key not in seen:
-            seen.add(key)
-            note = _note_node(node, domain, scope, is_declared)
-            if note is not None:
+            word = nodes[place + 1].text if place + 1 < len(nodes) and nodes[place + 1].kind == "word" else ""
+            note = _note_domain(node, word, scope)
+            if note is not None and (note.text, None) not in seen:
+                seen.add((note.text, None))
                 notes.append(note)
+            continue
+        if node.kind == "joiner" and not node.mark:
+            if node.text in _ARROWS and not (node.text == "<" and part.symbol in (">", "<->")):
+                notes.extend(_note_arrow(nodes, place))
+            continue
+        if node.kind == "marker" and place:
+            notes.extend(_note_marker(nodes[place - 1], node, scope))
+        key = (node.text, domain)
+        if node.mark or node.kind == "passive":
+            notes.extend(filter(None, (note_mark(node, scope),)))
+        elif key not in seen:
+            seen.add(key)
+            is_key = place + 1 < len(nodes) and nodes[place + 1].text == "="
+            notes.extend(_note_node(node, domain, scope, is_declared=is_declared, is_key=is_key))
         domain = None
     return notes
+
+
+_FRONTS = ("t", "m", "x")
+_ARROWS = {
+    ">": "“>” is read as “therefore”; senders also use it for “to”, “into” or “greater than”",
+    "<": "“<” is read as “because”; senders also use it for “from”, “on” or “less than”",
+}
+
+
+def _note_arrow(nodes: Sequence[Node], place: int) -> Iterator[Note]:
+    """An arrow may not be meant as "therefore" or "because", unless it stands before somebody who does something."""
+    after = [node for node in nodes[place + 1 : place + 6] if node.kind != "space" and node.uses not in _FRONTS][:2]
+    if len(after) < 2 or after[0].kind != "entity" or after[1].kind in ("joiner", "close", "open"):
+        yield THEREFORE.note(_ARROWS[nodes[place].text], nodes[place].span)
+
+
+def _note_domain(node: Node, atom: str, scope: Scope) -> Note | None:
+    name = node.text[:-1]
+    if name not in scope.vocabulary.names:
+        return UNKNOWN_DOMAIN.note(f"this release has no domain {name!r}", node.span)
+    others = other_domains(name, atom, scope.vocabulary.release)
+    if not others:
+        return None
+    here = title_domain(scope.vocabulary.names[name])
+    text = f"“{node.text}” is the {here} domain in v{scope.vocabulary.release}; it was {' and '.join(others)}"
+    return OTHER_DOMAIN.note(text, node.span)
+
+
+def _note_marker(word: Node, marker: Node, scope: Scope) -> Iterator[Note]:
+    if word.kind == "word" and not fits_marker(word, marker.text):
+        text = f"the marker {marker.text} asks for “{word.text}” {marker.says}; v{scope.vocabulary.release} has only"
+        yield MARKED.note(f"{text} “{word.says}”", marker.span)
 
 
 def note_settings(settings: Sequence[Setting], scope: Scope) -> Iterator[Note]:
@@ -73,7 +123,7 @@ def note_settings(settings: Sequence[Setting], scope: Scope) -> Iterator[Note]:
             values = setting.value if isinstance(setting.value, list) else [setting.value]
             for value in values:
                 known = scope.vocabulary.names.get(str(value))
-                if value != "*" and known is None:
+                if value not in ("*", "cr") and known is None:
                     yield UNKNOWN_DOMAIN.note(f"this release has no domain {value!r}", span)
                 elif known is not None and known not in scope.vocabulary.domains:
                     yield UNKNOWN_DOMAIN.note(f"the {TITLES[known]} domain has no atoms here", span)
@@ -83,39 +133,59 @@ def _first(scope: Scope, name: str) -> tuple[str, ...]:
     return next((found for domain in scope.domains if (found := scope.vocabulary.find(name, domain))), ())
 
 
-def _note_node(node: Node, domain: str | None, scope: Scope, is_declared: bool) -> Note | None:
+def _note_node(node: Node, domain: str | None, scope: Scope, *, is_declared: bool, is_key: bool) -> Iterator[Note]:
     if node.kind == "unread":
-        return UNREAD.note(f"{node.text[:40]!r} has no meaning in this dialect", node.span)
-    if node.kind == "value-url":
-        return NOT_FETCHED.note(f"{node.text} is shown and never fetched", node.span)
+        yield UNREAD.note(f"{node.text[:40]!r} has no meaning in this dialect", node.span)
+    elif node.kind == "value-url":
+        yield NOT_FETCHED.note(f"{node.text} is shown and never fetched", node.span)
     meaning = node.meaning
     if meaning is None:
-        return None
+        return
     if meaning.entry is not None:
         where = f"in message {meaning.entry.position}" if meaning.entry.position is not None else "earlier"
         text = f"“{node.text}” means {str(meaning.entry.value)!r} because a sender defined it so {where}"
-        return DEFINED.note(text, node.span)
-    if meaning.basis == "unknown":
-        return _note_unknown(node, domain, scope)
-    if meaning.basis == "inferred":
-        return DIVIDED_WORD.note(f"“{node.text}” is read as {node.says}", node.span)
-    others = other_meanings(node.text.rpartition(":")[2], meaning.domain or "", scope.vocabulary.release)
-    if not others or not meaning.senses:
-        return None
-    here = f"v{scope.vocabulary.release}"
-    why = f"no version is declared, read with {here}" if not is_declared else f"read with {here}"
-    return DIFFERS.note(f"“{node.text}” is “{'/'.join(meaning.senses)}” ({why}); it was {', '.join(others)}", node.span)
+        yield DEFINED.note(text, node.span)
+    elif meaning.basis == "unknown" or (is_key and meaning.basis == "inferred"):
+        yield _note_unknown(node, domain, scope)
+    elif meaning.basis == "inferred":
+        text = f"“{node.text}” is not in the vocabulary; it was divided, and may mean {node.says}"
+        yield DIVIDED_WORD.note(text, node.span)
+    else:
+        yield from _note_meanings(node, domain, scope, is_declared)
+
+
+def _note_meanings(node: Node, domain: str | None, scope: Scope, is_declared: bool) -> Iterator[Note]:
+    """What else an exact atom means, meant, or would mean outside the domain in force."""
+    meaning = node.meaning
+    if meaning is None or not meaning.senses:
+        return
+    release = scope.vocabulary.release
+    atom = node.text.rpartition(":")[2]
+    if len(meaning.senses) > 1 and meaning.senses != ("exist", "be"):
+        said = " or ".join(f"“{sense}”" for sense in meaning.senses)
+        yield TWO_MEANINGS.note(f"“{atom}” means {said}: nothing written says which", node.span)
+    others = other_meanings(atom, meaning.domain or "", release)
+    if others:
+        why = "" if is_declared else ", as no version is declared"
+        said = "” or “".join(meaning.senses)
+        text = f"“{atom}” is read as “{said}” (v{release}{why}); it was {', '.join(others).replace('/', ' or ')}"
+        yield DIFFERS.note(text, node.span)
+    if domain is None and meaning.domain is None and (elsewhere := find_withdrawn(atom, release)):
+        yield OTHER_DOMAIN.note(f"“{atom}” was also {', '.join(elsewhere)}", node.span)
+    elif domain is None and meaning.domain is not None and (core := scope.vocabulary.find(atom)):
+        text = f"“{atom}” is read in the {title_domain(meaning.domain)} domain, which is in force;"
+        yield OTHER_DOMAIN.note(f"{text} elsewhere it is “{' or '.join(core)}”", node.span)
 
 
 def _note_unknown(node: Node, domain: str | None, scope: Scope) -> Note:
     meaning = node.meaning
     if meaning is not None and meaning.readings:
-        text = f"“{node.text}” could be {' or '.join(meaning.readings)}: it is not guessed"
+        text = f"“{node.text}” could be divided into {' or '.join(meaning.readings)}: it is not guessed"
         return AMBIGUOUS_WORD.note(text, node.span)
     release = scope.vocabulary.release
     name = scope.vocabulary.names.get(domain or "", "")
     atom = node.text.rpartition(":")[2]
     elsewhere = (*find_ever(atom, name), *find_elsewhere(atom, release))
-    hint = f"; it is {', '.join(elsewhere[:4])}, not in force here" if elsewhere else ""
-    where = f" of the {TITLES.get(name, name)} domain" if name else ""
-    return UNKNOWN_WORD.note(f"“{node.text}” is no atom{where} of v{release}{hint}", node.span)
+    hint = f"; elsewhere it is {', '.join(elsewhere[:4])}" if elsewhere else ""
+    where = f"the {TITLES.get(name, name)} words" if name else "the vocabulary"
+    return UNKNOWN_WORD.note(f"“{node.text}” is not in {where} of v{release}: its meaning is unknown{hint}", node.span)

@@ -17,12 +17,12 @@ from .acts import Acts
 from .contexts import Standing
 from .glosses import gloss_statement
 from .nodes import read_nodes
+from .pieces import Piece
 from .protocol import Act
 from .reading import find_failure
 from .remarks import note_words
 from .settings import Setting
 from .statements import Part
-from .units import Piece
 from .vocabulary import load_vocabulary
 from .words import Scope
 
@@ -135,8 +135,7 @@ def _say_again(key: _Key) -> Saying:
 
 def _make_saying(acts: Acts, notes: list[Note]) -> Saying:
     act, pieces = acts.tell()
-    if acts.minus is not None:
-        notes.append(acts.minus)
+    notes.extend(acts.notes)
     gloss = gloss_statement(acts.text, acts.part, acts.nodes)
     return Saying(act, make_segments(pieces), gloss, tuple(notes), frozenset(acts.said))
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 
 from .blocks import Node as Value
+from .pieces import Piece
 from .protocol import TASK_KEYS
-from .units import Piece
 
 # What the parts of a value mean, in words, where they mean something: said in brackets after the value.
 Explain = Callable[[Value], list[Piece]]

@@ -124,6 +124,37 @@ def other_meanings(atom: str, domain: str, release: str) -> tuple[str, ...]:
     return tuple(said)
 
 
+@cache
+def other_domains(name: str, atom: str, release: str) -> tuple[str, ...]:
+    """Which domains a name stood for in other releases, and what an atom meant there.
+
+    Args:
+        name: what stands before the colon.
+        atom: the atom behind it, or "".
+        release: the release of the table in use.
+
+    Returns:
+        `the emotion domain before v2.0, with “cf” as “confusion”`.
+    """
+    now = load_vocabulary(release).names.get(name)
+    said = []
+    for known, domain, first, last in NAMES:
+        if known != name or domain == now:
+            continue
+        when = f"before v{last}" if last else f"from v{first}"
+        held = [meaning for _, meaning in histories().get(domain, {}).get(atom, ()) if meaning]
+        meant = f", with “{atom}” as “{held[0]}”" if held else ""
+        said.append(f"the {title_domain(domain)} domain {when}{meant}")
+    return tuple(said)
+
+
+@cache
+def list_meanings(atom: str, domain: str) -> tuple[tuple[str, ...], ...]:
+    """Every set of meanings that an atom had in a domain ("" is the core), the oldest first."""
+    history = histories().get(domain, {}).get(atom, ())
+    return tuple(tuple(meaning.split("/")) for _, meaning in history if meaning)
+
+
 def title_domain(domain: str) -> str:
     """A domain's name for people."""
     return TITLES.get(domain, domain)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from .._record import Basis, Entry
 from .lexicon import find_word
-from .protocol import ASPECTS, TENSES
-from .vocabulary import Vocabulary, histories, load_vocabulary, title_domain
+from .protocol import ASPECTS, OLD_ASPECTS, TENSES
+from .vocabulary import Vocabulary, histories, load_vocabulary, order_release, title_domain
 
 # A word longer than this is no atom with letters around it.
 LONGEST_DIVIDED = 5
@@ -111,8 +112,9 @@ def _find_exact(vocabulary: Vocabulary, word: str, domains: tuple[str, ...], *, 
 
 def _divide(vocabulary: Vocabulary, word: str, domains: tuple[str, ...], *, is_named: bool) -> list[Meaning]:
     found = []
+    aspects = ASPECTS | OLD_ASPECTS if vocabulary.release == "0.1" else ASPECTS
     for tense in ("", word[0]) if word[0] in TENSES else ("",):
-        for aspect in ("", word[-1]) if word[-1] in ASPECTS else ("",):
+        for aspect in ("", word[-1]) if word[-1] in aspects else ("",):
             middle = word[len(tense) : len(word) - len(aspect)]
             if middle == word or not middle:
                 continue
@@ -121,7 +123,7 @@ def _divide(vocabulary: Vocabulary, word: str, domains: tuple[str, ...], *, is_n
             if exact and any(find_word(sense).verb for sense in exact.senses):
                 senses = tuple(sense for sense in exact.senses if find_word(sense).verb)
                 found.append(
-                    exact._replace(basis="inferred", senses=senses, tense=TENSES.get(tense), aspect=ASPECTS.get(aspect))
+                    exact._replace(basis="inferred", senses=senses, tense=TENSES.get(tense), aspect=aspects.get(aspect))
                 )
     return found
 
@@ -147,3 +149,17 @@ def find_ever(word: str, domain: str) -> tuple[str, ...]:
     """What a word that this release does not have in a domain (or "") meant in any release."""
     history = histories().get(domain, {}).get(word, ())
     return tuple(f"“{meaning}” from v{release}" for release, meaning in history if meaning)
+
+
+@lru_cache(maxsize=4096)
+def find_withdrawn(word: str, release: str) -> tuple[str, ...]:
+    """What a word of the core was in a domain that has renamed it since: `“bug” in the code domain before v1.6`."""
+    at = order_release(release)
+    senses = load_vocabulary(release).find(word)
+    found = []
+    for domain, table in histories().items():
+        history = table.get(word, ()) if domain else ()
+        for (_, meaning), (until, follows) in pairwise(history):
+            if meaning and follows is None and meaning not in senses and order_release(until) <= at:
+                found.append(f"“{meaning}” in the {title_domain(domain)} domain before v{until}")
+    return tuple(found)

@@ -1,0 +1,322 @@
+"""A clause as a sentence, where the wire itself joins its words: somebody, what they do, and to what.
+
+The shapes told so are few: `Ik/co`, `U no k/tr`, `I*d/ta`, `pIf/er`, `cAk/co`, `.vf sg`, `Ig/U[da]`. Whatever has
+another shape is told word by word, since a sentence would have to make up how its words belong together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .._record import Basis, Span
+from .lexicon import Verb
+from .nodes import Node
+from .pieces import Define, Piece, Tell
+from .things import Things, as_objects
+from .verbs import TAKES_TO, Mode, conjugate
+from .wording import ASIDES, say_degree
+
+_BE = Verb(base="be", third="is", past="was", participle="been", gerund="being")
+_USE = Verb(base="use", third="uses", past="used", participle="used", gerund="using")
+
+
+class Sentence(Things):
+    """Tells one clause.
+
+    Args:
+        nodes: the nodes of the clause.
+        mood: inform, request, query or offer.
+        lead: where the type symbol stands, for the helping words that it alone accounts for.
+        tell: tells what stands in brackets or in a block.
+        define: tells a word that a sender defined.
+    """
+
+    def __init__(self, nodes: Sequence[Node], mood: str, lead: tuple[Span, ...], tell: Tell, define: Define) -> None:
+        super().__init__(nodes, tell, define)
+        self.mood = mood
+        self.lead = lead
+        self.tense = "now"
+        self.tense_at: tuple[Span, ...] = ()
+        self.can: tuple[Span, ...] = ()
+        self.negation: tuple[str, tuple[Span, ...]] = ("", ())
+        self.verb: Verb | None = None
+
+    def tell(self) -> list[Piece] | None:
+        """The sentence, each piece with a space before it; None where the clause is of another shape."""
+        if not self._tell_clause() or self.at < len(self.nodes) or self.negation[0] or self.can:
+            return None
+        return self.pieces + self.doubts
+
+    # Subject and predicate.
+
+    def _tell_clause(self) -> bool:
+        self._take_fronts()
+        subject = self._take_subject()
+        if subject is None:
+            return False
+        self._take_fronts()
+        if self.mood == "query" and not subject:
+            return False
+        if not (self._tell_modal(subject) or self._tell_verb(subject)):
+            return False
+        while self.at < len(self.nodes):
+            if not self._tell_more():
+                return False
+        return True
+
+    def _take_fronts(self) -> None:
+        """Tense, "can" and "not", which wait for their verb."""
+        while (node := self._peek()) is not None:
+            if node.uses == "t" and node.meaning is not None and node.entry is None:
+                self.tense, self.tense_at = node.meaning.tense or "now", (*self.tense_at, node.span)
+            elif node.uses == "m" and not self.can:
+                self.can = (node.span,)
+                if node.meaning is not None and node.meaning.tense:
+                    self.tense = node.meaning.tense
+            elif not self.negation[0] and (node.uses == "x" or self._is_minus(node)):
+                self.negation = ("never" if node.says == "never" else "not", (node.span,))
+            else:
+                return
+            self.at += 1
+
+    def _is_minus(self, node: Node) -> bool:
+        return node.kind == "joiner" and node.text in ("-", "!") and self._peek(1) is not None
+
+    def _take_subject(self) -> list[Piece] | None:
+        """Somebody, or several; empty where a command or what is done names nobody; None where it is a thing."""
+        said: list[Piece] = []
+        while True:
+            node = self._peek()
+            if node is None:
+                return None
+            if node.kind not in ("entity", "star", "quantity"):
+                break
+            said.append(self._take_person())
+            if not self._is_sign("&|") or not self._is_person(self._peek(1)):
+                break
+            self.person = "plural"
+            said.append(Piece(f" {self.nodes[self.at].says}", (self.nodes[self.at].span,)))
+            self.at += 1
+        if not said:
+            return [] if self.mood == "request" or self._is_done() else None
+        if self._is_sign("&|'"):
+            return None
+        return said
+
+    @staticmethod
+    def _is_person(node: Node | None) -> bool:
+        return node is not None and node.kind in ("entity", "star", "quantity")
+
+    def _is_done(self) -> bool:
+        """`fd/X`: without a subject, what was done is told as done."""
+        node = self._peek()
+        if self._peek(1) is None:
+            return False
+        return self.mood == "inform" and node is not None and node.meaning is not None and node.meaning.aspect == "done"
+
+    def _tell_modal(self, subject: list[Piece]) -> bool:
+        """`Uc/la` is "can (use) language", `Ac/th` is "can think"."""
+        if not self.can or not self._is_sign("/") or not subject or self.mood == "request":
+            return False
+        slash = self.nodes[self.at]
+        self.at += 1
+        after = self._peek()
+        if after is not None and after.verb() is not None and after.basis == "exact" and after.entry is None:
+            self.can = (*self.can, slash.span)
+            return self._tell_verb(subject)
+        front, rest = conjugate(_USE, self._mode(asks=self.mood == "query"))
+        spans = (*self.can, *self.negation[1], slash.span)
+        rest = f"{rest.removesuffix('use')}(use)"
+        self._say_predicate(subject, front, rest, spans, "exact")
+        self.can, self.negation, self.verb = (), ("", ()), _USE
+        return self._take_object()
+
+    def _mode(self, aspect: str | None = None, tense: str | None = None, *, asks: bool = False) -> Mode:
+        return Mode(self.person, tense or self.tense, aspect, self.negation[0], bool(self.can), asks)
+
+    def _tell_verb(self, subject: list[Piece]) -> bool:
+        node = self._peek()
+        if node is None or node.kind != "word" or "v" not in node.uses or node.entry is not None:
+            return False
+        verb = node.verb()
+        if verb is None or self._is_sign("=", 1) or not self._is_verb_first(node, bool(subject)):
+            return False
+        self._next()
+        meaning = node.meaning
+        if meaning is not None and "be" in meaning.senses and self._takes_adjective():
+            verb = _BE
+        spans = (*self.pending, *self.can, *self.tense_at, *self.negation[1], node.span)
+        self.pending = ()
+        basis = node.basis
+        mode = self._mode(
+            meaning.aspect if meaning else None, meaning.tense if meaning else None, asks=self.mood == "query"
+        )
+        if self.mood == "request":
+            self._say_command(subject, verb, spans, basis)
+        elif not subject:
+            self._say(f" {'not ' if mode.negation else ''}{verb.participle}", *self.lead, *spans, basis=basis)
+        else:
+            front, rest = conjugate(verb, mode)
+            self._say_predicate(subject, front, rest, spans, basis)
+        self.can, self.negation, self.verb = (), ("", ()), verb
+        self._tell_doubt(node, "v")
+        return self._tell_adjective() if verb is _BE else True
+
+    def _is_verb_first(self, node: Node, has_subject: bool) -> bool:
+        """Whether a word that can be a verb is one here: after a subject, or where it is usually one."""
+        if node.uses[0] == "v":
+            return True
+        # A word that is a noun first is a verb only where the wire joins it to who does it.
+        is_joined = self.at > 0 and self.nodes[self.at - 1].span[2] == node.span[1]
+        return has_subject and is_joined and (bool(self.can) or "a" not in node.uses)
+
+    def _say_predicate(
+        self, subject: list[Piece], front: str, rest: str, spans: tuple[Span, ...], basis: Basis
+    ) -> None:
+        if self.mood == "query":
+            self._say(f" {front}", *self.lead)
+            self.pieces.extend(subject)
+            if rest:
+                self._say(f" {rest}", *spans, basis=basis)
+            else:
+                self.pieces[-1] = self.pieces[-1]._replace(spans=(*self.pieces[-1].spans, *spans))
+            return
+        self.pieces.extend(subject)
+        self._say(f" {f'{front} {rest}'.strip()}", *spans, basis=basis)
+
+    def _say_command(self, subject: list[Piece], verb: Verb, spans: tuple[Span, ...], basis: Basis) -> None:
+        said = {"not": " not", "never": " never"}.get(self.negation[0], "")
+        if self.person == "second" and len(subject) == 1:
+            # The command is to "you": English leaves it out.
+            spans, subject = (*subject[0].spans, *spans), []
+        if subject:
+            self._say(" let", *self.lead)
+            self.pieces.extend(as_objects(subject))
+        elif said == " not":
+            said = " do not"
+        self._say(f"{said} {verb.base}", *spans, basis=basis)
+
+    def _takes_adjective(self) -> bool:
+        after = self._peek(1) if self._is_sign("/") else None
+        return after is not None and after.kind == "word" and after.basis == "exact" and after.adjective() is not None
+
+    def _tell_adjective(self) -> bool:
+        slash, node = self.nodes[self.at], self._peek(1)
+        self.at += 1
+        node = self._next()
+        self._say(f" {node.adjective()}", slash.span, node.span)
+        self._tell_doubt(node, "a")
+        return True
+
+    # What stands after the verb.
+
+    def _tell_more(self) -> bool:
+        node = self.nodes[self.at]
+        if node.kind == "joiner":
+            return self._tell_sign(node)
+        if node.kind == "block":
+            self.at += 1
+            self.pieces.extend(self.tell_group([node]))
+            return True
+        if node.kind in ("emotion", "reference"):
+            self.at += 1
+            self._say(ASIDES[node.kind](node), node.span)
+            return True
+        if node.uses == "t" and node.entry is None and node.meaning is not None:
+            self.at += 1
+            said = {"past": "in the past", "future": "in the future"}.get(node.meaning.tense or "", "now")
+            self._say(f" {said}", node.span)
+            return True
+        if node.kind == "open":
+            return self._take_object()
+        # A thing without a sign before it is what is done something to, unless it may as well say how all stands.
+        after = self._peek()
+        return self._stands_after_verb() and after is not None and "a" not in after.uses[1:] and self._take_object()
+
+    def _stands_after_verb(self) -> bool:
+        """Whether nothing but the verb, a sign or what belongs to the verb stands right before."""
+        before = self.nodes[self.at - 1]
+        if before.kind == "marker" and self.at > 1:
+            before = self.nodes[self.at - 2]
+        return before.kind == "joiner" or (
+            before.kind == "word" and self.verb is not None and before.verb() is self.verb
+        )
+
+    def _tell_sign(self, node: Node) -> bool:
+        text = node.text
+        self.at += 1
+        after = self._peek()
+        if text[0] in "^_":
+            self._say(f" ({say_degree(text)})", node.span)
+            return True
+        if text == "?" and after is None:
+            return self.mood == "query"
+        if after is None:
+            return False
+        if text == "/":
+            about = self.verb.about if self.verb is not None and self._is_after_verb() else ""
+            if after.kind == "word" and self._chains(after):
+                return self._tell_chained(node)
+            if about:
+                self._say(f" {about}", node.span)
+            elif self._is_after_verb():
+                self.pending = (node.span,)
+            else:
+                self._say(" of", node.span)
+            return self._take_object()
+        if text == "&" or text == "|":
+            self._say(f" {node.says}", node.span)
+            return self._take_object()
+        if text == "+" or text == "-":
+            return self._tell_more_or_less(node, after)
+        return False
+
+    def _is_after_verb(self) -> bool:
+        """Whether the sign in hand stands right after the verb."""
+        before = self.nodes[self.at - 2]
+        return before.verb() is self.verb or before.uses == "m" or before.kind == "marker"
+
+    def _tell_more_or_less(self, node: Node, after: Node) -> bool:
+        if node.text == "-" and after.kind == "word" and after.uses == "v" and self._wants_to():
+            self.negation = ("not", (node.span,))
+            return self._tell_chained(node)
+        if after.kind != "word" or after.basis != "exact" or after.entry is not None or self._is_lose(node):
+            return False
+        self._say(
+            " more" if node.text == "+" else " less", node.span, basis="exact" if node.text == "+" else "inferred"
+        )
+        return self._take_noun(has_article=False)
+
+    def _is_lose(self, sign: Node) -> bool:
+        """`lo-`, which v0.8 has for "lose"."""
+        return sign.text == "-" and self.at > 1 and self.nodes[self.at - 2].text == "lo"
+
+    def _wants_to(self) -> bool:
+        return self.verb is not None and self.verb.base in TAKES_TO
+
+    def _chains(self, after: Node) -> bool:
+        return after.uses[:1] == "v" and after.entry is None and self._wants_to() and after.verb() is not None
+
+    def _tell_chained(self, node: Node) -> bool:
+        """`Aw/s`: "wants to speak"."""
+        held = self._next()
+        verb = held.verb()
+        if verb is None or held.basis != "exact":
+            return False
+        negated = "not " if self.negation[0] else ""
+        self._say(f" {negated}to {verb.base}", node.span, held.span)
+        self.negation, self.verb = ("", ()), verb
+        self._tell_doubt(held, "v")
+        return True
+
+
+def ask_about(nodes: Sequence[Node], lead: tuple[Span, ...]) -> list[Piece] | None:
+    """`?X/co`: what stands for the unknown asks what there is about something; None for any other question."""
+    if len(nodes) != 3 or nodes[0].text != "X" or nodes[1].text != "/":
+        return None
+    thing = (
+        Sentence(nodes[2:], "query", (), lambda _: [], lambda _: []).tell_thing() if nodes[2].entry is None else None
+    )
+    if thing is None:
+        return None
+    return [Piece(" what", (*lead, nodes[0].span)), Piece(" about", (nodes[1].span,)), *thing]

@@ -1,0 +1,156 @@
+"""Persons and things in a sentence: who does it, and to what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .cursors import Cursor
+from .nodes import Node
+from .pieces import Piece
+from .wording import say_amount, say_key, say_person, say_plural, say_value
+
+_LITERALS = frozenset({"name", "mixed", "quote", "term", "escape", "error", "nothing"})
+
+
+class Things(Cursor):
+    """Takes one person or thing after the other; a False says that the clause is of a shape that is not told."""
+
+    person = "third"
+
+    def _take_person(self) -> Piece:
+        node = self._next()
+        after = self._peek()
+        if node.kind != "entity":
+            is_one = node.text == "1"
+            self.person = "third" if is_one else "plural"
+            if after is None or after.kind != "entity" or after.text not in "HA":
+                return Piece(f" {node.says}", (node.span,))
+            self.at += 1
+            kind = say_person(after.text, is_all=True).removeprefix("all ")
+            return Piece(f" {node.says} {kind.removesuffix('s') if is_one else kind}", (node.span, after.span))
+        is_all = after is not None and after.kind == "star"
+        said = say_person(node.text, is_all=is_all)
+        self.person = "plural" if is_all else {"I": "first", "U": "second"}.get(node.text, "third")
+        if after is not None and is_all:
+            self.at += 1
+            return Piece(f" {said}", (node.span, after.span))
+        return Piece(f" {said}", (node.span,))
+
+    def _take_object(self) -> bool:
+        node = self._peek()
+        if node is None:
+            return False
+        if node.kind == "open":
+            return self._take_group()
+        if node.kind == "entity" or (node.kind == "star" and not self._is_counted(self._peek(1))):
+            person = self.person
+            piece = self._take_person()
+            self.person = person
+            self.pieces.extend(as_objects([piece]))
+            return True
+        return self._take_noun()
+
+    def _take_group(self) -> bool:
+        while self.nodes[self.at].kind == "domain":
+            self.at += 1
+        first, depth = self.at, 0
+        while self.at < len(self.nodes):
+            kind = self.nodes[self.at].kind
+            depth += (kind == "open") - (kind == "close")
+            self.at += 1
+            if depth == 0:
+                break
+        self.pieces.extend(self.tell_group(self.nodes[first : self.at]))
+        return True
+
+    @staticmethod
+    def _is_counted(node: Node | None) -> bool:
+        return node is not None and node.kind == "word" and node.uses[:1] == "n" and node.entry is None
+
+    def _take_noun(self, *, has_article: bool = True) -> bool:
+        """A noun with what counts it, an adjective before it, its id, and what a dot joins to it."""
+        node = self._next()
+        is_plural = False
+        after = self._peek()
+        if node.kind in ("star", "quantity", "number") and after is not None and self._is_counted(after):
+            is_plural = node.text != "1" and node.says != "1"
+            self._say(f" {say_amount(node.says)}", node.span)
+            has_article = False
+            node = self._next()
+        if node.kind in ("word", "mixed", "name") and self._is_sign("="):
+            return self._take_pair(node)
+        if node.entry is not None:
+            self.pieces.extend(self.define(node))
+            return True
+        if node.kind == "number":
+            self._say(f" {say_amount(node.says)}", node.span)
+            return True
+        if node.kind in _LITERALS or (node.kind == "word" and node.basis == "unknown"):
+            self._say(f" {node.says}", node.span, basis=node.basis)
+            return self._take_dot()
+        if node.kind != "word" or node.basis != "exact" or not node.uses or node.uses[0] in "tmxjd":
+            return False
+        if node.uses[0] == "a" and self._is_counted(self._peek()):
+            self._say(f"{' the' if has_article else ''} {node.adjective()}", node.span)
+            self._tell_doubt(node, "a")
+            node, has_article = self._next(), False
+        noun = node.noun()
+        if noun is None:
+            return False
+        if self._joins_minus():
+            self._say(" no", self.nodes[self.at].span)
+            self.at += 1
+            self._say(f" {noun.one}", node.span)
+            return True
+        article = " the" if has_article and noun.is_counted and not self._is_id() else ""
+        self._say(f"{article} {say_plural(node) if is_plural else noun.one}", node.span)
+        self._tell_doubt(node, "n")
+        return self._take_id() and self._take_dot()
+
+    def _joins_minus(self) -> bool:
+        return self._is_sign("-") and self._peek(1) is None
+
+    def _is_id(self, by: int = 0) -> bool:
+        key = self._peek(by)
+        return key is not None and key.text == "id" and key.entry is None and self._is_sign("=", by + 1)
+
+    def _take_id(self) -> bool:
+        """`id=alpha`, and `&id=beta` after it."""
+        lead = ""
+        while self._is_id():
+            key, value = self.nodes[self.at], self._peek(2)
+            if value is None or not value.kind.startswith("value-"):
+                return False
+            self.at += 3
+            self._say(f"{lead} {value.text}", key.span, value.span)
+            if not (self._is_sign("&|") and self._is_id(1)):
+                break
+            lead = f" {self.nodes[self.at].says}"
+            self.at += 1
+        return True
+
+    def _take_dot(self) -> bool:
+        """`xb.fx`: a dot joins two words into one compound."""
+        if not self._is_sign("."):
+            return True
+        self._say(" joined by a dot to", self.nodes[self.at].span)
+        self.at += 1
+        return self._peek() is not None and self._take_noun(has_article=False)
+
+    def _take_pair(self, key: Node) -> bool:
+        equals, value = self.nodes[self.at], self._peek(1)
+        if value is None or not value.kind.startswith("value-") or key.entry is not None or value.entry is not None:
+            return False
+        self.at += 2
+        self._say(f" {say_key(key)}", key.span, basis=key.basis)
+        self._say(f" {say_value(value)}", equals.span, value.span, basis=value.basis)
+        return True
+
+    def tell_thing(self) -> list[Piece] | None:
+        """A single thing: what stands after "because of"."""
+        return self.pieces if self.nodes and self._take_noun() and self.at == len(self.nodes) else None
+
+
+def as_objects(pieces: Sequence[Piece]) -> list[Piece]:
+    """Persons as they stand after a verb: `me`, `us`."""
+    return [piece._replace(text={" I": " me", " we": " us"}.get(piece.text, piece.text)) for piece in pieces]

@@ -1,0 +1,120 @@
+"""The words for one token of the wire, and what is doubtful about it, in words of its own.
+
+Nothing here joins words: that is done by `sentences`, where the wire joins them, and by `wordlists`, where it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .lexicon import find_word
+from .nodes import Node
+from .protocol import MARKERS
+from .vocabulary import list_meanings
+
+_FITS = {"'E": "n", "'V": "v", "'S": "a", "'M": "a"}
+_PLACES = {"'2": 1, "'3": 2}
+_DEGREES = {"^": ("high or important", "very high or important"), "_": ("low or trivial", "very low or trivial")}
+PERSONS = {"I": "I", "U": "you", "X": "X", "0": "nothing"}
+
+
+def say_word(node: Node) -> str:
+    """A word by itself: all of its meanings, and "perhaps" where it was divided."""
+    meaning = node.meaning
+    if meaning is None or meaning.basis == "unknown" or meaning.entry is not None:
+        return node.says
+    if not meaning.senses:
+        return {"past": "in the past", "future": "in the future"}.get(meaning.tense or "", "now")
+    said = " or ".join(meaning.senses)
+    if meaning.basis == "exact":
+        return said
+    return f'"{node.text}" (perhaps {", ".join(word for word in (said, meaning.tense, meaning.aspect) if word)})'
+
+
+def say_others(node: Node, letter: str) -> str:
+    """The meanings of a word beside the one that a sentence uses as `letter` says: `(or communicate)`."""
+    meaning = node.meaning
+    if meaning is None or len(meaning.senses) < 2:
+        return ""
+    # "exist" and "be" are one verb here: what follows it decides.
+    used = next((sense for sense in meaning.senses if letter in find_word(sense).order), meaning.senses[0])
+    others = [sense for sense in meaning.senses if sense != used and {sense, used} != {"exist", "be"}]
+    return f" (or {' or '.join(others)})" if others else ""
+
+
+def say_plural(node: Node) -> str:
+    """A word that is counted: `tasks`; one of several meanings or none is said as it is."""
+    noun = node.noun() if node.meaning is not None and len(node.meaning.senses) == 1 else None
+    return (noun.many if noun.is_counted else noun.one) if noun else say_word(node)
+
+
+def say_person(letter: str, *, is_all: bool) -> str:
+    """One of the letters that stand for somebody: `you`, `all of you`, `an agent`."""
+    if is_all:
+        return {"I": "we", "U": "all of you", "X": "all X"}.get(letter, f"all {_KINDS.get(letter, letter)}s")
+    return PERSONS.get(letter) or f"{'a' if letter == 'H' else 'an'} {_KINDS[letter]}"
+
+
+# What stands in brackets after other words.
+ASIDES: dict[str, Callable[[Node], str]] = {
+    "emotion": lambda node: f" ({node.says})",
+    "reference": lambda node: (
+        f" (in answer to message {node.text[4:]})" if node.text.startswith("#id:") else f" (part {node.text[1:]})"
+    ),
+}
+_KINDS = {"H": "human", "A": "agent"}
+
+
+def say_degree(text: str) -> str:
+    """`^` is "high or important"; twice or thrice is "very"."""
+    if text[0] == "+":
+        return "more or positive"
+    plain, strong = _DEGREES[text[0]]
+    return strong if len(text) > 1 else plain
+
+
+def say_amount(text: str) -> str:
+    """`5+` is "5 or more", `5-` is "5 or less"."""
+    if text[-1:] in ("+", "-"):
+        return f"{text[:-1]} or {'more' if text[-1] == '+' else 'less'}"
+    return text
+
+
+def say_value(node: Node) -> str:
+    """A value: an exact atom by all its meanings, anything else as it is written."""
+    return " or ".join(node.meaning.senses) if node.kind == "value-word" and node.meaning is not None else node.says
+
+
+def say_key(node: Node) -> str:
+    """The key of `key=…`. It is never divided: what has a tense is no name of a value."""
+    return f'unknown "{node.text}"' if node.basis == "inferred" else say_word(node)
+
+
+def say_marker(node: Node, marker: str) -> str:
+    """What a marker after a word says: `(as an entity)`, and which meaning it may want where none in force fits."""
+    wanted = () if fits_marker(node, marker) else find_marked(node, marker)
+    perhaps = f""", so perhaps "{'" or "'.join(wanted)}\"""" if wanted else ""
+    return f" (marker {marker}: {MARKERS[marker[1]]}{perhaps})"
+
+
+def fits_marker(node: Node, marker: str) -> bool:
+    """Whether a meaning in force is what the marker asks for."""
+    meaning = node.meaning
+    if meaning is None or not meaning.senses:
+        return False
+    if (place := _PLACES.get(marker)) is not None:
+        return any(
+            senses[place : place + 1] == meaning.senses for senses in list_meanings(node.text, meaning.domain or "")
+        )
+    wanted = _FITS.get(marker)
+    return wanted is None or any(wanted in find_word(sense).order for sense in meaning.senses)
+
+
+def find_marked(node: Node, marker: str) -> tuple[str, ...]:
+    """The meanings of other releases that a marker may want."""
+    domain = node.meaning.domain if node.meaning is not None else None
+    listed: Sequence[tuple[str, ...]] = list_meanings(node.text, domain or "")
+    if (place := _PLACES.get(marker)) is not None:
+        return tuple(dict.fromkeys(senses[place] for senses in listed if len(senses) > place))
+    wanted = _FITS.get(marker, "?")
+    return tuple(dict.fromkeys(sense for senses in listed for sense in senses if wanted in find_word(sense).order))
