@@ -6,24 +6,29 @@
     settle      a conversation, alone under its lease:  place, order, tell, outline
 
 The job row is the truth and Celery the doorbell. Each step keeps its checkpoint in the transaction of its work, so
-that a worker killed at any point loses nothing and doubles nothing. Every transaction locks in one order: records,
-framing's and reading's job, conversations, their jobs, the delivery.
+that a worker killed at any point loses nothing and doubles nothing. A batch that fails, or that killed its worker, is
+read record by record, and the record at fault is set aside as a dead letter while the rest goes on. Every transaction
+locks in one order: records, framing's and reading's job, conversations, their jobs, the delivery.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import itemgetter
+from typing import Any
 
-from django.db import transaction
-from django.db.models import F, Q
+from django.db import DatabaseError, connection, transaction
+from django.db.models import F, Q, QuerySet
 
-from inspector.intake import jobs
+from inspector.intake import jobs, letters
+from inspector.intake.abandoned import end_abandoned
 from inspector.intake.bulk import cut_windows
-from inspector.intake.models import Delivery, Job, Sighting
+from inspector.intake.failures import describe, is_away, is_passing
+from inspector.intake.models import DeadLetter, Delivery, Job, Sighting
 from inspector.intake.services import frame_upload, weigh_records
+from inspector.intake.time_limit import limit_time
 from inspector.threads.models import Conversation
 from inspector.threads.services import follow_weighing, hold_records, insert_arrivals, read_record, settle
 
@@ -32,6 +37,10 @@ logger = logging.getLogger(__name__)
 BATCH_RECORDS = 500
 BATCH_BYTES = 4 * 1024 * 1024
 SLICE_SECONDS = 20.0
+# What takes longer to read than this is poison, whatever it would come to.
+READING_SECONDS = 60.0
+# How often those are looked for whose workers died, and when the sweeper takes the doorbell for unheard.
+LOOK_SECONDS, UNHEARD_SECONDS, LONG_UNHEARD_SECONDS = 2.0, 5.0, 60.0
 # A conversation that goes on growing is settled again after a pause in proportion to what settling it costs.
 LEAST_PAUSE_SECONDS, PAUSE_FACTOR = 2.0, 4.0
 
@@ -39,8 +48,12 @@ LEAST_PAUSE_SECONDS, PAUSE_FACTOR = 2.0, 4.0
 def run_due(*, seconds: float = SLICE_SECONDS, only: tuple[str, ...] = tuple(Job.Kind.values)) -> int:
     """Work off what is due for up to this long; the number of jobs worked on. A job that fails is noted and left."""
     until = time.monotonic() + seconds
+    looked = float("-inf")
     count = 0
     while time.monotonic() < until:
+        if time.monotonic() - looked > LOOK_SECONDS:
+            jobs.take_back()
+            looked = time.monotonic()
         job = jobs.claim(kinds=only)
         if job is None:
             break
@@ -51,13 +64,39 @@ def run_due(*, seconds: float = SLICE_SECONDS, only: tuple[str, ...] = tuple(Job
 
 def run_job(job: Job) -> None:
     """Do one slice of a leased job; whatever goes wrong is noted on its row."""
+    with jobs.working_on(job):
+        try:
+            STEPS[job.kind](job)
+        except jobs.LostLeaseError:
+            logger.warning("job %s has been taken over by another worker", job.pk)
+        except Exception as error:
+            logger.exception("job %s (%s) failed", job.pk, job.kind)
+            _note_failure(job, error)
+
+
+def _note_failure(job: Job, error: Exception) -> None:
+    """Where the database does not take even the note, the job stands as running, and is taken back by the next look."""
+    if is_away(error):
+        connection.close()
     try:
-        STEPS[job.kind](job)
-    except jobs.LostLeaseError:
-        logger.warning("job %s has been taken over by another worker", job.pk)
-    except Exception as error:
-        logger.exception("job %s (%s) failed", job.pk, job.kind)
         jobs.fail(job, error)
+    except DatabaseError:
+        logger.exception("the failure of job %s could not be noted", job.pk)
+        connection.close()
+
+
+def sweep() -> bool:
+    """Find what nobody ends and what nobody heard of; whether work is due that only the sweeper can see to.
+
+    Deliveries whose receiver died are closed, jobs whose worker died are due again, and the bell is rung for what is.
+    """
+    end_abandoned()
+    jobs.take_back()
+    if not jobs.has_due():
+        return False
+    is_rung = jobs.ring_now(expires_seconds=10)
+    patience = LONG_UNHEARD_SECONDS if is_rung else UNHEARD_SECONDS
+    return jobs.is_unheard(after_seconds=UNHEARD_SECONDS, though_working_after_seconds=patience)
 
 
 def frame(job: Job) -> None:
@@ -72,7 +111,7 @@ def frame(job: Job) -> None:
 def ingest(job: Job) -> None:
     """Read a delivery's new records, batch by batch, and mark the conversations they belong to."""
     until = time.monotonic() + SLICE_SECONDS
-    while ingest_batch(job):
+    while ingest_batch(job) or retry_letter(job):
         if time.monotonic() > until:
             jobs.release(job)
             return
@@ -81,26 +120,103 @@ def ingest(job: Job) -> None:
 
 
 def ingest_batch(job: Job) -> bool:
-    """One batch: its messages, its conversations' generations and the checkpoint in one transaction."""
-    after = job.checkpoint.get("index", -1)
-    waiting = Sighting.objects.filter(delivery_id=job.subject, index__gt=after).filter(
-        Q(outcome=Sighting.Outcome.STORED) | Q(is_earlier=True)
-    )
-    sizes = waiting.order_by("index").values_list("index", "length")[:BATCH_RECORDS]
-    batches = cut_windows(sizes, size_of=itemgetter(1), most_items=BATCH_RECORDS, most_bytes=BATCH_BYTES)
-    batch = next(batches, None)
-    if batch is None:
+    """One batch, or one record where its batch failed or killed its worker; whether there was one."""
+    alone_until = job.checkpoint.get("alone_until", -1)
+    batch = _find_batch(job, most=1 if job.checkpoint.get("index", -1) < alone_until else BATCH_RECORDS)
+    if not batch:
         return False
-    sightings = list(waiting.filter(index__lte=batch[-1][0]).select_related("record").order_by("index"))
+    if batch[-1] <= alone_until:
+        _read_alone(job, batch[-1], alone_until)
+        return True
+    if job.attempts == 1:
+        try:
+            _insert(job, batch, {"index": batch[-1]})
+        except jobs.LostLeaseError:
+            raise
+        except Exception as error:
+            if is_passing(error):
+                raise
+            logger.warning("a batch of job %s fails and is read record by record: %s", job.pk, describe(error))
+        else:
+            return True
+    # From here on each attempt is counted by record, until this batch is behind.
+    state = {name: value for name, value in job.checkpoint.items() if name == "index"} | {"alone_until": batch[-1]}
+    jobs.checkpoint(job, state, attempts=max(job.attempts, 2))
+    return True
+
+
+def _find_batch(job: Job, *, most: int) -> list[int]:
+    """The indexes of the next records of the delivery that are to be read."""
+    sizes = _waiting(job).order_by("index").values_list("index", "length")[:most]
+    batches = cut_windows(sizes, size_of=itemgetter(1), most_items=most, most_bytes=BATCH_BYTES)
+    return [index for index, _ in next(batches, [])]
+
+
+def _waiting(job: Job) -> QuerySet[Sighting]:
+    new = Q(outcome=Sighting.Outcome.STORED) | Q(is_earlier=True)
+    return Sighting.objects.filter(new, delivery_id=job.subject, index__gt=job.checkpoint.get("index", -1))
+
+
+def _insert(job: Job, batch: Sequence[int], state: dict[str, Any], *, attempts: int = 1) -> None:
+    """A batch's messages, its conversations' generations and the checkpoint in one transaction."""
+    sightings = list(_waiting(job).filter(index__lte=batch[-1]).select_related("record").order_by("index"))
+    _insert_sightings(job, sightings, state, attempts=attempts)
+
+
+def _insert_sightings(
+    job: Job, sightings: Sequence[Sighting], state: dict[str, Any], *, attempts: int, letter: DeadLetter | None = None
+) -> None:
     records = {sighting.record_id: sighting.record for sighting in sightings}
-    arrivals = [read_record(record) for record in records.values()]
+    with limit_time(READING_SECONDS):
+        arrivals = [read_record(record) for record in records.values()]
     moved = [sighting.record_id for sighting in sightings if sighting.is_earlier]
     stored = sum(sighting.outcome == Sighting.Outcome.STORED for sighting in sightings)
-    with transaction.atomic():
+    with jobs.together(job):
         arrivals = hold_records(arrivals)
-        jobs.checkpoint(job, {"index": sightings[-1].index})
+        jobs.checkpoint(job, state, attempts=attempts)
         insert_arrivals(arrivals=arrivals, workspace_id=job.workspace_id, moved=moved)
+        if letter is not None:
+            letters.close(letter)
         Delivery.objects.filter(pk=job.subject).update(read=F("read") + stored)
+
+
+def _read_alone(job: Job, index: int, alone_until: int) -> None:
+    """Read one record; what fails also alone, or has killed its worker twice, is set aside, and the rest goes on."""
+    is_last = index == alone_until
+    state = {"index": index} | ({} if is_last else {"alone_until": alone_until})
+    attempts = 1 if is_last else 2
+    failure = jobs.DIED
+    if job.attempts < jobs.MOST_ATTEMPTS:
+        try:
+            _insert(job, [index], state, attempts=attempts)
+        except jobs.LostLeaseError:
+            raise
+        except Exception as error:
+            if is_passing(error):
+                raise
+            failure = describe(error)
+        else:
+            return
+    with jobs.together(job):
+        jobs.checkpoint(job, state, attempts=attempts)
+        letters.set_aside(delivery_id=job.subject, index=index, failure=failure)
+    logger.error("record %d of delivery %s is set aside: %s", index, job.subject, failure)
+
+
+def retry_letter(job: Job) -> bool:
+    """Try one record again that was set aside; whether there was one."""
+    letter = letters.begin_attempt(job)
+    if letter is None:
+        return False
+    try:
+        _insert_sightings(job, [letter.sighting], job.checkpoint, attempts=1, letter=letter)
+    except jobs.LostLeaseError:
+        raise
+    except Exception as error:
+        if is_passing(error):
+            letters.forgive(letter)
+            raise
+        letters.note_failure(letter, error)
     return True
 
 

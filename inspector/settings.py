@@ -83,6 +83,8 @@ def _read_database_url() -> str:
 
 
 _database = conninfo_to_dict(_read_database_url())
+# A server that does not answer is away: whoever asks is told so, and does not wait for minutes.
+_database.setdefault("connect_timeout", "5")
 DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.postgresql",
@@ -214,7 +216,11 @@ CELERY_TASK_STORE_EAGER_RESULT = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TIMEZONE = "UTC"
-CELERY_BEAT_SCHEDULE = {"sweep": {"task": "inspector.sweep", "schedule": 2.0, "options": {"expires": 10}}}
+# Beat sweeps by itself, in its own process, so that work goes on when the broker is away, broken or emptied.
+CELERY_BEAT_SCHEDULER = "inspector.tasks:Sweeper"
+CELERY_BEAT_SCHEDULE = {"sweep": {"task": "inspector.sweep", "schedule": 2.0}}
+# A worker waits for its broker as long as it takes.
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 
 LOGGING = {
     "version": 1,
@@ -225,7 +231,7 @@ LOGGING = {
     "loggers": {"axes": {"level": "WARNING"}, "celery": {"level": "WARNING"}},
 }
 
-# How long a worker may be silent about a job before another takes it over; a slice of work is a third of it at most.
+# How long a lease on a job lasts without being renewed. A worker that dies loses it at once, by its database session.
 JOB_LEASE_SECONDS = env.int("JOB_LEASE_SECONDS", 120)
 
 # Limits, shown by GET /api/v1/limits and named in every refusal.

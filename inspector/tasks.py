@@ -1,6 +1,15 @@
-"""The Celery tasks: two doorbells. What is to be done stands in the job rows."""
+"""The Celery tasks and the sweeper: doorbells. What is to be done stands in the job rows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
 
 from celery import shared_task
+from celery.beat import ScheduleEntry, Scheduler
+from django.conf import settings
+from django.db import close_old_connections
 
 from inspector import pipeline
 from inspector.intake import jobs
@@ -16,7 +25,30 @@ def work() -> None:
 
 
 @shared_task(name="inspector.sweep", ignore_result=True)
-def sweep() -> None:
+def sweep() -> bool:
     """Find the work that no doorbell was heard for: after a crash, a lost queue, a pause that is over."""
     discard_expired()
-    pipeline.run_due()
+    return pipeline.sweep()
+
+
+class Sweeper(Scheduler):
+    """Celery's beat, which does what is scheduled itself and needs no broker for it: it is there for when that fails.
+
+    Where nobody hears the doorbell, it starts a process that works off what is due. A record that kills its worker
+    kills that one, and never the sweeper.
+    """
+
+    # Beat asks for it before each entry, and would wait here for a broker that is away.
+    producer = None  # type: ignore[assignment]
+    _helper: subprocess.Popen[bytes] | None = None
+
+    def apply_async(self, entry: ScheduleEntry, producer: Any = None, advance: bool = True, **options: Any) -> None:
+        """Run what is due here and now. What it raises is logged by beat, which goes on."""
+        close_old_connections()
+        try:
+            is_unheard = self.app.tasks[entry.task or ""]()
+        finally:
+            close_old_connections()
+        if is_unheard and (self._helper is None or self._helper.poll() is not None):
+            command = [sys.executable, "-m", "django", "work"]
+            self._helper = subprocess.Popen(command, cwd=settings.BASE_DIR)  # noqa: S603  # our own command

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.conf import settings
-from django.db import OperationalError, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from dialects import Item, LogOptions, LogReader, LogRecord, Piece, Scaffold
@@ -16,7 +16,9 @@ from dialects import Item, LogOptions, LogReader, LogRecord, Piece, Scaffold
 from . import jobs
 from .breaks import close_broken
 from .containers import Arrival
+from .failures import is_busy
 from .identity import draft_record
+from .liveness import alive
 from .models import Delivery
 from .store import store_batch
 from .text import make_storable
@@ -24,7 +26,7 @@ from .text import make_storable
 PIECE_BYTES = 128 * 1024
 BATCH_RECORDS = 1000
 BATCH_BYTES = 4 * 1024 * 1024
-_RETRIED = ("40P01", "40001")
+MOST_TRIES = 5
 # The name only helps where the bytes leave the form open, and then it is the name of what the container holds.
 _CONTAINER_ENDING = re.compile(r"\.(gz|zst|zstd)\Z", re.IGNORECASE)
 
@@ -51,7 +53,8 @@ class Framer:
 
     `keep` is called inside each batch's transaction with the reader's state, for whoever must be able to resume
     from `state` (null: from the start). A batch is what one piece of the stream completes, so that the reader's
-    state and the stored records always agree. `measure` tells how much of what arrived has been taken, where that is
+    state and the stored records always agree. `fence` is called there too, for whoever must prove that the delivery is
+    still theirs. `measure` tells how much of what arrived has been taken, where that is
     not what was fed: the bytes of a container.
     """
 
@@ -61,10 +64,12 @@ class Framer:
         *,
         state: dict[str, Any] | None = None,
         keep: Callable[[dict[str, Any]], None] | None = None,
+        fence: Callable[[], None] | None = None,
         measure: Callable[[], int] | None = None,
     ) -> None:
         self._delivery = delivery
         self._keep = keep
+        self._fence = fence
         self._records: list[LogRecord] = []
         self._scaffold: list[Scaffold | Piece] = []
         self._reader = LogReader.from_state(state) if state else LogReader(options_of(delivery))
@@ -123,16 +128,18 @@ class Framer:
             for framed in self._records
         ]
         counts = (delivery.received, delivery.stored, delivery.duplicate, delivery.quarantined)
-        for attempt in range(5):
+        for tries in range(1, MOST_TRIES + 1):
             try:
                 with transaction.atomic():
                     store_batch(delivery=delivery, drafts=drafts, scaffold=self._scaffold)
+                    if self._fence:
+                        self._fence()
                     if self._keep:
                         self._keep(self._reader.state())
                 break
-            except OperationalError as error:
+            except BaseException as error:
                 delivery.received, delivery.stored, delivery.duplicate, delivery.quarantined = counts
-                if getattr(error.__cause__, "sqlstate", None) not in _RETRIED or attempt == 4:
+                if not is_busy(error) or tries == MOST_TRIES:
                     raise
         self._records, self._scaffold = [], []
 
@@ -151,9 +158,14 @@ def frame_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Arriva
     Raises:
         Exception: what reading the stream raised, after its complete records were stored.
     """
+    with alive(delivery.pk):
+        return _frame_alive(delivery, chunks, arrival)
+
+
+def _frame_alive(delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival | None) -> Delivery:
     stream = Arrival(chunks)
     arrived = arrival or stream
-    framer = Framer(delivery, measure=lambda: arrived.size_bytes)
+    framer = Framer(delivery, fence=lambda: _prove_open(delivery), measure=lambda: arrived.size_bytes)
     try:
         for chunk in stream:
             framer.feed(chunk)
@@ -168,9 +180,26 @@ def frame_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Arriva
     return delivery
 
 
+class AbandonedError(Exception):
+    """The delivery was closed because its receiver showed no sign of life; nothing more of it is taken."""
+
+
+def _prove_open(delivery: Delivery) -> None:
+    """Nothing is added to a delivery that has been closed; call inside the transaction that has written its row.
+
+    Raises:
+        AbandonedError: for one that has been.
+    """
+    if not Delivery.objects.filter(pk=delivery.pk, state=Delivery.State.RECEIVING).exists():
+        raise AbandonedError(f"delivery {delivery.pk} was closed while it was being received")
+
+
 def _end(delivery: Delivery, arrived: Arrival, state: str, failure: str) -> None:
     delivery.sha256, delivery.size_bytes = arrived.sha256, arrived.size_bytes
-    delivery.state, delivery.failure = state, make_storable(failure)
-    delivery.framed_at = timezone.now()
-    delivery.save(update_fields=["sha256", "state", "failure", "size_bytes", "framed_bytes", "framed_at"])
+    delivery.failure, delivery.framed_at = make_storable(failure), timezone.now()
+    names = ("sha256", "failure", "size_bytes", "framed_bytes", "framed_at")
+    held = Delivery.objects.filter(pk=delivery.pk, state=Delivery.State.RECEIVING)
+    if not held.update(state=state, **{name: getattr(delivery, name) for name in names}):
+        raise AbandonedError(f"delivery {delivery.pk} was closed while it was being received")
+    delivery.state = state
     jobs.ring()

@@ -2,27 +2,46 @@
 
 A job is one row for its kind and subject. Whoever works on it holds a lease with a token, and every checkpoint
 proves the token inside the same transaction as the work: a worker that was thought dead cannot write.
+
+A worker that dies lets go of its sign of life, a lock of its database session under the lease's token, and the next
+sweep gives its job back at once. The lease itself is for what hangs: it is renewed while the worker lives, until the
+work has been silent for too long. An attempt is counted before it begins, so that one that kills its worker counts;
+work that got on has all its attempts again, and failures that pass by themselves cost none.
 """
 
 from __future__ import annotations
 
 import logging
+import random
+import threading
+import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from celery import current_app
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
+from django.db.models import F
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
+from .failures import describe, is_busy, is_passing
+from .liveness import find_alive, key_of, let_go
 from .models import Job
 
 logger = logging.getLogger(__name__)
 
-MOST_ATTEMPTS = 3
+MOST_ATTEMPTS: Final = 3
+# How long work may show no progress before its worker counts as hanging, though its process lives.
+LONGEST_SILENCE_SECONDS: Final = 600.0
+# What has killed its worker twice waits a little, so that one bad job does not take all workers down together.
+PAUSE_AFTER_DEATHS_SECONDS: Final = 5.0
+PAUSE_WHILE_AWAY_SECONDS: Final = 5.0
+DIED: Final = "the worker died at it"
 
 
 class LostLeaseError(Exception):
@@ -66,39 +85,47 @@ def ask(*, kind: str, subjects: Iterable[uuid.UUID], workspace_id: uuid.UUID, de
 
 def ring() -> None:
     """Ring the doorbell once the transaction is committed. Never raises: the sweeper finds what was not rung for."""
-    transaction.on_commit(partial(_ring), robust=True)
+    transaction.on_commit(partial(ring_now), robust=True)
 
 
-def _ring() -> None:
+def ring_now(*, expires_seconds: float | None = None) -> bool:
+    """Ring the doorbell; whether the broker took it, which it has a second for. Never raises."""
     try:
-        current_app.send_task("inspector.work", retry=False, ignore_result=True)
+        current_app.send_task("inspector.work", retry=False, ignore_result=True, expires=expires_seconds)
     except Exception:
         logger.warning("the broker did not take the doorbell; the sweeper will find the work", exc_info=True)
+        return False
+    return True
 
 
 def claim(*, kinds: Iterable[str] = tuple(Job.Kind.values)) -> Job | None:
-    """Lease the job that has been due longest, or None. One that has used up its attempts is buried instead."""
+    """Lease the job that has been due longest, or None. One that has used up its attempts is buried instead.
+
+    The sign of life is taken in the same statement, so that no lease is ever seen without it.
+    """
     while True:
+        token = uuid.uuid4()
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(
                 """
                 UPDATE intake_job
                    SET state = CASE WHEN attempts >= %(most)s THEN 'dead' ELSE 'running' END,
                        attempts = CASE WHEN attempts >= %(most)s THEN attempts ELSE attempts + 1 END,
-                       failure = CASE WHEN attempts >= %(most)s AND failure = ''
-                                      THEN 'the worker died at it' ELSE failure END,
+                       failure = CASE WHEN attempts >= %(most)s AND failure = '' THEN %(died)s ELSE failure END,
                        lease_until = clock_timestamp() + make_interval(secs => %(lease)s), lease_token = %(token)s,
                        due_at = clock_timestamp() + make_interval(secs => %(lease)s), updated_at = clock_timestamp()
                  WHERE id = (SELECT id FROM intake_job
                               WHERE state IN ('queued', 'running') AND due_at <= clock_timestamp()
                                 AND kind = ANY(%(kinds)s)
                               ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-             RETURNING id, state
+             RETURNING id, state, CASE WHEN state = 'running' THEN pg_try_advisory_lock(%(sign)s) END
                 """,
                 {
                     "most": MOST_ATTEMPTS,
+                    "died": DIED,
                     "lease": settings.JOB_LEASE_SECONDS,
-                    "token": uuid.uuid4(),
+                    "token": token,
+                    "sign": key_of(token),
                     "kinds": list(kinds),
                 },
             )
@@ -110,17 +137,103 @@ def claim(*, kinds: Iterable[str] = tuple(Job.Kind.values)) -> Job | None:
         logger.error("job %s is a dead letter", row[0])
 
 
-def checkpoint(job: Job, state: dict[str, Any]) -> None:
-    """Keep how far the job is, in the transaction of the work itself; progress gives it all its attempts back.
+def take_back() -> int:
+    """Give the jobs back whose workers are gone, long before their leases end; how many there were."""
+    # A lease that runs is due in the future, so that the index on what is due finds the few.
+    rows = Job.objects.filter(state=Job.State.RUNNING, due_at__gt=timezone.now(), lease_token__isnull=False)
+    leases = {
+        token: (job_id, attempts) for job_id, token, attempts in rows.values_list("pk", "lease_token", "attempts")
+    }
+    taken = 0
+    for token in leases.keys() - find_alive(token for token in leases if token):
+        job_id, attempts = leases[token]
+        pause = PAUSE_AFTER_DEATHS_SECONDS if attempts > 1 else 0.0
+        taken += Job.objects.filter(pk=job_id, lease_token=token, state=Job.State.RUNNING).update(
+            state=Job.State.QUEUED,
+            lease_token=None,
+            lease_until=None,
+            due_at=timezone.now() + timedelta(seconds=pause),
+            updated_at=timezone.now(),
+        )
+        logger.warning("the worker of job %s is gone; it is due again", job_id)
+    return taken
+
+
+@contextmanager
+def working_on(job: Job) -> Iterator[None]:
+    """Keep the lease while the block works, and give the sign of life away at its end.
+
+    A thread renews the lease where the work does not do it itself for a while, for as long as it is not silent for
+    too long: what hangs loses its lease, and what is only slow does not.
+    """
+    is_over = threading.Event()
+    renewing = threading.Thread(target=_keep_renewing, args=(job, is_over), name=f"lease of {job.pk}", daemon=True)
+    _heard_at[job.pk] = time.monotonic()
+    renewing.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        renewing.join()
+        _heard_at.pop(job.pk, None)
+        if job.lease_token:
+            let_go(job.lease_token)
+
+
+# When the work on a job of this process last wrote a checkpoint.
+_heard_at: dict[uuid.UUID, float] = {}
+
+
+def _keep_renewing(job: Job, is_over: threading.Event) -> None:
+    try:
+        while not is_over.wait(settings.JOB_LEASE_SECONDS / 3):
+            if time.monotonic() - _heard_at.get(job.pk, 0) > LONGEST_SILENCE_SECONDS:
+                logger.error("job %s has shown no progress for too long; its lease runs out", job.pk)
+                return
+            try:
+                _extend(job, updated_at=timezone.now())
+            except DatabaseError:
+                logger.warning("the lease of job %s could not be renewed", job.pk, exc_info=True)
+                connection.close()
+    finally:
+        connection.close()
+
+
+def _extend(job: Job, **changes: Any) -> bool:
+    until = timezone.now() + timedelta(seconds=settings.JOB_LEASE_SECONDS)
+    held = Job.objects.filter(pk=job.pk, lease_token=job.lease_token, state=Job.State.RUNNING)
+    return bool(held.update(lease_until=until, due_at=until, **changes))
+
+
+def checkpoint(job: Job, state: dict[str, Any], *, attempts: int | None = None) -> None:
+    """Keep how far the job is, in the transaction of the work itself.
+
+    Args:
+        job: leased.
+        state: how far it is; another one than before is progress, which gives the job all its attempts back. The same
+            again is a sign of life only.
+        attempts: how many attempts count as begun from here on, for work that keeps count itself.
 
     Raises:
         LostLeaseError: if the lease has passed to another worker.
     """
-    until = timezone.now() + timedelta(seconds=settings.JOB_LEASE_SECONDS)
-    held = Job.objects.filter(pk=job.pk, lease_token=job.lease_token, state=Job.State.RUNNING)
-    if not held.update(checkpoint=state, attempts=1, lease_until=until, due_at=until, updated_at=timezone.now()):
+    count = attempts or (1 if state != job.checkpoint else job.attempts)
+    if not _extend(job, checkpoint=state, attempts=count, updated_at=timezone.now()):
         raise LostLeaseError(str(job.pk))
-    job.checkpoint = state
+    job.checkpoint, job.attempts = state, count
+    _heard_at[job.pk] = time.monotonic()
+
+
+@contextmanager
+def together(job: Job) -> Iterator[None]:
+    """A transaction for work and its checkpoint; what is undone in the database is undone in memory."""
+    before = job.checkpoint, job.attempts
+    try:
+        with transaction.atomic():
+            yield
+    except BaseException:
+        job.checkpoint, job.attempts = before
+        raise
 
 
 def finish(job: Job, *, again_after_seconds: float = 0) -> None:
@@ -146,7 +259,7 @@ def release(job: Job, *, delay_seconds: float = 0) -> None:
     """Give the lease back with work left: the job is due again."""
     Job.objects.filter(pk=job.pk, lease_token=job.lease_token).update(
         state=Job.State.QUEUED,
-        attempts=0,
+        attempts=Greatest(F("attempts") - 1, 0),
         lease_token=None,
         lease_until=None,
         due_at=timezone.now() + timedelta(seconds=delay_seconds),
@@ -155,14 +268,22 @@ def release(job: Job, *, delay_seconds: float = 0) -> None:
 
 
 def fail(job: Job, error: BaseException) -> None:
-    """Note why the job failed: it is due again after a growing pause, or a dead letter after its last attempt."""
-    is_dead = job.attempts >= MOST_ATTEMPTS
+    """Note why the job failed: it is due again after a growing pause, or a dead letter after its last attempt.
+
+    A failure that passes by itself costs no attempt. Two that got in each other's way try again at once, each after
+    another moment; while the database cannot take anything, the job waits.
+    """
+    attempts, pause, is_dead = job.attempts, float(2**job.attempts), job.attempts >= MOST_ATTEMPTS
+    if is_passing(error):
+        attempts, is_dead = max(job.attempts - 1, 0), False
+        pause = random.uniform(0.05, 0.5) if is_busy(error) else PAUSE_WHILE_AWAY_SECONDS
     Job.objects.filter(pk=job.pk, lease_token=job.lease_token).update(
         state=Job.State.DEAD if is_dead else Job.State.QUEUED,
-        failure=f"{type(error).__name__}: {error}"[:2000],
+        attempts=attempts,
+        failure=describe(error),
         lease_token=None,
         lease_until=None,
-        due_at=timezone.now() + timedelta(seconds=2**job.attempts),
+        due_at=timezone.now() + timedelta(seconds=pause),
         updated_at=timezone.now(),
     )
 
@@ -170,3 +291,19 @@ def fail(job: Job, error: BaseException) -> None:
 def has_due() -> bool:
     """Whether any job is due now: what the sweeper asks."""
     return Job.objects.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING], due_at__lte=timezone.now()).exists()
+
+
+def is_unheard(*, after_seconds: float, though_working_after_seconds: float) -> bool:
+    """Whether work has been due for so long that nobody can have heard the doorbell.
+
+    Args:
+        after_seconds: how long it has been due while nobody works at all.
+        though_working_after_seconds: how long, though somebody works on something else.
+    """
+    waiting = Job.objects.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])
+    since = waiting.order_by("due_at").values_list("due_at", flat=True).first()
+    if since is None:
+        return False
+    is_somebody_at_work = Job.objects.filter(state=Job.State.RUNNING, due_at__gt=timezone.now()).exists()
+    seconds = though_working_after_seconds if is_somebody_at_work else after_seconds
+    return timezone.now() - since > timedelta(seconds=seconds)

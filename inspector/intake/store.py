@@ -289,6 +289,4 @@ def _account(delivery: Delivery, outcomes: Counter[str]) -> None:
     delivery.duplicate += outcomes[Sighting.Outcome.DUPLICATE]
     delivery.quarantined += outcomes[Sighting.Outcome.QUARANTINED]
     delivery.received += outcomes.total()
-    delivery.save(
-        update_fields=["stored", "duplicate", "quarantined", "received", "framed_bytes", "source_digest", "state"]
-    )
+    delivery.save(update_fields=["stored", "duplicate", "quarantined", "received", "framed_bytes", "source_digest"])

@@ -19,6 +19,7 @@ from . import jobs
 from .archives import Archive, RefusedArchiveError
 from .containers import ZIP, Arrival, ContainerError, name_container, peek, skip_bytes, unfold
 from .framing import Framer
+from .liveness import alive
 from .models import Chunk, Delivery, Job
 from .text import make_storable
 
@@ -41,6 +42,11 @@ def take_file(*, delivery: Delivery, chunks: Iterable[bytes]) -> list[Delivery]:
     Raises:
         RefusedArchiveError: for a zip that is not taken; nothing of it is stored, and the delivery is gone.
     """
+    with alive(delivery.pk):
+        return _take_file_alive(delivery, chunks)
+
+
+def _take_file_alive(delivery: Delivery, chunks: Iterable[bytes]) -> list[Delivery]:
     head, pieces = peek(chunks)
     kind = name_container(head)
     if kind == ZIP:

@@ -1,0 +1,48 @@
+"""Which failures pass by themselves: the database is away, full or in a deadlock; it is nobody's message's fault."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.db import InterfaceError, OperationalError
+
+from .text import make_storable
+
+# Codes of SQLSTATE, or the beginnings of them, as PostgreSQL's appendix A lists them.
+_BUSY: Final = ("40001", "40P01", "55P03")
+_AWAY: Final = (
+    "08",  # the line to the server
+    "53000",  # it has too little of something
+    "53100",  # its disk is full
+    "53300",  # it has too many connections
+    "57P",  # it is starting, stopping, or has crashed
+    "58",  # its own system fails it
+    "25006",  # it only reads: a stand-in that has not taken over yet
+)
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether two transactions got in each other's way, so that trying again at once is right."""
+    return isinstance(error, OperationalError) and _code_of(error).startswith(_BUSY)
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether the database could not be reached, or cannot take anything now."""
+    if isinstance(error, InterfaceError):
+        return True
+    # Without a code it was not the server that answered: the line broke, or there was none.
+    return isinstance(error, OperationalError) and (not _code_of(error) or _code_of(error).startswith(_AWAY))
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether the same work may succeed later, unchanged: it costs no attempt."""
+    return is_busy(error) or is_away(error)
+
+
+def describe(error: BaseException) -> str:
+    """The error as one short text for people."""
+    return make_storable(f"{type(error).__name__}: {error}".removesuffix(": "))[:2000]
+
+
+def _code_of(error: BaseException) -> str:
+    return getattr(error.__cause__, "sqlstate", None) or ""

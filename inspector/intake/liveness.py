@@ -1,0 +1,57 @@
+"""Signs of life: an advisory lock of the database session, which PostgreSQL lets go of when its process is gone.
+
+Whoever works on something that another would take over if it died holds the lock of its id. A killed process, a lost
+machine, a broken line: the session ends, and with it the lock. Nothing has to be renewed, and nobody has to guess
+how long a healthy worker may be silent. Behind a pooler that shares sessions between transactions the locks say
+nothing; then the lease of a job, and the age of a delivery, still do.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from django.db import connection
+
+
+def key_of(name: uuid.UUID) -> int:
+    """The number by which PostgreSQL knows the lock: the low half of the id, which is random."""
+    return int.from_bytes(name.bytes[8:], "big", signed=True)
+
+
+@contextmanager
+def alive(name: uuid.UUID) -> Iterator[None]:
+    """Hold the sign of life while the block runs."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [key_of(name)])
+    try:
+        yield
+    finally:
+        let_go(name)
+
+
+def let_go(name: uuid.UUID) -> None:
+    """Take the sign of life away; where the session is gone, it went with it."""
+    if connection.connection is None or connection.connection.closed or connection.needs_rollback:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_unlock(%s)", [key_of(name)])
+
+
+def find_alive(names: Iterable[uuid.UUID]) -> set[uuid.UUID]:
+    """Which of these are held by a session that lives, our own included."""
+    wanted = {key_of(name): name for name in names}
+    if not wanted:
+        return set()
+    with connection.cursor() as cursor:
+        # A lock of one number stands in the view as its two halves.
+        cursor.execute(
+            """
+            SELECT (classid::bigint << 32) | objid::bigint
+              FROM pg_locks
+             WHERE locktype = 'advisory' AND objsubid = 1 AND mode = 'ExclusiveLock' AND granted
+               AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            """
+        )
+        return {wanted[key] for (key,) in cursor.fetchall() if key in wanted}
