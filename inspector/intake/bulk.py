@@ -66,21 +66,26 @@ def cut_windows(
         yield window
 
 
-def update_rows(*, model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def update_rows(
+    *, model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]], key_columns: int = 1
+) -> None:
     """Give existing rows new values. Needs an open transaction.
 
     Args:
         model: the model whose table holds the rows.
         columns: database column names; the first is the primary key.
         rows: the values, in that order.
+        key_columns: how many of the columns, from the first on, must be as given for a row to be written at all.
     """
     table = sql.Identifier(model._meta.db_table)
     changed = sql.Identifier(f"changed_{model._meta.db_table}")
     names = sql.SQL(", ").join(map(sql.Identifier, columns))
     assignments = sql.SQL(", ").join(
-        sql.SQL("{0} = {1}.{0}").format(sql.Identifier(name), changed) for name in columns[1:]
+        sql.SQL("{0} = {1}.{0}").format(sql.Identifier(name), changed) for name in columns[key_columns:]
     )
-    key = sql.Identifier(columns[0])
+    is_same = sql.SQL(" AND ").join(
+        sql.SQL("{0}.{2} = {1}.{2}").format(table, changed, sql.Identifier(name)) for name in columns[:key_columns]
+    )
     with connection.cursor() as cursor:
         cursor.execute(
             sql.SQL("CREATE TEMPORARY TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA").format(
@@ -90,7 +95,5 @@ def update_rows(*, model: type[models.Model], columns: Sequence[str], rows: Iter
         with cursor.copy(sql.SQL("COPY {} ({}) FROM STDIN").format(changed, names)) as copy:
             for row in rows:
                 copy.write_row(row)
-        cursor.execute(
-            sql.SQL("UPDATE {0} SET {1} FROM {2} WHERE {0}.{3} = {2}.{3}").format(table, assignments, changed, key)
-        )
+        cursor.execute(sql.SQL("UPDATE {} SET {} FROM {} WHERE {}").format(table, assignments, changed, is_same))
         cursor.execute(sql.SQL("DROP TABLE {}").format(changed))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from types import MappingProxyType
 
 from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
-from dialects import Message, Reading, get_dialect
+from dialects import Message, Reading
 from inspector.accounts.models import make_id
 from inspector.intake.bulk import insert_rows
 from inspector.intake.facts import read_with_facts
@@ -22,9 +23,10 @@ from inspector.intake.models import Job, Record
 from inspector.intake.text import make_storable
 
 from .keys import key_of_conversation, key_of_id
+from .links import Guess, guess_of, links_of, write_links
 from .models import Conversation
 from .models import Message as MessageRow
-from .telling import severity_of
+from .telling import ToldRow, severity_of, tell_alone
 
 _COLUMNS = (
     "id",
@@ -59,7 +61,12 @@ _COLUMNS = (
     "parent_why",
     "english",
     "body",
+    "words",
     "atoms",
+    "links",
+    "told_in",
+    "told_digest",
+    "established",
 )
 
 _CONVERSATION_COLUMNS = (
@@ -82,6 +89,7 @@ _CONVERSATION_COLUMNS = (
 )
 
 LARGEST_TURN = 2**63 - 1
+NOT_PLACED = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +99,11 @@ class Arrival:
     record: Record
     reading: Reading
     places: tuple[tuple[bytes, str], ...]
+
+    @property
+    def guess(self) -> Guess | None:
+        """The guess that its dialect is; None where no conversation can settle it otherwise."""
+        return guess_of(self.reading)
 
 
 def read_record(record: Record, *, dialect: str | None = None) -> Arrival:
@@ -138,13 +151,10 @@ def insert_arrivals(
     old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
     dirty: set[uuid.UUID] = {*also_dirty, *(old.values_list("conversation_id", flat=True) if moved else ())}
     conversations = _find_conversations(arrivals, workspace_id)
-    rows = []
     cited: dict[uuid.UUID, set[bytes]] = defaultdict(set)
     for arrival in arrivals:
         for message, (key, _) in zip(arrival.reading.messages, arrival.places, strict=True):
-            conversation_id = conversations[arrival.record.channel_id, key]
-            rows.append(make_insert(arrival, message, conversation_id))
-            dirty.add(conversation_id)
+            dirty.add(conversations[arrival.record.channel_id, key])
             if message.message_id:
                 cited[arrival.record.channel_id].add(key_of_id(message.message_id))
     dirty.update(find_citing(cited, workspace_id))
@@ -152,20 +162,33 @@ def insert_arrivals(
     mark_dirty(conversation_ids=dirty, workspace_id=workspace_id)
     if moved:
         old.delete()
+    rows = (
+        row
+        for arrival in arrivals
+        for row in make_inserts(
+            arrival, [conversations[arrival.record.channel_id, key] for key, _ in arrival.places], arrival.guess
+        )
+    )
     insert_rows(model=MessageRow, columns=_COLUMNS, rows=rows, order_by=("record_id", "part"))
 
 
-def replace_parts(arrival: Arrival, conversation: Conversation) -> dict[int, uuid.UUID]:
-    """Put the messages of a record that was read in another dialect in the place of its earlier ones.
+def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | None) -> None:
+    """Put the messages of a record that was read otherwise in the place of its earlier ones; each part keeps its id.
 
-    Returns:
-        the ids of the new messages by part.
+    Call inside a transaction that holds the conversation and those that cite it (`find_keys`).
     """
-    MessageRow.objects.filter(conversation=conversation, record=arrival.record).delete()
-    rows = [make_insert(arrival, message, conversation.pk) for message in arrival.reading.messages]
+    old = MessageRow.objects.filter(conversation=conversation, record=arrival.record)
+    ids = dict(old.values_list("part", "id"))
+    old.delete()
+    rows = make_inserts(arrival, [conversation.pk] * len(arrival.reading.messages), guess, ids)
     insert_rows(model=MessageRow, columns=_COLUMNS, rows=rows, order_by=("record_id", "part"))
-    held = MessageRow.objects.filter(conversation=conversation, record=arrival.record)
-    return dict(held.values_list("part", "id"))
+
+
+def find_keys(conversation: Conversation, arrival: Arrival) -> set[bytes]:
+    """The keys of the ids that a record's messages bear in a conversation, and of those they bear as read now."""
+    old = MessageRow.objects.filter(conversation=conversation, record=arrival.record, id_key__isnull=False)
+    borne = {bytes(key) for key in old.values_list("id_key", flat=True) if key}
+    return borne | {key_of_id(message.message_id) for message in arrival.reading.messages if message.message_id}
 
 
 def hold_channels(channel_ids: Iterable[uuid.UUID], *, is_shared: bool) -> None:
@@ -180,13 +203,21 @@ def hold_channels(channel_ids: Iterable[uuid.UUID], *, is_shared: bool) -> None:
             cursor.execute(f"SELECT {function}(%s)", [int.from_bytes(channel_id.bytes[8:], signed=True)])
 
 
+def hold_conversations(conversation_ids: Iterable[uuid.UUID]) -> None:
+    """Lock conversations until the transaction ends, in the order of their ids so that nobody deadlocks."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM threads_conversation WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE",
+            (sorted(conversation_ids),),
+        )
+
+
 def mark_dirty(*, conversation_ids: set[uuid.UUID], workspace_id: uuid.UUID) -> None:
     """Count the conversations up and ask for their settling, in the order of their ids so that nobody deadlocks."""
     ids = sorted(conversation_ids)
     if not ids:
         return
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT id FROM threads_conversation WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE", (ids,))
+    hold_conversations(ids)
     Conversation.objects.filter(pk__in=ids).update(generation=F("generation") + 1)
     ask(kind=Job.Kind.SETTLE, subjects=ids, workspace_id=workspace_id)
 
@@ -226,12 +257,36 @@ def find_citing(cited: dict[uuid.UUID, set[bytes]], workspace_id: uuid.UUID) -> 
     return found
 
 
-def make_insert(arrival: Arrival, message: Message, conversation_id: uuid.UUID) -> tuple[object, ...]:
-    """The row of a message that has been read and is yet to be placed and told."""
+def make_inserts(
+    arrival: Arrival,
+    conversation_ids: Sequence[uuid.UUID],
+    guess: Guess | None,
+    ids: Mapping[int, uuid.UUID] = MappingProxyType({}),
+) -> Iterator[tuple[object, ...]]:
+    """The rows of a record's messages, yet to be placed; told already where no conversation makes a difference.
+
+    Args:
+        arrival: the record as read.
+        conversation_ids: of each of its messages.
+        guess: of its dialect, where a conversation may settle it otherwise.
+        ids: of the messages by part, where they have one already.
+    """
+    told_in, rows = tell_alone(arrival.record, arrival.reading)
+    for message, conversation_id in zip(arrival.reading.messages, conversation_ids, strict=True):
+        message_id = ids.get(message.part) or make_id()
+        yield (
+            *_make_insert(arrival, message, message_id, conversation_id),
+            *_make_told(arrival, message, told_in, rows.get(message.part), guess),
+        )
+
+
+def _make_insert(
+    arrival: Arrival, message: Message, message_id: uuid.UUID, conversation_id: uuid.UUID
+) -> tuple[object, ...]:
     record = arrival.record
     turn = message.turn if message.turn is not None and 0 <= message.turn <= LARGEST_TURN else None
     return (
-        make_id(),
+        message_id,
         record.workspace_id,
         record.channel_id,
         conversation_id,
@@ -252,22 +307,28 @@ def make_insert(arrival: Arrival, message: Message, conversation_id: uuid.UUID) 
         turn,
         1,
         make_storable(message.status or ""),
-        severity_of(arrival.reading, message),
-        message.security.encrypted and not message.security.opened,
-        0,
-        _key_of_cited(arrival.reading.dialect, message),
-        "",
-        "",
-        "",
-        "",
-        [],
     )
 
 
-def _key_of_cited(dialect: str, message: Message) -> bytes | None:
-    """The key of the id that a message cites: it must be found by it before it is ever settled."""
-    cited = (reply.value for reply in get_dialect(dialect).replies(message) if reply.whom == "message-id")
-    return next((key_of_id(name) for name in cited if name), None)
+def _make_told(
+    arrival: Arrival, message: Message, told_in: str, row: ToldRow | None, guess: Guess | None
+) -> tuple[object, ...]:
+    links = links_of(
+        message,
+        dialect=arrival.reading.dialect,
+        guess=guess,
+        size_bytes=max(1, len(arrival.record.source)),
+    )
+    cited = next((way.key for way in links.ways if way.whom == "message-id" and way.key), None)
+    if row is None:
+        severity = severity_of(arrival.reading, message)
+        is_sealed = message.security.encrypted and not message.security.opened
+        told: tuple[object, ...] = ("", "", None, [], write_links(links), "", None)
+    else:
+        severity, is_sealed = row.severity, row.is_sealed
+        told = (row.english, row.body, row.words, row.atoms, write_links(links), told_in, row.digest)
+    # A message that cites another must be found by that before it is ever settled.
+    return (severity, is_sealed, NOT_PLACED, cited, "", "", *told, "")
 
 
 def order_of(record: Record) -> tuple[datetime, str, bytes, int]:

@@ -121,14 +121,19 @@ class Message(models.Model):
     status = models.TextField(blank=True)
     severity = models.SmallIntegerField(choices=Severity.choices, default=Severity.NONE)
     is_sealed = models.BooleanField(default=False)
-    # Placed by settling.
+    # What placing needs beyond these columns, as JSON text: see `links`.
+    links = models.TextField(blank=True)
+    # Placed by settling; a position below zero is not placed yet.
     position = models.BigIntegerField(default=0)
     # Digest of a cited id that the conversation itself does not hold, whether it was found elsewhere or nowhere.
     parent_key = models.BinaryField(max_length=32, null=True)
     parent = models.UUIDField(null=True)
     parent_basis = models.CharField(max_length=12, blank=True)
     parent_why = models.TextField(blank=True)
-    # Told by settling.
+    # Told when it arrived, where no conversation makes a difference, else by settling: in what context (see
+    # `contexts`), and what its record established for those after it.
+    told_in = models.TextField(blank=True)
+    established = models.TextField(blank=True)
     told_digest = models.BinaryField(max_length=32, null=True)
     english = models.TextField(blank=True)
     body = models.TextField(blank=True)

@@ -35,28 +35,29 @@ def outline(nodes: Sequence[Node]) -> Iterator[Row]:
     Args:
         nodes: placed nodes in the order of the timeline.
     """
-    known = {node.id for node in nodes}
-    children: dict[uuid.UUID | bytes, list[Node]] = defaultdict(list)
-    tops: list[Node | bytes] = []
-    for node in nodes:
+    children: dict[int, list[int]] = defaultdict(list)
+    below_ghosts: dict[bytes, list[int]] = defaultdict(list)
+    tops: list[int | bytes] = []
+    for at, node in enumerate(nodes):
         if node.ghost is not None:
-            if node.ghost not in children:
+            if node.ghost not in below_ghosts:
                 tops.append(node.ghost)
-            children[node.ghost].append(node)
-        elif node.parent in known and node.basis != "adjacency" and node.parent is not None:
-            children[node.parent].append(node)
+            below_ghosts[node.ghost].append(at)
+        elif node.parent_at is not None and node.basis != "adjacency":
+            children[node.parent_at].append(at)
         else:
-            tops.append(node)
-    stack: list[tuple[Node | bytes, int]] = [(top, 0) for top in reversed(tops)]
-    while stack:
-        item, depth = stack.pop()
-        if isinstance(item, bytes):
-            yield Row(id=None, depth=depth, ghost=item.hex())
-            below = children[item]
+            tops.append(at)
+    for top in tops:
+        if isinstance(top, bytes):
+            yield Row(id=None, depth=0, ghost=top.hex())
+            stack = [(at, 1) for at in reversed(below_ghosts[top])]
         else:
-            yield Row(id=item.id, depth=depth)
-            below = children.get(item.id, [])
-        stack.extend((child, depth + 1) for child in reversed(below))
+            stack = [(top, 0)]
+        while stack:
+            at, depth = stack.pop()
+            yield Row(id=nodes[at].id, depth=depth)
+            if at in children:
+                stack.extend((child, depth + 1) for child in reversed(children[at]))
 
 
 def write_chunks(rows: Iterator[Row]) -> Iterator[tuple[int, str]]:

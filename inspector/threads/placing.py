@@ -10,35 +10,39 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from heapq import heappop, heappush
+from typing import TypeVar
 
-from dialects import Message, Reply, get_dialect
+from dialects import get_dialect
 
-from .keys import key_of_id
-
-SortKey = tuple[datetime, bytes, int, int, bytes]
+from .links import Way
 
 
 @dataclass(slots=True)
 class Node:
-    """A message as placing sees it, and where it was placed."""
+    """A message as placing sees it, and where it was placed. Small: a conversation's are all held at once.
+
+    `rank` is its place by the order key. `key`, `correlation` and the keys of the ways are digests of ids (`Links`).
+    """
 
     id: uuid.UUID
     record: uuid.UUID
     part: int
-    sort_key: SortKey
+    rank: int
     dialect: str
     sender: str | None
     receivers: tuple[str, ...]
-    native_id: str | None
-    correlation: tuple[str, ...]
+    key: bytes | None
+    correlation: tuple[bytes, ...]
     task: str | None
     turn: int | None
-    replies: Sequence[Reply]
+    ways: Sequence[Way]
     run: int = 1
     position: int = 0
     parent: uuid.UUID | None = None
+    # The parent's position where it is in this conversation; where it is in another, what stands for it by content.
+    parent_at: int | None = None
+    parent_elsewhere: bytes = b""
     # The key of an id that is cited and not found here; a ghost where no single message elsewhere bears it.
     cited: bytes | None = None
     ghost: bytes | None = None
@@ -49,35 +53,23 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A message of another conversation that a citation may mean."""
+    """A message of another conversation that a citation may mean; `content` stands for it whatever its id is."""
 
     id: uuid.UUID
-    trace: str
+    content: bytes = b""
 
 
+AnyNode = TypeVar("AnyNode", bound=Node)
 LookUp = Callable[[Iterable[bytes]], Mapping[bytes, Sequence[Elsewhere]]]
 
 
-def make_node(*, message_id: uuid.UUID, record: uuid.UUID, sort_key: SortKey, dialect: str, message: Message) -> Node:
-    """The node of a message as read (its envelope applied)."""
-    said = (message.correlation_id, message.object_id, message.message_id)
-    return Node(
-        id=message_id,
-        record=record,
-        part=message.part,
-        sort_key=sort_key,
-        dialect=dialect,
-        sender=message.sender,
-        receivers=message.receivers,
-        native_id=message.message_id,
-        correlation=tuple(name for name in said if name),
-        task=message.task_id,
-        turn=message.turn,
-        replies=get_dialect(dialect).replies(message),
-    )
+def find_cited(nodes: Sequence[Node]) -> set[bytes]:
+    """The keys of the ids that these messages cite and none of them bears."""
+    cited = {way.key for node in nodes for way in node.ways if way.whom == "message-id" and way.key}
+    return cited - {node.key for node in nodes if node.key} if cited else cited
 
 
-def place(nodes: Iterable[Node], look_up: LookUp) -> list[Node]:
+def place(nodes: Iterable[AnyNode], look_up: LookUp) -> list[AnyNode]:
     """Order the nodes and give each its parent, its ghost, or neither.
 
     Args:
@@ -87,7 +79,7 @@ def place(nodes: Iterable[Node], look_up: LookUp) -> list[Node]:
     Returns:
         the same nodes in the order of the timeline, each with position, run, parent or ghost, basis and why.
     """
-    ordered = _order(sorted(nodes, key=lambda node: node.sort_key))
+    ordered = _order(sorted(nodes, key=lambda node: node.rank))
     for position, node in enumerate(ordered):
         node.position = position
     _Placer(ordered, look_up).place_all()
@@ -95,7 +87,7 @@ def place(nodes: Iterable[Node], look_up: LookUp) -> list[Node]:
     return ordered
 
 
-def _order(nodes: list[Node]) -> list[Node]:
+def _order(nodes: list[AnyNode]) -> list[AnyNode]:
     """Within the places that a run of a turn-counting dialect takes in the timeline, its turns are in order."""
     runs: dict[tuple[str, int], list[int]] = defaultdict(list)
     counters: dict[str, _Runs] = defaultdict(_Runs)
@@ -111,8 +103,8 @@ def _order(nodes: list[Node]) -> list[Node]:
     return ordered
 
 
-def _turn_key(node: Node) -> tuple[int, SortKey]:
-    return (node.turn or 0, node.sort_key)
+def _turn_key(node: Node) -> tuple[int, int]:
+    return (node.turn or 0, node.rank)
 
 
 class _Runs:
@@ -135,10 +127,10 @@ class _Runs:
 class _Placer:
     """The look-ups of one conversation, filled as its messages are gone through in order."""
 
-    def __init__(self, nodes: list[Node], look_up: LookUp) -> None:
+    def __init__(self, nodes: Sequence[Node], look_up: LookUp) -> None:
         self._nodes = nodes
-        self._by_id: dict[str, Node] = {}
-        self._by_correlation: dict[str, Node] = {}
+        self._by_id: dict[bytes, Node] = {}
+        self._by_correlation: dict[bytes, Node] = {}
         self._to_me: dict[tuple[str, int, str | None], Node] = {}
         # The latest message, and the latest of anyone else: no look-up depends on how many speak.
         self._latest: Node | None = None
@@ -148,61 +140,60 @@ class _Placer:
         self._waiting: list[int] = []
         self._previous: dict[tuple[str, int], Node] = {}
         for node in nodes:
-            if node.native_id:
-                self._by_id.setdefault(node.native_id, node)
-        cited = {reply.value for node in nodes for reply in node.replies if reply.whom == "message-id" and reply.value}
-        missing = {key_of_id(name) for name in cited if name not in self._by_id}
+            if node.key:
+                self._by_id.setdefault(node.key, node)
+        missing = find_cited(nodes)
         self._elsewhere = look_up(missing) if missing else {}
 
     def place_all(self) -> None:
         for node in self._nodes:
-            for reply in node.replies:
-                if self._follow(node, reply):
+            for way in node.ways:
+                if self._follow(node, way):
                     break
             self._remember(node)
 
-    def _follow(self, node: Node, reply: Reply) -> bool:
-        if reply.whom == "message-id":
-            return self._cite(node, reply)
-        found = self._find(node, reply)
+    def _follow(self, node: Node, way: Way) -> bool:
+        if way.whom == "message-id":
+            return self._cite(node, way)
+        found = self._find(node, way)
         if found is None or found is node:
             return False
-        node.parent, node.basis, node.why = found.id, reply.basis, reply.why
-        if reply.basis != "adjacency":
+        node.parent, node.parent_at, node.basis, node.why = found.id, found.position, way.basis, way.why
+        if way.basis != "adjacency":
             found.is_answered = True
         return True
 
-    def _cite(self, node: Node, reply: Reply) -> bool:
-        if not reply.value:
+    def _cite(self, node: Node, way: Way) -> bool:
+        if not way.key:
             return False
-        node.basis, node.why = reply.basis, reply.why
-        found = self._by_id.get(reply.value)
+        node.basis, node.why = way.basis, way.why
+        found = self._by_id.get(way.key)
         if found is node:
             node.basis, node.why = "", "it names itself as the message it answers"
             return True
         if found is not None:
-            node.parent, found.is_answered = found.id, True
+            node.parent, node.parent_at, found.is_answered = found.id, found.position, True
             return True
-        node.cited = key_of_id(reply.value)
+        node.cited = way.key
         matches = self._elsewhere.get(node.cited, ())
         if len(matches) == 1:
-            node.parent = matches[0].id
-            node.why = f"{reply.why}; it is in another conversation"
+            node.parent, node.parent_elsewhere = matches[0].id, matches[0].content
+            node.why = f"{way.why}; it is in another conversation"
             return True
         node.ghost = node.cited
-        node.why = f"{reply.why}; {len(matches)} messages bear that id" if matches else reply.why
+        node.why = f"{way.why}; {len(matches)} messages bear that id" if matches else way.why
         return True
 
-    def _find(self, node: Node, reply: Reply) -> Node | None:
-        if reply.whom == "correlation-id":
-            return self._by_correlation.get(reply.value or "")
-        if reply.whom == "latest-to-me":
+    def _find(self, node: Node, way: Way) -> Node | None:
+        if way.whom == "correlation-id":
+            return self._by_correlation.get(way.key) if way.key else None
+        if way.whom == "latest-to-me":
             return self._to_me.get((node.sender or "", node.run, node.task)) if node.sender else None
-        if reply.whom == "latest-of-other":
+        if way.whom == "latest-of-other":
             if not node.sender or self._latest is None:
                 return None
             return self._latest if self._latest.sender != node.sender else self._latest_of_other
-        if reply.whom == "latest-unanswered-of-other":
+        if way.whom == "latest-unanswered-of-other":
             return self._find_unanswered(node)
         return self._previous.get((node.dialect, node.run))
 
@@ -243,27 +234,29 @@ class _Placer:
         if self._latest is not None and self._latest.sender != node.sender:
             self._latest_of_other = self._latest
         self._latest = node
-        if not node.replies:
+        if not node.ways:
             self._open[node.sender].append(node)
             self._let_wait(self._open[node.sender])
         self._previous[node.dialect, node.run] = node
 
 
-def _break_cycles(nodes: list[Node]) -> None:
+def _break_cycles(nodes: Sequence[Node]) -> None:
     """Cut each circle of parents at its smallest order key, so that every tree is finite."""
-    by_id = {node.id: node for node in nodes}
-    is_clear: set[uuid.UUID] = set()
-    for start in nodes:
-        path: dict[uuid.UUID, None] = {}
-        node: Node | None = start
-        while node is not None and node.id not in is_clear:
-            if node.id in path:
-                ids = list(path)
-                circle = [by_id[inner] for inner in ids[ids.index(node.id) :]]
-                first = min(circle, key=lambda inner: inner.sort_key)
-                first.parent, first.basis = None, ""
+    # Only a parent that stands later can close a circle, and only an id that is named can lead to one.
+    if not any(node.parent_at is not None and node.parent_at > node.position for node in nodes):
+        return
+    is_clear = bytearray(len(nodes))
+    for start in range(len(nodes)):
+        path: dict[int, None] = {}
+        at: int | None = start
+        while at is not None and not is_clear[at]:
+            if at in path:
+                walked = list(path)
+                first = min((nodes[inner] for inner in walked[walked.index(at) :]), key=lambda node: node.rank)
+                first.parent, first.parent_at, first.basis = None, None, ""
                 first.why = "its parents go round in a circle, which is cut here"
                 break
-            path[node.id] = None
-            node = by_id.get(node.parent) if node.parent else None
-        is_clear.update(path)
+            path[at] = None
+            at = nodes[at].parent_at
+        for walked_at in path:
+            is_clear[walked_at] = 1

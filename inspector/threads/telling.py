@@ -5,43 +5,39 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dialects import SHAPE_VERSION, Message, Reading, Told, to_json_type
+from dialects import Entry, Message, Reading, Told, tell, to_json_type
+from inspector.intake.models import Record
+from inspector.intake.text import make_storable
 
 from . import terms
+from .contexts import DECODER_VERSION, TrackedContext, stands_alone
 from .models import Message as MessageRow
-from .placing import Node
-
-DECODER_VERSION = f"1.{SHAPE_VERSION}"
 
 _SEVERITY = {"info": 1, "notice": 2, "warning": 3, "error": 4}
 
 
 @dataclass(frozen=True, slots=True)
 class ToldRow:
-    """What telling writes of one message."""
+    """What telling writes of one message. `digest` is SHA-256 over what is told, whatever ids its sources have."""
 
-    id: uuid.UUID
-    position: int
-    turn: int | None
-    run: int
-    parent: uuid.UUID | None
-    parent_key: bytes | None
-    parent_basis: str
-    parent_why: str
     severity: int
     is_sealed: bool
     english: str
     body: str
     words: str
     atoms: list[str]
+    digest: bytes
 
-    def digest(self) -> bytes:
-        """SHA-256 over everything that telling decides: equal digests need no write."""
-        said = (self.position, self.run, self.parent, self.parent_key, self.parent_basis, self.parent_why, self.body)
-        return hashlib.sha256(repr((DECODER_VERSION, *said)).encode("utf-8", "backslashreplace")).digest()
+
+def _digest_body(body: str, message: Message, identities: Mapping[str, str]) -> bytes:
+    """The digest of a told body in which each cited record stands by its content and not by its id."""
+    segments = (*message.english, *message.also, *message.gloss)
+    for record in {str(segment.source[0]) for segment in segments if segment.source is not None}:
+        body = body.replace(record, identities.get(record, record))
+    return hashlib.sha256(f"{DECODER_VERSION}\n{body}".encode()).digest()
 
 
 def write_body(message: Message, reading: Reading, told: Told) -> str:
@@ -61,30 +57,71 @@ def write_body(message: Message, reading: Reading, told: Told) -> str:
     return json.dumps({"message": body, "record": record}, ensure_ascii=True, separators=(",", ":"), default=str)
 
 
-def make_row(*, node: Node, message: Message, reading: Reading, told: Told, workspace_id: uuid.UUID) -> ToldRow:
-    """The row of a told message, placed as its node says."""
+def make_row(
+    *, message: Message, reading: Reading, told: Told, workspace_id: uuid.UUID, identities: Mapping[str, str]
+) -> ToldRow:
+    """The row of a told message.
+
+    Args:
+        message: the message as told.
+        reading: its record as read.
+        told: the telling of its record.
+        workspace_id: whose it is.
+        identities: what stands for each record that a definition may have come from.
+    """
     notes = (*message.notes, *(reading.notes if message.part == 1 else ()), *(told.notes if message.part == 1 else ()))
     sentence = message.sentence
     also = [segment.text for segment in message.also]
     names = [message.sender, *message.receivers, message.topic, message.native_act, message.conversation_id]
     ids = [message.message_id, message.trace_id, message.task_id]
     texts = [sentence, *also, *(name for name in (*names, *ids) if name)]
+    body = write_body(message, reading, told)
     return ToldRow(
-        id=node.id,
-        position=node.position,
-        turn=node.turn,
-        run=node.run,
-        parent=node.parent,
-        parent_key=node.cited,
-        parent_basis=node.basis,
-        parent_why=node.why,
         severity=max((_SEVERITY[note.severity] for note in notes), default=0),
         is_sealed=message.security.encrypted and not message.security.opened,
-        english=sentence,
-        body=write_body(message, reading, told),
-        words=terms.write_vector(texts, workspace_id),
-        atoms=make_atoms(reading, message, workspace_id, texts),
+        english=make_storable(sentence),
+        body=body,
+        words=make_storable(terms.write_vector(texts, workspace_id)),
+        atoms=[make_storable(atom) for atom in make_atoms(reading, message, workspace_id, texts)],
+        digest=_digest_body(body, message, identities),
     )
+
+
+def tell_alone(record: Record, reading: Reading) -> tuple[str, dict[int, ToldRow]]:
+    """Tell a record as soon as it is read, where no conversation could make a difference.
+
+    Returns:
+        what the telling leaned on, and the row of each part; ("", {}) where it must wait for its conversation.
+    """
+    spoken = [Entry(kind="dialect", name=reading.dialect, value=reading.dialect)] if reading.dialect != "prose" else []
+    context = TrackedContext(spoken)
+    told_in, rows = tell_record(record, reading, context, position=1)[:2]
+    return (told_in, rows) if stands_alone(told_in) else ("", {})
+
+
+def tell_record(
+    record: Record, reading: Reading, context: TrackedContext, *, position: int
+) -> tuple[str, dict[int, ToldRow], str]:
+    """Tell a record in its context, and add to that what it establishes.
+
+    Returns:
+        what the telling leaned on, the row of each part, and what the record established.
+    """
+    context.begin(record=str(record.pk), identity=bytes(record.identity).hex(), position=position)
+    # The dialect was settled by the order key; told in turns, a guess must not be guessed again.
+    told = tell(reading.replace(candidates=()), context)
+    rows = {
+        message.part: make_row(
+            message=message,
+            reading=reading,
+            told=told,
+            workspace_id=record.workspace_id,
+            identities=context.identities,
+        )
+        for message in told.messages
+    }
+    told_in, established = context.end(reading.dialect)
+    return told_in, rows, established
 
 
 def make_atoms(reading: Reading, message: Message, workspace_id: uuid.UUID, texts: Sequence[str]) -> list[str]:

@@ -116,7 +116,7 @@ def test_reading_into_a_conversation_that_is_being_settled_locks_in_one_order(
             started.append(Beside(lambda: pipeline.ingest_batch(reading_job)))
             wait_for(waits_for_a_lock)
 
-    monkeypatch.setattr("inspector.threads.settling._write", begin_reading)
+    monkeypatch.setattr("inspector.threads.settling.write_changes", begin_reading)
     pipeline.STEPS[Job.Kind.SETTLE](settling_job)
     started[0].join()
 

@@ -6,14 +6,13 @@ import json
 import random
 import time
 import uuid
-from datetime import UTC, datetime
 
 import pytest
 from django.db import connection
 
-from dialects import Reply
 from inspector.intake.models import Job
 from inspector.threads import terms
+from inspector.threads.links import Way
 from inspector.threads.models import Message
 from inspector.threads.placing import Node, place
 
@@ -49,21 +48,21 @@ WAYS = ["latest-unanswered-of-other", "latest-of-other"]
 
 def make_nodes(whom: str, count: int) -> list[Node]:
     """Every second message asks, every other one answers, and each is of a speaker of its own."""
-    answers = (Reply(whom=whom, basis="turn", why=""),)  # type: ignore[arg-type]  # the two of the table
+    answers = (Way(whom, "turn", ""),)
     return [
         Node(
             id=uuid.UUID(int=number),
             record=uuid.UUID(int=number),
             part=1,
-            sort_key=(datetime(2026, 11, 21, tzinfo=UTC), b"", number, 1, b""),
+            rank=number,
             dialect="prose",
             sender=f"agent {number}",
             receivers=(),
-            native_id=None,
+            key=None,
             correlation=(),
             task=None,
             turn=None,
-            replies=answers if number % 2 else (),
+            ways=answers if number % 2 else (),
         )
         for number in range(count)
     ]
@@ -91,12 +90,12 @@ def test_who_answers_whom_is_what_a_plain_search_finds(whom: str) -> None:
         for node in nodes:
             node.sender = chance.choice(["ada", "bob", "cid", None])
             if chance.random() < 0.4:
-                node.replies = () if node.replies else nodes[1].replies
+                node.ways = () if node.ways else nodes[1].ways
         answered: set[uuid.UUID] = set()
         for node, placed in zip(nodes, place(nodes, lambda _: {}), strict=True):
             earlier = [one for one in nodes[: placed.position] if one.sender != node.sender]
             if whom == "latest-unanswered-of-other":
-                earlier = [one for one in earlier if not one.replies and one.id not in answered]
-            expected = earlier[-1].id if node.replies and node.sender and earlier else None
+                earlier = [one for one in earlier if not one.ways and one.id not in answered]
+            expected = earlier[-1].id if node.ways and node.sender and earlier else None
             assert placed.parent == expected
             answered.update({expected} if expected else ())

@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import random
 import uuid
-from datetime import UTC, datetime, timedelta
 
-from dialects import Message, Reply
+from dialects import Message
+from inspector.threads.keys import key_of_id
+from inspector.threads.links import Guess, Way, links_of, read_links, write_links
 from inspector.threads.outline import outline
 from inspector.threads.placing import Elsewhere, Node, place
 
-START = datetime(2026, 11, 21, 9, tzinfo=UTC)
-
 
 def node(number: int, **names: object) -> Node:
-    """A node whose order key is its number."""
+    """A node whose place by the order key is its number."""
     given = {
         "id": uuid.UUID(int=number),
         "record": uuid.UUID(int=number),
         "part": 1,
-        "sort_key": (START + timedelta(seconds=number), b"", number, 1, b""),
+        "rank": number,
         "dialect": "prose",
         "sender": None,
         "receivers": (),
-        "native_id": None,
+        "key": None,
         "correlation": (),
         "task": None,
         "turn": None,
-        "replies": (),
+        "ways": (),
     }
     return Node(**given | names)  # type: ignore[arg-type]
 
 
-def cites(native_id: str) -> tuple[Reply, ...]:
-    return (Reply(whom="message-id", basis="explicit", why="it names its parent", value=native_id),)
+def cites(native_id: str) -> tuple[Way, ...]:
+    return (Way("message-id", "explicit", "it names its parent", key_of_id(native_id)),)
 
 
 def nowhere(keys: object) -> dict[bytes, list[Elsewhere]]:
@@ -45,17 +44,17 @@ def shape(nodes: list[Node]) -> list[tuple[int | None, int]]:
 
 
 def test_an_explicit_parent_may_come_later() -> None:
-    placed = place([node(1, replies=cites("b")), node(2, native_id="b")], nowhere)
+    placed = place([node(1, ways=cites("b")), node(2, key=key_of_id("b"))], nowhere)
     assert shape(placed) == [(2, 0), (1, 1)]
 
 
 def test_orphans_hang_under_one_ghost() -> None:
-    placed = place([node(1, replies=cites("lost")), node(2, replies=cites("lost")), node(3)], nowhere)
+    placed = place([node(1, ways=cites("lost")), node(2, ways=cites("lost")), node(3)], nowhere)
     assert shape(placed) == [(None, 0), (1, 1), (2, 1), (3, 0)]
 
 
 def test_a_message_that_names_itself_is_a_root() -> None:
-    placed = place([node(1, native_id="a", replies=cites("a"))], nowhere)
+    placed = place([node(1, key=key_of_id("a"), ways=cites("a"))], nowhere)
     assert placed[0].parent is None
     assert "itself" in placed[0].why
 
@@ -63,9 +62,9 @@ def test_a_message_that_names_itself_is_a_root() -> None:
 def test_a_cycle_is_cut_at_its_smallest_order_key() -> None:
     placed = place(
         [
-            node(3, native_id="c", replies=cites("b")),
-            node(1, native_id="a", replies=cites("c")),
-            node(2, native_id="b", replies=cites("a")),
+            node(3, key=key_of_id("c"), ways=cites("b")),
+            node(1, key=key_of_id("a"), ways=cites("c")),
+            node(2, key=key_of_id("b"), ways=cites("a")),
         ],
         nowhere,
     )
@@ -74,37 +73,37 @@ def test_a_cycle_is_cut_at_its_smallest_order_key() -> None:
 
 
 def test_a_cited_message_elsewhere_is_no_ghost() -> None:
-    other = Elsewhere(uuid.UUID(int=99), "")
-    placed = place([node(1, replies=cites("far"))], lambda keys: {key: [other] for key in keys})
+    other = Elsewhere(uuid.UUID(int=99))
+    placed = place([node(1, ways=cites("far"))], lambda keys: {key: [other] for key in keys})
     assert placed[0].parent == other.id
     assert placed[0].ghost is None
 
 
 def test_an_id_that_several_bear_stays_unresolved() -> None:
-    others = [Elsewhere(uuid.UUID(int=98), ""), Elsewhere(uuid.UUID(int=99), "")]
-    placed = place([node(1, replies=cites("far"))], lambda keys: dict.fromkeys(keys, others))
+    others = [Elsewhere(uuid.UUID(int=98)), Elsewhere(uuid.UUID(int=99))]
+    placed = place([node(1, ways=cites("far"))], lambda keys: dict.fromkeys(keys, others))
     assert placed[0].parent is None
     assert placed[0].ghost is not None
     assert "2 messages bear that id" in placed[0].why
 
 
 def test_what_merely_follows_is_never_drawn_as_an_answer() -> None:
-    follows = (Reply(whom="previous", basis="adjacency", why="it follows"),)
-    placed = place([node(1), node(2, replies=follows)], nowhere)
+    follows = (Way("previous", "adjacency", "it follows"),)
+    placed = place([node(1), node(2, ways=follows)], nowhere)
     assert placed[1].parent == uuid.UUID(int=1)
     assert placed[1].basis == "adjacency"
     assert shape(placed) == [(1, 0), (2, 0)]
 
 
 def test_a_response_answers_the_latest_unanswered_statement_of_the_other() -> None:
-    answers = (Reply(whom="latest-unanswered-of-other", basis="turn", why="inferred"),)
+    answers = (Way("latest-unanswered-of-other", "turn", "inferred"),)
     placed = place(
         [
             node(1, sender="a"),
             node(2, sender="a"),
-            node(3, sender="b", replies=answers),
-            node(4, sender="b", replies=answers),
-            node(5, sender="b", replies=answers),
+            node(3, sender="b", ways=answers),
+            node(4, sender="b", ways=answers),
+            node(5, sender="b", ways=answers),
         ],
         nowhere,
     )
@@ -112,8 +111,8 @@ def test_a_response_answers_the_latest_unanswered_statement_of_the_other() -> No
 
 
 def test_without_a_known_sender_there_is_no_other() -> None:
-    answers = (Reply(whom="latest-of-other", basis="turn", why="inferred"),)
-    assert place([node(1, sender="a"), node(2, replies=answers)], nowhere)[1].parent is None
+    answers = (Way("latest-of-other", "turn", "inferred"),)
+    assert place([node(1, sender="a"), node(2, ways=answers)], nowhere)[1].parent is None
 
 
 def test_turns_order_before_the_key_within_a_run() -> None:
@@ -135,9 +134,9 @@ def test_any_order_of_processing_gives_the_same_tree() -> None:
     chance = random.Random(20261121)
     nodes = [
         {
-            "native_id": f"m{number % 35}",
+            "key": key_of_id(f"m{number % 35}"),
             "sender": chance.choice("abc"),
-            "replies": chance.choice([(), cites(f"m{chance.randrange(40)}"), cites("gone")]),
+            "ways": chance.choice([(), cites(f"m{chance.randrange(40)}"), cites("gone")]),
         }
         for number in range(40)
     ]
@@ -151,20 +150,21 @@ def test_any_order_of_processing_gives_the_same_tree() -> None:
 
 
 def test_a_chain_of_a_hundred_thousand_replies_needs_no_recursion() -> None:
-    nodes = [node(at, native_id=str(at), replies=cites(str(at - 1)) if at else ()) for at in range(100_000)]
+    nodes = [node(at, key=key_of_id(str(at)), ways=cites(str(at - 1)) if at else ()) for at in range(100_000)]
     rows = list(outline(place(nodes, nowhere)))
     assert rows[-1].depth == 99_999
 
 
-def test_a_node_is_made_of_a_message() -> None:
-    from inspector.threads.placing import make_node
+def test_links_are_what_was_written() -> None:
+    message = Message(sender="ada", message_id="m1", parent_id="m0\x00\ud800", correlation_id="k" * 10_000)
+    guess = Guess("prose", {"prose": 0.1, "nslip": 0.3})
+    links = links_of(message, dialect="prose", guess=guess, size_bytes=7)
+    assert links.ways[0].key == key_of_id("m0\x00\ud800")
+    assert links.correlation == (key_of_id("k" * 10_000), key_of_id("m1"))
+    assert read_links(write_links(links)) == links
+    assert len(write_links(links)) < 1000
 
-    made = make_node(
-        message_id=uuid.UUID(int=1),
-        record=uuid.UUID(int=2),
-        sort_key=(START, b"", 0, 1, b""),
-        dialect="prose",
-        message=Message(sender="ada", parent_id="m0", correlation_id="k"),
-    )
-    assert made.replies[0].value == "m0"
-    assert made.correlation == ("k",)
+
+def test_links_of_a_message_that_says_nothing_of_its_place() -> None:
+    links = links_of(Message(), dialect="prose")
+    assert read_links(write_links(links)) == links

@@ -9,6 +9,7 @@ import pytest
 
 from inspector.intake.models import Door, Record
 from inspector.threads.models import Conversation, Message
+from inspector.threads.nodes import load_timelines
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -55,8 +56,6 @@ def test_a_parent_elsewhere_that_moves_is_still_the_parent(cast: Cast) -> None:
 
 def test_records_of_equal_order_keys_are_gone_through_by_identity(cast: Cast) -> None:
     """The dialect that a conversation speaks must not depend on which record was given the smaller random id."""
-    from inspector.threads.settling import _Readings
-
     conversations = []
     for reverse in (False, True):
         Record.objects.all().delete()
@@ -65,7 +64,7 @@ def test_records_of_equal_order_keys_are_gone_through_by_identity(cast: Cast) ->
             deliver(cast, b"same first line\n" + line(raw, conversation="c", at="2026-11-21T09:00:00Z"))
         settle_all()
         conversation = Conversation.objects.get(native_id="c")
-        nodes = list(_Readings(conversation, lambda: None).load_nodes())
+        nodes = load_timelines([conversation.pk])[conversation.pk].nodes
         identities = {record.pk: bytes(record.identity) for record in Record.objects.all()}
         conversations.append([identities[node.record] for node in nodes])
     assert conversations[0] == conversations[1]

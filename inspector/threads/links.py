@@ -1,0 +1,127 @@
+"""What placing needs of a message beyond its columns: stored beside it, so that placing reads no record again.
+
+Ids stand as digests, so that a link is small however long an id is, and ids are told apart by every character.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from dialects import Context, Entry, Message, Reading, Reply, choose_dialect, get_dialect
+from inspector.intake.text import make_storable
+
+from .keys import key_of_id
+
+
+class Way(NamedTuple):
+    """One way to the message that a message answers: a dialect's `Reply`, its id as a digest."""
+
+    whom: str
+    basis: str
+    why: str
+    key: bytes | None = None
+
+
+class Guess(NamedTuple):
+    """A record whose dialect may be settled otherwise: what it was read as, and how likely each dialect is."""
+
+    dialect: str
+    scores: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """What a message says of its place among others.
+
+    `key` is the digest of its id; `correlation` are those of the ids by which an answer may name it. `size_bytes` is
+    the length of its record.
+    """
+
+    key: bytes | None
+    correlation: tuple[bytes, ...]
+    ways: tuple[Way, ...]
+    is_retryable: bool | None
+    guess: Guess | None
+    size_bytes: int
+
+
+def links_of(message: Message, *, dialect: str, guess: Guess | None = None, size_bytes: int = 0) -> Links:
+    """The links of a message as read, its envelope applied.
+
+    Args:
+        message: the message.
+        dialect: the dialect that it was read in.
+        guess: of its record, where its dialect may be settled otherwise.
+        size_bytes: the length of its record.
+    """
+    said = (message.correlation_id, message.object_id, message.message_id)
+    return Links(
+        key=key_of_id(message.message_id) if message.message_id else None,
+        correlation=tuple(dict.fromkeys(key_of_id(name) for name in said if name)),
+        ways=tuple(map(_make_way, get_dialect(dialect).replies(message))),
+        is_retryable=message.error.retryable if message.error else None,
+        guess=guess,
+        size_bytes=size_bytes,
+    )
+
+
+def _make_way(reply: Reply) -> Way:
+    return Way(reply.whom, reply.basis, make_storable(reply.why), key_of_id(reply.value) if reply.value else None)
+
+
+def guess_of(reading: Reading) -> Guess | None:
+    """The guess that a record's dialect is, or None where no conversation can settle it otherwise."""
+    others = [candidate for candidate in reading.candidates if candidate.dialect not in (reading.dialect, "prose")]
+    for other in others:
+        spoken = Context([Entry(kind="dialect", name=other.dialect, value=other.dialect)])
+        if choose_dialect(reading, spoken).dialect != reading.dialect:
+            return Guess(reading.dialect, {each.dialect: each.score for each in reading.candidates})
+    return None
+
+
+def write_links(links: Links) -> str:
+    """The links as JSON text."""
+    said: dict[str, Any] = {"size": links.size_bytes}
+    if links.key is not None:
+        said["id"] = links.key.hex()
+    # Its own id is nearly always the only name by which an answer knows a message.
+    if links.correlation != ((links.key,) if links.key else ()):
+        said["names"] = [key.hex() for key in links.correlation]
+    if links.ways:
+        said["ways"] = [[*way[:3], way.key.hex()] if way.key else list(way[:3]) for way in links.ways]
+    if links.is_retryable is not None:
+        said["again"] = links.is_retryable
+    if links.guess is not None:
+        said["guess"] = [links.guess.dialect, dict(links.guess.scores)]
+    return msgspec.json.encode(said).decode()
+
+
+def read_links(text: str) -> Links:
+    """The links that `write_links` wrote."""
+    said = msgspec.json.decode(text)
+    key = bytes.fromhex(said["id"]) if "id" in said else None
+    names = said.get("names")
+    return Links(
+        key=key,
+        correlation=tuple(map(bytes.fromhex, names)) if names is not None else ((key,) if key else ()),
+        ways=tuple([_read_way(*way) for way in said["ways"]]) if "ways" in said else (),
+        is_retryable=said.get("again"),
+        guess=Guess(said["guess"][0], said["guess"][1]) if "guess" in said else None,
+        size_bytes=said["size"],
+    )
+
+
+def _read_way(whom: str, basis: str, why: str, key: str = "") -> Way:
+    way = _intern_way(whom, basis, why)
+    return Way(way.whom, way.basis, way.why, bytes.fromhex(key)) if key else way
+
+
+@lru_cache(maxsize=1024)
+def _intern_way(whom: str, basis: str, why: str) -> Way:
+    """One object for the ways that name no id, and the same words for all others: nodes are held by the thousand."""
+    return Way(whom, basis, why)

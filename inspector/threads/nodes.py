@@ -1,0 +1,183 @@
+"""The nodes of conversations as they are stored: small facts of each message, in order key, and no record's text."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+from sys import intern
+from typing import Any
+
+from django.db.models import Case, Value, When
+
+from inspector.intake.models import Record
+
+from .contexts import DECODER_VERSION, stands_alone
+from .links import Guess, read_links
+from .models import Message
+from .placing import Node
+
+_COLUMNS = (
+    "conversation_id",
+    "order_time",
+    "order_source",
+    "order_index",
+    "record_id",
+    "part",
+    "id",
+    "dialect",
+    "performative",
+    "sender",
+    "receivers",
+    "task_id",
+    "turn",
+    "severity",
+    "links",
+    "told_in",
+    "told_digest",
+    "is_established",
+    "has_topic",
+    "position",
+    "run",
+    "parent",
+    "parent_key",
+    "parent_basis",
+    "parent_why",
+)
+_CHUNK = 2000
+
+
+@dataclass(slots=True)
+class StoredNode(Node):
+    """A node with what its row holds already: how it was told, and a hash of how it was placed."""
+
+    performative: str | None = None
+    is_retryable: bool | None = None
+    has_topic: bool = False
+    severity: int = 0
+    size_bytes: int = 0
+    guess: Guess | None = None
+    told_in: str = ""
+    told_digest: bytes = b""
+    # Of a node told anew: the digest that its row holds.
+    was_told: bytes = b""
+    is_established: bool = False
+    was_placed: int = 0
+
+    def hash_place(self) -> int:
+        """A hash, within this process, of everything that placing decides of the row."""
+        return _hash_place(self.position, self.run, self.parent, self.cited, self.basis, self.why)
+
+
+def _hash_place(*place: object) -> int:
+    return hash(place)
+
+
+@dataclass(slots=True)
+class Timeline:
+    """The nodes of one conversation in order key, and the times of its first and last message."""
+
+    nodes: list[StoredNode]
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+
+
+def load_timelines(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Timeline]:
+    """The nodes of each of these conversations, without those that a withdrawal hides."""
+    timelines = {conversation_id: Timeline([]) for conversation_id in conversation_ids}
+    rows = (
+        Message.objects.shown()
+        .filter(conversation_id__in=list(conversation_ids))
+        .annotate(
+            is_established=Case(When(established="", then=Value(False)), default=Value(True)),
+            has_topic=Case(When(topic="", then=Value(False)), default=Value(True)),
+        )
+        .order_by("conversation_id", "order_time", "order_source", "order_index", "record_id", "part")
+        .values_list(*_COLUMNS)
+    )
+    # What many nodes share is one object.
+    known: dict[Any, Any] = {}
+    for (conversation_id, *_), same in groupby(rows.iterator(chunk_size=_CHUNK), key=itemgetter(0, 1, 2, 3)):
+        timeline = timelines[conversation_id]
+        for row in _order_by_identity(list(same)):
+            timeline.nodes.append(_make_node(row, len(timeline.nodes), known))
+            timeline.first_at = timeline.first_at or row[1]
+            timeline.last_at = row[1]
+    return timelines
+
+
+def _order_by_identity(rows: list[Sequence[Any]]) -> list[Sequence[Any]]:
+    """Rows of one order key by the identity of their records: ids are random and must decide nothing."""
+    records = {row[4] for row in rows}
+    if len(records) == 1:
+        return rows
+    identities = dict(Record.objects.filter(pk__in=records).values_list("pk", "identity"))
+    return sorted(rows, key=lambda row: (bytes(identities[row[4]]), row[5]))
+
+
+def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNode:
+    (_, _, _, _, record, part, message_id, dialect, performative, sender, receivers, task, turn, severity) = row[:14]
+    (links_text, told_in, told_digest, is_established, has_topic, *placed) = row[14:]
+    position, run, parent, parent_key, basis, why = placed
+    links = read_links(links_text) if links_text else None
+    return StoredNode(
+        id=message_id,
+        record=record,
+        part=part,
+        rank=rank,
+        dialect=intern(dialect),
+        sender=intern(sender) if sender else None,
+        receivers=known.setdefault(names, names) if (names := tuple(receivers)) else (),
+        key=links.key if links else None,
+        correlation=links.correlation if links else (),
+        task=known.setdefault(task, task) if task else None,
+        turn=turn,
+        ways=links.ways if links else (),
+        performative=intern(performative) if performative is not None else None,
+        is_retryable=links.is_retryable if links else None,
+        has_topic=has_topic,
+        severity=severity,
+        size_bytes=links.size_bytes if links else 0,
+        guess=links.guess if links else None,
+        told_in=known.setdefault(told_in, told_in) if stands_alone(told_in) else told_in,
+        told_digest=bytes(told_digest or b""),
+        is_established=is_established,
+        was_placed=_hash_place(position, run, parent, None if parent_key is None else bytes(parent_key), basis, why),
+    )
+
+
+def find_misread(nodes: Iterable[StoredNode]) -> Iterator[tuple[uuid.UUID, str | None, Guess | None]]:
+    """The records that must be read again: in another dialect than they stand in, or because a decoder has changed.
+
+    A record whose dialect was a guess takes the likeliest that has been spoken before it, by order key.
+
+    Args:
+        nodes: of one conversation, in order key.
+
+    Yields:
+        (id of the record, its dialect, its guess); the last two None where a decoder has changed, which may see it
+        otherwise than before.
+    """
+    spoken: dict[str, None] = {}
+    for record, same in groupby(nodes, key=lambda node: node.record):
+        run = list(same)
+        first = run[0]
+        chosen = first.dialect
+        if first.guess is not None:
+            chosen, scores = first.guess.dialect, first.guess.scores
+            likely = [slug for slug in spoken if slug in scores]
+            if likely and chosen not in likely:
+                chosen = max(likely, key=lambda slug: scores[slug])
+        if any(map(_is_outdated, run)):
+            yield record, None, None
+        elif any(node.dialect != chosen for node in run):
+            yield record, chosen, first.guess
+        if chosen != "prose":
+            spoken[chosen] = None
+
+
+def _is_outdated(node: StoredNode) -> bool:
+    return not node.size_bytes or bool(node.told_in and not node.told_in.startswith(f"{DECODER_VERSION} "))

@@ -1,0 +1,103 @@
+"""Re-telling: a conversation gone through in its timeline, and those messages told that no longer stand as told."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, islice
+
+from dialects import Entry
+from inspector.intake.models import Record
+
+from .arriving import read_record
+from .contexts import TrackedContext, has_established
+from .models import Message
+from .nodes import StoredNode
+from .telling import ToldRow, tell_record
+
+# How far ahead is looked for what will be needed, and how much of it is held at once.
+_AHEAD, _AHEAD_BYTES = 500, 4 * 1024 * 1024
+
+Run = list[StoredNode]
+
+
+class Retelling:
+    """One conversation being told, from its first message on; `told` holds what the rows of changed messages take."""
+
+    def __init__(self, nodes: Sequence[StoredNode], fence: Callable[[], None]) -> None:
+        self._fence = fence
+        self._runs = [list(same) for _, same in groupby(nodes, key=lambda node: node.record)]
+        self._context = TrackedContext()
+        self._records: dict[uuid.UUID, Record] = {}
+        self._established: dict[uuid.UUID, str] = {}
+
+    def go_through(self) -> Iterator[tuple[StoredNode, ToldRow | None, str]]:
+        """Each node in the timeline, what it is told anew (None where it stands), and what its record established.
+
+        A record whose parts stand together is told once, and what it establishes is kept with the first of them.
+        """
+        for at, run in enumerate(self._runs):
+            if self._stands(run):
+                self._skip(at, run)
+                for node in run:
+                    yield node, None, ""
+                continue
+            told_in, rows, established = self._tell(at, run)
+            for node in run:
+                is_first = node is run[0]
+                node.told_in, node.is_established = told_in, bool(established) and is_first
+                node.severity, node.was_told, node.told_digest = (
+                    rows[node.part].severity,
+                    node.told_digest,
+                    rows[node.part].digest,
+                )
+                yield node, rows[node.part], established if is_first else ""
+
+    def _stands(self, run: Run) -> bool:
+        first, position = run[0], run[0].position + 1
+        if has_established(first.told_in) and not first.is_established:
+            return False
+        return all(
+            node.told_digest and self._context.allows(node.told_in, dialect=node.dialect, position=position)
+            for node in run
+        )
+
+    def _skip(self, at: int, run: Run) -> None:
+        first = run[0]
+        if first.is_established:
+            if first.id not in self._established:
+                self._load_established(at)
+            self._context.go_through(self._established.pop(first.id), position=first.position + 1)
+        if first.dialect != "prose":
+            self._context.add([Entry(kind="dialect", name=first.dialect, value=first.dialect)])
+
+    def _load_established(self, at: int) -> None:
+        heads = (run[0] for run in islice(self._runs, at, at + _AHEAD) if run[0].is_established)
+        ids = [node.id for node in _within_bounds(heads)]
+        self._established = dict(Message.objects.filter(pk__in=ids).values_list("id", "established"))
+
+    def _tell(self, at: int, run: Run) -> tuple[str, dict[int, ToldRow], str]:
+        first = run[0]
+        if first.record not in self._records:
+            self._load_records(at)
+        record = self._records[first.record]
+        # The record is let go of where no later part of it can ask for it soon.
+        reading = read_record(record, dialect=first.dialect).reading
+        return tell_record(record, reading, self._context, position=first.position + 1)
+
+    def _load_records(self, at: int) -> None:
+        self._fence()
+        stale = (run[0] for run in islice(self._runs, at, at + _AHEAD) if not self._stands(run))
+        ids = {node.record for node in _within_bounds(stale)}
+        self._records = {}
+        self._records = Record.objects.in_bulk(ids)
+
+
+def _within_bounds(nodes: Iterator[StoredNode]) -> Iterator[StoredNode]:
+    """The nodes in order up to so many bytes of their records, at least one."""
+    held = 0
+    for node in nodes:
+        if held and held + node.size_bytes > _AHEAD_BYTES:
+            return
+        held += node.size_bytes
+        yield node
