@@ -6,7 +6,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test docs bench fuzz lint format lock clean venv venv-dev have-python
+.PHONY: help run test docs bench crash fuzz lint format lock clean venv venv-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ docs: venv-dev ## write the parts of the documents that come from the code
 
 bench: venv-dev ## measure beside the reference implementations (REFERENCE_DIR=/path/to/them) and print the table of goals
 	PYTHONPATH=codecs:. $(IN_VENV) -m bench.run $(ARGS)
+
+crash: venv-dev ## kill everything under load, again and again, and count; make crash ARGS='--cycles 300 --kill worker --seed 1'
+	PYTHONPATH=codecs:. $(IN_VENV) -m bench.crash $(ARGS)
 
 fuzz: venv-dev ## two million mutated inputs for each dialect; make fuzz ARGS='--inputs 20000 --dialect nslip' is shorter
 	PYTHONPATH=codecs:. $(IN_VENV) -m tests.codecs.fuzzing $(ARGS)

@@ -1,0 +1,132 @@
+"""`make crash`: kill everything again and again under load, and count; then see that broken variants are caught.
+
+The exit status is 0 when nothing was lost or doubled and every broken variant was caught, else 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+from bench.installation import POSTGRES, WEB, WORKER, Installation, choose_environment
+from bench.visitor import Visitor
+
+from .campaign import Campaign, Result
+from .checks import drop_key
+from .kills import KINDS
+from .variants import CHOICE, PRODUCT, VARIANTS, Variant
+
+LEASE_S = 2
+LOG_LINES, LOG_WIDTH = 25, 300
+VARIANT_CYCLES = 40
+VARIANT_DRAIN_EVERY = 4
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the campaign and the variants, and print the table."""
+    parser = argparse.ArgumentParser(prog="make crash ARGS='…'", description=__doc__)
+    parser.add_argument("--cycles", type=int, default=40, help="kills of the product itself (default 40)")
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 10**9, help="repeats what is sent and killed")
+    parser.add_argument("--kill", choices=[*KINDS], action="append", help="only this; may be given several times")
+    parser.add_argument("--drain-every", type=int, default=10, help="count it all every so many cycles (default 10)")
+    parser.add_argument("--variants", choices=["all", "required", "none"], default="all", help="the broken ones to try")
+    options = parser.parse_args(arguments)
+    choose_environment()
+    print(f"seed {options.seed}", flush=True)
+    variables = {"DJANGO_SETTINGS_MODULE": "bench.crash.settings", "JOB_LEASE_SECONDS": str(LEASE_S)}
+    with Installation(variables=variables) as installation:
+        result = run_product(installation, options)
+        print(write_result(result), flush=True)
+        if result.has_failed:
+            print_logs(installation)
+            return 1
+        required = [variant for variant in VARIANTS if variant.name in ("ack-early", "no-unique-key")]
+        chosen = {"all": list(VARIANTS), "required": required, "none": []}[options.variants]
+        missed = [variant for variant in chosen if not is_caught(installation, variant, options.seed)]
+    for variant in missed:
+        print(f"NOT CAUGHT: {variant.name}: {variant.about}. A harness that misses this proves nothing.")
+    return 1 if missed else 0
+
+
+def run_product(installation: Installation, options: argparse.Namespace) -> Result:
+    """The campaign against the product as it is."""
+    installation.start()
+    door = installation.door
+    campaign = Campaign(
+        installation=installation,
+        kinds=options.kill or [*KINDS],
+        seed=options.seed,
+        channel="crash",
+        visitor=Visitor(host=door.host, port=door.port, link=installation.link),
+        say=say,
+    )
+    return campaign.run(options.cycles, drain_every=options.drain_every)
+
+
+def is_caught(installation: Installation, variant: Variant, seed: int) -> bool:
+    """Run a broken variant until something is found."""
+    installation.stop()
+    installation.variables[CHOICE] = variant.name
+    if variant.name == "no-unique-key":
+        with installation.connect() as connection:
+            drop_key(connection)
+    installation.start()
+    # What is under way when it starts is not its own: it has a channel of its own.
+    campaign = Campaign(
+        installation=installation,
+        kinds=variant.kinds,
+        seed=seed,
+        channel=variant.name,
+        visitor=None,
+        say=say,
+    )
+    result = campaign.run(VARIANT_CYCLES, drain_every=VARIANT_DRAIN_EVERY)
+    installation.variables[CHOICE] = PRODUCT
+    found = "; ".join(result.findings.tell()[:2])
+    has_shown = any(variant.shows in sentence for sentence in result.findings.tell())
+    told = f"caught after {result.cycles} kills: {found}" if has_shown else f"NOT CAUGHT; found: {found or 'nothing'}"
+    print(f"variant {variant.name} ({variant.about}): {told}", flush=True)
+    return has_shown
+
+
+def write_result(result: Result) -> str:
+    """The table."""
+    counts = result.ledger.counts
+    claim = result.ledger.claim()
+    lines = [
+        ("cycles", f"{result.cycles}, {result.seconds / max(1, result.cycles):.2f} s each"),
+        *(("kills", f"{count:4}  {name}") for name, count in sorted(result.kills.items())),
+        ("accepted", f"{counts['accepted']:,} records in {counts['posts']:,} posts and {len(claim.files):,} uploads"),
+        ("cut", f"{counts['cut']:,} requests, sent again; {counts['given up']:,} given up by their sender"),
+        *((name, f"{count:,} requests, sent again") for name, count in sorted(counts.items()) if "answered" in name),
+        ("lost", f"{len(result.findings.lost):,}"),
+        ("doubled", f"{len(result.findings.doubled):,}"),
+        ("drained", f"after a kill: {result.tell_drains()}"),
+        ("put aside", f"{result.driven_again:,} jobs after three deaths, driven again"),
+        *(("FAULT", sentence) for sentence in result.findings.tell()),
+    ]
+    return "\n".join(f"{name:<14} {words}" for name, words in lines)
+
+
+def print_logs(installation: Installation) -> None:
+    """What the processes wrote last, and the work that is left."""
+    with installation.connect() as connection:
+        for row in connection.execute(
+            "SELECT kind, state, attempts, requests, due_at - now(), lease_until - now(), left(failure, 200) "
+            "FROM intake_job WHERE state <> 'done' ORDER BY due_at LIMIT 20"
+        ):
+            print(*row)
+    for name in (WEB, WORKER, POSTGRES):
+        lines = installation.read_log(name, LOG_LINES).splitlines()
+        print(f"\n--- the log of {name} ends:", *(line[:LOG_WIDTH] for line in lines), sep="\n")
+
+
+def say(words: str) -> None:
+    """Progress goes where it does not stand in the way of the table."""
+    print(words, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

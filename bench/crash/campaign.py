@@ -1,0 +1,191 @@
+"""A campaign: traffic, a kill at a random point, everything up again, the count; so many times."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from statistics import median
+
+import psycopg
+
+from bench.installation import Installation
+from bench.visitor import Visitor
+
+from .checks import (
+    Connection,
+    Findings,
+    check_durable,
+    check_settled,
+    count_last_attempts,
+    drain,
+    find_oldest_waiting,
+)
+from .kills import KINDS
+from .ledger import Ledger
+from .traffic import Traffic
+
+# A kill falls this long after everything was up and busy again.
+POINT_S = (0.05, 0.9)
+UP_S = 60.0
+DRAIN_S = 60.0
+DRAIN_EVERY = 10
+POLL_S = 0.05
+
+
+@dataclass
+class Result:
+    """What a campaign saw."""
+
+    cycles: int = 0
+    kills: Counter[str] = field(default_factory=Counter)
+    ledger: Ledger = field(default_factory=Ledger)
+    findings: Findings = field(default_factory=Findings)
+    drain_seconds: list[float] = field(default_factory=list)
+    driven_again: int = 0
+    seconds: float = 0.0
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether anything was found."""
+        return bool(self.findings)
+
+    def tell_drains(self) -> str:
+        """How long after a kill all that was accepted before it was read and told."""
+        if not self.drain_seconds:
+            return "none"
+        return f"median {median(self.drain_seconds):.1f} s, longest {max(self.drain_seconds):.1f} s"
+
+
+class Campaign:
+    """One campaign against a running installation.
+
+    Args:
+        installation: started.
+        kinds: what is killed, of `KINDS`.
+        seed: of the kills and of the traffic.
+        channel: a name of its own; other campaigns' records do not count.
+        visitor: who uploads, or None.
+        say: hears a line now and then.
+    """
+
+    def __init__(
+        self,
+        *,
+        installation: Installation,
+        kinds: Sequence[str],
+        seed: int,
+        channel: str,
+        visitor: Visitor | None,
+        say: Callable[[str], None],
+    ) -> None:
+        self._installation, self._kinds, self._channel, self._say = installation, kinds, channel, say
+        self._seed, self._visitor = seed, visitor
+        self._chance = random.Random(seed)
+        self._result = Result()
+        # Kills after which not everything has been told yet.
+        self._waiting: list[datetime] = []
+
+    def run(self, cycles: int, *, drain_every: int = DRAIN_EVERY) -> Result:
+        """So many cycles, or fewer if something is found."""
+        result, started = self._result, time.monotonic()
+        traffic = Traffic(
+            door=self._installation.door,
+            visitor=self._visitor,
+            ledger=result.ledger,
+            channel=self._channel,
+            seed=self._seed,
+        )
+        try:
+            while result.cycles < cycles and not result.has_failed:
+                self._cycle()
+                result.cycles += 1
+                if result.cycles % drain_every == 0 or result.cycles == cycles:
+                    self._settle(traffic)
+                    self._say(f"{result.cycles} cycles: {result.ledger.counts['accepted']:,} records accepted")
+        finally:
+            traffic.stop()
+            result.seconds = time.monotonic() - started
+        return result
+
+    def _cycle(self) -> None:
+        self._spare_last_attempts()
+        self._look_after(self._chance.uniform(*POINT_S))
+        kind = self._chance.choice(self._kinds)
+        program, ways = KINDS[kind]
+        way = self._chance.choice(sorted(ways))
+        if ways[way](self._installation, program, self._chance):
+            self._result.kills[f"{kind}, {way}"] += 1
+            self._waiting.append(datetime.now(UTC))
+        self._wait_until_up()
+        claim = self._result.ledger.claim()
+        with self._connect() as connection:
+            self._find(check_durable(connection, self._result.ledger, claim, self._channel))
+            self._note_drained(connection)
+
+    def _settle(self, traffic: Traffic) -> None:
+        """With no traffic the backlog has to be gone in time, and then everything has to be in its place."""
+        if not traffic.pause(patience_s=DRAIN_S):
+            self._find(Findings(faults=[f"requests are still not answered after {DRAIN_S:.0f} seconds"]))
+        fault, driven = drain(self._connect, patience_s=DRAIN_S, look_after=self._installation.bring_back)
+        self._result.driven_again += driven
+        with self._connect() as connection:
+            claim = self._result.ledger.claim()
+            if fault:
+                self._find(Findings(faults=[fault]))
+            else:
+                self._find(check_settled(connection, claim, self._channel))
+                self._note_drained(connection)
+            self._find(check_durable(connection, self._result.ledger, claim, self._channel))
+        traffic.resume()
+
+    def _find(self, findings: Findings) -> None:
+        self._result.findings.add(findings)
+        self._result.findings.add(Findings(faults=list(self._result.ledger.faults)))
+
+    def _note_drained(self, connection: Connection) -> None:
+        now, oldest = datetime.now(UTC), find_oldest_waiting(connection, self._channel)
+        done = [moment for moment in self._waiting if oldest is None or oldest > moment]
+        self._result.drain_seconds += [(now - moment).total_seconds() for moment in done]
+        self._waiting = [moment for moment in self._waiting if moment not in done]
+        late = [moment for moment in self._waiting if (now - moment).total_seconds() > DRAIN_S]
+        if late:
+            self._find(Findings(faults=[f"what came before {late[0]:%H:%M:%S} is not told after {DRAIN_S:.0f} s"]))
+
+    def _spare_last_attempts(self) -> None:
+        """A job that would be put aside by one more death may first show that it can be done."""
+        deadline = time.monotonic() + UP_S
+        while time.monotonic() < deadline:
+            self._installation.bring_back()
+            try:
+                with self._connect() as connection:
+                    if not count_last_attempts(connection):
+                        return
+            except psycopg.OperationalError:
+                pass  # It is just coming up again.
+            time.sleep(POLL_S)
+
+    def _look_after(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self._installation.bring_back()
+            time.sleep(POLL_S)
+
+    def _wait_until_up(self) -> None:
+        deadline = time.monotonic() + UP_S
+        while True:
+            self._installation.bring_back()
+            try:
+                with self._connect() as connection:
+                    connection.execute("SELECT 1")
+                    return
+            except psycopg.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(POLL_S)
+
+    def _connect(self) -> Connection:
+        return self._installation.connect()

@@ -1,0 +1,205 @@
+"""Agents that post and people that upload, over real connections, while everything is killed around them.
+
+They behave as clients should: what was not answered is sent again, with the same bytes and the same key.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import threading
+import time
+from collections.abc import Callable
+
+from bench.visitor import Visitor, VisitorError
+from inspector.embedded.door import Door
+
+from .ledger import Ledger, Load
+
+TIMEOUT_S = 30.0
+PAUSE_S = 0.05
+# About a hundred records a second: much less than the product takes in, so that what waits is what a kill has delayed.
+BREATH_S = 1.2
+TRIES_WITH_KEY = 6
+POST_RECORDS = (2, 40)
+FILE_RECORDS = (5, 50)
+CONVERSATION_RECORDS = 40
+# What a server may answer while its database is away: come again.
+LATER = (409, 429, 500, 502, 503, 504)
+
+
+class Traffic:
+    """Senders in threads of their own, until `stop`.
+
+    Args:
+        door: the API.
+        visitor: the pages; None sends no uploads.
+        ledger: what becomes of every request is written there.
+        channel: where to.
+        seed: of what is sent.
+    """
+
+    def __init__(self, *, door: Door, visitor: Visitor | None, ledger: Ledger, channel: str, seed: int) -> None:
+        self._door, self._visitor, self._ledger, self._channel = door, visitor, ledger, channel
+        self._is_over = threading.Event()
+        self._may_go = threading.Event()
+        self._may_go.set()
+        senders: list[Callable[[random.Random, str], None]] = [self._post_with_ids, self._post_with_key]
+        if visitor:
+            senders.append(self._upload)
+        self._idle = {sender.__name__: threading.Event() for sender in senders}
+        self._threads = [
+            threading.Thread(target=self._run, args=(sender, random.Random(f"{seed} {sender.__name__}")), daemon=True)
+            for sender in senders
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def pause(self, *, patience_s: float) -> bool:
+        """Send nothing new; True when all that was under way has been answered or given up."""
+        self._may_go.clear()
+        deadline = time.monotonic() + patience_s
+        return all(idle.wait(max(0.0, deadline - time.monotonic())) for idle in self._idle.values())
+
+    def resume(self) -> None:
+        """Go on."""
+        for idle in self._idle.values():
+            idle.clear()
+        self._may_go.set()
+
+    def stop(self) -> None:
+        """End for good."""
+        self._is_over.set()
+        self._may_go.set()
+        for thread in self._threads:
+            thread.join(TIMEOUT_S + 5)
+
+    def _run(self, sender: Callable[[random.Random, str], None], chance: random.Random) -> None:
+        idle = self._idle[sender.__name__]
+        number = 0
+        while not self._is_over.is_set():
+            if not self._may_go.is_set():
+                idle.set()
+                self._may_go.wait(0.1)
+                continue
+            idle.clear()
+            number += 1
+            try:
+                sender(chance, f"{self._channel}-{sender.__name__[1:]}-{number}")
+            except Exception as error:
+                self._ledger.blame(f"a sender failed: {error!r}")
+                raise
+            time.sleep(chance.uniform(0, BREATH_S))
+
+    def _post_with_ids(self, chance: random.Random, name: str) -> None:
+        """Records with ids: sent again they are known, without any key."""
+        count = chance.randint(*POST_RECORDS)
+        load = Load(tuple(make_known(chance, f"{name}-{index}", index) for index in range(count)))
+        self._ledger.offer(load)
+        while not self._is_over.is_set():
+            status, answer = self._post(load.body, {})
+            if status == 202:
+                self._ledger.accept_post(load, json.loads(answer))
+                return
+            self._note(status, answer)
+
+    def _post_with_key(self, chance: random.Random, name: str) -> None:
+        """Records without id and time: only the key of their POST says that they are the same."""
+        count = chance.randint(*POST_RECORDS)
+        load = Load(tuple(make_nameless(chance, f"{name}-{index}", index) for index in range(count)))
+        self._ledger.offer(load)
+        for _ in range(TRIES_WITH_KEY):
+            status, answer = self._post(load.body, {"Idempotency-Key": name})
+            if status == 202:
+                self._ledger.accept_post(load, json.loads(answer))
+                return
+            self._note(status, answer)
+            if self._is_over.is_set():
+                return
+        # The server may take the first try for one that is still running. What nobody accepted may be there or not.
+        self._ledger.count("given up")
+
+    def _upload(self, chance: random.Random, name: str) -> None:
+        """A file, and now and then a longer version of it: only what is new is added."""
+        count = chance.randint(*FILE_RECORDS)
+        makers = (make_nameless, make_timed, make_known)
+        lines = [chance.choice(makers)(chance, f"{name}-{index}", index) for index in range(count)]
+        if chance.random() < 0.3:
+            lines[chance.randrange(1, count)] = b'{"raw": "\xff\xfe ' + name.encode() + b'"}'
+        cut = chance.randrange(1, count) if chance.random() < 0.3 else 0
+        known = 0
+        for end in ([cut] if cut else []) + [count]:
+            load = Load(tuple(lines[:end]), name=f"{name}-{end}.jsonl")
+            self._ledger.offer(load)
+            if not self._send_file(load, new=end - known):
+                return
+            known = end
+
+    def _send_file(self, load: Load, *, new: int) -> bool:
+        assert self._visitor
+        while not self._is_over.is_set():
+            try:
+                status, answer = self._visitor.upload(
+                    load.name, [load.body], size_bytes=len(load.body), channel=self._channel
+                )
+            except (OSError, http.client.HTTPException, VisitorError):
+                status, answer = 0, b""
+            if status == 201:
+                self._ledger.accept_file(load, new)
+                return True
+            self._note(status, answer)
+        return False
+
+    def _post(self, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+        """One try; status 0 where the connection was cut."""
+        connection = http.client.HTTPConnection(self._door.host, self._door.port, timeout=TIMEOUT_S)
+        given = {
+            "Authorization": f"Bearer {self._door.token}",
+            "Content-Type": "application/x-ndjson",
+            "X-Channel": self._channel,
+        }
+        try:
+            connection.request("POST", "/api/v1/messages", body, {**given, **headers})
+            response = connection.getresponse()
+            return response.status, response.read()
+        except (OSError, http.client.HTTPException):
+            return 0, b""
+        finally:
+            connection.close()
+
+    def _note(self, status: int, answer: bytes) -> None:
+        if status == 0:
+            self._ledger.count("cut")
+        elif status in LATER:
+            self._ledger.count(f"answered {status}")
+        else:
+            self._ledger.blame(f"a good request was answered with {status}: {answer[:300]!r}")
+        time.sleep(PAUSE_S if status != 409 else 0.4)
+
+
+def make_known(chance: random.Random, name: str, index: int) -> bytes:
+    """A record with an id: a CLowl message."""
+    message = {
+        "clowl": "0.2",
+        "mid": name,
+        "cid": f"{name.rpartition('-')[0]}-{index // CONVERSATION_RECORDS}",
+        "ts": 1795118400 + index,
+        "p": chance.choice(["REQ", "INF", "ACK"]),
+        "from": chance.choice(["planner", "worker"]),
+        "to": "archive",
+        "body": {"t": "search", "d": {"q": f"{name} {chance.random()}"}},
+    }
+    return json.dumps(message).encode()
+
+
+def make_timed(chance: random.Random, name: str, index: int) -> bytes:
+    """A record without an id, with a time."""
+    at = f"2026-11-21T{index // 60 % 24:02}:{index % 60:02}:00Z"
+    return json.dumps({"raw": f"step {name} {chance.random()}", "at": at, "from": "planner"}).encode()
+
+
+def make_nameless(chance: random.Random, name: str, index: int) -> bytes:
+    """A record without id and time."""
+    place = f"{name.rpartition('-')[0]}-{index // CONVERSATION_RECORDS}"
+    return json.dumps({"raw": f"note {name} {chance.random()}", "conversation": place}).encode()

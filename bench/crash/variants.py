@@ -1,0 +1,129 @@
+"""Deliberately broken variants of the product, which the harness must catch: else its silence would mean nothing.
+
+They exist only in processes that run with the settings beside this file; nothing of the product knows of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.apps import AppConfig
+
+CHOICE = "CRASH_VARIANT"
+PRODUCT = ""
+# Many small transactions: most kills then fall between two of the same request or job.
+SMALL_BATCH = 20
+SMALL_PIECE_BYTES = 2048
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way of being wrong, what has to be killed to show it, and the words in which it must show."""
+
+    name: str
+    about: str
+    kinds: tuple[str, ...]
+    shows: str
+
+
+VARIANTS = (
+    Variant("ack-early", "POST is answered before anything is committed", ("web",), "lost"),
+    Variant(
+        "checkpoint-first",
+        "a batch's checkpoint is committed before its messages",
+        ("worker", "postgres"),
+        "not one message",
+    ),
+    Variant("no-sweeper", "nothing finds the work whose doorbell was not heard", ("broker", "worker"), "nothing moves"),
+    # The last, because the key is gone from then on.
+    Variant("no-unique-key", "records have no unique identity, so that ON CONFLICT finds none", ("web",), "doubled"),
+)
+
+
+class VariantConfig(AppConfig):
+    """Changes the product's modules in this process, once they are loaded."""
+
+    name = "bench.crash"
+    label = "crash_harness"
+
+    def ready(self) -> None:
+        """Make the batches small, and apply the variant that the environment names."""
+        from inspector import pipeline
+        from inspector.intake import framing
+        from inspector.threads import settling
+
+        framing.BATCH_RECORDS = pipeline.BATCH_RECORDS = settling.WINDOW = SMALL_BATCH
+        framing.PIECE_BYTES = SMALL_PIECE_BYTES
+        apply = BREAKS.get(os.environ.get(CHOICE, PRODUCT))
+        if apply:
+            apply()
+
+
+def answer_early() -> None:
+    """Answer a POST when its body is in memory, and store it a moment later."""
+    from dialects import LogRecord, read_log
+    from inspector.intake import services
+    from inspector.intake.framing import options_of
+    from inspector.intake.models import Delivery
+
+    take_in_time = services.take_stream
+
+    def store_later(delivery_id: Any, body: bytes) -> None:
+        time.sleep(random.uniform(0, 0.5))
+        take_in_time(delivery=Delivery.objects.get(pk=delivery_id), chunks=[body])
+
+    def take_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Any = None) -> Delivery:
+        body = b"".join(chunks)
+        threading.Thread(target=store_later, args=(delivery.pk, body)).start()
+        count = sum(isinstance(item, LogRecord) for item in read_log([body], options_of(delivery)))
+        delivery.received = delivery.stored = count
+        delivery.size_bytes, delivery.sha256 = len(body), hashlib.sha256(body).digest()
+        delivery.state = Delivery.State.FRAMED
+        return delivery
+
+    services.take_stream = take_stream
+
+
+def checkpoint_first() -> None:
+    """Commit how far reading is, and insert the messages after that."""
+    from django.db import transaction
+
+    from inspector import pipeline
+
+    insert_in_time = pipeline.insert_arrivals
+
+    def insert_arrivals(**given: Any) -> None:
+        def insert_late() -> None:
+            time.sleep(random.uniform(0, 0.2))
+            with transaction.atomic():
+                insert_in_time(**given)
+
+        transaction.on_commit(insert_late)
+
+    pipeline.insert_arrivals = insert_arrivals
+
+
+def sweep_nothing() -> None:
+    """Trust the broker: what it does not say is not done."""
+    from inspector import tasks
+
+    def nothing() -> None:
+        """The sweep, without its work."""
+
+    tasks.sweep.run = nothing
+    tasks.sweep.__wrapped__ = nothing
+
+
+BREAKS: dict[str, Callable[[], None]] = {
+    "ack-early": answer_early,
+    "checkpoint-first": checkpoint_first,
+    "no-sweeper": sweep_nothing,
+}
+# `no-unique-key` is a change of the schema: `drop_key` in checks.

@@ -1,0 +1,178 @@
+"""The product as `make run` starts it, in a temporary folder of its own: PostgreSQL, web server and worker.
+
+Nothing of it is simulated: the programs and the supervisor are the product's. It is the stage of the crash harness and
+of the measurements that need real processes; it goes away with the process that made it, however that ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+import psutil
+import psycopg
+
+from inspector.embedded import programs
+from inspector.embedded.account import find_server_account
+from inspector.embedded.cluster import NAME as POSTGRES
+from inspector.embedded.cluster import Cluster
+from inspector.embedded.door import Door
+from inspector.embedded.errors import EmbeddedError
+from inspector.embedded.homes import make_cluster
+from inspector.embedded.listener import HOST, open_listener
+from inspector.embedded.processes import Program, Supervisor, read_last_lines
+from inspector.embedded.state import PROJECT, StateFolder, open_state
+
+WEB, WORKER = programs.WEB, programs.WORKER
+PATIENCE_S = 120.0
+RESTARTS = 20
+
+
+class Installation:
+    """One installation. Use it as a context manager; PostgreSQL runs and the schema is there once it is entered.
+
+    Args:
+        variables: added to the environment of web server and worker.
+    """
+
+    def __init__(self, *, variables: Mapping[str, str] | None = None) -> None:
+        self.variables = dict(variables or {})
+        self._stack = ExitStack()
+        self._programs: dict[str, Program] = {}
+        self.state: StateFolder
+        self.cluster: Cluster
+        self.supervisor: Supervisor
+        self.door: Door
+        self.link: str
+
+    def __enter__(self) -> Installation:
+        try:
+            self._open()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def _open(self) -> None:
+        root = make_folder("inspector-bench-")
+        self._stack.callback(shutil.rmtree, root, ignore_errors=True)
+        self.state = open_state(root)
+        self._stack.callback(self.state.release)
+        self.listener = open_listener(0)
+        self._stack.callback(self.listener.close)
+        self.supervisor = self._stack.enter_context(Supervisor(say=_say_nothing, held=(self.state.lock,)))
+        self.supervisor.throw_away(root)
+        self.cluster = make_cluster(self.state)
+        self.cluster.start(self.supervisor)
+        self._stack.callback(self.cluster.stop, self.supervisor)
+        self._stack.callback(self.stop)
+        first = self._take_first_steps()
+        self.link = first["link"]
+        self.door = Door(host=HOST, port=self.listener.getsockname()[1], token=first["token"])
+
+    def _take_first_steps(self) -> dict[str, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "inspector.embedded.first_steps"],
+            cwd=PROJECT,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise EmbeddedError(f"the first steps failed: {done.stderr[-3000:]}")
+        told: dict[str, str] = json.loads(done.stdout)
+        return told
+
+    def environment(self) -> dict[str, str]:
+        """What the processes see."""
+        return {**programs.make_environment(self.state, self.cluster.url), **self.variables}
+
+    def start(self) -> None:
+        """Start web server and worker, and wait until the web server answers.
+
+        Raises:
+            EmbeddedError: when it does not, with the last lines of its log.
+        """
+        environment = self.environment()
+        for program in (
+            programs.make_web(self.state, environment, self.listener),
+            programs.make_worker(self.state, environment),
+        ):
+            self._programs[program.name] = program
+            self.supervisor.start(program)
+        if not self.supervisor.wait_until(self.door.is_open, seconds=PATIENCE_S, needs=WEB):
+            raise EmbeddedError(f"the web server does not answer: {self.read_log(WEB)}")
+
+    def stop(self) -> None:
+        """Stop web server and worker; what was killed stays down."""
+        for name in list(self._programs):
+            self.supervisor.stop(name)
+            del self._programs[name]
+
+    def bring_back(self) -> None:
+        """Start again what fell, without the pause that the supervisor grows between falls."""
+        if not self.supervisor.is_running(POSTGRES):
+            self._restart_cluster()
+        for name, program in self._programs.items():
+            if not self.supervisor.is_running(name):
+                self.supervisor.stop(name)
+                self.supervisor.start(program)
+
+    def _restart_cluster(self) -> None:
+        # The killed server's own sessions may live a moment longer; until they are gone no other starts on its memory.
+        for _ in range(RESTARTS):
+            self.supervisor.stop(POSTGRES)
+            with contextlib.suppress(EmbeddedError):
+                self.cluster.start(self.supervisor)
+                return
+        self.cluster.start(self.supervisor)
+
+    def find_process(self, name: str) -> psutil.Process:
+        """The process of one of the programs, the leader of its group.
+
+        Raises:
+            KeyError: when it is not known.
+        """
+        return psutil.Process(self.supervisor._children[name].process.pid)
+
+    def connect(self) -> psycopg.Connection[tuple[object, ...]]:
+        """A connection of our own to the database, past the product."""
+        return psycopg.connect(self.cluster.url, autocommit=True, connect_timeout=10)
+
+    def read_log(self, name: str, lines: int = 20) -> str:
+        """The last lines that a program wrote."""
+        file = self.state.logs / ("postgresql.log" if name == POSTGRES else f"{name}.log")
+        return read_last_lines(file, lines)
+
+
+def make_folder(prefix: str) -> Path:
+    """A private temporary folder that the account PostgreSQL runs as can reach."""
+    account = find_server_account()
+    usual = Path(tempfile.gettempdir())
+    parent = usual if account is None or account.can_enter(usual) else Path("/tmp")
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+
+
+def choose_environment() -> None:
+    """Let nothing of the caller's environment point the processes at another database or folder."""
+    for name in ("DATABASE_URL", "INSPECTOR_STATE_DIR", "CELERY_BROKER_URL", "DJANGO_SETTINGS_MODULE"):
+        os.environ.pop(name, None)
+
+
+def _say_nothing(sentence: str) -> None:
+    """The supervisor tells each fall, and here falling is the purpose."""
