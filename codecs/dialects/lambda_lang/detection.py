@@ -17,7 +17,7 @@ from .vocabulary import NEWEST, histories, load_vocabulary
 # No more of a text than this is looked at.
 LOOKED_AT = 2048
 _STRONG = re.compile(
-    r"@v\d+(?:\.\d+)*(?:#h<?|#id:[\w.\-]+|(?=\s|[{?!.~<>]|$))"
+    r"@v\d+(?:\.\d+)*(?:#h<?|#id:[\w.\-]+|(?=\s*[?!~<>#@{\[|]|\s*\.[A-Za-z]))|@v\d+(?:\.\d+)+(?=\s*\Z)"
     r"|@sig:[A-Za-z0-9\-]+:\S+(?=\s|$)|@vocab:\S+\Z"
     r"|@msg:[\w.\-]+#\d+/\d+(?=\s|$)"
     r"|!er:(?:pa|un|cx|to|ov|ve|am|mi)(?![A-Za-z0-9])"
@@ -46,7 +46,7 @@ _EXACT = {
     "><": 0.6,
     "--": 0.4,
 }
-_NAMED_ACK = re.compile(r"<(?:#\d{1,9}|[+\-?!]?#id:[\w.\-]+)\Z")
+_NAMED_ACK = re.compile(r"<(?:#\d{1,9}|[+\-?!]?#id:[\w.\-]+)(?:\s+<[+\-?!]?)?\Z")
 _OPENER = re.compile(r"(?:\?+!?|!+|~+|\.|#|>|<(?:[+?!]|->?)?)(?=[A-Za-z0-9*$^_\-+@\"'(\[{&]|~v~)")
 _TOKEN = re.compile(
     r"\"(?:[^\"\\]|\\.)*\"|\[n\d+\]|(?<=[a-z])(?:'[EVSMR23])?\([A-Za-z][A-Za-z \-]{2,63}\)|~v~"
@@ -96,7 +96,11 @@ _ENGLISH = frozenset(
         "i",
     ]
 )
-_OPENS_ENGLISH = re.compile(r"[?!.~>]+(?:A[mnst]|I[fnst]|H[ei]|U[ps])\s+[a-zA-Z]+[^=/$^]*\Z")
+_OPENS_ENGLISH = re.compile(
+    r"[?!.~>]+(?:(?:A[mnst]|Are|I[fnst]|H[ei]|U[ps])\s+[a-zA-Z]+|(?:Ah|Ha|Hm|Uh)(?![\w/]))[^=/$^]*\Z"
+)
+_SWITCH = re.compile(r"@([a-z][a-z0-9]{0,11}|\*)(?:\s+[a-z]{1,3}){0,9}\s*\Z")
+_HEADED = re.compile(r"@v\d+(?:\.\d+)+\s+")
 _FLAG = re.compile(r"\s--?[a-z]")
 _SHELL = re.compile(r"[!.~#]*(?:\.?/|~/)|!\[|#!|\.\s|\?\s|!\s|~\s")
 
@@ -156,6 +160,12 @@ def _score(text: str) -> tuple[float, str]:
     strong = _STRONG.match(text)
     if strong:
         return 0.95, "a header or protocol form of the dialect"
+    headed = _HEADED.match(text)
+    if headed:
+        count, exact, plain, longest, _ = _count(text[headed.end() :], _KNOWN)
+        if count and exact >= 0.6 * count and exact > plain and not longest:
+            return 0.8, "a version, and known atoms without a type"
+        return 0.25, "possibly lambda: a version, and words that are none of the dialect"
     known = _EXACT.get(text)
     if known is not None:
         return known, "exactly a protocol form"
@@ -168,6 +178,9 @@ def _score(text: str) -> tuple[float, str]:
         return _score_block(text)
     if text[0] == "[" or _SHELL.match(text):
         return (0.1, "possibly a list") if text[0] == "[" and text.endswith("]") else (0.0, "")
+    switched = _SWITCH.match(text)
+    if switched and (switched[1] == "*" or switched[1] in _BY_NAME):
+        return 0.2, "possibly lambda: a switch of the domain, without a type behind it"
     bonus, place, words = 0.0, 0, _KNOWN
     while (addressed := _ADDRESSED.match(text, place)) and addressed.end() > place:
         bonus, place = 0.1, addressed.end()
@@ -213,7 +226,7 @@ def _score_statement(text: str, bonus: float, known: frozenset[str]) -> tuple[fl
     if share < 0.6 or longest > exact or unknown_opening:
         if (structured or exact) and not unknown_opening and not longest:
             return 0.25, "possibly lambda: too few known atoms"
-        return 0.0, ""
+        return (0.2, "possibly lambda: a form before it, but no known atoms") if bonus and not longest else (0.0, "")
     if not structured and exact <= plain:
         # Only words that are English too: a sentence or a command, not evidence.
         return 0.2, "possibly lambda: its atoms are also English words"

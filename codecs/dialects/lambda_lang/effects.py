@@ -6,10 +6,14 @@ from typing import Any
 
 from .._record import Definition, Note, Reference, Security
 from .._time import instant_of_seconds, instant_of_text
+from .form_notes import LONG_ID
 from .notes import BAD_CHUNK, NOT_FETCHED, NOT_VERIFIED
 from .protocol import HANDSHAKES, TRUST
 from .settings import Setting
 from .statements import Part
+
+# No release names a limit; a longer id is more likely a mistake than a name.
+LONGEST_ID = 256
 
 
 def apply_settings(
@@ -42,6 +46,8 @@ def apply_settings(
             _read_handshake(part, setting, given)
         elif kind == "id" and isinstance(value, str):
             given["message_id"] = value
+            if len(value) > LONGEST_ID:
+                notes.append(LONG_ID.note(f"the message id has {len(value):,} characters: it is kept whole", span))
         elif kind == "time":
             given["sent_at_raw"] = setting.raw
             given["sent_at"] = instant_of_text(setting.raw) or _instant(setting.raw)

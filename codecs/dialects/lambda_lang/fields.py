@@ -43,6 +43,7 @@ _LEAVES = {
     "error": ("error", "error"),
     "term": ("term", "definition named"),
     "reference": ("reference", "reference"),
+    "left": ("left-out", "something left out"),
     "modality": ("modality", "modal letter"),
     "passive": ("passive", "mark of the passive"),
     "gloss": ("gloss", "gloss of the sender's"),

@@ -81,7 +81,15 @@ DOMAIN_LETTER = NoteKind(
     about="A letter names another domain in another release, and no version is declared.",
     cites="v0.4 §2.2",
 )
+LONG_ID = NoteKind(
+    code="lambda_lang.long-id",
+    severity="notice",
+    group="protocol",
+    about="A message id is longer than 256 characters; it is kept and shown whole.",
+    cites="v0.6 §1.2",
+)
 FORM_NOTES = (
+    LONG_ID,
     BROKEN_JSON,
     JSON_FORM,
     OWN_ENGLISH,

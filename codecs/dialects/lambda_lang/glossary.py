@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from .._dialect import Term
 from .domain_atoms import TITLES
+from .marks import DEMONSTRATIVES, MODALS
 from .protocol import (
     ACKS,
     ASPECTS,
@@ -17,6 +18,7 @@ from .protocol import (
     HANDSHAKES,
     JOINERS,
     MARKERS,
+    OLD_ASPECTS,
     QUANTIFIERS,
     TASK_KEYS,
     TENSES,
@@ -60,7 +62,10 @@ def _letter_terms() -> Iterator[Term]:
         ("quantity", QUANTIFIERS),
         ("emotion", EMOTIONS),
         ("tense", TENSES),
-        ("aspect", ASPECTS),
+        ("aspect", ASPECTS | {letter: f"{said} (v0.3)" for letter, said in OLD_ASPECTS.items()}),
+        ("modal", {letter: f"{said} (v0.3)" for letter, (said, _) in MODALS.items()}),
+        ("demonstrative", {sign: f"{said} (v0.3)" for sign, said in DEMONSTRATIVES.items()}),
+        ("voice", {"~v~": "the passive (v0.3)"}),
         ("marker", {f"'{letter}": meaning for letter, meaning in MARKERS.items()}),
     )
     for kind, table in tables:

@@ -7,7 +7,8 @@ from typing import Any
 
 from .._record import Entry, Field, Layer, Message, Note, Reading, Segment, Span, Told
 from .._scan import leaf, tile
-from .form_notes import BROKEN_JSON, ENVELOPE_VERSION, JSON_FORM, ODD_JSON, OWN_ENGLISH
+from .effects import LONGEST_ID
+from .form_notes import BROKEN_JSON, ENVELOPE_VERSION, JSON_FORM, LONG_ID, ODD_JSON, OWN_ENGLISH
 from .json_forms import JsonForm, Member, NotJsonError
 from .vocabulary import NEWEST, load_vocabulary
 
@@ -140,6 +141,8 @@ def _note_form(wire: str, form: JsonForm, inner: Reading) -> Iterator[Note]:
         span = (0, member.key_at[0], member.value_at[1])
         if member.key in seen:
             yield ODD_JSON.note(f"the key {member.key!r} is given again: the last value stands", span)
+        elif member.key == "id" and isinstance(member.value, str) and len(member.value) > LONGEST_ID:
+            yield LONG_ID.note(f"the message id has {len(member.value):,} characters: it is kept whole", span)
         elif member.key == "english" and isinstance(member.value, str):
             yield OWN_ENGLISH.note("the English in the JSON is the sender's own: it is shown and not taken over", span)
         elif member.key in ("english", "version") and not _is_plain(member.value):

@@ -192,6 +192,7 @@ _LITERALS: dict[str, Callable[[str], str]] = {
     "emotion": lambda text: EMOTIONS[text],
     "marker": lambda text: MARKERS[text[1]],
     "error": lambda text: f"error: {ERRORS[text[3:]].name}" if text[3:] in ERRORS else f'error: unknown "{text[3:]}"',
+    "left": lambda text: '"..." (something left out)',
     "passive": lambda text: "in the passive (v0.3)",
     "term": lambda text: f'the definition of "{text[4:]}"',
     "space": lambda text: "",

@@ -76,5 +76,5 @@ _SIMPLE = {
 
 
 def _say_domain(name: str, names: Mapping[str, str]) -> str:
-    title = TITLES.get(names.get(name, ""))
+    title = "the core" if name == "cr" else TITLES.get(names.get(name, ""))
     return name if title is None or title == name else f"{title} ({name})"

@@ -252,6 +252,8 @@ MARKERS = {
 
 TENSES = {"p": "past", "n": "now", "u": "future"}
 ASPECTS = {"z": "ongoing", "d": "done"}
+# v0.3 has three more, which no later release repeats: they are read where an old release is declared.
+OLD_ASPECTS = {"h": "habitual", "i": "beginning", "f": "ending"}
 
 # The keys of a `{…}` block that set context, with what they say.
 CONTEXT_KEYS = {

@@ -77,6 +77,10 @@ def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: 
     return notes
 
 
+_DEGREES = {
+    "^": "“^” means “high” or “important”: nothing written says which",
+    "_": "“_” means “low” or “trivial”: nothing written says which",
+}
 _FRONTS = ("t", "m", "x")
 _ARROWS = {
     ">": "“>” is read as “therefore”; senders also use it for “to”, “into” or “greater than”",

@@ -38,6 +38,7 @@ _TOKEN = re.compile(
 |(?P<emotion>:[()|?](?![A-Za-z0-9])|:o(?![A-Za-z0-9]))
 |(?P<marker>'[EVSMR23](?![A-Za-z0-9]))
 |(?P<passive>~v~)
+|(?P<left>\.\.\.)
 |(?P<demonstrative>\$(?:\$(?!\d)|[\^_](?![\^_])))
 |(?P<star>\*(?!\*))
 |(?P<open>[\[(])

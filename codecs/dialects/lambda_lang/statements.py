@@ -67,6 +67,7 @@ _STARTER = re.compile(
     r'[?!~]+(?=[A-Za-z0-9*$"(\[{^+\-_@])|\.(?=[A-Za-z*$@])|(?:>>|<<|><|--)(?=\s|$)'
     r"|@(?:v\d|msg:|sig:|vocab:|\*|[A-Z][\w,*@\-]*:|[a-z][a-z0-9]{0,11}[ \t]+[?!.~])"
     r"|\{(?:def|ns|topic|ctx|grp|auth|enc|trust|vocab):"
+    r"|<(?:[+?!]|->|#\d{1,9}|ctx)(?=\s|$)"
 )
 _LINE_STARTER = re.compile(r"[<>#@{]|\|\||(?:pub|prv|sig):|[A-Za-z][\w\-]{0,63}: ?[?!.~<>]")
 _TABLE = re.compile(r"\|\|[^\n]*(?:\n[ \t]*\|\|[^\n]*)*")

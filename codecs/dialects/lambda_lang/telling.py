@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from .._context import Context, Keys
-from .._record import Message, Reading, Segment, Told
+from .._record import Message, Note, Reading, Segment, Told
 from .contexts import Standing
 from .fields import build_tree
+from .form_notes import DOMAIN_LETTER
 from .frames import frame, say_beside
 from .glosses import gloss_part
 from .json_layers import wrap_told
@@ -14,7 +17,7 @@ from .remarks import note_settings
 from .sayings import make_segment, make_segments, say_part
 from .settings import Setting
 from .statements import Part
-from .vocabulary import NEWEST, Vocabulary, load_vocabulary
+from .vocabulary import NEWEST, Vocabulary, load_vocabulary, other_domains, title_domain
 from .words import Scope
 
 
@@ -78,7 +81,24 @@ def _tell_message(
     told = {**message.__dict__, "english": english, "gloss": gloss_part(text, part, saying.gloss)}
     if settings or part.items or part.checksum or message.error is not None:
         told["also"] = make_segments(say_beside(part, settings, message, saying.said, scope.vocabulary.names))
-    notes = (*message.notes, *note_settings(settings, scope), *saying.notes)
+    notes = (*message.notes, *note_settings(settings, scope), *_note_letters(settings, standing), *saying.notes)
     if notes:
         told["notes"] = notes
     return Message.trust(told)
+
+
+def _note_letters(settings: tuple[Setting, ...], standing: Standing) -> Iterator[Note]:
+    """A letter that names another domain in another release, where no version is declared."""
+    if standing.is_declared:
+        return
+    release = standing.vocabulary.release
+    for setting in settings:
+        if setting.kind not in ("ns", "domain", "inline"):
+            continue
+        for name in setting.value if isinstance(setting.value, list) else [setting.value]:
+            others = other_domains(str(name), "", release)
+            if others:
+                known = standing.vocabulary.names.get(str(name))
+                here = f"is the {title_domain(known)} domain" if known else "names no domain"
+                text = f"no version is declared, so “{name}” {here} (v{release}); it was {' and '.join(others)}"
+                yield DOMAIN_LETTER.note(text, (0, setting.start, setting.end))

@@ -49,7 +49,13 @@ def conjugate(verb: Verb, mode: Mode) -> tuple[str, str]:
     return front, rest
 
 
+_BEGIN = Verb(base="begin", third="begins", past="began", participle="begun", gerund="beginning")
+_STOP = Verb(base="stop", third="stops", past="stopped", participle="stopped", gerund="stopping")
+
+
 def _conjugate(verb: Verb, mode: Mode) -> tuple[str, str]:
+    if mode.aspect in ("habitual", "beginning", "ending"):
+        return _conjugate_old(verb, mode._replace(aspect=None))[mode.aspect]
     if mode.can:
         return _conjugate_can(verb, mode)
     if mode.aspect == "ongoing":
@@ -73,6 +79,17 @@ def _conjugate(verb: Verb, mode: Mode) -> tuple[str, str]:
     if mode.tense == "past":
         return "", verb.past
     return "", verb.third if mode.person == "third" else verb.base
+
+
+def _conjugate_old(verb: Verb, mode: Mode) -> dict[str, tuple[str, str]]:
+    """The three aspects that v0.3 alone has: what is done as a habit, what begins, and what ends."""
+    front, rest = _conjugate(verb, mode)
+    begins, stops = _conjugate(_BEGIN, mode), _conjugate(_STOP, mode)
+    return {
+        "habitual": (front, f"habitually {rest}".strip()),
+        "beginning": (begins[0], f"{begins[1]} to {verb.base}"),
+        "ending": (stops[0], f"{stops[1]} {verb.gerund}"),
+    }
 
 
 def _conjugate_can(verb: Verb, mode: Mode) -> tuple[str, str]:
