@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 
 from inspector.accounts.models import Workspace
 
-from .models import Delivery, Job, Record, Sighting
+from .models import DeadLetter, Delivery, Job, Record, Sighting
 
 
 def find_delivery(*, workspace: Workspace, delivery_id: uuid.UUID) -> Delivery | None:
@@ -79,6 +79,7 @@ class Progress:
     lines: int | None
     stored: int
     read: int
+    set_aside: int
     is_framed: bool
     is_read: bool
     failure: str
@@ -97,8 +98,9 @@ def find_progress(*, delivery: Delivery) -> Progress:
         lines=reader["line"] - 1 if reader else None,
         stored=delivery.stored,
         read=delivery.read,
+        set_aside=delivery.set_aside,
         is_framed=delivery.is_framed,
-        is_read=delivery.is_framed and delivery.read >= delivery.stored and not is_reading,
+        is_read=delivery.is_framed and delivery.read + delivery.set_aside >= delivery.stored and not is_reading,
         failure=delivery.failure or dead,
     )
 
@@ -150,13 +152,44 @@ def read_arrival(*, delivery: Delivery) -> Iterator[bytes]:
         yield bytes(data)
 
 
-def list_dead_letters(*, workspace: Workspace) -> QuerySet[Job]:
-    """Jobs that were given up after three attempts, latest first."""
-    return Job.objects.filter(workspace=workspace, state=Job.State.DEAD).order_by("-updated_at")
+def list_letters(
+    *,
+    workspace: Workspace,
+    delivery: Delivery | None = None,
+    before: tuple[datetime, uuid.UUID] | None = None,
+    limit: int = 50,
+) -> list[DeadLetter]:
+    """Records that could not be read yet, set aside last first; of one delivery, or of all.
+
+    Args:
+        before: (created_at, id) of the last one seen.
+    """
+    rows = _open_letters(workspace).select_related("delivery", "sighting", "asked_by")
+    if delivery:
+        rows = rows.filter(delivery=delivery)
+    if before:
+        created_at, letter_id = before
+        rows = rows.filter(Q(created_at__lt=created_at) | Q(created_at=created_at, pk__lt=letter_id))
+    return list(rows.order_by("-created_at", "-id")[:limit])
+
+
+def list_given_up(*, workspace: Workspace, limit: int = 100) -> list[Job]:
+    """Work that was given up after three attempts, latest first."""
+    rows = Job.objects.filter(workspace=workspace, state=Job.State.DEAD)
+    return list(rows.order_by("-updated_at", "-id")[:limit])
+
+
+def has_dead_letters(*, workspace: Workspace) -> bool:
+    """Whether anything waits on the page of dead letters."""
+    return _open_letters(workspace).exists() or Job.objects.filter(workspace=workspace, state=Job.State.DEAD).exists()
+
+
+def _open_letters(workspace: Workspace) -> QuerySet[DeadLetter]:
+    return DeadLetter.objects.filter(workspace=workspace).exclude(state=DeadLetter.State.READ)
 
 
 def count_backlog() -> int:
     """How many stored records wait to be read, over all workspaces."""
     waiting = Job.objects.filter(kind=Job.Kind.INGEST, state__in=[Job.State.QUEUED, Job.State.RUNNING])
-    rows = Delivery.objects.filter(pk__in=waiting.values("subject")).values_list("stored", "read")
-    return sum(stored - read for stored, read in rows)
+    rows = Delivery.objects.filter(pk__in=waiting.values("subject")).values_list("stored", "read", "set_aside")
+    return sum(stored - read - set_aside for stored, read, set_aside in rows)
