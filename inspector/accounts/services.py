@@ -6,6 +6,7 @@ import hashlib
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from zoneinfo import available_timezones
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -67,6 +68,44 @@ def add_member(*, workspace: Workspace, user: User, role: str) -> Membership:
     held.role = role
     held.save(update_fields=["role"])
     return held
+
+
+@transaction.atomic
+def invite_member(*, workspace: Workspace, name: str, role: str) -> tuple[Membership, str | None]:
+    """A new member; somebody new to the installation also gets the token of a sign-in link, to be seen this once.
+
+    Whoever already has an account signs in as before: a link for them would let one workspace's owner act under
+    the name of another's member.
+
+    Raises:
+        ValidationError: for a name that cannot be one, a member already, or a role that does not exist.
+    """
+    name = name.strip()
+    user = User.objects.filter(username=name).first()
+    if user is not None and Membership.objects.filter(workspace=workspace, user=user).exists():
+        raise ValidationError(f"{name} is a member already")
+    is_new = user is None
+    if user is None:
+        user = User(username=name)
+        user.set_unusable_password()
+        user.full_clean(exclude=["password"])
+        user.save()
+    membership = add_member(workspace=workspace, user=user, role=role)
+    return membership, create_sign_in_link(user=user) if is_new else None
+
+
+@transaction.atomic
+def invite_again(*, membership: Membership) -> str:
+    """The token of a new sign-in link for somebody who never came; the older one stops working.
+
+    Raises:
+        ValidationError: for somebody who has signed in, or who is a member of another workspace too.
+    """
+    if not membership.awaits_first_sign_in:
+        raise ValidationError("whoever has signed in once needs no invitation, and nobody else may use their name")
+    if membership.user.memberships.exclude(pk=membership.pk).exists():
+        raise ValidationError("this person is also a member of another workspace, which invited them")
+    return create_sign_in_link(user=membership.user)
 
 
 @transaction.atomic
@@ -146,6 +185,18 @@ def note_api_key_use(*, key: ApiKey) -> None:
     now = timezone.now()
     if key.last_used_at is None or now - key.last_used_at > timedelta(minutes=1):
         ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
+
+
+def choose_time_zone(*, user: User, time_zone: str) -> None:
+    """Show this person times in a zone of the IANA database.
+
+    Raises:
+        ValidationError: for a zone that does not exist.
+    """
+    if time_zone not in available_timezones():
+        raise ValidationError(f"there is no time zone {time_zone}")
+    user.time_zone = time_zone
+    user.save(update_fields=["time_zone"])
 
 
 @transaction.atomic

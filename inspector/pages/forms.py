@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from zoneinfo import available_timezones
 
 from django import forms
-from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
 from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 
 from dialects import all_dialects
-from inspector.accounts.models import ApiKey, Channel
+from inspector.accounts.models import ApiKey, Channel, Role
 from inspector.audit.models import Review
 from inspector.threads.models import Conversation
 
@@ -113,6 +114,48 @@ class UploadForm(forms.Form):
         label="Lines may begin with times, labels and speakers",
         help_text="As in “09:00:01 A -> B: …”; taken apart where the rest then reads better.",
     )
+
+
+class MemberForm(forms.Form):
+    """Somebody to invite."""
+
+    name = forms.CharField(
+        max_length=150,
+        label="User name",
+        widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off", "spellcheck": "false"}),
+        help_text="Letters, digits and @ . + - _ only. The reviews they give are kept under this name.",
+    )
+    role = forms.ChoiceField(choices=Role.choices, initial=Role.AUDITOR, widget=forms.Select(attrs=SELECT))
+
+
+class RoleForm(forms.Form):
+    """Another role for a member."""
+
+    role = forms.ChoiceField(choices=Role.choices)
+
+
+class ZoneForm(forms.Form):
+    """The time zone in which a person is shown times."""
+
+    time_zone = forms.ChoiceField(
+        label="Time zone",
+        widget=forms.Select(attrs=SELECT),
+        help_text="Times are shown in it. What is stored and exported stays in UTC.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        names = sorted(available_timezones() - {"localtime", "UTC"})
+        self.fields["time_zone"].choices = [("UTC", "UTC"), *((name, name) for name in names)]  # type: ignore[attr-defined]
+
+
+class PasswordForm(SetPasswordForm):  # type: ignore[type-arg]
+    """A new password, by whoever is signed in."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs.update(INPUT)
 
 
 LIFETIMES = {"": None, "30": timedelta(days=30), "90": timedelta(days=90), "365": timedelta(days=365)}

@@ -1,4 +1,4 @@
-"""Settings of a workspace: API keys and members."""
+"""Settings of a workspace: API keys and members. What owners do with members is in `members`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from inspector.accounts.models import ApiKey, Membership
+from inspector.accounts.models import ApiKey, Membership, Role
 from inspector.accounts.selectors import list_api_keys, list_channels, list_members
 from inspector.accounts.services import create_api_key, revoke_api_key
 
-from .forms import KeyForm
+from .forms import KeyForm, MemberForm
 from .shell import render_page, require_owner, within_workspace
 
 
@@ -59,20 +59,29 @@ def revoke_key(request: HttpRequest, membership: Membership, key_id: uuid.UUID) 
 def _answer(
     request: HttpRequest, membership: Membership, form: KeyForm, *, new_token: str = "", status: int = 200
 ) -> HttpResponse:
+    return render_settings(request, membership, key_form=form, new_token=new_token, status=status)
+
+
+def render_settings(
+    request: HttpRequest,
+    membership: Membership,
+    *,
+    key_form: KeyForm | None = None,
+    member_form: MemberForm | None = None,
+    new_token: str = "",
+    invitation: dict[str, str] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """The page, with the forms as they were filled in, and what is shown this once: a token or an invitation."""
     workspace = membership.workspace
     context = {
         "keys": [_describe_key(key, membership) for key in list_api_keys(workspace=workspace)],
-        "members": [
-            {
-                "name": member.user.get_username(),
-                "role": member.get_role_display(),
-                "since": member.created_at,
-                "is_self": member.pk == membership.pk,
-            }
-            for member in list_members(workspace=workspace)
-        ],
-        "key_form": form if membership.is_owner else None,
+        "members": [_describe_member(member, membership) for member in list_members(workspace=workspace)],
+        "key_form": (key_form or _make_form(membership)) if membership.is_owner else None,
+        "member_form": (member_form or MemberForm(prefix="member")) if membership.is_owner else None,
+        "roles": Role.choices,
         "new_token": new_token,
+        "invitation": invitation,
     }
     return render_page(request, membership, "settings/settings.html", context, section="settings", status=status)
 
@@ -90,6 +99,24 @@ def _describe_key(key: ApiKey, membership: Membership) -> dict[str, Any]:
         "state": _name_state(key),
         "revoke_url": reverse("pages:revoke-key", args=[membership.workspace.slug, key.pk])
         if membership.is_owner and key.is_usable
+        else None,
+    }
+
+
+def _describe_member(member: Membership, reader: Membership) -> dict[str, Any]:
+    slug = reader.workspace.slug
+    is_open = reader.is_owner
+    return {
+        "name": member.user.get_username(),
+        "role": member.role,
+        "role_name": member.get_role_display(),
+        "since": member.created_at,
+        "is_self": member.pk == reader.pk,
+        "is_awaited": member.awaits_first_sign_in,
+        "change_url": reverse("pages:change-member", args=[slug, member.pk]) if is_open else None,
+        "remove_url": reverse("pages:remove-member", args=[slug, member.pk]) if is_open else None,
+        "invite_url": reverse("pages:invite-again", args=[slug, member.pk])
+        if is_open and member.awaits_first_sign_in
         else None,
     }
 

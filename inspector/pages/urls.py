@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from . import conversations, deliveries, messages, search, settings, sign_in, uploads
+from . import account, conversations, deliveries, members, messages, search, settings, sign_in, uploads
 
 app_name = "pages"
 
@@ -19,6 +19,11 @@ workspace_urls = [
     path("deliveries/<uuid:delivery_id>/progress/", deliveries.show_progress, name="progress"),
     path("settings/", settings.show_settings, name="settings"),
     path("settings/keys/<uuid:key_id>/revoke/", settings.revoke_key, name="revoke-key"),
+    path("settings/members/", members.invite, name="invite"),
+    path("settings/members/<int:membership_id>/", members.change, name="change-member"),
+    path("settings/members/<int:membership_id>/invite/", members.invite_anew, name="invite-again"),
+    path("settings/members/<int:membership_id>/remove/", members.remove, name="remove-member"),
+    path("account/", account.show_account, name="account"),
 ]
 
 urlpatterns = [

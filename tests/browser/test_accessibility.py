@@ -11,6 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from playwright.sync_api import Page
 
+from inspector.accounts.services import invite_member
 from inspector.intake.models import Delivery
 from inspector.threads.models import Conversation, Message
 from tests.browser.conftest import Open
@@ -48,6 +49,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "deliveries": lambda: address("deliveries"),
     "delivery": lambda: reverse("pages:delivery", args=[SLUG, Delivery.objects.get(quarantined=1).pk]),
     "settings": lambda: address("settings"),
+    "account": lambda: address("account"),
 }
 
 
@@ -56,6 +58,7 @@ PAGES: dict[str, Callable[[], str]] = {
 def test_every_page(open_page: Open, cast: Cast, theme: str, width: int) -> None:
     deliver(cast, STORY, HOSTILE, BINARY, name="story.log")
     settle_all()
+    invite_member(workspace=cast.workspace, name="a-rather-long-name-of-somebody-invited", role="viewer")
     faults = []
     for name, find in PAGES.items():
         who = None if name == "sign-in" else cast.owner
