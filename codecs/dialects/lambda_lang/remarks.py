@@ -61,6 +61,10 @@ def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: 
                 notes.append(note)
             continue
         if node.kind == "joiner" and not node.mark:
+            degree = _DEGREES.get(node.text[0])
+            if degree and (degree, None) not in seen:
+                seen.add((degree, None))
+                notes.append(TWO_MEANINGS.note(degree, node.span))
             if node.text in _ARROWS and not (node.text == "<" and part.symbol in (">", "<->")):
                 notes.extend(_note_arrow(nodes, place))
             continue

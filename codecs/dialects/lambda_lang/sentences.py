@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._record import Basis, Span
+from .complements import Complements
 from .lexicon import Verb
 from .nodes import Node
 from .pieces import Define, Piece, Tell
-from .things import Things, as_objects
-from .verbs import TAKES_TO, Mode, conjugate
-from .wording import ASIDES, say_degree
+from .things import as_objects
+from .verbs import Mode, conjugate
 
 _BE = Verb(base="be", third="is", past="was", participle="been", gerund="being")
 _USE = Verb(base="use", third="uses", past="used", participle="used", gerund="using")
 
 
-class Sentence(Things):
+class Sentence(Complements):
     """Tells one clause.
 
     Args:
@@ -32,14 +32,11 @@ class Sentence(Things):
     """
 
     def __init__(self, nodes: Sequence[Node], mood: str, lead: tuple[Span, ...], tell: Tell, define: Define) -> None:
-        super().__init__(nodes, tell, define)
-        self.mood = mood
+        super().__init__(nodes, mood, tell, define)
         self.lead = lead
         self.tense = "now"
         self.tense_at: tuple[Span, ...] = ()
         self.can: tuple[Span, ...] = ()
-        self.negation: tuple[str, tuple[Span, ...]] = ("", ())
-        self.verb: Verb | None = None
 
     def tell(self) -> list[Piece] | None:
         """The sentence, each piece with a space before it; None where the clause is of another shape."""
@@ -206,107 +203,6 @@ class Sentence(Things):
         node = self._next()
         self._say(f" {node.adjective()}", slash.span, node.span)
         self._tell_doubt(node, "a")
-        return True
-
-    # What stands after the verb.
-
-    def _tell_more(self) -> bool:
-        node = self.nodes[self.at]
-        if node.kind == "joiner":
-            return self._tell_sign(node)
-        if node.kind == "block":
-            self.at += 1
-            self.pieces.extend(self.tell_group([node]))
-            return True
-        if node.kind in ("emotion", "reference"):
-            self.at += 1
-            self._say(ASIDES[node.kind](node), node.span)
-            return True
-        if node.uses == "t" and node.entry is None and node.meaning is not None:
-            self.at += 1
-            said = {"past": "in the past", "future": "in the future"}.get(node.meaning.tense or "", "now")
-            self._say(f" {said}", node.span)
-            return True
-        if node.kind == "open":
-            return self._take_object()
-        # A thing without a sign before it is what is done something to, unless it may as well say how all stands.
-        after = self._peek()
-        return self._stands_after_verb() and after is not None and "a" not in after.uses[1:] and self._take_object()
-
-    def _stands_after_verb(self) -> bool:
-        """Whether nothing but the verb, a sign or what belongs to the verb stands right before."""
-        before = self.nodes[self.at - 1]
-        if before.kind == "marker" and self.at > 1:
-            before = self.nodes[self.at - 2]
-        return before.kind == "joiner" or (
-            before.kind == "word" and self.verb is not None and before.verb() is self.verb
-        )
-
-    def _tell_sign(self, node: Node) -> bool:
-        text = node.text
-        self.at += 1
-        after = self._peek()
-        if text[0] in "^_":
-            self._say(f" ({say_degree(text)})", node.span)
-            return True
-        if text == "?" and after is None:
-            return self.mood == "query"
-        if after is None:
-            return False
-        if text == "/":
-            about = self.verb.about if self.verb is not None and self._is_after_verb() else ""
-            if after.kind == "word" and self._chains(after):
-                return self._tell_chained(node)
-            if about:
-                self._say(f" {about}", node.span)
-            elif self._is_after_verb():
-                self.pending = (node.span,)
-            else:
-                self._say(" of", node.span)
-            return self._take_object()
-        if text == "&" or text == "|":
-            self._say(f" {node.says}", node.span)
-            return self._take_object()
-        if text == "+" or text == "-":
-            return self._tell_more_or_less(node, after)
-        return False
-
-    def _is_after_verb(self) -> bool:
-        """Whether the sign in hand stands right after the verb."""
-        before = self.nodes[self.at - 2]
-        return before.verb() is self.verb or before.uses == "m" or before.kind == "marker"
-
-    def _tell_more_or_less(self, node: Node, after: Node) -> bool:
-        if node.text == "-" and after.kind == "word" and after.uses == "v" and self._wants_to():
-            self.negation = ("not", (node.span,))
-            return self._tell_chained(node)
-        if after.kind != "word" or after.basis != "exact" or after.entry is not None or self._is_lose(node):
-            return False
-        self._say(
-            " more" if node.text == "+" else " less", node.span, basis="exact" if node.text == "+" else "inferred"
-        )
-        return self._take_noun(has_article=False)
-
-    def _is_lose(self, sign: Node) -> bool:
-        """`lo-`, which v0.8 has for "lose"."""
-        return sign.text == "-" and self.at > 1 and self.nodes[self.at - 2].text == "lo"
-
-    def _wants_to(self) -> bool:
-        return self.verb is not None and self.verb.base in TAKES_TO
-
-    def _chains(self, after: Node) -> bool:
-        return after.uses[:1] == "v" and after.entry is None and self._wants_to() and after.verb() is not None
-
-    def _tell_chained(self, node: Node) -> bool:
-        """`Aw/s`: "wants to speak"."""
-        held = self._next()
-        verb = held.verb()
-        if verb is None or held.basis != "exact":
-            return False
-        negated = "not " if self.negation[0] else ""
-        self._say(f" {negated}to {verb.base}", node.span, held.span)
-        self.negation, self.verb = ("", ()), verb
-        self._tell_doubt(held, "v")
         return True
 
 

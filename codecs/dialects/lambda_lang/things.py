@@ -142,7 +142,7 @@ class Things(Cursor):
         if value is None or not value.kind.startswith("value-") or key.entry is not None or value.entry is not None:
             return False
         self.at += 2
-        self._say(f" {say_key(key)}", key.span, basis=key.basis)
+        self._say(" id" if key.text == "id" else f" {say_key(key)}", key.span, basis=key.basis)
         self._say(f" {say_value(value)}", equals.span, value.span, basis=value.basis)
         return True
 
