@@ -1,0 +1,184 @@
+"""The description of the API against the API: requests made up from it, sent to the WSGI application, checked by it.
+
+The short form sends the same requests each time. `make fuzz-api` sends fifty thousand new ones.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+import pytest
+import schemathesis
+from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections
+from django.test import Client
+from drf_spectacular.settings import spectacular_settings
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.parameters import ParameterLocation
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+import dialects
+from inspector.accounts.services import create_api_key
+from inspector.api.urls import urlpatterns
+from inspector.intake.models import Delivery, Record
+from inspector.threads.models import Conversation, Message
+
+from ..conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+
+LONG: Final = int(os.environ.get("API_REQUESTS", "0"))
+LOG: Final = [
+    b'{"clowl":"0.2","mid":"m1","ts":1795118400,"p":"REQ","from":"oscar","to":"radar","cid":"c1",'
+    b'"auth":"s3cret-t0ken","body":{"t":"search","d":{"q":"tea","n":1e400}}}\n',
+    b'{"raw":"@a3|f0|c1|S0|d1|T1|k4|t\\"count aisle 6\\"#","at":"2026-11-21T09:00:00Z","conversation":"c2"}\n',
+    b'{"raw":"?Uk/co","from":"oscar","to":["radar","eve"],"conversation":"c3"}\n',
+    '{"raw":"👽42|@H|~+1d|$bWVldGluZw==","at":"2026-11-21T09:00:05Z","conversation":"c4","id":"e-2"}\n'.encode(),
+    b'{"raw":"lone \\ud800 and nul \\u0000","from":"\\udfff","conversation":"\\ud800"}\n',
+    b"\xff\xfe no text\n",
+]
+CHECKS: Final = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    response_headers_conformance,
+]
+OPERATIONS: Final = [
+    f"{method.upper()} {path}"
+    for path, methods in spectacular_settings.DEFAULT_GENERATOR_CLASS().get_schema(public=True)["paths"].items()
+    for method in methods
+]
+SHORT_EXAMPLES: Final = 30
+RECORDS: Final = [
+    dialects.decode(wire).to_dict()
+    for wire in ('@a3|f0|c1|S0|d1|T1|k4|t"count aisle 6"#', "?Uk/co", "👽42|@H|~+1d|$bWVldGluZw==", "hello")
+]
+
+
+def count_examples() -> int:
+    return LONG // (2 * len(OPERATIONS)) if LONG else SHORT_EXAMPLES
+
+
+@pytest.fixture
+def api(db: None) -> Iterator[Any]:
+    """The API as described, asked within the transaction of the test: no request may close its connection."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    try:
+        yield schemathesis.openapi.from_wsgi("/api/schema/?format=json", get_wsgi_application())
+    finally:
+        for signal in (request_started, request_finished):
+            signal.connect(close_old_connections)
+
+
+@pytest.fixture
+def headers(cast: Cast, settings: Any) -> dict[str, str]:
+    settings.LIMITS = {**settings.LIMITS, "requests_per_minute": 0}
+    key = create_api_key(workspace=cast.workspace, name="all", scopes=["ingest", "read", "secrets"])[1]
+    return {"Authorization": f"Bearer {key}"}
+
+
+@pytest.fixture
+def known(cast: Cast) -> dict[str, list[str]]:
+    """What is there to be asked for, by the name of its place in an address."""
+    deliver(cast, *LOG)
+    settle_all()
+    models = {"message": Message, "conversation": Conversation, "delivery": Delivery, "record": Record}
+    return {f"{name}_id": list(map(str, model.objects.values_list("pk", flat=True))) for name, model in models.items()}
+
+
+def find_operation(api: Any, name: str) -> Any:
+    method, path = name.split(" ")
+    return api[path][method]
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["as-described", "otherwise"])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_answer_is_as_described(
+    api: Any, headers: dict[str, str], known: dict[str, list[str]], name: str, mode: GenerationMode
+) -> None:
+    operation = find_operation(api, name)
+    statuses: Counter[int] = Counter()
+
+    @settings(
+        max_examples=count_examples(),
+        derandomize=not LONG,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(data=st.data())
+    def ask(data: Any) -> None:
+        case = data.draw(operation.as_strategy(generation_mode=mode))
+        for place in set(case.path_parameters or ()) & set(known):
+            # Most made-up ids lead nowhere, so that half of the requests ask for what is there.
+            case.path_parameters[place] = data.draw(
+                st.one_of(st.just(case.path_parameters[place]), st.sampled_from(known[place]))
+            )
+        if name == "POST /api/v1/encode" and mode == GenerationMode.POSITIVE:
+            case.body = data.draw(st.one_of(st.just(case.body), st.sampled_from(RECORDS)))
+        # Nobody works here while a request waits, so that each would wait to its end.
+        case.headers = {name: value for name, value in (case.headers or {}).items() if name.lower() != "prefer"}
+        response = case.call(headers=headers)
+        statuses[response.status_code] += 1
+        # A body may be any bytes, and the key and the ids are right: only wrong parameters are sure to be refused.
+        query = case.meta.components.get(ParameterLocation.QUERY)
+        is_wrong = query is not None and query.mode.is_negative
+        case.validate_response(response, checks=[*CHECKS, negative_data_rejection] if is_wrong else CHECKS)
+
+    if mode == GenerationMode.NEGATIVE:
+        # Of some operations nothing can be sent that is not as described.
+        with suppress(schemathesis.errors.InvalidSchema):
+            ask()
+        return
+    ask()
+    assert min(statuses) < 300, statuses
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_another_method_is_refused_with_those_there_are(api: Any, headers: dict[str, str], name: str) -> None:
+    path = name.split(" ")[1].replace("{", "").replace("}", "")
+    for method in {"get", "post", "put", "patch", "delete", "trace"} - {one.lower() for one in api[name.split(" ")[1]]}:
+        found = re.sub(r"\w+_id", "019dd7a2-5d3a-7c11-9f7e-2f4f6a1b8e55", path)
+        response = Client().generic(method.upper(), found, b"x", content_type="text/plain")
+        assert response.status_code == 405, (method, response.content)
+        assert response["Content-Type"] == "application/problem+json"
+        allowed = {one.strip().lower() for one in response["Allow"].split(",")}
+        assert allowed == {one.lower() for one in api[name.split(" ")[1]]} | {"options"} | (
+            {"head"} if "head" in allowed else set()
+        )
+
+
+def test_the_description_covers_every_address(api: Any) -> None:
+    described = {re.sub(r"\{\w+\}", "ID", path) for path in api}
+    there = {
+        re.sub(r"<[^>]+>", "ID", f"/api/{url.pattern}") for url in urlpatterns if str(url.pattern).startswith("v1/")
+    }
+    assert described == there
+
+
+def test_an_answer_that_is_not_as_described_is_found(api: Any, headers: dict[str, str]) -> None:
+    """A check that cannot fail holds nothing: a status that the description does not have is noticed."""
+    case = find_operation(api, "GET /api/v1/limits").Case()
+    response = case.call(headers=headers)
+    case.validate_response(response, checks=CHECKS)
+    response.status_code = 418
+    with pytest.raises(BaseExceptionGroup):
+        case.validate_response(response, checks=CHECKS)
