@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 ARGS ?=
+REQUESTS ?= 50000
 IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs manage.py
 
@@ -41,6 +42,9 @@ crash: venv-dev ## kill everything under load, again and again, and count; make 
 
 fuzz: venv-dev ## two million mutated inputs for each dialect; make fuzz ARGS='--inputs 20000 --dialect nslip' is shorter
 	PYTHONPATH=codecs:. $(IN_VENV) -m tests.codecs.fuzzing $(ARGS)
+
+fuzz-api: venv-dev ## fifty thousand requests made up from the API's description; make fuzz-api REQUESTS=2000 sends fewer
+	@API_REQUESTS=$(REQUESTS) exec $(IN_VENV) -m pytest tests/inspector/api/test_description.py $(ARGS)
 
 lock: venv-dev ## write requirements/*.txt anew from requirements/*.in
 	$(IN_VENV) -m uv pip compile $(LOCKING) requirements/base.in -o requirements/base.txt
