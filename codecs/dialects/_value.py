@@ -27,6 +27,8 @@ class Value:
     _names: ClassVar[frozenset[str]] = frozenset()
     _needed: ClassVar[frozenset[str]] = frozenset()
     _order: ClassVar[tuple[str, ...]] = ()
+    # What a class keeps in its values beside their names; `replace` hands it on, and it is never shown or compared.
+    _carried: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
         order = list(cls._order)
@@ -79,7 +81,8 @@ class Value:
         if not names >= values.keys():
             raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(values.keys() - names))}")
         made = object.__new__(type(self))
-        made.__dict__.update({name: value for name, value in self.__dict__.items() if name in names}, **values)
+        kept = names | self._carried
+        made.__dict__.update({name: value for name, value in self.__dict__.items() if name in kept}, **values)
         return made
 
     def given(self) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from .detection import sniff
 from .lifecycle import Lifecycle
 from .notes import LIFECYCLE, NOTES
 from .parts import Piece
-from .plain import build
 from .reading import identify, place, read, take_whole
 from .tables import GLOSSARY
 from .telling import PLACES
@@ -31,7 +30,7 @@ def _tell(reading: Reading, context: Context, keys: Keys) -> Told:
     lifecycle = Lifecycle(context)
     if type(parsed) is dict:
         told = _tell_part(reading.messages[0], take_whole(reading.wire, parsed), lifecycle)
-        return build(Told, {"reading": reading, "messages": (told,), "entries": lifecycle.entries})
+        return Told.trust({"reading": reading, "messages": (told,), "entries": lifecycle.entries})
     if type(parsed) is not tuple or len(parsed) != len(reading.messages):
         # A reading that was not made here, or made anew from storage, is read again for its parts.
         again = read(reading.wire)

@@ -10,39 +10,26 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, TypeVar
+from operator import itemgetter
+from typing import Any
 
-from .._record import Reference
+from .._record import Failure, Reference
 from .._time import instant_of_seconds
-from .._value import Value
 from .columns import fill_details
-from .details import ACT_CHECKS, failing_key
+from .details import failing_key
 from .json_text import MAX_DEPTH, Digits, make_fraction
 from .schema import HASH
-from .tables import ACTS, MODES
+from .tables import ACTS, ERROR_CODES, MODES
 from .tokens import is_message
 
 _PERFORMATIVES = {code: act.performative for code, act in ACTS.items()}
+_RETRYABLE = {code: row.is_retryable for code, row in ERROR_CODES.items()}
 _MAY_FAIL = frozenset({"status", "success", "ok", "error", "errors"})
 _CONTEXT_KEYS = frozenset({"ref", "inline", "hash"})
 # How a negative zero can stand as a value; Python's integers have none.
 _NEGATIVE_ZERO = (":-0", " -0", ",-0", "[-0", "\n-0", "\t-0", "\r-0")
 _EARLIEST, _LATEST = 946_684_800, 4_102_444_800
 _SECONDS = tuple(f"{second:02d}Z" for second in range(60))
-
-
-_ValueT = TypeVar("_ValueT", bound=Value)
-_new, _set = object.__new__, object.__setattr__
-
-
-def build(kind: type[_ValueT], values: dict[str, Any]) -> _ValueT:
-    """A value from a dictionary that is known to hold its names and no other: the checks are left out.
-
-    Values are built by the hundred thousand, and checking the names costs more than all the rest of one.
-    """
-    made = _new(kind)
-    _set(made, "__dict__", values)
-    return made
 
 
 class _OddError(Exception):
@@ -71,68 +58,41 @@ def _write_minute(minute: int) -> str:
     return instant[:-3] if instant else ""
 
 
-def scan(wire: str) -> dict[str, Any] | None:
-    """The object that is the whole text, if nothing about its JSON is unusual; else None."""
-    # Where no white space stands before a colon, `":` comes once for each member, and once more wherever a string
-    # holds it escaped. So if there are as many as the members that are held, then no key was repeated.
-    keys = wire.count('":')
-    if " :" in wire or "\t" in wire or "\r" in wire or keys + wire.count("[") > MAX_DEPTH:
-        return None
-    if ("\n" in wire and "\n:" in wire) or ("\\" in wire and "\\u" in wire):
+_take_required = itemgetter("clowl", "mid", "ts", "p", "from", "to", "cid", "body")
+
+
+def read_plain(wire: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """The object of an ordinary text, and its columns; None if anything about it may be unusual."""
+    if "\\" in wire and "\\u" in wire:
         return None
     try:
         data, end = _scan(wire, 0)
-    except (ValueError, StopIteration, _OddError):
-        return None
-    if end != len(wire) or type(data) is not dict:
-        return None
-    body, context = data.get("body"), data.get("ctx")
-    if type(body) is not dict:
-        return None
-    details = body.get("d")
-    if type(details) is not dict:
-        return None
-    count = len(data) + len(body) + len(details)
-    if type(context) is dict:
-        count += len(context)
-    may_hold_zero = 0 in details.values()
-    if count != keys:
-        may_hold_zero = True
-        nested = [value for value in details.values() if type(value) is dict or type(value) is list]
-        if count + sum(map(_count_all, nested)) != keys or any(map(is_message, nested)):
-            return None
-    # Python's integers have no negative zero: the wire's would be lost.
-    if may_hold_zero and "-0" in wire and any(before in wire for before in _NEGATIVE_ZERO):
-        return None
-    return data
-
-
-def _count_all(value: Any) -> int:
-    if type(value) is dict:
-        return len(value) + sum(_count_all(inner) for inner in value.values() if type(inner) in (dict, list))
-    return sum(_count_all(inner) for inner in value if type(inner) in (dict, list))
-
-
-def fill_plain(data: dict[str, Any]) -> dict[str, Any] | None:
-    """The columns of a v0.2 message that breaks no rule; None if it may break one."""
-    try:
-        version, mid, ts, act = data["clowl"], data["mid"], data["ts"], data["p"]
-        sender, to, cid, body = data["from"], data["to"], data["cid"], data["body"]
+        version, mid, ts, act, sender, to, cid, body = _take_required(data)
         topic, details = body["t"], body["d"]
         performative = _PERFORMATIVES[act]
-    except (KeyError, TypeError):
+    except (ValueError, StopIteration, LookupError, TypeError, RecursionError, _OddError):
         return None
     if not (
-        version == "0.2"
+        end == len(wire)
+        and version == "0.2"
         and type(mid) is type(sender) is type(cid) is type(topic) is str
+        and type(ts) is int
+        and type(details) is dict
         and 0 < len(mid) <= 128
         and 0 < len(sender) <= 128
         and 0 < len(cid) <= 128
         and 0 < len(topic) <= 128
-        and type(ts) is int
         and _EARLIEST <= ts < _LATEST
         and len(body) == 2
     ):
+        return None
+    count = len(data)
+    # Each member has one colon. So if there are as many as the members that are held, then no key was repeated; else,
+    # or if there is a list, the text is looked at more closely.
+    if (count + 2 + len(details) != wire.count(":") or "[" in wire) and not _is_regular(wire, data, details):
+        return None
+    # Python's integers have no negative zero: the wire's would be lost.
+    if 0 in details.values() and _may_hold_negative_zero(wire):
         return None
     minute, second = divmod(ts, 60)
     attributes: dict[str, Any] = {"clowl": version}
@@ -143,37 +103,112 @@ def fill_plain(data: dict[str, Any]) -> dict[str, Any] | None:
         "content": details,
         "attributes": attributes,
         "sender": sender,
+        "receivers": (to,),
         "message_id": mid,
         "conversation_id": cid,
         "sent_at": _write_minute(minute) + _SECONDS[second],
         "sent_at_raw": str(ts),
     }
+    if (type(to) is not str or to == "*" or not 0 < len(to) <= 128) and not _fill_receivers(to, columns):
+        return None
+    if count > 8 and not _fill_optional(data, columns, attributes):
+        return None
+    fill = _FILLERS.get(act)
+    if fill is not None and not fill(details, columns):
+        return None
+    if "status" in details or ("delegation_mode" in details and act != "DLGT"):
+        fill_details(columns)
+    return data, columns
+
+
+def _is_regular(wire: str, data: dict[str, Any], details: dict[str, Any]) -> bool:
+    """Whether an object with colons in its texts or nested details repeats no key, and holds nothing odd within."""
+    # Where no white space stands before a colon, `":` comes once for each member, and once more wherever a string
+    # holds it escaped.
+    if " :" in wire or "\t" in wire or "\r" in wire or ("\n" in wire and "\n:" in wire):
+        return False
+    count, context = len(data) + 2 + len(details), data.get("ctx")
+    if type(context) is dict:
+        count += len(context)
+    nested = [value for value in details.values() if type(value) is dict or type(value) is list]
+    if nested:
+        if wire.count("{") + wire.count("[") > MAX_DEPTH or any(map(is_message, nested)):
+            return False
+        if _may_hold_negative_zero(wire):
+            return False
+        count += sum(map(_count_all, nested))
+    return count == wire.count('":')
+
+
+def _may_hold_negative_zero(wire: str) -> bool:
+    return "-0" in wire and any(before in wire for before in _NEGATIVE_ZERO)
+
+
+def _count_all(value: Any) -> int:
+    if type(value) is dict:
+        return len(value) + sum(_count_all(inner) for inner in value.values() if type(inner) in (dict, list))
+    return sum(_count_all(inner) for inner in value if type(inner) in (dict, list))
+
+
+def _fill_failure(details: dict[str, Any], columns: dict[str, Any]) -> bool:
+    code, message = details.get("code"), details.get("msg")
+    if not (type(code) is type(message) is str and code in _RETRYABLE and "cascade_err" not in details):
+        return False
+    failure: dict[str, Any] = {"code": code, "message": message}
+    if "retry" in details:
+        failure["retryable"] = retry = details["retry"]
+        if retry is not _RETRYABLE[code]:
+            return False
+    columns["error"] = Failure.trust(failure)
+    return True
+
+
+def _fill_delegation(details: dict[str, Any], columns: dict[str, Any]) -> bool:
+    columns["delegation"] = mode = details.get("delegation_mode")
+    return type(mode) is str and mode in MODES
+
+
+def _fill_result(details: dict[str, Any], columns: dict[str, Any]) -> bool:
+    return _MAY_FAIL.isdisjoint(details) or failing_key(details) is None
+
+
+def _fill_progress(details: dict[str, Any], columns: dict[str, Any]) -> bool:
+    if "pct" in details:
+        percentage = details["pct"]
+        if type(percentage) is not int or not 0 <= percentage <= 100:
+            return False
+        columns["progress"] = percentage
+    return True
+
+
+def _fill_capabilities(details: dict[str, Any], columns: dict[str, Any]) -> bool:
+    names = details.get("supports", ())
+    if "supports" in details and type(names) is not list:
+        return False
+    if set(map(type, names)) - {str}:
+        return False
+    if "supports" in details:
+        columns["capabilities"] = tuple(names)
+    return True
+
+
+# What an act demands of its details, and the columns that it draws from them; other acts demand nothing.
+_FILLERS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
+    "ERR": _fill_failure,
+    "DLGT": _fill_delegation,
+    "DONE": _fill_result,
+    "PROG": _fill_progress,
+    "CAPS": _fill_capabilities,
+}
+
+
+def _fill_receivers(to: Any, columns: dict[str, Any]) -> bool:
+    """Everyone, or several."""
     if to == "*":
         columns["broadcast"] = True
-    elif type(to) is str and 0 < len(to) <= 128:
-        columns["receivers"] = (to,)
-    elif not (type(to) is list and _fill_names(to, columns)):
-        return None
-    if len(data) > 8 and not _fill_optional(data, columns, attributes):
-        return None
-    if act == "DLGT":
-        mode = details.get("delegation_mode")
-        if type(mode) is not str or mode not in MODES:
-            return None
-        columns["delegation"] = mode
-    elif act == "DONE":
-        if not _MAY_FAIL.isdisjoint(details) and failing_key(details) is not None:
-            return None
-    elif act == "PROG" and type(details.get("pct")) is int and 0 <= details["pct"] <= 100:
-        columns["progress"] = details["pct"]
-    elif act in ACT_CHECKS:
-        if any(ACT_CHECKS[act](details, ("body", "d"), "0.2")):
-            return None
-        fill_details(columns)
-        return columns
-    if "status" in details or "delegation_mode" in details:
-        fill_details(columns)
-    return columns
+        del columns["receivers"]
+        return True
+    return type(to) is list and _fill_names(to, columns)
 
 
 def _fill_names(names: list[Any], columns: dict[str, Any]) -> bool:
@@ -229,5 +264,5 @@ def _fill_context(context: Any, columns: dict[str, Any]) -> bool:
         if type(inline) is not str or len(inline) > 2000:
             return False
         given["inline"] = inline
-    columns["references"] = (build(Reference, given),)
+    columns["references"] = (Reference.trust(given),)
     return True

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from .._record import MASK, Envelope, Identity, Layer, Message, Note, NoteKind, Reading, Span
+from .._record import MASK, Envelope, Field, Identity, Layer, Message, Note, NoteKind, Reading, Span, WireReading
 from . import notes
 from .columns import fill
 from .details import Found, is_text
@@ -15,7 +15,7 @@ from .detection import VERSIONED, sniff
 from .json_text import Digits, UnreadableError, load
 from .labels import say_field
 from .parts import Piece, Profile, divide
-from .plain import build, fill_plain, scan
+from .plain import read_plain
 from .positions import Node, Path, read_key, write_path
 from .schema import VERSION_KEY, examine
 from .tokens import find_tokens, hide, hide_secrets, is_secret
@@ -30,28 +30,30 @@ VOCABULARIES: dict[Profile, str] = {
 }
 # An escape of U+0000, or of half a character; most of the latter are whole pairs and turn out to be nothing odd.
 _ODD_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
-_ORDINARY = (VERSIONED,)
 
 
 def read(wire: str, envelope: Envelope | None = None) -> Reading:
     """Read a text as CLowl (spec-v0.1, spec-v0.2 and the v0.3 drafts). Never raises for any text."""
-    data = scan(wire)
-    columns = fill_plain(data) if data is not None else None
-    if columns is None:
+    found = read_plain(wire)
+    if found is None:
         return _read_parts(wire, divide(wire))
-    return build(
-        Reading,
-        {
-            "dialect": "clowl",
-            "layers": (build(Layer, {"id": 0, "kind": "wire", "text": wire}),),
-            "tree": lambda: grow_tree(wire, [take_whole(wire, data)]),
-            "version": "0.2",
-            "vocabulary": "CLowl v0.2",
-            "candidates": _ORDINARY,
-            "messages": (build(Message, columns),),
-            "parsed": data,
-        },
-    )
+    data, columns = found
+    return PlainReading.of(wire, (Message.trust(columns),), data)
+
+
+class PlainReading(WireReading):
+    """The reading of a plain v0.2 object and nothing else; `parsed` is the object."""
+
+    dialect = "clowl"
+    version = "0.2"
+    vocabulary = VOCABULARIES["0.2"]
+    candidates = (VERSIONED,)
+
+    @staticmethod
+    def grow(wire: str, /) -> tuple[Field, ...]:
+        """The fields of the object, which is read again: hardly any tree is asked for."""
+        found = read_plain(wire)
+        return grow_tree(wire, [] if found is None else [take_whole(wire, found[0])])
 
 
 def take_whole(wire: str, data: Any) -> Piece:
@@ -63,11 +65,11 @@ def take_whole(wire: str, data: Any) -> Piece:
 
 def identify(wire: str) -> Identity:
     """The conversation, id and time of the first message in a text, where it carries them. Never raises."""
-    data = scan(wire)
-    columns = fill_plain(data) if data is not None else None
-    if columns is None:
+    found = read_plain(wire)
+    if found is None:
         message = read(wire).messages[0]
         return Identity(conversation=message.conversation_id, id=message.message_id, time=message.sent_at)
+    _, columns = found
     return Identity(conversation=columns["conversation_id"], id=columns["message_id"], time=columns["sent_at"])
 
 

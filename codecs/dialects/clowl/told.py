@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 from .._record import Message, Segment, Span
 from .asides import say_beside, say_gloss
 from .parts import Piece
-from .plain import build
 from .positions import Path
 from .reference import write_reference_line
 from .sentences import tell
@@ -26,11 +24,7 @@ _PIECE = "_piece"
 class ToldMessage(Message):
     """A message with its telling. It equals a plain `Message` with the same names."""
 
-    def replace(self, **values: Any) -> ToldMessage:
-        """The same message with some names given anew; what it is told from stays."""
-        made = super().replace(**values)
-        made.__dict__[_PIECE] = self.__dict__[_PIECE]
-        return made
+    _carried = frozenset({_PIECE})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Message):
@@ -72,14 +66,11 @@ class ToldMessage(Message):
 
 def tell_message(message: Message, piece: Piece) -> ToldMessage:
     """The message tied to the piece of the record that it is told from."""
-    made = object.__new__(ToldMessage)
-    made.__dict__.update(message.__dict__)
-    made.__dict__[_PIECE] = piece
-    return made
+    return ToldMessage.trust({**message.__dict__, _PIECE: piece})
 
 
 def _place(told: Iterable[Words], piece: Piece, details: Path) -> tuple[Segment, ...]:
-    return tuple(build(Segment, {"text": words, "spans": _find_spans(piece, path, details)}) for words, path in told)
+    return tuple(Segment.trust({"text": words, "spans": _find_spans(piece, path, details)}) for words, path in told)
 
 
 def _find_spans(piece: Piece, path: Path | None, details: Path) -> tuple[Span, ...]:

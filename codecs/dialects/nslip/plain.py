@@ -17,42 +17,55 @@ from .tables import ACTS, ALPHABET, FRAMES, HEADER, RANGES, SLOTS, Slot
 # Ten digits of base 62 always fit in 64 bits.
 _NUMBER = "(0|[1-9A-Za-z][0-9A-Za-z]{0,9}+)"
 _TEXT = r'"([^"\\]*+)"'
-_RANGES = {"a": (min(ACTS), max(ACTS)), "f": (min(FRAMES), max(FRAMES)), **RANGES}
 
 
 def _pattern_of(slot: Slot) -> str:
     if slot.is_text:
         return slot.prefix + _TEXT
-    if slot.prefix in _RANGES:
-        low, high = _RANGES[slot.prefix]
+    if slot.prefix in RANGES:
+        low, high = RANGES[slot.prefix]
         return f"{slot.prefix}([{ALPHABET[low : high + 1]}])"
     return slot.prefix + _NUMBER
 
 
-_HEADER = r"\|".join(_pattern_of(SLOTS[prefix]) for prefix in HEADER)
+# Act and frame are one group: what the two mean together is looked up once.
+_KIND = rf"([{ALPHABET[min(ACTS) : max(ACTS) + 1]}]\|f[{ALPHABET[min(FRAMES) : max(FRAMES) + 1]}])"
+_HEADER = rf"a{_KIND}\|" + r"\|".join(_pattern_of(SLOTS[prefix]) for prefix in HEADER if prefix not in "af")
 _SLOTS = "".join(rf"(?:\|{_pattern_of(slot)})?+" for slot in SLOTS.values() if not slot.is_header)
 _match_plain = re.compile(f"@{_HEADER}{_SLOTS}#").fullmatch
 
-_ACTS = {ALPHABET[code]: (act.name, act.performative) for code, act in ACTS.items()}
-_FRAMES = {ALPHABET[code]: frame.name for code, frame in FRAMES.items()}
+_KINDS = {
+    f"{ALPHABET[act.code]}|f{ALPHABET[frame.code]}": (act.performative, act.name, frame.name)
+    for act in ACTS.values()
+    for frame in FRAMES.values()
+}
 _PRIORITIES = {digit: place_field("q", ALPHABET.index(digit), digit)["priority"] for digit in ALPHABET[1:4]}
 
 
+# So many numbers are held: a conversation, its turns and its tasks come again and again.
+_MOST_HELD = 1 << 13
+
+
 class _Numbers(dict[str, int]):
-    """Numbers by their digits: those of one or two digits are held, longer ones are worked out."""
+    """Numbers by their digits: those of one or two digits are held, longer ones as they come, while there is room."""
 
     def __missing__(self, digits: str) -> int:
         number = read_number(digits)
         if number is None:
             raise KeyError(digits)
+        if len(self) < _MOST_HELD:
+            self[digits] = number
         return number
 
 
 class _Decimals(dict[str, str]):
-    """Numbers as decimal text by their digits."""
+    """Numbers as decimal text by their digits, held likewise."""
 
     def __missing__(self, digits: str) -> str:
-        return str(_NUMBERS[digits])
+        decimal = str(_NUMBERS[digits])
+        if len(self) < _MOST_HELD:
+            self[digits] = decimal
+        return decimal
 
 
 _SHORT = (tens + ones for tens in ("", *ALPHABET[1:]) for ones in ALPHABET)
@@ -66,8 +79,7 @@ def read_plain(wire: str) -> dict[str, Any] | None:
     if found is None:
         return None
     (
-        act,
-        frame,
+        kind,
         conversation,
         sender,
         receiver,
@@ -82,11 +94,11 @@ def read_plain(wire: str) -> dict[str, Any] | None:
         error,
         tag,
     ) = found.groups()
-    name, performative = _ACTS[act]
+    performative, act, frame = _KINDS[kind]
     values: dict[str, Any] = {
         "performative": performative,
-        "native_act": name,
-        "frame": _FRAMES[frame],
+        "native_act": act,
+        "frame": frame,
         "conversation_id": _DECIMALS[conversation],
         "sender": _DECIMALS[sender],
         "receivers": (_DECIMALS[receiver],),

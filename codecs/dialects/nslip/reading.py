@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from .._record import Envelope, Identity, Layer, Message, Reading
+from .._record import Envelope, Identity, Layer, Message, Reading, WireReading
 from .base62 import read_number
 from .detection import USUAL
 from .parsing import Prose, Record, parse_record
@@ -21,16 +21,7 @@ def read(wire: str, envelope: Envelope | None = None) -> Reading:
     """The record of a text: one message a tag, and one inform for each stretch of prose around. Never raises."""
     plain = read_plain(wire)
     if plain is not None:
-        return Reading.trust(
-            {
-                "dialect": "nslip",
-                "version": "0.1",
-                "vocabulary": VOCABULARY,
-                "layers": (Layer.trust({"id": 0, "kind": "wire", "text": wire}),),
-                "tree": partial(grow_tree, wire),
-                "messages": (Message.trust(plain),),
-            }
-        )
+        return PlainReading.of(wire, (Message.trust(plain),))
     record = parse_record(wire)
     messages = (_malformed(wire, record),) if record.error else _messages_of(wire, record)
     return Reading(
@@ -42,6 +33,16 @@ def read(wire: str, envelope: Envelope | None = None) -> Reading:
         messages=messages,
         notes=record.notes,
     )
+
+
+class PlainReading(WireReading):
+    """The reading of one tag in its plain spelling."""
+
+    dialect = "nslip"
+    version = "0.1"
+    vocabulary = VOCABULARY
+
+    grow = staticmethod(grow_tree)
 
 
 def _version_of(record: Record) -> str | None:

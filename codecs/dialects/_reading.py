@@ -1,0 +1,239 @@
+"""The reading of a record: its layers, its tree of fields and its messages; and what telling and writing yield."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from typing import Any, Literal, Self
+
+from ._message import Message, Note, Span
+from ._value import Value, to_json_type
+
+# What stands in the place of a secret, whatever its length.
+MASK = "••••••"
+
+_new, _set = object.__new__, object.__setattr__
+
+LayerKind = Literal["wire", "envelope", "json-string", "base64", "zlib", "plaintext"]
+
+
+class Layer(Value):
+    """One text in which spans count. Layer 0 is the wire; an inner layer names the span (`of`) it came from."""
+
+    id: int
+    kind: LayerKind
+    text: str
+    of: Span | None = None
+
+
+class Field(Value):
+    """A node of the field tree: raw characters, the value they stand for, and what that means in English.
+
+    Leaves tile layer 0: joined in order, the `raw` of all its leaves is the wire. Separators are leaves named
+    `syntax`; characters no rule could place are leaves named `unread`. A secret's leaf is masked: its span
+    stands, its `raw` and `value` are `MASK`.
+    """
+
+    name: str
+    label: str
+    raw: str
+    span: Span
+    value: Any = None
+    meaning: str | None = None
+    children: tuple[Field, ...] = ()
+    is_masked: bool = False
+
+
+class Candidate(Value):
+    """A dialect that a text may be in: score from 0 to 1, and the reason in words."""
+
+    dialect: str
+    score: float
+    why: str
+
+
+class Envelope(Value):
+    """What the log or the sender says around the text. It never overrides the wire.
+
+    `at` is an ISO 8601 instant in UTC where it could be read; `at_raw` is what stood there. `label` is a
+    bracketed label of a log line: kept, never a channel.
+    """
+
+    at: str | None = None
+    at_raw: str | None = None
+    sender: str | None = None
+    receivers: tuple[str, ...] = ()
+    conversation: str | None = None
+    trace: str | None = None
+    parent: str | None = None
+    id: str | None = None
+    dialect: str | None = None
+    label: str | None = None
+    extra: Mapping[str, Any] = {}
+
+
+class Identity(Value):
+    """What the wire itself says of its identity: conversation and id as written, time as ISO 8601 UTC."""
+
+    conversation: str | None = None
+    id: str | None = None
+    time: str | None = None
+
+
+class Reading(Value):
+    """A record as read, without any context: `layers[0]` is the wire.
+
+    `tree` is called once, when `fields` is first asked for: most records are never unfolded.
+    """
+
+    dialect: str
+    layers: tuple[Layer, ...]
+    tree: Callable[[], tuple[Field, ...]]
+    version: str | None = None
+    vocabulary: str | None = None
+    candidates: tuple[Candidate, ...] = ()
+    messages: tuple[Message, ...] = ()
+    footer: Mapping[str, Any] | None = None
+    notes: tuple[Note, ...] = ()
+    from_envelope: tuple[str, ...] = ()
+    envelope: Envelope | None = None
+    # What the dialect itself parsed and wants again in `tell`; never shown, stored or compared.
+    parsed: Any = None
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """The field tree; the leaves cover layer 0 completely."""
+        return self.tree()
+
+    @property
+    def wire(self) -> str:
+        """The text that was read."""
+        return self.layers[0].text
+
+    @property
+    def error(self) -> Note | None:
+        """The error note of a malformed record, or None."""
+        own = next((note for note in self.notes if note.severity == "error"), None)
+        if own is not None:
+            return own
+        notes = (note for message in self.messages for note in message.notes)
+        return next((note for note in notes if note.severity == "error" and note.group == "malformed"), None)
+
+    @property
+    def is_malformed(self) -> bool:
+        """Whether no dialect reads this fully: one message without a performative, and an error note."""
+        return any(message.performative is None for message in self.messages)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The reading as JSON types, the field tree included."""
+        names = ("dialect", "version", "vocabulary", "candidates", "layers", "messages", "footer", "notes")
+        plain = {name: getattr(self, name) for name in (*names, "from_envelope")}
+        shown: dict[str, Any] = to_json_type({**plain, "fields": self.fields})
+        return shown
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reading) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # a reading is compared by content and never a key
+
+
+class WireReading(Reading):
+    """A reading that is made of its wire and its messages alone: its layer and its tree come when they are asked for.
+
+    Most records are stored before anybody looks into one, so the usual messages of a dialect are read into this. The
+    dialect derives its own, with its constant names as the class's defaults and `grow` for the tree. It equals a plain
+    reading of the same content.
+    """
+
+    _carried = frozenset({"_wire"})
+
+    @classmethod
+    def of(cls, wire: str, messages: tuple[Message, ...], parsed: Any = None) -> Self:
+        """The reading of a wire. Nothing is checked."""
+        reading = _new(cls)
+        _set(reading, "__dict__", {"_wire": wire, "messages": messages, "parsed": parsed})
+        return reading
+
+    @staticmethod
+    def grow(wire: str, /) -> tuple[Field, ...]:
+        """The field tree of a wire of this kind."""
+        raise NotImplementedError
+
+    @property
+    def wire(self) -> str:
+        """The text that was read."""
+        text: str = self.__dict__["_wire"]
+        return text
+
+    @cached_property  # type: ignore[misc]  # a name of the reading, worked out when it is asked for
+    def layers(self) -> tuple[Layer, ...]:
+        """The wire's own layer."""
+        return (Layer(id=0, kind="wire", text=self.wire),)
+
+    @cached_property  # type: ignore[misc]  # a name of the reading, worked out when it is asked for
+    def tree(self) -> Callable[[], tuple[Field, ...]]:
+        """What grows the tree."""
+        return partial(self.grow, self.wire)
+
+    def plain(self) -> Reading:
+        """The same reading with every name its own."""
+        names = {name: getattr(self, name) for name in self._order}
+        return Reading(**{name: value for name, value in names.items() if value != getattr(Reading, name, None)})
+
+    def given(self) -> dict[str, Any]:
+        """The names that differ from a plain reading's defaults, in their declared order."""
+        return self.plain().given()
+
+    def __repr__(self) -> str:
+        return repr(self.plain())
+
+
+class Entry(Value):
+    """One thing a conversation has established: kind, name, value, and the message that said so.
+
+    `source` is (record, part); `position` is that message's one-based place in its conversation when it was told.
+    """
+
+    kind: str
+    name: str
+    value: Any
+    speaker: str | None = None
+    source: tuple[Any, int] | None = None
+    position: int | None = None
+
+
+class Told(Value):
+    """What telling yields: messages with English, what was opened on the way, and what they establish."""
+
+    reading: Reading
+    messages: tuple[Message, ...]
+    layers: tuple[Layer, ...] = ()
+    fields: tuple[Field, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def whole(self) -> Reading:
+        """The reading with its messages told, and with what telling added to it."""
+        reading = self.reading
+        return reading.replace(
+            messages=self.messages,
+            layers=(*reading.layers, *self.layers),
+            notes=(*reading.notes, *self.notes),
+            tree=lambda: (*reading.fields, *self.fields),
+        )
+
+
+class Loss(Value):
+    """A name of the record that the wire cannot carry."""
+
+    name: str
+    part: int
+    reason: str
+
+
+class Encoded(Value):
+    """A wire, and what it could not hold: the losses name the record's fields, each with a reason."""
+
+    wire: str
+    losses: tuple[Loss, ...] = ()
