@@ -191,7 +191,15 @@ def _score(text: str) -> tuple[float, str]:
 _DATA_KEY = re.compile(r"\{\s*([a-z]{1,3}):(?!//)\s*(?=[\[{\"A-Za-z0-9$^])")
 
 
+_BEFORE_STATEMENT = re.compile(r"(?:\{[a-z]{1,5}:[^{}\"\n]{1,1024}\}\s{0,3})+(?=[?!.~])")
+
+
 def _score_block(text: str) -> tuple[float, str]:
+    before = _BEFORE_STATEMENT.match(text)
+    if before:
+        score, why = _score_statement(text[before.end() :], 0.1, _KNOWN)
+        if score >= 0.4:
+            return score, why
     found = _DATA_KEY.match(text)
     if found is None:
         is_plain = re.match(r"\{[a-z]\w*:[^\"\s{}]+[,}]", text)

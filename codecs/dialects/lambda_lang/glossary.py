@@ -63,7 +63,7 @@ def _letter_terms() -> Iterator[Term]:
         ("emotion", EMOTIONS),
         ("tense", TENSES),
         ("aspect", ASPECTS | {letter: f"{said} (v0.3)" for letter, said in OLD_ASPECTS.items()}),
-        ("modal", {letter: f"{said} (v0.3)" for letter, (said, _) in MODALS.items()}),
+        ("modal", {letter: f"{said} (v0.3)" for letter, (said, *_) in MODALS.items()}),
         ("demonstrative", {sign: f"{said} (v0.3)" for sign, said in DEMONSTRATIVES.items()}),
         ("voice", {"~v~": "the passive (v0.3)"}),
         ("marker", {f"'{letter}": meaning for letter, meaning in MARKERS.items()}),

@@ -19,12 +19,12 @@ from .words import Meaning, Scope
 if TYPE_CHECKING:
     from .nodes import Node
 
-# letter: (the modal, what it says of the sentence behind it)
+# letter: (the modal, what it says of the sentence behind it, how it asks for that)
 MODALS = {
-    "m": ("must", "is necessary"),
-    "s": ("should", "is right"),
-    "w": ("want", "is wanted"),
-    "y": ("may", "is permitted"),
+    "m": ("must", "it is necessary that", "is it necessary that"),
+    "s": ("should", "it should be that", "should it be that"),
+    "w": ("want", "it is wanted that", "is it wanted that"),
+    "y": ("may", "it is permitted that", "is it permitted that"),
 }
 DEMONSTRATIVES = {"$": "this", "$$": "that", "$^": "the former", "$_": "the latter"}
 # Behind these another clause begins.
@@ -161,6 +161,7 @@ def note_mark(node: Node, scope: Scope) -> Note | None:
         text = f"the sender glosses “{node.text}” as “{node.says}”; v{release} has {other}: the gloss is taken"
         return GLOSS_OTHER.note(text, node.span)
     if node.mark == "gloss-own":
-        text = f"the sender glosses this as {node.text}; no release has that meaning, v{release} has {other}"
+        has = "does not know the word" if node.other.startswith("unknown") else f"has {other}"
+        text = f"the sender glosses this as {node.text}; no release has that meaning, v{release} {has}"
         return GLOSS_OTHER.note(text, node.span)
     return None

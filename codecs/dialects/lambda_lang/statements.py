@@ -58,7 +58,9 @@ _TRUST = re.compile(r"(pub|prv|sig):")
 _INLINE = re.compile(r"([a-z][a-z0-9]{0,2}):(?=[?!.~])")
 _FLOOR = re.compile(r"(>>|<<|><|--)(?=\s|$)")
 _ACK = re.compile(r"<(?:ctx(?![a-z])|->|#\d{1,9}|[+\-?!])?")
-_TYPE = re.compile(r"\?+!?|!+|(?!~v~)~+|\.(?!\.)|#(?!#)")
+# One acknowledgement may follow another: `<#3 <+`.
+_ACK_AGAIN = re.compile(r"\s+(?=<(?:[+\-?!]|->|#\d{1,9}|ctx)?(?:\s|\Z))")
+_TYPE = re.compile(r"\?+!?|!+|(?:~(?!v~))+|\.(?!\.)|#(?!#)")
 _ERROR = re.compile(r"!er:([a-z]{2})(?![a-z0-9])")
 _CHECKSUM = re.compile(r"\[n(\d{1,9})\]\Z")
 _INTEREST = re.compile(r'\\.|"|:\)|:\((?=\s|\Z)|[\[({]|[\])}]|\s+', re.DOTALL)
@@ -67,7 +69,6 @@ _STARTER = re.compile(
     r'[?!~]+(?=[A-Za-z0-9*$"(\[{^+\-_@])|\.(?=[A-Za-z*$@])|(?:>>|<<|><|--)(?=\s|$)'
     r"|@(?:v\d|msg:|sig:|vocab:|\*|[A-Z][\w,*@\-]*:|[a-z][a-z0-9]{0,11}[ \t]+[?!.~])"
     r"|\{(?:def|ns|topic|ctx|grp|auth|enc|trust|vocab):"
-    r"|<(?:[+?!]|->|#\d{1,9}|ctx)(?=\s|$)"
 )
 _LINE_STARTER = re.compile(r"[<>#@{]|\|\||(?:pub|prv|sig):|[A-Za-z][\w\-]{0,63}: ?[?!.~<>]")
 _TABLE = re.compile(r"\|\|[^\n]*(?:\n[ \t]*\|\|[^\n]*)*")
@@ -108,7 +109,7 @@ def _cut_part(text: str, at: int, *, is_first: bool, strays: list[int]) -> tuple
         return Part(tuple(items), form, symbol, (start, body), (body, body)), body
     if form == "table":
         return Part(tuple(items), form, symbol, (start, start), (start, body)), body
-    end = _find_end(text, body, strays)
+    end = body if form == "ack" and _ACK_AGAIN.match(text, body) else _find_end(text, body, strays)
     while end > body and text[end - 1].isspace():
         end -= 1
     found = _CHECKSUM.search(text, max(body, end - 14), end) if text[end - 1] == "]" else None

@@ -27,8 +27,7 @@ def tell_clause(
     told = Sentence(nodes[1:], "inform", (), tell, define).tell()
     if told is None:
         return None
-    how = MODALS[first.text][1]
-    said = f" is it {how.removeprefix('is ')} that" if mood == "query" else f" it {how} that"
+    said = f" {MODALS[first.text][2 if mood == 'query' else 1]}"
     return [Piece(said, (*lead, first.span), "inferred"), *told]
 
 
