@@ -12,7 +12,14 @@ from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.intake.models import Delivery
-from inspector.intake.selectors import Progress, find_delivery, find_progress, list_deliveries, list_problems
+from inspector.intake.selectors import (
+    Progress,
+    find_delivery,
+    find_progress,
+    has_dead_letters,
+    list_deliveries,
+    list_problems,
+)
 from inspector.search.cursors import write_cursor
 from inspector.threads.summaries import is_settling, list_conversations_of
 
@@ -38,12 +45,13 @@ def show_deliveries(request: HttpRequest, membership: Membership) -> HttpRespons
         "rows": [_make_row(delivery, workspace.slug) for delivery in page],
         "older_url": write_query(request, before=cursor) if cursor else None,
         "newest_url": write_query(request, before=None) if before else None,
+        "has_dead_letters": has_dead_letters(workspace=workspace),
     }
     return render_page(request, membership, "deliveries/deliveries.html", context, section="deliveries")
 
 
 def _make_row(delivery: Delivery, slug: str) -> dict[str, Any]:
-    is_reading = delivery.is_framed and delivery.read < delivery.stored
+    is_reading = delivery.is_framed and delivery.read + delivery.set_aside < delivery.stored
     ends = {Delivery.State.FRAMED: "done", Delivery.State.BROKEN: "broken"}
     return {
         "url": reverse("pages:delivery", args=[slug, delivery.pk]),
@@ -173,6 +181,9 @@ def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) ->
         "done": done,
         "total": total,
         "failure": progress.failure,
+        "set_aside": progress.set_aside,
+        "is_given_up": bool(progress.failure and not delivery.failure),
+        "letters_url": reverse("pages:dead-letters", args=[slug]),
         "is_receipt": is_receipt,
         "received": delivery.received,
         "stored": delivery.stored,

@@ -2,7 +2,11 @@
 
 from django.urls import include, path
 
+<<<<<<< Updated upstream
 from . import account, conversations, deliveries, members, messages, search, settings, sign_in, uploads
+=======
+from . import conversations, dead_letters, deliveries, messages, search, settings, sign_in, uploads
+>>>>>>> Stashed changes
 
 app_name = "pages"
 
@@ -17,6 +21,8 @@ workspace_urls = [
     path("deliveries/", deliveries.show_deliveries, name="deliveries"),
     path("deliveries/<uuid:delivery_id>/", deliveries.show_delivery, name="delivery"),
     path("deliveries/<uuid:delivery_id>/progress/", deliveries.show_progress, name="progress"),
+    path("dead-letters/", dead_letters.show_dead_letters, name="dead-letters"),
+    path("dead-letters/retry/", dead_letters.retry_dead_letters, name="retry-dead-letters"),
     path("settings/", settings.show_settings, name="settings"),
     path("settings/keys/<uuid:key_id>/revoke/", settings.revoke_key, name="revoke-key"),
     path("settings/members/", members.invite, name="invite"),

@@ -21,7 +21,7 @@ from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 SLUG = "acme"
-POSTED = {"review", "revoke-key"}
+POSTED = {"review", "revoke-key", "retry-dead-letters"}
 
 
 def address_of(pattern: URLPattern, slug: str, ids: dict[str, uuid.UUID]) -> str:
