@@ -2,11 +2,7 @@
 
 from django.urls import include, path
 
-<<<<<<< Updated upstream
-from . import account, conversations, deliveries, members, messages, search, settings, sign_in, uploads
-=======
-from . import conversations, dead_letters, deliveries, messages, search, settings, sign_in, uploads
->>>>>>> Stashed changes
+from . import account, conversations, dead_letters, deliveries, members, messages, search, settings, sign_in, uploads
 
 app_name = "pages"
 
