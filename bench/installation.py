@@ -80,6 +80,10 @@ class Installation:
         self.cluster.start(self.supervisor)
         self._stack.callback(self.cluster.stop, self.supervisor)
         self._stack.callback(self.stop)
+        self.renew()
+
+    def renew(self) -> None:
+        """Take the first steps, again if need be: a key lasts for two hours."""
         first = self._take_first_steps()
         self.link = first["link"]
         self.door = Door(host=HOST, port=self.listener.getsockname()[1], token=first["token"])

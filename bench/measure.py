@@ -102,6 +102,19 @@ def compare(
     return Row(goal, median(ratios), min(ratios), max(ratios), f"{told}{'; ' if remark else ''}{remark}")
 
 
+def summarise(goal: Goal, pairs: Sequence[tuple[float, float]], *, remark: str = "") -> Row:
+    """A row of rounds that were timed elsewhere.
+
+    Args:
+        goal: what to reach; where it is a share, the value is our time by the rival's, else the rival's by ours.
+        pairs: seconds, ours and the rival's, of each round.
+        remark: said beside the verdict.
+    """
+    ratios = [ours / theirs if goal.is_share else theirs / ours for ours, theirs in pairs]
+    told = f"{median(pair[0] for pair in pairs):.2f} v {median(pair[1] for pair in pairs):.2f} s"
+    return Row(goal, median(ratios), min(ratios), max(ratios), f"{told}{'; ' if remark else ''}{remark}")
+
+
 def _time(call: Callable[[Any], object], inputs: Sequence[Any], repeat: int) -> float:
     gc.collect()
     gc.disable()

@@ -5,14 +5,34 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from .codecs import measure_codecs
+from .doors import measure_doors
+from .ingest import measure_ingest
 from .measure import Row, write_table
 
-SUITES: dict[str, Callable[[], Iterable[Row]]] = {"codecs": measure_codecs}
+SUITES: dict[str, Callable[[argparse.Namespace], Iterable[Row]]] = {
+    "codecs": lambda options: measure_codecs(),
+    "ingest": measure_ingest,
+    "doors": measure_doors,
+}
+UNITS = {"kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
+
+
+def read_size(text: str) -> int:
+    """A size as `10MB` or `1GB`.
+
+    Raises:
+        argparse.ArgumentTypeError: for anything else.
+    """
+    found = re.fullmatch(r"(\d+)\s*(kB|MB|GB)", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size: write one as 10MB or 1GB")
+    return int(found[1]) * UNITS[found[2]]
 
 
 def main() -> int:
@@ -20,11 +40,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suite", choices=[*SUITES, "all"], default="all")
     parser.add_argument("--out", type=Path, help="write the rows as JSON too")
+    parser.add_argument("--rounds", type=int, default=5, help="ingest: interleaved rounds (default 5)")
+    parser.add_argument("--records", type=int, default=4000, help="ingest: records a round (default 4,000)")
+    parser.add_argument("--long", action="store_true", help="ingest: growth to a million records, memory with 1 GB")
+    parser.add_argument("--only", help="ingest: only what belongs to these goals, as in P8,P24")
+    parser.add_argument("--size", type=read_size, default="5MB", help="doors: how much goes in by each (default 5MB)")
     arguments = parser.parse_args()
     chosen = SUITES if arguments.suite == "all" else {arguments.suite: SUITES[arguments.suite]}
     rows = []
     for name, suite in chosen.items():
-        for row in suite():
+        for row in suite(arguments):
             rows.append(row)
             print(f"{name}: {'  '.join(row.cells())}", file=sys.stderr, flush=True)
     print(f"Python {platform.python_version()}, {platform.machine()}")

@@ -116,10 +116,12 @@ class Campaign:
         self._look_after(self._chance.uniform(*POINT_S))
         kind = self._chance.choice(self._kinds)
         program, ways = KINDS[kind]
-        way = self._chance.choice(sorted(ways))
-        if ways[way](self._installation, program, self._chance):
-            self._result.kills[f"{kind}, {way}"] += 1
-            self._waiting.append(datetime.now(UTC))
+        # Where one way finds nothing to kill (a pool that is just starting, say), another may.
+        for way in self._chance.sample(sorted(ways), k=len(ways)):
+            if ways[way](self._installation, program, self._chance):
+                self._result.kills[f"{kind}, {way}"] += 1
+                self._waiting.append(datetime.now(UTC))
+                break
         self._wait_until_up()
         claim = self._result.ledger.claim()
         with self._connect() as connection:

@@ -1,9 +1,13 @@
-"""kill -9 of real worker processes in mid-delivery: nothing is lost, nothing is doubled."""
+"""kill -9 of real processes in the middle of their work: nothing is lost, nothing is doubled.
+
+The first test kills workers at one large delivery; the second is the short form of `make crash`.
+"""
 
 from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -120,3 +124,16 @@ def progress() -> tuple[object, ...]:
 def is_settled() -> bool:
     """Whether every job has ended."""
     return not Job.objects.exclude(state=Job.State.DONE).exists()
+
+
+def test_the_crash_harness_finds_nothing_in_the_product_and_something_in_its_broken_variants() -> None:
+    environment = os.environ | {"PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}"}
+    command = [sys.executable, "-m", "bench.crash", "--cycles", "8", "--drain-every", "8", "--variants", "required"]
+    done = subprocess.run(command, env=environment, cwd=PROJECT, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-3000:]
+    # Not only its exit status: the counts have to be there, and of enough to mean something.
+    told = dict(re.findall(r"^(accepted|lost|doubled) +([\d,]+)", done.stdout, re.MULTILINE))
+    assert {name: told[name] for name in ("lost", "doubled")} == {"lost": "0", "doubled": "0"}
+    assert int(told["accepted"].replace(",", "")) > 50
+    assert len(re.findall(r"^kills ", done.stdout, re.MULTILINE)) >= 2
+    assert len(re.findall(r"^variant .* caught after", done.stdout, re.MULTILINE)) == 2

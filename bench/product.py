@@ -1,0 +1,174 @@
+"""The product within this process, on a throw-away cluster that survives a power cut: what the ingest suite measures.
+
+Import it only after `enter_product` has set the environment: Django's settings are read once.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from bench.installation import Installation, choose_environment
+
+# In the order in which rows can be copied in: what is pointed at comes first.
+TABLES = (
+    "intake_delivery",
+    "intake_scaffold",
+    "intake_record",
+    "intake_sighting",
+    "intake_job",
+    "threads_conversation",
+    "threads_message",
+    "threads_outlinechunk",
+)
+PRINTED_SETTINGS = ("fsync", "synchronous_commit", "full_page_writes", "shared_buffers", "wal_compression", "jit")
+MOST_TURNS = 10_000
+
+
+@contextmanager
+def enter_product(installation: Installation) -> Iterator[Product]:
+    """Django set up in this process on the database of an installation whose web server and worker do not run."""
+    choose_environment()
+    # Nobody listens for the doorbell: the jobs are worked off here.
+    variables = {"CELERY_BROKER_URL": "memory://", "LOG_LEVEL": "ERROR", **installation.variables}
+    os.environ.update({**installation.environment(), **variables})
+    import django
+
+    django.setup()
+    from django.db import connection
+
+    try:
+        yield Product()
+    finally:
+        connection.close()
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a delivery's receipt says."""
+
+    received: int
+    stored: int
+    duplicate: int
+    quarantined: int
+
+
+class Product:
+    """The doors and the worker as plain calls, and the rows they leave."""
+
+    def __init__(self) -> None:
+        from inspector.accounts.services import ensure_first_workspace
+
+        self.workspace = ensure_first_workspace()[0]
+        self.channel = self.workspace.channels.get(name="main")
+
+    def take(self, pieces: Iterable[bytes], *, name: str = "bench.jsonl") -> Counts:
+        """Frame and store a file, as the import command does."""
+        from inspector.intake.models import Door
+        from inspector.intake.services import open_delivery, take_stream
+
+        delivery = open_delivery(workspace=self.workspace, channel=self.channel, door=Door.IMPORT, file_name=name)
+        take_stream(delivery=delivery, chunks=pieces)
+        return Counts(delivery.received, delivery.stored, delivery.duplicate, delivery.quarantined)
+
+    def work(self, *, kinds: tuple[str, ...] | None = None) -> None:
+        """Work off every job, also those that pause.
+
+        Raises:
+            RuntimeError: when a job fails.
+        """
+        from django.utils import timezone
+
+        from inspector import pipeline
+        from inspector.intake.models import Job
+
+        wanted = kinds or tuple(Job.Kind.values)
+        for _ in range(MOST_TURNS):
+            pipeline.run_due(seconds=3600, only=wanted)
+            left = Job.objects.filter(kind__in=wanted).exclude(state=Job.State.DONE)
+            failed = left.exclude(failure="").first()
+            if failed:
+                raise RuntimeError(f"a job failed: {failed.kind}: {failed.failure}")
+            if not left.update(due_at=timezone.now()):
+                return
+        raise RuntimeError("the jobs do not end")
+
+    def wait_until_done(self) -> None:
+        """Wait until others have worked off every job.
+
+        Raises:
+            RuntimeError: when a job fails.
+        """
+        from inspector.intake.models import Job
+
+        while True:
+            left = Job.objects.exclude(state=Job.State.DONE)
+            failed = left.exclude(failure="").first()
+            if failed:
+                raise RuntimeError(f"a job failed: {failed.kind}: {failed.failure}")
+            if not left.exists():
+                return
+            time.sleep(0.01)
+
+    def clear(self) -> None:
+        """Empty tables, and nothing left to be written."""
+        self.execute(f"TRUNCATE {', '.join(TABLES)} CASCADE")
+        self.execute("CHECKPOINT") if self._may_checkpoint() else None
+
+    def execute(self, statement: str) -> list[tuple[Any, ...]]:
+        """The rows of a statement, or none."""
+        from django.db import connection
+
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    def _may_checkpoint(self) -> bool:
+        return bool(self.execute("SELECT pg_has_role(current_user, 'pg_checkpoint', 'member')")[0][0])
+
+    def tell_settings(self) -> str:
+        """The settings of PostgreSQL that decide how fast it writes."""
+        shown = [f"{name}={self.execute(f'SHOW {name}')[0][0]}" for name in PRINTED_SETTINGS]
+        return f"PostgreSQL {self.execute('SHOW server_version')[0][0]}, {', '.join(shown)}"
+
+    def dump(self, tables: Iterable[str] = TABLES) -> dict[str, list[bytes]]:
+        """The rows of the tables as COPY gives them."""
+        from django.db import connection
+
+        dumped = {}
+        for table in tables:
+            with connection.cursor() as cursor, cursor.copy(f"COPY {table} TO STDOUT (FORMAT binary)") as copy:
+                dumped[table] = [bytes(piece) for piece in copy]
+        return dumped
+
+    def copy_back(self, dumped: dict[str, list[bytes]]) -> None:
+        """The same rows into the same tables with their indexes, by plain COPY in one transaction: the floor."""
+        from django.db import connection, transaction
+
+        with transaction.atomic():
+            for table, pieces in dumped.items():
+                with connection.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN (FORMAT binary)") as copy:
+                    for piece in pieces:
+                        copy.write(piece)
+
+    def count_rows(self) -> dict[str, int]:
+        """How many rows each table holds."""
+        return {table: self.execute(f"SELECT count(*) FROM {table}")[0][0] for table in TABLES}
+
+    def watch_statements(self, call: Callable[[], object]) -> list[str]:
+        """The SQL statements that a call runs."""
+        from django.db import connection
+
+        seen: list[str] = []
+
+        def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+            seen.append(str(sql))
+            return execute(sql, params, many, context)
+
+        with connection.execute_wrapper(note):
+            call()
+        return seen
