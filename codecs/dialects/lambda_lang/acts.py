@@ -104,7 +104,7 @@ class Acts:
         act = TYPES.get(symbol[:1], UNTYPED)
         mood = "offer" if symbol == ">" else _MOODS.get(symbol[:1], "inform")
         lead = (self._symbol_span(),) if symbol else ()
-        pieces = self._tell_status(lead) or open_statement(
+        pieces = (self._tell_status(lead) if symbol in ("", "!") else []) or open_statement(
             symbol, self._body(self.nodes, mood, lead), lead, is_spoken=self.message.sender is not None
         )
         end = "?" if mood == "query" else "."

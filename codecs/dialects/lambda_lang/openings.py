@@ -19,7 +19,15 @@ _OPENINGS = {
     "#": ("About the exchange:", "States about the exchange"),
 }
 # What a frame around the words ("oscar instructs radar: …") says already.
-_FRAMED = {"Orders:": "", "As an offer,": "", "States": "", "Asks": "", "Orders": "", "Offers": ""}
+_FRAMED = {
+    "Orders:": "",
+    "As an offer,": "",
+    "States": "",
+    "Asks": "",
+    "Orders": "",
+    "Offers": "",
+    "States about the exchange": "About the exchange",
+}
 _SHAPES = {"sentence": "", "words": "word by word", "word": "one word", "thing": "", "nothing": ""}
 
 

@@ -20,7 +20,7 @@ class Phrase(NamedTuple):
 
 
 # What definitions, namespaces, domains and topics have in common.
-_LASTS = ", for the rest of the conversation"
+_LASTS = " for the rest of the conversation"
 
 
 def say_setting(setting: Setting, defines: Sequence[Definition], names: Mapping[str, str]) -> Phrase | None:

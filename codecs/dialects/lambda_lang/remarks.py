@@ -71,6 +71,10 @@ def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: 
         if node.kind == "marker" and place:
             notes.extend(_note_marker(nodes[place - 1], node, scope))
         key = (node.text, domain)
+        if node.kind == "mixed" and part.form != "list" and key not in seen:
+            notes.append(
+                UNKNOWN_WORD.note(f"“{node.text}” is not in the vocabulary: its meaning is unknown", node.span)
+            )
         if node.mark or node.kind == "passive":
             notes.extend(filter(None, (note_mark(node, scope),)))
         elif key not in seen:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .cursors import Cursor
 from .nodes import Node
 from .pieces import Piece
-from .wording import say_amount, say_key, say_person, say_plural, say_value
+from .wording import say_amount, say_key, say_person, say_plural, say_value, say_word
 
 _LITERALS = frozenset({"name", "mixed", "quote", "term", "escape", "error", "nothing"})
 
@@ -86,7 +86,7 @@ class Things(Cursor):
             self._say(f" {say_amount(node.says)}", node.span)
             return True
         if node.kind in _LITERALS or (node.kind == "word" and node.basis == "unknown"):
-            self._say(f" {node.says}", node.span, basis=node.basis)
+            self._say(f" {say_word(node)}", node.span, basis="unknown" if node.kind == "mixed" else node.basis)
             return self._take_dot()
         if node.kind != "word" or node.basis != "exact" or not node.uses or node.uses[0] in "tmxjd":
             return False

@@ -21,6 +21,8 @@ PERSONS = {"I": "I", "U": "you", "X": "X", "0": "nothing"}
 def say_word(node: Node) -> str:
     """A word by itself: all of its meanings, and "perhaps" where it was divided."""
     meaning = node.meaning
+    if node.kind == "mixed":
+        return f'unknown "{node.text}"'
     if meaning is None or meaning.basis == "unknown" or meaning.entry is not None:
         return node.says
     if not meaning.senses:

@@ -74,6 +74,8 @@ class WordList(Signs):
             self._attach(ASIDES[kind](node), node.span)
         elif kind == "unread":
             self._say(f'"{node.text}" (not readable)', node.span, "unknown")
+        elif kind == "mixed":
+            self._say(say_word(node), node.span, "unknown")
         else:
             self._say(node.says, node.span, node.basis)
 
@@ -159,6 +161,11 @@ class WordList(Signs):
             told = self.define(value) if value.entry is not None else [Piece(f" {say_value(value)}", (value.span,))]
             self.pieces.extend(told)
             self.at += 1
+            if value.kind == "value-number" and (self._joins("+") or self._joins("-")) and not self._has_after(1):
+                # `=3+` is "3 or more", as a number by itself would be.
+                sign = self.nodes[self.at]
+                self._attach(" or more" if sign.text == "+" else " or less", sign.span)
+                self.at += 1
         elif value is None or value.kind not in ("open", "block"):
             self._attach(" (no value)", equals.span)
 
