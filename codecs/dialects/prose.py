@@ -69,8 +69,8 @@ def _encode(messages: Sequence[Message]) -> Encoded:
     message = messages[0]
     losses = tuple(
         Loss(name=name, part=message.part, reason="plain text has no place for it")
-        for name in message.__dict__
-        if name not in _HELD and getattr(message, name) != getattr(Message, name, None)
+        for name in message.given()
+        if name not in _HELD
     )
     return Encoded(wire=message.content, losses=losses)
 

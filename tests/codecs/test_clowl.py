@@ -8,6 +8,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -594,3 +595,14 @@ def test_the_glossary_holds_every_act_code_mode_and_field() -> None:
     codes = {term.code for term in DIALECT.glossary}
     assert set(ACTS) | {f"E{number:03d}" for number in range(1, 17)} | {"transfer", "fork", "assist", "mid"} <= codes
     assert all(term.meaning for term in DIALECT.glossary)
+
+
+@pytest.mark.parametrize("slug", ["nslip", "lambda_lang", "agent_lingua", "prose"])
+@pytest.mark.parametrize("act", ACTS)
+def test_a_told_message_is_written_in_another_dialect_or_refused(slug: str, act: str) -> None:
+    body = {"t": "deploy", "d": {"delegation_mode": "fork"} if act == "DLGT" else {"code": "E005", "msg": "no"}}
+    told = dialects.decode(json.dumps({**make_message(3)[1], "p": act, "body": body}))
+    with suppress(dialects.EncodeError):
+        lost = {loss.name for loss in dialects.encode(told, slug).losses}
+        assert lost <= set(dialects.Message._order)
+        assert "conversation_id" in lost or slug == "nslip"

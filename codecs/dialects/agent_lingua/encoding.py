@@ -118,9 +118,8 @@ def _write(message: Message, losses: list[Loss]) -> tuple[str, str]:
         written = _write_own(message)
     else:
         held, written = _write_other(message, losses)
-    for name, value in message.__dict__.items():
-        if name not in held and name not in _TELLING and value != getattr(Message, name):
-            losses.append(Loss(name=name, part=message.part, reason="the wire has no place for it"))
+    lost = (name for name in message.given() if name not in held and name not in _TELLING)
+    losses.extend(Loss(name=name, part=message.part, reason="the wire has no place for it") for name in lost)
     return written
 
 

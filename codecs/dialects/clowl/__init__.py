@@ -17,11 +17,9 @@ from .blocks import open_block
 from .detection import sniff
 from .lifecycle import Lifecycle
 from .notes import LIFECYCLE, NOTES
-from .parts import Piece
-from .reading import identify, place, read, take_whole
+from .reading import identify, read
 from .tables import GLOSSARY
-from .telling import PLACES
-from .told import tell_message
+from .told import ToldMessage, tell_message, tell_plain
 from .writing import encode
 
 
@@ -29,7 +27,8 @@ def _tell(reading: Reading, context: Context, keys: Keys) -> Told:
     parsed = reading.parsed
     lifecycle = Lifecycle(context)
     if type(parsed) is dict:
-        told = _tell_part(reading.messages[0], take_whole(reading.wire, parsed), lifecycle)
+        (message,) = reading.messages
+        told = _advise(tell_plain(message, reading.wire, parsed), lifecycle)
         return Told.trust({"reading": reading, "messages": (told,), "entries": lifecycle.entries})
     if type(parsed) is not tuple or len(parsed) != len(reading.messages):
         # A reading that was not made here, or made anew from storage, is read again for its parts.
@@ -37,18 +36,18 @@ def _tell(reading: Reading, context: Context, keys: Keys) -> Told:
         messages = reading.messages if len(reading.messages) == len(again.messages) else again.messages
         return _tell(reading.replace(messages=messages, parsed=again.parsed), context, keys)
     messages = tuple(
-        _tell_part(message, piece, lifecycle) for message, piece in zip(reading.messages, parsed, strict=True)
+        _advise(tell_message(message, piece), lifecycle)
+        for message, piece in zip(reading.messages, parsed, strict=True)
     )
     return Told(reading=reading, messages=messages, entries=lifecycle.entries)
 
 
-def _tell_part(message: Message, piece: Piece, lifecycle: Lifecycle) -> Message:
-    told = tell_message(message, piece)
-    advice = lifecycle.follow(message)
+def _advise(told: ToldMessage, lifecycle: Lifecycle) -> ToldMessage:
+    """The message with a note where a published state machine would refuse it."""
+    advice = lifecycle.follow(told)
     if advice is None:
         return told
-    note = LIFECYCLE.note(advice, place(piece, PLACES[piece.profile or "0.2"].act))
-    return told.replace(notes=(*message.notes, note))
+    return told.replace(notes=(*told.notes, LIFECYCLE.note(advice, told.place_of_act())))
 
 
 _ANSWERS = frozenset({"ACK", "ERR", "DONE", "PROG"})

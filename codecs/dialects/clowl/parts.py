@@ -81,6 +81,13 @@ class Piece:
         return place(self.wire, self.start, self.end)
 
 
+def take_whole(wire: str, data: Any) -> Piece:
+    """The one piece of a text that is a plain v0.2 object and nothing else."""
+    piece = Piece(wire, "object", 0, len(wire))
+    piece.data, piece.profile = data, "0.2"
+    return piece
+
+
 def divide(wire: str) -> list[Piece]:
     """The pieces of a record in wire order; white space between them is in none. Linear in the text."""
     return _Division(wire).pieces

@@ -14,7 +14,7 @@ from .details import Found, is_text
 from .detection import VERSIONED, sniff
 from .json_text import Digits, UnreadableError, load
 from .labels import say_field
-from .parts import Piece, Profile, divide
+from .parts import Piece, Profile, divide, take_whole
 from .plain import read_plain
 from .positions import Node, Path, read_key, write_path
 from .schema import VERSION_KEY, examine
@@ -54,13 +54,6 @@ class PlainReading(WireReading):
         """The fields of the object, which is read again: hardly any tree is asked for."""
         found = read_plain(wire)
         return grow_tree(wire, [] if found is None else [take_whole(wire, found[0])])
-
-
-def take_whole(wire: str, data: Any) -> Piece:
-    """The one piece of a text that is a plain v0.2 object and nothing else."""
-    piece = Piece(wire, "object", 0, len(wire))
-    piece.data, piece.profile = data, "0.2"
-    return piece
 
 
 def identify(wire: str) -> Identity:
@@ -151,7 +144,7 @@ def _write_notes(piece: Piece, findings: list[Found]) -> Iterator[Note]:
             first = piece.comments[0]
             yield kind.note(f"a comment stands beside it: {hide(_words_of(first), piece.tokens)}", _span(first))
         else:
-            yield kind.note(hide(text, piece.tokens), place(piece, path))
+            yield kind.note(hide(text, piece.tokens), _place(piece, path))
     if len(findings) > MAX_NOTES:
         yield notes.MORE.note(f"there is more to note: {MAX_NOTES} notes are listed", _span(piece))
 
@@ -163,8 +156,7 @@ def _cap(found: Iterator[Note], span: Span) -> tuple[Note, ...]:
     return (*listed[:MAX_NOTES], notes.MORE.note(f"there is more to note: {MAX_NOTES} notes are listed", span))
 
 
-def place(piece: Piece, path: Path) -> Span:
-    """Where the value at a path stands with its key, or the whole piece where it does not stand."""
+def _place(piece: Piece, path: Path) -> Span:
     member = piece.node.locate(path) if path else None
     if member is None:
         return (0, piece.start, piece.end)

@@ -9,22 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from typing import Any
 
 from .._record import Message, Segment, Span
 from .asides import say_beside, say_gloss
-from .parts import Piece
+from .forms import say_plain
+from .parts import Piece, take_whole
 from .positions import Path
 from .reference import write_reference_line
 from .sentences import tell
 from .telling import PLACES, Words
 
-_PIECE = "_piece"
+_PIECE, _WIRE, _DATA = "_piece", "_wire", "_data"
 
 
 class ToldMessage(Message):
     """A message with its telling. It equals a plain `Message` with the same names."""
 
     _carried = frozenset({_PIECE})
+
+    @property
+    def piece(self) -> Piece:
+        """What it is told from."""
+        piece: Piece = self.__dict__[_PIECE]
+        return piece
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Message):
@@ -38,30 +46,61 @@ class ToldMessage(Message):
         """The English as one string."""
         if "english" in self.__dict__:
             return super().sentence
-        return "".join([words for words, _ in tell(self, self.__dict__[_PIECE])])
+        return "".join([words for words, _ in tell(self, self.piece)])
 
     @cached_property  # type: ignore[misc]  # a name of the record, worked out when it is asked for
     def english(self) -> tuple[Segment, ...]:
         """The sentence in segments."""
-        piece = self.__dict__[_PIECE]
+        piece = self.piece
         return _place(tell(self, piece), piece, PLACES[piece.profile].details if piece.profile else ())
 
     @cached_property  # type: ignore[misc]  # a name of the record, worked out when it is asked for
     def also(self) -> tuple[Segment, ...]:
         """What the message carries beyond the sentence."""
-        piece = self.__dict__[_PIECE]
+        piece = self.piece
         return _place(say_beside(self, piece), piece, ())
 
     @cached_property  # type: ignore[misc]  # a name of the record, worked out when it is asked for
     def gloss(self) -> tuple[Segment, ...]:
         """Every code in wire order."""
-        piece = self.__dict__[_PIECE]
+        piece = self.piece
         return _place(say_gloss(piece), piece, ())
 
     @cached_property  # type: ignore[misc]  # a name of the record, worked out when it is asked for
     def reference_line(self) -> str | None:
         """The line that the reference library prints, or an honest one where it would invent or fail."""
-        return write_reference_line(self, self.__dict__[_PIECE])
+        return write_reference_line(self, self.piece)
+
+    def place_of_act(self) -> Span:
+        """Where the act stands with its key; the whole of a message that names none."""
+        piece = self.piece
+        member = piece.node.locate(PLACES[piece.profile or "0.2"].act)
+        return (0, piece.start, piece.end) if member is None else (0, member.key_start, member.end)
+
+
+class PlainToldMessage(ToldMessage):
+    """A message that is the whole of a plain text: its piece is made when something but the sentence is asked for."""
+
+    _carried = frozenset({_PIECE, _WIRE, _DATA})
+
+    @property
+    def sentence(self) -> str:
+        """The English as one string."""
+        said = None if "english" in self.__dict__ else say_plain(self, self.__dict__[_DATA])
+        return super().sentence if said is None else said
+
+    @property
+    def piece(self) -> Piece:
+        """What it is told from."""
+        held = self.__dict__
+        if _PIECE not in held:
+            held[_PIECE] = take_whole(held[_WIRE], held[_DATA])
+        return super().piece
+
+
+def tell_plain(message: Message, wire: str, data: dict[str, Any]) -> PlainToldMessage:
+    """The message tied to the text that it is the whole of."""
+    return PlainToldMessage.trust({**message.__dict__, _WIRE: wire, _DATA: data})
 
 
 def tell_message(message: Message, piece: Piece) -> ToldMessage:

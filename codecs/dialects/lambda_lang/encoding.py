@@ -171,7 +171,7 @@ def _find_losses(messages: Sequence[Message], wire: str) -> tuple[Loss, ...]:
     empty = Message()
     for index, message in enumerate(messages):
         other = again[index] if index < len(again) else empty
-        for name in message.__dict__:
+        for name in message.given():
             value = getattr(message, name)
             if name in _TELLING or value == getattr(empty, name) or value == getattr(other, name):
                 continue

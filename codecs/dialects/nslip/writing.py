@@ -105,8 +105,8 @@ class _Losing:
 
 
 def _find_lost(message: Message, held: set[str], reason: str) -> Iterator[Loss]:
-    for name, value in message.__dict__.items():
-        if name not in held and name not in _ADDED and value != getattr(Message, name, None):
+    for name in message.given():
+        if name not in held and name not in _ADDED:
             yield Loss(name=name, part=message.part, reason=reason)
 
 
