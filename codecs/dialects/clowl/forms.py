@@ -1,0 +1,142 @@
+"""The words of plain messages by their form: messages that differ in names and values alone are told alike.
+
+For each form the teller is asked once, about a message with marks in place of its names and values. What it says is
+kept with gaps at the marks, and further messages of that form are told by filling the gaps. So there is one wording,
+the teller's; a test holds every sentence told by its form against the teller's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from .._english import join_words
+from .._record import Message
+from .json_text import Digits
+from .parts import Piece
+from .sentences import tell
+from .telling import say_value
+
+# So many forms are kept, of so many details at most; a message of any other is told by the teller itself.
+_MOST_FORMS = 4096
+_MOST_DETAILS = 24
+
+_OUTCOME = ("status", "success", "ok", "error", "errors")
+# Details whose values decide on the words; of all others only the type does.
+_DECIDING: Mapping[str, Sequence[str]] = {
+    "ERR": ("code", "retry"),
+    "DLGT": ("delegation_mode",),
+    "DONE": _OUTCOME,
+    "ACK": _OUTCOME,
+}
+_TOPICS = frozenset({"error", "capabilities"})
+_MARK = re.compile("\ufdd0([0-9]+)\ufdd1")
+# A mark that is a number: so high that nothing else in a sentence of marks holds it.
+_NUMBERED = 871_782_912_000_000_000
+_SENDER, _RECEIVERS, _TOPIC, _PARENT, _FIRST_DETAIL = range(5)
+
+
+class Form(NamedTuple):
+    """Words with gaps, and which of a message's values fill them, in order."""
+
+    words: str
+    choose: Callable[[Sequence[str | None]], Any]
+
+
+_forms: dict[tuple[Any, ...], Form | None] = {}
+
+
+def say_plain(message: Message, data: Mapping[str, Any]) -> str | None:
+    """The sentence of a plain message by its form; None where its form is not kept.
+
+    Args:
+        message: a message that was read the short way.
+        data: its object.
+    """
+    details, act, topic = message.content, message.native_act, message.topic
+    if message.references or len(details) > _MOST_DETAILS:
+        return None
+    deciding = _DECIDING.get(act) if act is not None else None
+    key = (
+        act,
+        tuple(details),
+        tuple(map(type, details.values())),
+        message.capabilities if deciding is None else tuple([_hold(details, name) for name in deciding]),
+        topic if topic in _TOPICS else None,
+        message.broadcast,
+        message.parent_id is None,
+        data.get("det"),
+    )
+    form = _forms[key] if key in _forms else _keep(key, message, data)
+    if form is None:
+        return None
+    receivers = message.receivers
+    values: Sequence[str | None] = [
+        message.sender,
+        receivers[0] if len(receivers) == 1 else join_words(receivers),
+        topic,
+        message.parent_id,
+        *[value if type(value) is str else say_value(value) for value in details.values()],
+    ]
+    words: str = form.words % form.choose(values)
+    return words
+
+
+def _hold(details: Mapping[str, Any], name: str) -> Any:
+    """A value that decides, as part of a key; a list or object decides by not being empty."""
+    value = details.get(name)
+    return value if not isinstance(value, list | dict) else bool(value)
+
+
+def _keep(key: tuple[Any, ...], message: Message, data: Mapping[str, Any]) -> Form | None:
+    if len(_forms) >= _MOST_FORMS:
+        return None
+    form = _forms[key] = _make(message, data)
+    return form
+
+
+def _make(message: Message, data: Mapping[str, Any]) -> Form | None:
+    deciding = (*_DECIDING.get(message.native_act or "", ()), *(("supports",) if message.capabilities else ()))
+    details = {
+        name: value if name in deciding or value is None else _mark(place, value)
+        for place, (name, value) in enumerate(message.content.items(), _FIRST_DETAIL)
+    }
+    given: dict[str, Any] = {"sender": _write(_SENDER), "content": details}
+    if message.receivers:
+        given["receivers"] = (_write(_RECEIVERS),)
+    if message.topic not in _TOPICS:
+        given["topic"] = _write(_TOPIC)
+    if message.parent_id is not None:
+        given["parent_id"] = _write(_PARENT)
+    piece = Piece("", "object", 0, 0)
+    piece.data, piece.profile = {**data, "body": {"t": message.topic, "d": details}}, "0.2"
+    words = "".join([words for words, _ in tell(message.replace(**given), piece)])
+    for place, value in enumerate(details.values(), _FIRST_DETAIL):
+        if type(value) is int:
+            words = words.replace(str(value), _write(place))
+    places = [int(found[1]) for found in _MARK.finditer(words)]
+    if sorted(places) != sorted(set(_places_of(given, details))) or len(places) < 2:
+        return None
+    return Form(_MARK.sub("%s", words.replace("%", "%%")), itemgetter(*places))
+
+
+def _mark(place: int, value: Any) -> Any:
+    """A value of the same type, as far as words go, that the sentence can be searched for."""
+    if type(value) is str:
+        return _write(place)
+    return _NUMBERED + place if type(value) is int else Digits(_write(place))
+
+
+def _write(place: int) -> str:
+    return f"\ufdd0{place}\ufdd1"
+
+
+def _places_of(given: Mapping[str, Any], details: Mapping[str, Any]) -> Iterable[int]:
+    """The marks that must be found, each once."""
+    names = {"sender": _SENDER, "receivers": _RECEIVERS, "topic": _TOPIC, "parent_id": _PARENT}
+    yield from (place for name, place in names.items() if name in given)
+    for place, value in enumerate(details.values(), _FIRST_DETAIL):
+        if value in (_write(place), _NUMBERED + place):
+            yield place
