@@ -11,3 +11,5 @@ urlpatterns = [
     path("api/", include("inspector.api.urls")),
     path("", include("inspector.pages.urls")),
 ]
+
+handler500 = "inspector.pages.unavailable.answer_failure"

@@ -1,0 +1,31 @@
+"""What a page answers when something failed: 503 while the database is away, else 500."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+
+from inspector.intake.failures import is_passing
+
+RETRY_AFTER_SECONDS: Final = 5
+
+
+def answer_failure(request: HttpRequest) -> HttpResponse:
+    """The answer to an error that no view dealt with; Django calls it while that error is being handled.
+
+    Nothing here asks the database, which may be what failed: neither page knows who is signed in.
+    """
+    error = sys.exception()
+    if error is None or not is_passing(error):
+        return _inert(HttpResponse(render_to_string("500.html"), status=500))
+    response = _inert(HttpResponse(render_to_string("503.html"), status=503))
+    response["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    return response
+
+
+def _inert(response: HttpResponse) -> HttpResponse:
+    response["Cache-Control"] = "no-store, private"
+    return response

@@ -1,0 +1,113 @@
+"""A database that is away is not the reader's mistake, nor a bug: pages say so, with 503 and when to come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+from django.db import InterfaceError, OperationalError, connection
+from django.test import Client
+from django.urls import reverse
+
+from tests.inspector.conftest import Cast
+
+ADDRESSES = ["/", "/w/acme/conversations/", "/w/acme/search/?q=x", "/w/acme/deliveries/", "/w/acme/dead-letters/"]
+
+
+def reset_by_server() -> OperationalError:
+    error = OperationalError("terminating connection due to administrator command")
+    error.__cause__ = psycopg.errors.AdminShutdown("terminating connection due to administrator command")
+    return error
+
+
+FAILURES = {
+    "refused": lambda: OperationalError("connection refused"),
+    "closed": lambda: InterfaceError("connection already closed"),
+    "shut down": reset_by_server,
+}
+
+
+@pytest.fixture
+def away(request: pytest.FixtureRequest) -> Iterator[Callable[[Exception], None]]:
+    """Lets every statement fail with this from now on."""
+    wrappers = []
+
+    def fail(error: Exception) -> None:
+        def refuse(*words: object) -> None:
+            raise error
+
+        wrapper = connection.execute_wrapper(refuse)  # type: ignore[arg-type]
+        wrapper.__enter__()
+        wrappers.append(wrapper)
+
+    yield fail
+    for wrapper in wrappers:
+        wrapper.__exit__(None, None, None)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_page_says_503_while_the_database_is_away(
+    cast: Cast, sign_in: Callable[..., Client], away: Callable[[Exception], None], address: str, failure: str
+) -> None:
+    client = sign_in(cast.owner)
+    client.raise_request_exception = False
+    away(FAILURES[failure]())
+    response = client.get(address)
+    assert response.status_code == 503
+    assert response["Retry-After"] == "5"
+    assert "no-store" in response["Cache-Control"]
+    assert "default-src 'none'" in response["Content-Security-Policy"]
+    page = response.content.decode()
+    assert "The database cannot be reached" in page
+    assert "Traceback" not in page
+
+
+@pytest.mark.django_db
+def test_what_is_posted_meanwhile_is_told_that_it_was_not_kept(
+    cast: Cast, sign_in: Callable[..., Client], away: Callable[[Exception], None]
+) -> None:
+    client = sign_in(cast.owner)
+    client.raise_request_exception = False
+    away(OperationalError("connection refused"))
+    response = client.post(reverse("pages:upload", args=["acme"]), {"channel": "main"})
+    assert response.status_code == 503
+    assert "send it again" in response.content.decode()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("error", [RuntimeError("a bug"), ValueError("another")])
+def test_a_bug_is_still_500(
+    cast: Cast, sign_in: Callable[..., Client], away: Callable[..., None], error: Exception
+) -> None:
+    client = sign_in(cast.owner)
+    client.raise_request_exception = False
+    away(error)
+    response = client.get("/w/acme/conversations/")
+    assert response.status_code == 500
+    assert "Retry-After" not in response
+    assert "The inspector made a mistake" in response.content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_page_works_again_once_the_database_does(cast: Cast, sign_in: Callable[..., Client]) -> None:
+    client = sign_in(cast.owner)
+    client.raise_request_exception = False
+    assert client.get("/w/acme/conversations/").status_code == 200
+    with psycopg.connect(**_parameters(), autocommit=True) as other:
+        # A server that restarts does this to every session.
+        other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    # The test client keeps the connection that a server would look at before each request.
+    assert client.get("/w/acme/conversations/").status_code in (200, 503)
+    connection.close()
+    assert client.get("/w/acme/conversations/").status_code == 200
+
+
+def _parameters() -> dict[str, str]:
+    info = connection.get_connection_params()
+    return {name: info[name] for name in ("dbname", "user", "password", "host", "port") if info.get(name)}
