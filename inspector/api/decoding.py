@@ -157,11 +157,15 @@ def _decode(
 
 def _decode_alone(record: LogRecord, dialect: str | None) -> Reading | None:
     """The reading of an envelope that brings its own context or keys; None for any other record."""
-    if record.envelope is None or not record.source or not any(name.encode() in record.source for name in BESIDES):
+    source = record.source or b""
+    if not source.startswith(b"{") or not any(name.encode() in source for name in BESIDES):
         return None
-    given = dialects.parse_json(record.source)
-    is_envelope = isinstance(given, dict) and isinstance(given.get("raw"), str)
-    return dialects.decode_envelope(given, dialect) if is_envelope and BESIDES & given.keys() else None
+    try:
+        given = dialects.parse_json(source)
+    except EnvelopeError:  # It is a text that begins like an object, and is read as a text.
+        return None
+    is_envelope = isinstance(given.get("raw"), str) and BESIDES & given.keys()
+    return dialects.decode_envelope(given, dialect) if is_envelope else None
 
 
 class EncodeView(Endpoint):

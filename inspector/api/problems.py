@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.core.signals import got_request_exception
 from django.db import InterfaceError, OperationalError
 from django.http import Http404
 from rest_framework import exceptions, serializers
@@ -29,6 +30,7 @@ TITLES = {
     415: "This content type is not understood",
     422: "The body is understood but cannot be taken",
     429: "Too much at once",
+    500: "Something is wrong here",
     503: "Not now",
 }
 
@@ -75,8 +77,8 @@ _SENTENCES: dict[type[exceptions.APIException], Callable[[dict[str, Any]], str]]
 }
 
 
-def answer_exception(error: Exception, context: dict[str, Any]) -> Response | None:
-    """The response for an error raised in a view; None lets Django treat what is no refusal."""
+def answer_exception(error: Exception, context: dict[str, Any]) -> Response:
+    """The response for an error raised in a view; what is no refusal is a bug, is logged, and is a problem too."""
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
@@ -86,8 +88,10 @@ def answer_exception(error: Exception, context: dict[str, Any]) -> Response | No
     elif isinstance(error, (OperationalError, InterfaceError)):
         logger.error("the database is away", exc_info=error)
         error = ProblemError(503, "the database cannot be reached: send this again later", retry_after=5)
-    if not isinstance(error, exceptions.APIException):
-        return None
+    elif not isinstance(error, exceptions.APIException):
+        logger.error("%s %s failed", context["request"].method, context["request"].path, exc_info=error)
+        got_request_exception.send(sender=None, request=context["request"]._request)
+        error = ProblemError(500, "this should not have happened; it is logged, and your request may be sent again")
     response = Response(
         make_problem(error.status_code, _say(error, context), **getattr(error, "extra", {})),
         status=error.status_code,

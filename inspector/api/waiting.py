@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.intake.models import Delivery
-from inspector.threads.deliveries import list_messages_of_delivery
+from inspector.threads.deliveries import has_unread_records, list_messages_of_delivery
 from inspector.threads.summaries import is_settling
 
 from .messages import show_message
@@ -83,7 +83,11 @@ def wait_until_settled(delivery: Delivery, *, seconds: float) -> bool:
 
 def _is_settled(delivery: Delivery) -> bool:
     delivery.refresh_from_db(fields=["read", "stored"])
-    return delivery.read >= delivery.stored and not is_settling(delivery=delivery)
+    return (
+        delivery.read >= delivery.stored
+        and not has_unread_records(delivery=delivery)
+        and not is_settling(delivery=delivery)
+    )
 
 
 def show_waiting() -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Min, Q
 
-from inspector.intake.models import Delivery
+from inspector.intake.models import Delivery, Sighting
 
 from .models import Message
 
@@ -14,3 +14,9 @@ def list_messages_of_delivery(*, delivery: Delivery, limit: int) -> list[Message
     place = Min("record__sightings__index", filter=Q(record__sightings__delivery=delivery))
     rows = Message.objects.filter(workspace_id=delivery.workspace_id, record__sightings__delivery=delivery)
     return list(rows.annotate(place=place).order_by("place", "part")[:limit])
+
+
+def has_unread_records(*, delivery: Delivery) -> bool:
+    """Whether a record that a delivery brought has no messages yet; a duplicate may wait for another's reading."""
+    taken = Sighting.objects.filter(delivery=delivery).exclude(outcome=Sighting.Outcome.QUARANTINED)
+    return taken.filter(record__messages__isnull=True).exists()

@@ -1,0 +1,199 @@
+"""What stands in an address or a header is read strictly: nothing misspelt is passed over in silence."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from inspector.accounts.services import create_api_key
+from inspector.api import rates
+from inspector.api.endpoints import admits
+
+from ..conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+
+NO_ID = "00000000-0000-0000-0000-000000000000"
+
+
+def ask(token: str, address: str, method: str = "GET", **headers: str) -> Any:
+    client = Client(raise_request_exception=False)
+    return client.generic(method, f"/api/{address}", headers={"Authorization": f"Bearer {token}", **headers})
+
+
+@pytest.mark.parametrize(
+    ("address", "parameter", "allowed"),
+    [
+        ("v1/messages?limit=0", "limit", "from 1 to 200"),
+        ("v1/messages?limit=201", "limit", "from 1 to 200"),
+        ("v1/messages?limit=abc", "limit", "from 1 to 200"),
+        ("v1/messages?limit=", "limit", "from 1 to 200"),
+        ("v1/messages?limit=%D9%A3", "limit", "from 1 to 200"),
+        ("v1/messages?limit=5&limit=6", "limit", "one"),
+        ("v1/messages?dialect=clowl", "dialect", "['q', 'cursor', 'limit']"),
+        ("v1/messages?format=xml", "format", "['q', 'cursor', 'limit']"),
+        ("v1/messages?q=" + "a" * 2001, "q", "2000"),
+        ("v1/conversations?state=zzz", "state", "open, done, failed, cancelled, stalled"),
+        ("v1/conversations?dialect=dutch", "dialect", "nslip"),
+        ("v1/conversations?cursor=zzz", "cursor", None),
+        (f"v1/conversations/{NO_ID}?offset=-3", "offset", "from 0"),
+        (f"v1/deliveries/{NO_ID}?after=-1", "after", "from 0"),
+        (f"v1/records/{NO_ID}/raw?part=all", "part", "source, wire"),
+        (f"v1/messages/{NO_ID}?tree=1", "tree", "[]"),
+        ("v1/limits?x=%00%0a", "x", "[]"),
+    ],
+)
+def test_a_wrong_parameter_is_named_with_what_is_allowed(
+    token: str, address: str, parameter: str, allowed: str | None
+) -> None:
+    response = ask(token, address)
+    assert response.status_code == 400, response.content
+    assert response["Content-Type"] == "application/problem+json"
+    said = response.json()
+    assert said["parameter"] == parameter
+    assert parameter in said["detail"]
+    assert allowed is None or allowed in str(said["allowed"])
+
+
+def test_conversations_are_filtered(cast: Cast, token: str) -> None:
+    deliver(
+        cast, b'{"raw":"?Uk/co","from":"oscar","conversation":"a"}\n{"raw":"hello","from":"radar","conversation":"b"}\n'
+    )
+    settle_all()
+    count = lambda query: len(ask(token, f"v1/conversations?{query}").json()["results"])  # noqa: E731
+    assert [count(query) for query in ("", "dialect=prose", "agent=oscar", "agent=nobody", "dialect=clowl")] == [
+        2,
+        1,
+        1,
+        0,
+        0,
+    ]
+    assert count("state=open") + count("state=done") + count("state=stalled") == 2
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/*", "application/json", "text/html, */*;q=0.1", ""])
+def test_an_answer_that_is_admitted_is_given(token: str, accept: str) -> None:
+    assert ask(token, "v1/limits", Accept=accept).status_code == 200
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/xml", "application/json;q=0, */*", "nonsense"])
+def test_an_answer_that_is_not_admitted_is_refused(token: str, accept: str) -> None:
+    response = ask(token, "v1/limits", Accept=accept)
+    assert response.status_code == 406
+    assert response["Content-Type"] == "application/problem+json"
+    assert "application/json" in response.json()["detail"]
+
+
+def test_what_is_admitted_goes_by_the_closest_range() -> None:
+    assert admits("application/*;q=0, application/json", "application/json")
+    assert not admits("application/*;q=0.0, */*", "application/json")
+    assert admits("", "application/json")
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "allow"),
+    [
+        ("DELETE", "v1/messages", {"GET", "POST", "HEAD", "OPTIONS"}),
+        ("GET", "v1/decode", {"POST", "OPTIONS"}),
+        ("POST", "v1/limits", {"GET", "HEAD", "OPTIONS"}),
+        ("PATCH", f"v1/records/{NO_ID}/raw", {"GET", "HEAD", "OPTIONS"}),
+        ("BREW", "v1/limits", {"GET", "HEAD", "OPTIONS"}),
+    ],
+)
+@pytest.mark.parametrize("key", ["good", "none"])
+def test_a_method_that_is_not_there_is_405_with_those_that_are(
+    token: str, method: str, address: str, allow: set[str], key: str
+) -> None:
+    response = ask(token if key == "good" else "", address, method)
+    assert response.status_code == 405
+    assert {name.strip() for name in response["Allow"].split(",")} >= allow - {"HEAD"}
+    assert {name.strip() for name in response["Allow"].split(",")} <= allow
+    assert method in response.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("v1/messages/", "/api/v1/messages"),
+        (f"v1/records/{NO_ID}/raw/", f"/api/v1/records/{NO_ID}/raw"),
+        ("schema", "/api/schema/"),
+        ("v1/nothing/", "/api/schema/"),
+        ("v2/messages", "/api/schema/"),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_an_address_that_is_none_says_which_was_meant(db: None, method: str, address: str, said: str) -> None:
+    response = Client().generic(method, f"/api/{address}", b"{}", content_type="application/json")
+    assert response.status_code == 404
+    assert response["Content-Type"] == "application/problem+json"
+    assert said in response.json()["detail"]
+
+
+def test_no_refusal_speaks_in_words_of_the_framework(token: str) -> None:
+    for address, method in (("v1/messages/" + NO_ID, "GET"), ("v1/limits", "PUT"), ("v1/nothing", "GET")):
+        detail = ask(token, address, method).json()["detail"]
+        assert detail not in ("Not found.", 'Method "PUT" not allowed.')
+    nobody = Client().get("/api/v1/limits").json()
+    assert "Bearer" in nobody["detail"]
+
+
+def test_a_key_that_asks_too_often_is_429_and_says_for_how_long(
+    cast: Cast, token: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rates, "_buckets", {})
+    settings.LIMITS = {**settings.LIMITS, "requests_per_minute": 3}
+    answers = [ask(token, "v1/limits") for _ in range(5)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
+    assert 1 <= int(answers[-1]["Retry-After"]) <= 20
+    assert answers[-1]["Content-Type"] == "application/problem+json"
+    _, other = create_api_key(workspace=cast.workspace, name="other", scopes=["ingest"])
+    assert ask(other, "v1/limits").status_code == 200
+    settings.LIMITS = {**settings.LIMITS, "requests_per_minute": 0}
+    assert ask(token, "v1/limits").status_code == 200
+
+
+def test_a_bucket_fills_evenly_and_never_beyond_a_minute(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rates, "_buckets", {})
+    monkeypatch.setattr(rates, "MOST_BUCKETS", 2)
+    key = cast.workspace.pk
+    take = lambda now: rates.take_from_bucket(key, most=60, now=now)  # noqa: E731
+    assert [take(0.0) for _ in range(61)] == [0] * 60 + [1]
+    assert take(1.0) == 0
+    assert take(1.5) == 1
+    assert [take(9999.0) for _ in range(61)].count(0) == 60
+    for other in (cast.owner.user.pk, cast.viewer.user.pk, cast.auditor.user.pk):
+        rates.take_from_bucket(other, most=60, now=99_999.0)
+    assert len(rates._buckets) <= 2
+
+
+def test_too_many_fields_are_a_problem_document(token: str) -> None:
+    response = ask(token, "v1/limits?" + "&".join(f"a{number}=1" for number in range(1200)))
+    assert (response.status_code, response["Content-Type"]) == (400, "application/problem+json")
+
+
+def test_a_bug_is_a_problem_document_and_says_nothing_of_itself(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("the inside of it")
+
+    monkeypatch.setattr("inspector.api.status.show_waiting", fail)
+    response = ask(token, "v1/limits")
+    assert (response.status_code, response["Content-Type"]) == (500, "application/problem+json")
+    assert "inside" not in response.content.decode()
+    with pytest.raises(RuntimeError):
+        Client().get("/api/v1/limits", headers={"Authorization": f"Bearer {token}"})
+
+
+def test_the_limits_are_those_that_refusals_name(token: str, settings: Any) -> None:
+    said = ask(token, "v1/limits").json()
+    assert {name: said[name] for name in settings.LIMITS} == settings.LIMITS
+    too_long = Client().post(
+        "/api/v1/decode",
+        b"x" * (said["decode_bytes"] + 1),
+        content_type="text/plain",
+        headers={"Authorization": f"Bearer {token}"},
+    )
+    assert too_long.status_code == 413
+    assert str(said["decode_bytes"]) in json.loads(too_long.content)["detail"]

@@ -1,0 +1,129 @@
+"""/healthz, /readyz and /metrics: what a supervisor is told, and who may see the numbers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection
+from django.test import Client
+
+from inspector.api import probes
+from inspector.intake.models import Job
+
+from ..conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _count_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "FRESH_SECONDS", -1.0)
+    monkeypatch.setattr(probes, "_kept", {})
+
+
+def read(client: Client, **headers: str) -> dict[str, float]:
+    response = client.get("/metrics", headers=headers)
+    assert response.status_code == 200, response.content
+    lines = [line for line in response.content.decode().splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+def test_a_process_is_healthy_without_asking_the_database(client: Client, django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(0):
+        response = client.get("/healthz")
+    assert (response.status_code, response.json()) == (200, {"status": "ok"})
+    assert "no-store" in response["Cache-Control"]
+
+
+def test_it_is_ready_while_the_database_answers(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client.get("/readyz").status_code == 200
+
+    def fail() -> None:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(connection, "cursor", fail)
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert response["Retry-After"]
+    assert "gone" not in response.content.decode()
+    assert client.get("/metrics").status_code == 503
+
+
+@pytest.mark.parametrize("address", ["/healthz", "/readyz", "/metrics"])
+def test_probes_take_no_other_method(client: Client, address: str) -> None:
+    assert client.head(address).status_code == 200
+    assert client.post(address).status_code == 405
+
+
+def test_the_numbers_add_up(cast: Cast, client: Client) -> None:
+    deliver(cast, b'{"raw":"a","id":"1"}\n{"raw":"a","id":"1"}\n{"raw":"b"}\n\xff\n')
+    before = read(client)
+    records = {
+        outcome: before[f'inspector_records_total{{outcome="{outcome}"}}']
+        for outcome in ("stored", "duplicate", "quarantined")
+    }
+    assert records == {"stored": 2, "duplicate": 1, "quarantined": 1}
+    assert before['inspector_deliveries{door="import",state="framed"}'] == 1
+    assert before["inspector_backlog_records"] == 2
+    assert before['inspector_jobs{kind="ingest",state="queued"}'] == 1
+    assert before['inspector_oldest_due_seconds{kind="ingest"}'] > 0
+    settle_all()
+    after = read(client)
+    assert after["inspector_backlog_records"] == 0
+    assert after['inspector_jobs{kind="ingest",state="queued"}'] == 0
+    assert after['inspector_oldest_due_seconds{kind="settle"}'] == 0
+    Job.objects.update(state=Job.State.DEAD)
+    assert read(client)['inspector_jobs{kind="ingest",state="dead"}'] == 1
+
+
+def test_the_numbers_are_in_the_format_and_name_no_workspace(cast: Cast, client: Client) -> None:
+    deliver(cast, b"hello\n", name="secret-name.log")
+    response = client.get("/metrics")
+    assert response["Content-Type"].startswith("text/plain; version=0.0.4")
+    text = response.content.decode()
+    for line in text.splitlines():
+        assert re.fullmatch(r'# (HELP|TYPE) \w+ .+|\w+(\{\w+="\w+"(,\w+="\w+")*\})? [\d.e+-]+', line), line
+    assert not any(word in text for word in ("acme", "secret-name", "olivia"))
+
+
+def test_the_numbers_are_counted_once_in_a_while(
+    cast: Cast, client: Client, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+) -> None:
+    monkeypatch.setattr(probes, "FRESH_SECONDS", 60.0)
+    client.get("/metrics")
+    with django_assert_num_queries(0):
+        client.get("/metrics")
+
+
+@pytest.mark.parametrize(
+    ("address", "headers"),
+    [
+        ("203.0.113.7", {}),
+        ("", {}),
+        ("127.0.0.1", {"X-Forwarded-For": "203.0.113.7"}),
+        ("127.0.0.1", {"Forwarded": "for=127.0.0.1"}),
+        ("127.0.0.1", {"X-Forwarded-Proto": "https"}),
+    ],
+)
+def test_the_numbers_are_for_the_machine_itself(client: Client, address: str, headers: dict[str, str]) -> None:
+    assert client.get("/metrics", headers=headers, REMOTE_ADDR=address).status_code == 404
+    assert client.get("/metrics", REMOTE_ADDR="::1").status_code == 200
+
+
+def test_behind_a_proxy_the_numbers_need_the_token(client: Client, settings: Any) -> None:
+    settings.IS_BEHIND_HTTPS = True
+    assert client.get("/metrics").status_code == 404
+    settings.METRICS_TOKEN = "let-me-see"
+    assert client.get("/metrics").status_code == 404
+    assert client.get("/metrics", headers={"Authorization": "Bearer wrong"}).status_code == 404
+    assert client.get("/metrics", headers={"Authorization": "Bearer é"}).status_code == 404
+    seen = client.get("/metrics", headers={"Authorization": "Bearer let-me-see"}, REMOTE_ADDR="203.0.113.7")
+    assert seen.status_code == 200
+
+
+def test_a_supervisor_is_not_sent_to_https(client: Client, settings: Any) -> None:
+    settings.SECURE_SSL_REDIRECT = True
+    assert Client().get("/healthz").status_code == 200
+    assert Client().get("/api/v1/limits").status_code == 301
