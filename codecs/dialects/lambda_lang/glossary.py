@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from .._dialect import Term
 from .domain_atoms import TITLES
+from .json_forms import TYPES_BY_NAME
+from .json_layers import JSON_KEYS
 from .marks import DEMONSTRATIVES, MODALS
 from .protocol import (
     ACKS,
@@ -31,7 +33,7 @@ from .vocabulary import History, histories
 
 def make_glossary() -> tuple[Term, ...]:
     """Every row of every table, in the order in which a reader meets them."""
-    return (*_protocol_terms(), *_letter_terms(), *_atom_terms())
+    return (*_protocol_terms(), *_json_terms(), *_letter_terms(), *_atom_terms())
 
 
 def _act_terms(kind: str, acts: dict[str, Act]) -> Iterator[Term]:
@@ -53,6 +55,14 @@ def _protocol_terms() -> Iterator[Term]:
         yield Term(
             kind="key", code=code, name=meaning, meaning=f"in a task or status block: {meaning}", cites="v0.6 §6"
         )
+
+
+def _json_terms() -> Iterator[Term]:
+    for name, symbol in TYPES_BY_NAME.items():
+        meaning = f"in the JSON form of v0.9: {TYPES[symbol].meaning if symbol in TYPES else ACKS[symbol].meaning}"
+        yield Term(kind="JSON type", code=name, name=f"type {symbol}", meaning=meaning, cites="v0.9 §7.1")
+    for key, (label, meaning) in JSON_KEYS.items():
+        yield Term(kind="JSON key", code=key, name=label, meaning=meaning, cites="v0.9 §7.1")
 
 
 def _letter_terms() -> Iterator[Term]:

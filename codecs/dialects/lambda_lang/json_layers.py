@@ -26,12 +26,13 @@ LIFTED = {
     "id": ("message_id", "has the message id"),
     "conversation": ("conversation_id", "belongs to the conversation"),
 }
-_LABELS = {
-    "type": "type",
-    "version": "version",
-    "lambda": "Lambda text",
-    "tokens": "tokens",
-    "english": "English of the sender's own, not checked",
+# key of the JSON: (label for people, what it means)
+JSON_KEYS = {
+    "type": ("type", "the form: “lambda” for the pilot envelope, else the type of the statement"),
+    "version": ("version", "of the software that wrote the envelope; of the language in the form of v0.9"),
+    "lambda": ("Lambda text", "the message itself, in the pilot envelope"),
+    "tokens": ("tokens", "the message itself, token by token, in the form of v0.9"),
+    "english": ("English of the sender's own", "a translation that the sender gives; shown, not checked"),
 }
 
 
@@ -220,9 +221,9 @@ def build_json_tree(wire: str, form: JsonForm, inner: Sequence[Field]) -> tuple[
         start, end = member.value_at
         if start == end and member is not text:
             continue
-        label = _LABELS.get(member.key, "value")
-        name = member.key if member.key in _LABELS else "value"
-        field = leaf(name, label, wire, start, end, value=member.value)
+        label, meaning = JSON_KEYS.get(member.key, ("value", None))
+        name = member.key if member.key in JSON_KEYS else "value"
+        field = leaf(name, label, wire, start, end, value=member.value, meaning=meaning)
         if member is text:
             tokens = tuple(leaf("token", "token", wire, *place, value=token) for token, place in form.tokens)
             field = field.replace(children=(*tokens, *moved))

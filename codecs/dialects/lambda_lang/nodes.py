@@ -104,7 +104,8 @@ def read_nodes(text: str, start: int, end: int, scope: Scope) -> list[Node]:
         if token.kind in ("word", "mixed"):
             key = token.text
         domain = None
-    if "$" in text or "(" in text or not MODALS.keys().isdisjoint({node.text for node in nodes}):
+    has_sign = text.find("$", start, end) >= 0 or text.find("(", start, end) >= 0
+    if has_sign or any(node.text in MODALS for node in nodes):
         is_request = start > 0 and text[start - 1] == "."
         return settle_marks(text, nodes, scope, is_request=is_request, remake=_remake)
     return nodes
