@@ -22,11 +22,12 @@ from inspector.intake.jobs import ask
 from inspector.intake.models import Job, Record
 from inspector.intake.text import make_storable
 
+from .foretelling import foresee
 from .keys import key_of_conversation, key_of_id
 from .links import Guess, guess_of, links_of, write_links
 from .models import Conversation
 from .models import Message as MessageRow
-from .telling import ToldRow, severity_of, tell_alone
+from .telling import Telling, foretell_record, severity_of
 
 _COLUMNS = (
     "id",
@@ -150,7 +151,7 @@ def insert_arrivals(
     hold_channels({arrival.record.channel_id for arrival in arrivals}, is_shared=True)
     old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
     dirty: set[uuid.UUID] = {*also_dirty, *(old.values_list("conversation_id", flat=True) if moved else ())}
-    conversations = _find_conversations(arrivals, workspace_id)
+    conversations, new = _find_conversations(arrivals, workspace_id)
     cited: dict[uuid.UUID, set[bytes]] = defaultdict(set)
     for arrival in arrivals:
         for message, (key, _) in zip(arrival.reading.messages, arrival.places, strict=True):
@@ -166,7 +167,10 @@ def insert_arrivals(
         row
         for arrival in arrivals
         for row in make_inserts(
-            arrival, [conversations[arrival.record.channel_id, key] for key, _ in arrival.places], arrival.guess
+            arrival,
+            [conversations[arrival.record.channel_id, key] for key, _ in arrival.places],
+            arrival.guess,
+            is_new=all(conversations[arrival.record.channel_id, key] in new for key, _ in arrival.places),
         )
     )
     insert_rows(model=MessageRow, columns=_COLUMNS, rows=rows, order_by=("record_id", "part"))
@@ -224,7 +228,8 @@ def mark_dirty(*, conversation_ids: set[uuid.UUID], workspace_id: uuid.UUID) -> 
 
 def _find_conversations(
     arrivals: Sequence[Arrival], workspace_id: uuid.UUID
-) -> dict[tuple[uuid.UUID, bytes], uuid.UUID]:
+) -> tuple[dict[tuple[uuid.UUID, bytes], uuid.UUID], set[uuid.UUID]]:
+    """The conversations by channel and key, made where there are none, and those that nothing has reached yet."""
     wanted: dict[tuple[uuid.UUID, bytes], str] = {}
     for arrival in arrivals:
         for key, native_id in arrival.places:
@@ -241,8 +246,9 @@ def _find_conversations(
     )
     rows = Conversation.objects.filter(
         workspace_id=workspace_id, channel_id__in={channel for channel, _ in wanted}, key__in=[key for _, key in wanted]
-    ).values_list("channel_id", "key", "id")
-    return {(channel, bytes(key)): conversation for channel, key, conversation in rows}
+    ).values_list("channel_id", "key", "id", "generation")
+    found = {(channel, bytes(key)): conversation for channel, key, conversation, _ in rows}
+    return found, {conversation for *_, conversation, generation in rows if generation == 0}
 
 
 def find_citing(cited: dict[uuid.UUID, set[bytes]], workspace_id: uuid.UUID) -> set[uuid.UUID]:
@@ -262,22 +268,33 @@ def make_inserts(
     conversation_ids: Sequence[uuid.UUID],
     guess: Guess | None,
     ids: Mapping[int, uuid.UUID] = MappingProxyType({}),
+    is_new: bool = False,
 ) -> Iterator[tuple[object, ...]]:
-    """The rows of a record's messages, yet to be placed; told already where no conversation makes a difference.
+    """The rows of a record's messages, yet to be placed; told already where their context is known or makes no odds.
 
     Args:
         arrival: the record as read.
         conversation_ids: of each of its messages.
         guess: of its dialect, where a conversation may settle it otherwise.
         ids: of the messages by part, where they have one already.
+        is_new: whether the conversation was empty before.
     """
-    told_in, rows = tell_alone(arrival.record, arrival.reading)
+    telling = _foretell(arrival, conversation_ids, is_new=is_new)
     for message, conversation_id in zip(arrival.reading.messages, conversation_ids, strict=True):
         message_id = ids.get(message.part) or make_id()
         yield (
             *_make_insert(arrival, message, message_id, conversation_id),
-            *_make_told(arrival, message, told_in, rows.get(message.part), guess),
+            *_make_told(arrival, message, telling, guess),
         )
+
+
+def _foretell(arrival: Arrival, conversation_ids: Sequence[uuid.UUID], *, is_new: bool) -> Telling:
+    foreseen = foresee(conversation_ids, is_new=is_new)
+    if foreseen is None:
+        return foretell_record(arrival.record, arrival.reading, None, position=1)
+    position = foreseen.count + 1
+    foreseen.count += len(conversation_ids)
+    return foretell_record(arrival.record, arrival.reading, foreseen.context, position=position)
 
 
 def _make_insert(
@@ -310,9 +327,8 @@ def _make_insert(
     )
 
 
-def _make_told(
-    arrival: Arrival, message: Message, told_in: str, row: ToldRow | None, guess: Guess | None
-) -> tuple[object, ...]:
+def _make_told(arrival: Arrival, message: Message, telling: Telling, guess: Guess | None) -> tuple[object, ...]:
+    row = telling.rows.get(message.part)
     links = links_of(
         message,
         dialect=arrival.reading.dialect,
@@ -323,12 +339,23 @@ def _make_told(
     if row is None:
         severity = severity_of(arrival.reading, message)
         is_sealed = message.security.encrypted and not message.security.opened
-        told: tuple[object, ...] = ("", "", None, [], write_links(links), "", None)
+        told: tuple[object, ...] = ("", "", None, [], write_links(links), "", None, "")
     else:
         severity, is_sealed = row.severity, row.is_sealed
-        told = (row.english, row.body, row.words, row.atoms, write_links(links), told_in, row.digest)
+        # What a record establishes is kept with its first part.
+        established = telling.established if message is arrival.reading.messages[0] else ""
+        told = (
+            row.english,
+            row.body,
+            row.words,
+            row.atoms,
+            write_links(links),
+            telling.told_in,
+            row.digest,
+            established,
+        )
     # A message that cites another must be found by that before it is ever settled.
-    return (severity, is_sealed, NOT_PLACED, cited, "", "", *told, "")
+    return (severity, is_sealed, NOT_PLACED, cited, "", "", *told)
 
 
 def order_of(record: Record) -> tuple[datetime, str, bytes, int]:

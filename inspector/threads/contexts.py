@@ -1,14 +1,14 @@
-"""The context that a conversation is told in, with a digest of what holds, and a note of what each telling leaned on.
+"""The context that a conversation is told in, which notes what each telling asked of it.
 
-A told message says in one line of text what its telling leaned on (`told_in`), and in JSON what it established
-(`established`). A message is told again only where that line no longer holds: re-telling stops where contexts agree.
+A told message says in one line of text what its telling asked and was answered (`told_in`), and in JSON what it
+established (`established`). It is told again only where an answer would be another one now: re-telling stops where
+contexts agree, and passes over what has nothing to do with what changed.
 
-    1.3 none|def,domain         told without an entry of these kinds: holds wherever none of them is in force
-    1.3 held|<digest>           told in exactly this context
-    1.3 held-at|<digest>        the same, and its own position was looked at
+    1.3 clowl 5d1c0b7f,90aa41e2=<digest>+
 
-A line ends in `+` where the record established something: then that is kept with it and is gone through again in the
-place of telling.
+After the version of the decoders and the dialect: what was asked, each name as a short digest, and a digest of all
+answers. A line ends in `+` where the record established something: then that is kept with it, and is gone through
+again in the place of telling.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -28,65 +28,107 @@ DECODER_VERSION = f"1.{SHAPE_VERSION}"
 _MODULUS = 1 << 128
 
 
+_POSITION, _SIZE, _ALL = "position", "size", "all"
+# Who asks more than this is taken to have asked for everything.
+_MOST_QUESTIONS = 24
+
+
 @cache
 def _key() -> bytes:
     return hashlib.sha256(b"threads.contexts" + settings.SECRET_KEY.encode()).digest()
 
 
+def _digest(text: str, size_bytes: int) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size_bytes, key=_key()).digest()
+
+
+def _question(kind: str, name: str | None = None) -> str:
+    """A short name for what can be asked: an entry of a kind, or all of them."""
+    return _digest(json.dumps([kind, name]), 12).hex()
+
+
+def _weight(said: list[Any]) -> int:
+    return int.from_bytes(_digest(json.dumps(said, sort_keys=True, separators=(",", ":")), 16))
+
+
+@lru_cache(maxsize=8192)
+def _seal_answers(answers: tuple[int, ...]) -> str:
+    return _digest(repr(answers), 12).hex()
+
+
+def _seal(answers: Iterable[int]) -> str:
+    return _seal_answers(tuple(answers))
+
+
 class TrackedContext(Context):
     """A context that knows what was asked of it while one record was told, and what that record changed.
 
-    Its digest is a sum over all that holds, so that keeping it up to date costs as much as what changes. The terms of
-    the sum are hashed under a secret, so that nobody can write a log in which two contexts add up alike.
+    The answers are kept as digests, so that to compare them with those of another time costs no more than asking
+    anew. They are made under a secret, so that nobody can write a log in which two contexts look alike.
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        self._digest = 0
-        self._terms: dict[tuple[str, str], int] = {}
+        # By the digest of a question, the digest of its answer: names by themselves, and kinds as a whole.
+        self._answers: dict[str, int] = {}
         self._ranks: dict[tuple[str, str], int] = {}
-        self._before = 0
         self._changes: list[list[Any]] = []
-        self._empty_kinds: set[str] = set()
-        self._sizes: set[bool] = set()
-        self._has_found = self._has_looked_at_position = False
+        self._asked: dict[str, int] = {}
+        # Kinds that the record itself has forgotten: what it asks of them next is no answer of the conversation's.
+        self._forgotten: set[str] = set()
         self._position = 1
         # By record id: what stands for a record wherever it is stored.
         self.identities: dict[str, str] = {}
         super().__init__(entries)
 
-    # What dialects ask, each answer noted.
+    # What dialects ask, each answer noted as it was before the record that asks.
 
     def find(self, kind: str, name: str, *, speaker: str | None = None) -> Entry | None:
         """The entry now in force, or None; with `speaker`, the latest that this speaker made."""
-        if kind not in self._kinds:
-            self._empty_kinds.add(kind)
-            return None
-        self._has_found = True
+        if kind not in self._forgotten:
+            self._note(_question(kind, name))
         return super().find(kind, name, speaker=speaker)
 
     def all_of(self, kind: str) -> dict[str, Entry]:
         """Every entry in force of a kind, by name, in the order in which the names were first established."""
-        if kind not in self._kinds:
-            self._empty_kinds.add(kind)
-            return {}
-        self._has_found = True
+        if kind not in self._forgotten:
+            self._note(_question(kind))
         return super().all_of(kind)
 
     @property
     def size(self) -> int:
-        """How many names are established."""
-        self._sizes.add(bool(self._latest))
+        """How many names are established. Only whether there are any counts as asked."""
+        self._note(_SIZE)
+        return len(self._latest)
+
+    @property
+    def names(self) -> int:
+        """How many names are established, for whom it is no answer."""
         return len(self._latest)
 
     @property
     def position(self) -> int:
         """The one-based place of the message being told."""
-        self._has_looked_at_position = True
+        self._note(_POSITION)
         return self._position
 
     @position.setter
     def position(self, value: int) -> None:
         self._position = value
+
+    def _note(self, question: str) -> None:
+        if len(self._asked) == _MOST_QUESTIONS:
+            self._asked[_ALL] = self._answer(_ALL)
+        if len(self._asked) <= _MOST_QUESTIONS or question == _POSITION:
+            self._asked.setdefault(question, self._answer(question))
+
+    def _answer(self, question: str) -> int:
+        if question == _POSITION:
+            return self._position
+        if question == _SIZE:
+            return int(bool(self._latest))
+        if question == _ALL:
+            return _weight([[kind, self._answers[_question(kind)]] for kind in sorted(self._kinds)])
+        return self._answers.get(question, 0)
 
     # What changes it, each change kept.
 
@@ -94,38 +136,39 @@ class TrackedContext(Context):
         """Let these hold from here on; a later entry of the same kind and name replaces an earlier one."""
         for entry in entries:
             plain = _make_plain(entry)
+            # That its dialect is spoken follows from every message; it need not be kept. Everything else is kept, also
+            # what holds already: where the record stands elsewhere, it may not.
+            if plain.source is not None or plain.kind != "dialect":
+                self._changes.append(self._write_change(plain))
             held = self._latest.get((plain.kind, plain.name))
             if held and next(reversed(held.values())) == plain:
                 continue
             super().add((plain,))
             self._weigh(plain.kind, plain.name)
-            # That its dialect is spoken follows from every message; it need not be kept with the first.
-            if plain.source is not None or plain.kind != "dialect":
-                self._changes.append(self._write_change(plain))
 
     def remove(self, kind: str) -> None:
         """Forget a kind: the dialect's own reset."""
+        self._changes.append([kind])
+        self._forgotten.add(kind)
         if kind not in self._kinds:
             return
         for name in self._kinds[kind]:
-            self._digest = (self._digest - self._terms.pop((kind, name))) % _MODULUS
+            self._answers.pop(_question(kind, name), None)
             del self._ranks[kind, name]
+        self._answers.pop(_question(kind), None)
         super().remove(kind)
-        # A kind without entries is a kind that was never spoken of.
-        self._kinds.pop(kind, None)
-        self._changes.append([kind])
 
     def _weigh(self, kind: str, name: str) -> None:
+        """Bring the answers up to date that an entry changes."""
         held = self._latest[kind, name]
+        rank = self._ranks.setdefault((kind, name), len(self._kinds[kind]))
         # The order in which speakers and names were established can decide what a dialect finds.
         said = [[each.speaker, each.value, each.source, each.position] for each in held.values()]
-        term = self._terms.get((kind, name))
-        rank = len(self._kinds[kind]) if term is None else self._ranks[kind, name]
-        self._ranks[kind, name] = rank
-        text = json.dumps([kind, name, rank, said], sort_keys=True, separators=(",", ":"))
-        weight = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16, key=_key()).digest())
-        self._digest = (self._digest - (term or 0) + weight) % _MODULUS
-        self._terms[kind, name] = weight
+        question, whole = _question(kind, name), _question(kind)
+        before = self._answers.get(question)
+        self._answers[question] = after = _weight([kind, name, said])
+        total = self._answers.get(whole, 0) + _weight([rank, after])
+        self._answers[whole] = (total - (_weight([rank, before]) if before is not None else 0)) % _MODULUS
 
     def _write_change(self, entry: Entry) -> list[Any]:
         record, part = entry.source or (None, 0)
@@ -145,49 +188,36 @@ class TrackedContext(Context):
         """
         self.record, self._position = record, position
         self.identities[record] = identity
-        self._changes, self._empty_kinds, self._sizes = [], set(), set()
-        self._has_found = self._has_looked_at_position = False
-        self._before = self._digest
+        self._changes, self._asked, self._forgotten = [], {}, set()
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether anything that was asked since `begin` is something that a conversation decides."""
+        return any(answer for question, answer in self._asked.items() if question != _SIZE)
 
     def end(self, dialect: str) -> tuple[str, str]:
-        """What the telling since `begin` leaned on, and what it established; as they are stored with the message."""
-        established = ""
-        if self._changes:
-            established = json.dumps(self._changes, separators=(",", ":"))
-        if not any(self.record == change[4] for change in self._changes if len(change) > 1):
+        """What the telling since `begin` asked, and what it established; as they are stored with the message."""
+        changes, self._changes = self._changes, []
+        if not any(change[4:5] == [self.record] for change in changes):
             self.identities.pop(self.record, None)
-        mark = "+" if self._changes else ""
-        if self._has_found or self._has_looked_at_position:
-            kind = "held-at" if self._has_looked_at_position else "held"
-            position = self._position if self._has_looked_at_position else 0
-            return f"{DECODER_VERSION} {dialect} {kind}|{self._seal(self._before, position)}{mark}", established
-        asked = ",".join([*sorted(self._empty_kinds), *(("~" if is_filled else "!") for is_filled in self._sizes)])
-        return f"{DECODER_VERSION} {dialect} none|{asked}{mark}", established
-
-    @staticmethod
-    def _seal(digest: int, position: int) -> str:
-        return hashlib.blake2b(f"{digest} {position}".encode(), digest_size=16).hexdigest()
+        asked = sorted(self._asked if _ALL not in self._asked else self._asked.keys() & {_ALL, _POSITION, _SIZE})
+        told_in = f"{DECODER_VERSION} {dialect} {','.join(asked)}={_seal(self._asked[name] for name in asked)}"
+        return (f"{told_in}+", json.dumps(changes, separators=(",", ":"))) if changes else (told_in, "")
 
     def allows(self, told_in: str, *, dialect: str, position: int) -> bool:
         """Whether what was told then would be told alike now.
 
         Args:
-            told_in: what the telling leaned on.
+            told_in: what the telling asked.
             dialect: the dialect that the record is placed in now.
             position: the one-based place of its first message now.
         """
         start = f"{DECODER_VERSION} {dialect} "
         if not told_in.startswith(start):
             return False
-        kind, _, leaned = told_in[len(start) :].removesuffix("+").partition("|")
-        if kind == "none":
-            return all(self._is_so(name) for name in leaned.split(",") if name)
-        return leaned == self._seal(self._digest, position if kind == "held-at" else 0)
-
-    def _is_so(self, name: str) -> bool:
-        if name in ("~", "!"):
-            return bool(self._latest) is (name == "~")
-        return name not in self._kinds
+        asked, _, seal = told_in[len(start) :].rstrip("+").partition("=")
+        self._position = position
+        return seal == _seal(self._answer(name) for name in asked.split(",") if name)
 
     def go_through(self, established: str, *, position: int) -> None:
         """Let hold again what a record established when it was told, in the place of telling it anew."""
@@ -205,9 +235,9 @@ class TrackedContext(Context):
         self._changes = []
 
 
-def stands_alone(told_in: str) -> bool:
-    """Whether what was told so leaned on nothing that a conversation may hold, and established nothing."""
-    return " none|" in told_in and not told_in.endswith("+")
+def is_common(told_in: str) -> bool:
+    """Whether many messages are told so: nothing was asked that could set them apart."""
+    return len(told_in) < 80
 
 
 def has_established(told_in: str) -> bool:

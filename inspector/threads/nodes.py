@@ -15,7 +15,7 @@ from django.db.models import Case, Value, When
 
 from inspector.intake.models import Record
 
-from .contexts import DECODER_VERSION, stands_alone
+from .contexts import DECODER_VERSION, is_common
 from .links import Guess, read_links
 from .models import Message
 from .placing import Node
@@ -142,7 +142,7 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
         severity=severity,
         size_bytes=links.size_bytes if links else 0,
         guess=links.guess if links else None,
-        told_in=known.setdefault(told_in, told_in) if stands_alone(told_in) else told_in,
+        told_in=known.setdefault(told_in, told_in) if is_common(told_in) else told_in,
         told_digest=bytes(told_digest or b""),
         is_established=is_established,
         was_placed=_hash_place(position, run, parent, None if parent_key is None else bytes(parent_key), basis, why),

@@ -13,7 +13,7 @@ from .arriving import read_record
 from .contexts import TrackedContext, has_established
 from .models import Message
 from .nodes import StoredNode
-from .telling import ToldRow, tell_record
+from .telling import Telling, ToldRow, tell_record
 
 # How far ahead is looked for what will be needed, and how much of it is held at once.
 _AHEAD, _AHEAD_BYTES = 500, 4 * 1024 * 1024
@@ -34,7 +34,7 @@ class Retelling:
     def go_through(self) -> Iterator[tuple[StoredNode, ToldRow | None, str]]:
         """Each node in the timeline, what it is told anew (None where it stands), and what its record established.
 
-        A record whose parts stand together is told once, and what it establishes is kept with the first of them.
+        A record whose parts stand together is told once.
         """
         for at, run in enumerate(self._runs):
             if self._stands(run):
@@ -42,16 +42,14 @@ class Retelling:
                 for node in run:
                     yield node, None, ""
                 continue
-            told_in, rows, established = self._tell(at, run)
+            telling = self._tell(at, run)
             for node in run:
-                is_first = node is run[0]
-                node.told_in, node.is_established = told_in, bool(established) and is_first
-                node.severity, node.was_told, node.told_digest = (
-                    rows[node.part].severity,
-                    node.told_digest,
-                    rows[node.part].digest,
-                )
-                yield node, rows[node.part], established if is_first else ""
+                row = telling.rows[node.part]
+                # What a record establishes is kept with the first of its parts that stand together.
+                established = telling.established if node is run[0] else ""
+                node.told_in, node.is_established, node.severity = telling.told_in, bool(established), row.severity
+                node.was_told, node.told_digest = node.told_digest, row.digest
+                yield node, row, established
 
     def _stands(self, run: Run) -> bool:
         first, position = run[0], run[0].position + 1
@@ -76,12 +74,11 @@ class Retelling:
         ids = [node.id for node in _within_bounds(heads)]
         self._established = dict(Message.objects.filter(pk__in=ids).values_list("id", "established"))
 
-    def _tell(self, at: int, run: Run) -> tuple[str, dict[int, ToldRow], str]:
+    def _tell(self, at: int, run: Run) -> Telling:
         first = run[0]
         if first.record not in self._records:
             self._load_records(at)
         record = self._records[first.record]
-        # The record is let go of where no later part of it can ask for it soon.
         reading = read_record(record, dialect=first.dialect).reading
         return tell_record(record, reading, self._context, position=first.position + 1)
 

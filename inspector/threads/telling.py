@@ -13,7 +13,7 @@ from inspector.intake.models import Record
 from inspector.intake.text import make_storable
 
 from . import terms
-from .contexts import DECODER_VERSION, TrackedContext, stands_alone
+from .contexts import DECODER_VERSION, TrackedContext
 from .models import Message as MessageRow
 
 _SEVERITY = {"info": 1, "notice": 2, "warning": 3, "error": 4}
@@ -87,29 +87,60 @@ def make_row(
     )
 
 
-def tell_alone(record: Record, reading: Reading) -> tuple[str, dict[int, ToldRow]]:
-    """Tell a record as soon as it is read, where no conversation could make a difference.
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """A record told: what was asked of its context, what it established there, and the row of each part."""
 
-    Returns:
-        what the telling leaned on, and the row of each part; ("", {}) where it must wait for its conversation.
-    """
-    spoken = [Entry(kind="dialect", name=reading.dialect, value=reading.dialect)] if reading.dialect != "prose" else []
-    context = TrackedContext(spoken)
-    told_in, rows = tell_record(record, reading, context, position=1)[:2]
-    return (told_in, rows) if stands_alone(told_in) else ("", {})
+    told_in: str
+    established: str
+    rows: Mapping[int, ToldRow]
 
 
-def tell_record(
-    record: Record, reading: Reading, context: TrackedContext, *, position: int
-) -> tuple[str, dict[int, ToldRow], str]:
+NOT_TOLD = Telling("", "", {})
+
+
+def tell_record(record: Record, reading: Reading, context: TrackedContext, *, position: int) -> Telling:
     """Tell a record in its context, and add to that what it establishes.
 
-    Returns:
-        what the telling leaned on, the row of each part, and what the record established.
+    Args:
+        record: the record.
+        reading: it as read, in the dialect that its conversation settles for it.
+        context: what holds before it.
+        position: the one-based place of its first message.
     """
+    told = _tell(record, reading, context, position)
+    return _end(record, reading, told, context)
+
+
+def foretell_record(record: Record, reading: Reading, context: TrackedContext | None, *, position: int) -> Telling:
+    """Tell a record as soon as it is read, in the context that it is likely to stand in.
+
+    Settling proves whether it does, so that only time is lost by a wrong guess.
+
+    Args:
+        record: the record.
+        reading: it as read.
+        context: what likely holds before it; None where nothing is known of it, and the record is told only if it
+            asks for nothing.
+        position: the one-based place that its first message likely has.
+    """
+    if context is not None:
+        return tell_record(record, reading, context, position=position)
+    spoken = [Entry(kind="dialect", name=reading.dialect, value=reading.dialect)] if reading.dialect != "prose" else []
+    context = TrackedContext(spoken)
+    told = _tell(record, reading, context, position)
+    if context.has_answered or told.entries:
+        return NOT_TOLD
+    return _end(record, reading, told, context)
+
+
+def _tell(record: Record, reading: Reading, context: TrackedContext, position: int) -> Told:
     context.begin(record=str(record.pk), identity=bytes(record.identity).hex(), position=position)
     # The dialect was settled by the order key; told in turns, a guess must not be guessed again.
-    told = tell(reading.replace(candidates=()), context)
+    return tell(reading.replace(candidates=()), context)
+
+
+def _end(record: Record, reading: Reading, told: Told, context: TrackedContext) -> Telling:
     rows = {
         message.part: make_row(
             message=message,
@@ -120,8 +151,7 @@ def tell_record(
         )
         for message in told.messages
     }
-    told_in, established = context.end(reading.dialect)
-    return told_in, rows, established
+    return Telling(*context.end(reading.dialect), rows)
 
 
 def make_atoms(reading: Reading, message: Message, workspace_id: uuid.UUID, texts: Sequence[str]) -> list[str]:
