@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager, suppress
 from typing import Final
 
 from django.http import HttpRequest
@@ -13,6 +13,8 @@ from inspector.intake.containers import READ_BYTES, ContainerError, unfold
 
 from .problems import ProblemError
 
+# What is read may be given up before its end, and then hands the line back to the server.
+Pieces = Generator[bytes, None, None]
 ENCODINGS: Final = ("identity", "gzip", "zstd")
 EMPTY: Final = "the body is empty: send at least one record"
 # How long a sender may be silent in the middle of a body.
@@ -27,8 +29,8 @@ class BrokenBodyError(Exception):
         self.status = status
 
 
-def read_body(request: HttpRequest, *, most_bytes: int) -> Iterator[bytes]:
-    """The body's bytes in pieces, decompressed as Content-Encoding says.
+def read_body(request: HttpRequest, *, most_bytes: int) -> Pieces:
+    """The body's bytes in pieces, decompressed as Content-Encoding says; to be closed before the request is answered.
 
     Under WSGI a chunked body has no length: it is read to its end where the server says that the input terminates
     (`wsgi.input_terminated`). Plain Django would see an empty body and accept nothing with a 202.
@@ -63,14 +65,15 @@ def find_length(request: HttpRequest) -> int | None:
     return None if request.META.get("wsgi.input_terminated") else 0
 
 
-def _unfold(encoding: str, raw: Iterator[bytes], most_bytes: int) -> Iterator[bytes]:
-    try:
-        yield from unfold(encoding, raw, most_bytes=most_bytes)
-    except ContainerError as error:
-        raise BrokenBodyError(f"the body cannot be unfolded: {error}") from error
+def _unfold(encoding: str, raw: Pieces, most_bytes: int) -> Pieces:
+    with closing(raw):
+        try:
+            yield from unfold(encoding, raw, most_bytes=most_bytes)
+        except ContainerError as error:
+            raise BrokenBodyError(f"the body cannot be unfolded: {error}") from error
 
 
-def _read_raw(request: HttpRequest, left: int | None) -> Iterator[bytes]:
+def _read_raw(request: HttpRequest, left: int | None) -> Pieces:
     read = request.META["wsgi.input"].read if left is None else request.read
     with _patience(request) as give_up:
         while left is None or left:
@@ -111,7 +114,8 @@ def _patience(request: HttpRequest) -> Iterator[Callable[[], None]]:
     try:
         yield give_up
     finally:
-        server_socket.settimeout(before)
+        with suppress(OSError):  # Whoever sent has gone, and the line is closed.
+            server_socket.settimeout(before)
 
 
 def _drain(read: Callable[[int], bytes]) -> Iterator[bytes]:
@@ -121,13 +125,14 @@ def _drain(read: Callable[[int], bytes]) -> Iterator[bytes]:
             yield piece
 
 
-def _limit(pieces: Iterator[bytes], most_bytes: int) -> Iterator[bytes]:
+def _limit(pieces: Pieces, most_bytes: int) -> Pieces:
     total = 0
-    for piece in pieces:
-        total += len(piece)
-        if total > most_bytes:
-            raise BrokenBodyError(_say_limit(most_bytes), status=413)
-        yield piece
+    with closing(pieces):
+        for piece in pieces:
+            total += len(piece)
+            if total > most_bytes:
+                raise BrokenBodyError(_say_limit(most_bytes), status=413)
+            yield piece
 
 
 def _say_limit(most_bytes: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from typing import Any, ClassVar, Final
 
 from django.conf import settings
@@ -109,12 +110,12 @@ class DecodeView(Endpoint):
         form = choose_form(request)
         pieces = read_body(request._request, most_bytes=settings.LIMITS["decode_bytes"])
         reader = LogReader(LogOptions(form=form, max_record_bytes=settings.LIMITS["record_bytes"]))
-        try:
-            records = list(
-                decode_log(reader, pieces, dialect=self.given["dialect"], is_tree=self.given["format"] == "tree")
-            )
-        except BrokenBodyError as error:
-            raise ProblemError(error.status, f"{error}; nothing is kept of it") from error
+        is_tree = self.given["format"] == "tree"
+        with closing(pieces):
+            try:
+                records = list(decode_log(reader, pieces, dialect=self.given["dialect"], is_tree=is_tree))
+            except BrokenBodyError as error:
+                raise ProblemError(error.status, f"{error}; nothing is kept of it") from error
         ending = reader.ending.to_dict() if reader.ending else None
         return _answer({"records": records, "ending": ending})
 

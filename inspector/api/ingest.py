@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from contextlib import closing
 from datetime import timedelta
 from typing import Any, ClassVar, Final, Literal
 
@@ -92,10 +93,18 @@ class MessagesView(Endpoint):
         channel = choose_channel(request, key, self.given["channel"])
         token = read_idempotency_key(request)
         body = read_body(request._request, most_bytes=settings.LIMITS["delivery_bytes"])
+        with closing(body):
+            delivery = self._take(request, key, channel, form, token, body)
+        return grant_wish(request, delivery, Response(make_receipt(delivery), status=202))
+
+    def _take(
+        self, request: Request, key: ApiKey, channel: Channel, form: Form, token: str | None, body: Iterable[bytes]
+    ) -> Delivery:
+        """The delivery of this body: its own, or that of the same request sent before."""
         earlier = find_twin(key, token) if token else None
         if earlier and not is_unfinished(earlier):
             check_twin(body, earlier)
-            return grant_wish(request, earlier, Response(make_receipt(earlier), status=202))
+            return earlier
         delivery = open_delivery(request, key, channel, form, token, earlier)
         try:
             services.take_stream(delivery=delivery, chunks=body)
@@ -106,7 +115,7 @@ class MessagesView(Endpoint):
         if not delivery.size_bytes:
             delivery.delete()
             raise ProblemError(400, EMPTY)
-        return grant_wish(request, delivery, Response(make_receipt(delivery), status=202))
+        return delivery
 
     @extend_schema(operation_id="list_messages", responses=MessagePageSerializer)
     def get(self, request: Request) -> Response:

@@ -6,8 +6,10 @@ import http.client
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -82,9 +84,11 @@ def answer(port: int, token: str, body: Any, **headers: str) -> tuple[int, dict[
         client.close()
 
 
-def send(port: int, token: str, pieces: Iterable[bytes], *headers: str, ends: bool = True) -> bytes:
+def send(
+    port: int, token: str, pieces: Iterable[bytes], *headers: str, ends: bool = True, address: str = "messages"
+) -> bytes:
     """Send a request byte by byte as written here; what comes back, or nothing once the line was cut."""
-    head = ["POST /api/v1/messages HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {token}"]
+    head = [f"POST /api/v1/{address} HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {token}"]
     head += ["Content-Type: text/plain", "Connection: close", *headers, "", ""]
     with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
         line.sendall("\r\n".join(head).encode())
@@ -178,3 +182,51 @@ def test_a_length_that_is_none_is_refused(port: int, token: str, length: str) ->
     said = send(port, token, [], f"Content-Length: {length}", ends=False)
     assert said[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 413"), said
     assert not Record.objects.exists()
+
+
+def test_twins_at_the_same_time_have_one_effect(port: int, token: str) -> None:
+    """Hostile input 47: whoever is first is taken in; the others are told to wait, or get the very same answer."""
+    answers: list[tuple[int, dict[str, Any]]] = []
+    start = threading.Barrier(4)
+
+    def send_twin() -> None:
+        start.wait(10)
+        answers.append(answer(port, token, b"".join(LINES), **{"Idempotency-Key": "twin"}))
+
+    twins = [threading.Thread(target=send_twin) for _ in range(4)]
+    for twin in twins:
+        twin.start()
+    for twin in twins:
+        twin.join(30)
+    assert len(answers) == 4
+    assert {status for status, _ in answers} <= {202, 409}
+    receipts = [said for status, said in answers if status == 202]
+    assert receipts
+    assert all(said == receipts[0] for said in receipts)
+    assert Record.objects.count() == 40
+    assert Delivery.objects.count() == 1
+    assert answer(port, token, b"".join(LINES), **{"Idempotency-Key": "twin"}) == (202, receipts[0])
+    status, said = answer(port, token, b"another\n", **{"Idempotency-Key": "twin"})
+    assert (status, said["status"]) == (409, 409)
+    assert Record.objects.count() == 40
+
+
+def test_who_goes_away_in_the_middle_leaves_no_complaint(port: int, token: str, tmp_path: Path) -> None:
+    """A body that is given up before its end hands the line back while it is open: nothing is tried on a closed one."""
+    head = f"POST /api/v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+    for header in ("Content-Length: 100000", "Transfer-Encoding: chunked"):
+        for address in ("messages", "decode"):
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+                line.sendall(
+                    f"{head.replace('messages', address)}Content-Type: text/plain\r\n{header}\r\n\r\n".encode()
+                )
+                line.sendall(b"".join(LINES if "Length" in header else map(chunk, LINES)))
+                # The line is cut at once, and not closed in an orderly way.
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    # More than POST decode takes, in chunks: it is refused in the middle of the body.
+    said = send(port, token, map(chunk, [b"x" * 65_536] * 8), "Transfer-Encoding: chunked", address="decode")
+    assert said.startswith(b"HTTP/1.1 413"), said
+    assert answer(port, token, b"hello\n")[0] == 202
+    log = (tmp_path / "web.log").read_text()
+    assert "Bad file descriptor" not in log
+    assert "Exception ignored" not in log
