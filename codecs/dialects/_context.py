@@ -88,6 +88,10 @@ class Context:
             return next(reversed(held.values()), None)
         return held.get(speaker)
 
+    def knows(self, kind: str) -> bool:
+        """Whether anything of a kind was ever established."""
+        return kind in self._kinds
+
     @property
     def size(self) -> int:
         """How many names are established."""

@@ -606,3 +606,30 @@ def test_a_told_message_is_written_in_another_dialect_or_refused(slug: str, act:
         lost = {loss.name for loss in dialects.encode(told, slug).losses}
         assert lost <= set(dialects.Message._order)
         assert "conversation_id" in lost or slug == "nslip"
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_what_one_message_says_is_never_told_of_another_of_its_form(act: str) -> None:
+    """Values that decide on the words, that are equal and spelled otherwise, and that look like gaps."""
+    odd = ["0", "-0.0", "0.0", "0.00", "1", "true", "false", "null", '""', '"failed"', '"ok"', '"E002"', '"E006"', "[]"]
+    odd += [
+        "[1]",
+        "[2]",
+        '{"a":1}',
+        '{"a":2}',
+        '"fork"',
+        '"assist"',
+        '"50% %s"',
+        '"\ufdd05\ufdd1"',
+        "871782912000000005",
+    ]
+    for name in ("status", "success", "error", "errors", "pct", "eta", "q", "note", "code", "msg", "retry", "supports"):
+        for value in odd:
+            base = {"ERR": '"code":"E002","msg":"no"', "DLGT": '"delegation_mode":"fork"'}.get(act, '"x":"y"')
+            wire = (
+                f'{{"clowl":"0.2","mid":"m","ts":1709078400,"p":"{act}","from":"a%s","to":"b","cid":"c",'
+                f'"body":{{"t":"x","d":{{{base},"{name}":{value}}}}}}}'
+            )
+            (message,) = dialects.decode(wire).messages
+            said = message.sentence
+            assert said == "".join(part.text for part in message.english)

@@ -30,6 +30,7 @@ _DECIDING: Mapping[str, Sequence[str]] = {
     "DLGT": ("delegation_mode",),
     "DONE": _OUTCOME,
     "ACK": _OUTCOME,
+    "CAPS": ("supports",),
 }
 _TOPICS = frozenset({"error", "capabilities"})
 _MARK = re.compile("\ufdd0([0-9]+)\ufdd1")
@@ -46,6 +47,7 @@ class Form(NamedTuple):
 
 
 _forms: dict[tuple[Any, ...], Form | None] = {}
+_UNKNOWN = Form("", itemgetter(0))
 
 
 def say_plain(message: Message, data: Mapping[str, Any]) -> str | None:
@@ -55,39 +57,46 @@ def say_plain(message: Message, data: Mapping[str, Any]) -> str | None:
         message: a message that was read the short way.
         data: its object.
     """
-    details, act, topic = message.content, message.native_act, message.topic
-    if message.references or len(details) > _MOST_DETAILS:
+    held, body = message.__dict__, data["body"]
+    details: Mapping[str, Any] = body["d"]
+    topic = body["t"]
+    act, sender, parent = held.get("native_act"), held.get("sender"), held.get("parent_id")
+    if "references" in held or sender is None or len(details) > _MOST_DETAILS:
         return None
-    deciding = _DECIDING.get(act) if act is not None else None
+    if held.get("content") is not details or held.get("topic") is not topic or act != data["p"]:
+        return None  # It is no longer what its text says.
+    values = details.values()
+    receivers = held.get("receivers")
     key = (
         act,
-        tuple(details),
-        tuple(map(type, details.values())),
-        message.capabilities if deciding is None else tuple([_hold(details, name) for name in deciding]),
+        (*details, *map(type, values)),
         topic if topic in _TOPICS else None,
-        message.broadcast,
-        message.parent_id is None,
+        receivers is None,
+        parent is None,
         data.get("det"),
+        tuple([_decide(details.get(name)) for name in _DECIDING.get(act or "", ())]),
     )
-    form = _forms[key] if key in _forms else _keep(key, message, data)
+    form = _forms.get(key, _UNKNOWN)
+    if form is _UNKNOWN:
+        form = _keep(key, message, data)
     if form is None:
         return None
-    receivers = message.receivers
-    values: Sequence[str | None] = [
-        message.sender,
-        receivers[0] if len(receivers) == 1 else join_words(receivers),
-        topic,
-        message.parent_id,
-        *[value if type(value) is str else say_value(value) for value in details.values()],
-    ]
-    words: str = form.words % form.choose(values)
-    return words
+    words, choose = form
+    filled: str = words % choose(
+        [
+            sender,
+            receivers and (receivers[0] if len(receivers) == 1 else join_words(receivers)),
+            topic,
+            parent,
+            *[value if type(value) is str else say_value(value) for value in values],
+        ]
+    )
+    return filled
 
 
-def _hold(details: Mapping[str, Any], name: str) -> Any:
-    """A value that decides, as part of a key; a list or object decides by not being empty."""
-    value = details.get(name)
-    return value if not isinstance(value, list | dict) else bool(value)
+def _decide(value: Any) -> Any:
+    """A value as part of a key, by what it is written as: two that are spelled otherwise are equal as numbers."""
+    return value if value is None or type(value) in (str, bool) else say_value(value)
 
 
 def _keep(key: tuple[Any, ...], message: Message, data: Mapping[str, Any]) -> Form | None:
@@ -98,7 +107,7 @@ def _keep(key: tuple[Any, ...], message: Message, data: Mapping[str, Any]) -> Fo
 
 
 def _make(message: Message, data: Mapping[str, Any]) -> Form | None:
-    deciding = (*_DECIDING.get(message.native_act or "", ()), *(("supports",) if message.capabilities else ()))
+    deciding = _DECIDING.get(message.native_act or "", ())
     details = {
         name: value if name in deciding or value is None else _mark(place, value)
         for place, (name, value) in enumerate(message.content.items(), _FIRST_DETAIL)

@@ -27,6 +27,7 @@ DOCUMENT: Machine = {
     "FAILED": {},
     "CANCELLED": {},
 }
+_BEGINNERS = _OPENERS | {"INF", "CAPS"}
 _ENDS = {"DONE": "COMPLETED", "ERR": "FAILED", "CNCL": "CANCELLED"}
 # The library's table, seen from the one who asks. `ERR` that may be retried is an event of its own; QRY is none.
 LIBRARY: Machine = {
@@ -53,6 +54,7 @@ class Lifecycle:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._has_begun = context.knows(_CONVERSATION) or context.knows(_TASK)
         self._own: dict[tuple[str, str, str | None], Entry] = {}
 
     @property
@@ -63,7 +65,8 @@ class Lifecycle:
     def follow(self, message: Message) -> str | None:
         """Take one step; what the machines that would refuse it say, in words, or None."""
         act = message.native_act
-        if act is None:
+        # Most messages come alone or in the middle: where nothing was seen to begin, nothing is looked up.
+        if act is None or (act not in _BEGINNERS and not self._own and not self._has_begun):
             return None
         told = (*self._follow_conversation(message, act), *self._follow_task(message, act))
         if not told:
@@ -122,4 +125,5 @@ class Lifecycle:
         return None if entry is None else entry.value
 
     def _keep(self, kind: str, name: str, value: str, speaker: str | None = None) -> None:
-        self._own[kind, name, speaker] = Entry(kind=kind, name=name, value=value, speaker=speaker)
+        entry = Entry.trust({"kind": kind, "name": name, "value": value, "speaker": speaker})
+        self._own[kind, name, speaker] = entry

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from .._record import Message, Segment, Span
 from .asides import say_beside, say_gloss
@@ -81,12 +81,17 @@ class ToldMessage(Message):
 class PlainToldMessage(ToldMessage):
     """A message that is the whole of a plain text: its piece is made when something but the sentence is asked for."""
 
-    _carried = frozenset({_PIECE, _WIRE, _DATA})
+    def replace(self, **values: Any) -> Self:
+        """The message with some names given anew, told by the teller: it may no longer be what its text says."""
+        held = self.__dict__
+        held[_PIECE] = self.piece
+        return super().replace(**values)
 
     @property
     def sentence(self) -> str:
         """The English as one string."""
-        said = None if "english" in self.__dict__ else say_plain(self, self.__dict__[_DATA])
+        held = self.__dict__
+        said = say_plain(self, held[_DATA]) if _DATA in held and "english" not in held else None
         return super().sentence if said is None else said
 
     @property
