@@ -17,6 +17,7 @@ _OPENINGS = {
     "~": ("Perhaps", "Perhaps"),
     "~~": ("Perhaps, very uncertainly,", "Perhaps, very uncertainly"),
     "#": ("About the exchange:", "States about the exchange"),
+    "": ("With no type given:", "With no type given"),
 }
 # What a frame around the words ("oscar instructs radar: …") says already.
 _FRAMED = {
@@ -45,7 +46,7 @@ def open_statement(symbol: str, said: Said, lead: tuple[Span, ...], *, is_spoken
         pieces = [pieces[0]._replace(text=f" {first[:1].upper()}{first[1:]}"), *pieces[1:]]
     how = _SHAPES[shape]
     if shape != "sentence":
-        joint = ", " if opening and shape == "words" else " "
+        joint = ", " if opening and (shape == "words" or not symbol) else " "
         opening = f"{opening}{joint}{how}".strip() if how else opening
         opening = f"{opening}:" if opening else ""
     return [Piece(opening, lead), *pieces] if opening else pieces

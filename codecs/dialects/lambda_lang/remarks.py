@@ -182,7 +182,7 @@ def _note_meanings(node: Node, domain: str | None, scope: Scope, is_declared: bo
         said = "” or “".join(meaning.senses)
         text = f"“{atom}” is read as “{said}” (v{release}{why}); it was {', '.join(others).replace('/', ' or ')}"
         yield DIFFERS.note(text, node.span)
-    if domain is None and meaning.domain is None and (elsewhere := find_withdrawn(atom, release)):
+    if domain is None and meaning.domain is None and (elsewhere := find_withdrawn(atom, release, scope.domains)):
         yield OTHER_DOMAIN.note(f"“{atom}” was also {', '.join(elsewhere)}", node.span)
     elif domain is None and meaning.domain is not None and (core := scope.vocabulary.find(atom)):
         text = f"“{atom}” is read in the {title_domain(meaning.domain)} domain, which is in force;"
@@ -197,7 +197,9 @@ def _note_unknown(node: Node, domain: str | None, scope: Scope) -> Note:
     release = scope.vocabulary.release
     name = scope.vocabulary.names.get(domain or "", "")
     atom = node.text.rpartition(":")[2]
-    elsewhere = (*find_ever(atom, name), *find_elsewhere(atom, release))
+    core = scope.vocabulary.find(atom) if name else ()
+    in_core = (f"“{' or '.join(core)}” outside the domains",) if core else ()
+    elsewhere = (*find_ever(atom, name), *in_core, *find_elsewhere(atom, release))
     hint = f"; elsewhere it is {', '.join(elsewhere[:4])}" if elsewhere else ""
     where = f"the {TITLES.get(name, name)} words" if name else "the vocabulary"
     return UNKNOWN_WORD.note(f"“{node.text}” is not in {where} of v{release}: its meaning is unknown{hint}", node.span)

@@ -152,14 +152,18 @@ def find_ever(word: str, domain: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def find_withdrawn(word: str, release: str) -> tuple[str, ...]:
-    """What a word of the core was in a domain that has renamed it since: `“bug” in the code domain before v1.6`."""
+def find_withdrawn(word: str, release: str, active: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """What a word of the core was in a domain that has renamed it since: `“bug” in the code domain before v1.6`.
+
+    A domain in which it meant the same as in the core is named only where that domain is `active`.
+    """
     at = order_release(release)
     senses = load_vocabulary(release).find(word)
     found = []
     for domain, table in histories().items():
         history = table.get(word, ()) if domain else ()
         for (_, meaning), (until, follows) in pairwise(history):
-            if meaning and follows is None and meaning not in senses and order_release(until) <= at:
+            is_other = meaning not in senses or domain in active
+            if meaning and follows is None and is_other and order_release(until) <= at:
                 found.append(f"“{meaning}” in the {title_domain(domain)} domain before v{until}")
     return tuple(found)
