@@ -295,3 +295,21 @@ def test_marks_take_linear_time(make: Callable[[int], str]) -> None:
     for text in (make(2_000), make(20_000)):
         dialects.detect(text)
     assert measure(make(20_000)) < 50 * measure(make(2_000)) + 0.2
+
+
+@pytest.mark.parametrize(
+    ("wire", "content", "said"),
+    [
+        ('{"type":"lambda","lambda":"It>Ie"}', "It>Ie", "I think, therefore I exist."),
+        ("~v~la/cr/I", "~v~la/cr/I", "anguage is created by me."),
+        ("@v1.0 Ik/da", "Ik/da", "I know about data."),
+        ("@msg:123#2/3 ...&th/mi...", "...&th/mi...", "(something left out)"),
+    ],
+)
+def test_a_form_without_a_type_is_read_and_noted(wire: str, content: str, said: str) -> None:
+    reading = dialects.decode(wire)
+    message = reading.messages[0]
+    assert (reading.dialect, message.performative, message.native_act) == ("lambda_lang", "inform", "untyped")
+    assert message.content == content
+    assert said in message.sentence
+    assert "lambda_lang.no-type" in {note.code for note in message.notes}
