@@ -14,6 +14,7 @@ locks in one order: records, framing's and reading's job, conversations, their j
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from operator import itemgetter
@@ -25,6 +26,7 @@ from django.db.models import F, Q, QuerySet
 from inspector.intake import jobs, letters
 from inspector.intake.abandoned import end_abandoned
 from inspector.intake.bulk import cut_windows
+from inspector.intake.companions import end_companions, find_companions
 from inspector.intake.failures import describe, is_away, is_passing
 from inspector.intake.models import DeadLetter, Delivery, Job, Sighting
 from inspector.intake.services import frame_upload, weigh_records
@@ -43,6 +45,12 @@ READING_SECONDS = 60.0
 LOOK_SECONDS, UNHEARD_SECONDS, LONG_UNHEARD_SECONDS = 2.0, 5.0, 60.0
 # A conversation that goes on growing is settled again after a pause in proportion to what settling it costs.
 LEAST_PAUSE_SECONDS, PAUSE_FACTOR = 2.0, 4.0
+# One that a delivery still being read has reached waits so long for more of it, and no longer.
+HALF_READ_SECONDS = 8.0
+# Reading goes first in slices of this length; while there is more to read, settling has this share of its time.
+READING_SLICE_SECONDS, SETTLING_SHARE = 5.0, 0.25
+# How many conversations are looked at that might be settled together.
+MOST_TOGETHER = 50
 
 
 def run_due(*, seconds: float = SLICE_SECONDS, only: tuple[str, ...] = tuple(Job.Kind.values)) -> int:
@@ -54,12 +62,44 @@ def run_due(*, seconds: float = SLICE_SECONDS, only: tuple[str, ...] = tuple(Job
         if time.monotonic() - looked > LOOK_SECONDS:
             jobs.take_back()
             looked = time.monotonic()
-        job = jobs.claim(kinds=only)
+        job = _turns.claim(only)
         if job is None:
             break
         run_job(job)
         count += 1
     return count
+
+
+class Turns(threading.local):
+    """Whose turn it is in a worker: reading goes before settling, which has its share all the same."""
+
+    def __init__(self) -> None:
+        self._spent = {False: 0.0, True: 0.0}
+        self._claimed: tuple[bool, float] | None = None
+
+    def claim(self, kinds: Sequence[str]) -> Job | None:
+        """The next job of these kinds, or None where none is due."""
+        if self._claimed is not None:
+            is_settling, since = self._claimed
+            self._spent[is_settling] += time.monotonic() - since
+        settling = [kind for kind in kinds if kind == Job.Kind.SETTLE]
+        reading = [kind for kind in kinds if kind != Job.Kind.SETTLE]
+        is_settlings_turn = self._spent[True] < SETTLING_SHARE * self._spent[False]
+        for these in (settling, reading) if is_settlings_turn else (reading, settling):
+            job = jobs.claim(kinds=these) if these else None
+            if job is not None:
+                break
+        is_settling = job is not None and job.kind == Job.Kind.SETTLE
+        if job is None or (is_settling and not is_settlings_turn):
+            # Nothing is left to read: what settling takes now is nobody's, and is not held against it later.
+            self._spent = {False: 0.0, True: 0.0}
+            self._claimed = None
+        else:
+            self._claimed = (is_settling, time.monotonic())
+        return job
+
+
+_turns = Turns()
 
 
 def run_job(job: Job) -> None:
@@ -110,12 +150,15 @@ def frame(job: Job) -> None:
 
 def ingest(job: Job) -> None:
     """Read a delivery's new records, batch by batch, and mark the conversations they belong to."""
-    until = time.monotonic() + SLICE_SECONDS
+    until = time.monotonic() + READING_SLICE_SECONDS
     while ingest_batch(job) or retry_letter(job):
         if time.monotonic() > until:
             jobs.release(job)
             return
     jobs.finish(job)
+    if Delivery.objects.filter(pk=job.subject, received__gt=BATCH_RECORDS).exists():
+        # Its conversations waited for the rest of it, and now have all.
+        jobs.hurry(kind=Job.Kind.SETTLE, workspace_id=job.workspace_id)
     jobs.ring()
 
 
@@ -174,7 +217,13 @@ def _insert_sightings(
     with jobs.together(job):
         arrivals = hold_records(arrivals)
         jobs.checkpoint(job, state, attempts=attempts)
-        insert_arrivals(arrivals=arrivals, workspace_id=job.workspace_id, moved=moved)
+        has_more = _waiting(job).filter(index__gt=sightings[-1].index).exists()
+        insert_arrivals(
+            arrivals=arrivals,
+            workspace_id=job.workspace_id,
+            moved=moved,
+            settle_after_seconds=HALF_READ_SECONDS if has_more else 0,
+        )
         if letter is not None:
             letters.close(letter)
         Delivery.objects.filter(pk=job.subject).update(read=F("read") + stored)
@@ -250,18 +299,29 @@ def weigh_batch(job: Job) -> bool:
 
 
 def settle_conversation(job: Job) -> None:
-    """Settle a conversation; while it goes on growing, again after a pause."""
+    """Settle a conversation, and small ones that are due together with it; while it grows, again after a pause."""
     started = time.monotonic()
-    conversation = Conversation.objects.filter(pk=job.subject).first()
+    # What has failed, or killed its worker, is tried alone.
+    companions = find_companions(job, most=MOST_TOGETHER) if job.attempts == 1 else []
+    rows = Conversation.objects.in_bulk([job.subject, *(companion.subject for companion in companions)])
+    conversation = rows.pop(job.subject, None)
 
     def finish() -> None:
-        spent = time.monotonic() - started
-        jobs.finish(job, again_after_seconds=max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * spent))
+        pause = max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
+        if jobs.is_under_way(kind=Job.Kind.INGEST, workspace_id=job.workspace_id):
+            pause = max(pause, HALF_READ_SECONDS)
+        jobs.finish(job, again_after_seconds=pause)
 
     if conversation is None:
         finish()
-    else:
-        settle(conversation=conversation, fence=lambda: jobs.checkpoint(job, {}), finish=finish)
+        return
+    settle(
+        conversation=conversation,
+        fence=lambda: jobs.checkpoint(job, {}),
+        finish=finish,
+        others=list(rows.values()),
+        end_others=lambda ids: end_companions([each for each in companions if each.subject in ids]),
+    )
 
 
 STEPS: dict[str, Callable[[Job], None]] = {

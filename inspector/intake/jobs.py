@@ -83,6 +83,20 @@ def ask(*, kind: str, subjects: Iterable[uuid.UUID], workspace_id: uuid.UUID, de
         )
 
 
+def hurry(*, kind: str, workspace_id: uuid.UUID) -> None:
+    """Let what was put off in a workspace be due now; what is being worked on, or has failed, keeps its time."""
+    waiting = Job.objects.filter(kind=kind, workspace_id=workspace_id, state=Job.State.QUEUED, failure="")
+    # Whoever asks for several locks them in an order of their own: none of them is waited for.
+    free = waiting.filter(due_at__gt=timezone.now()).select_for_update(skip_locked=True).values("pk")
+    Job.objects.filter(pk__in=free).update(due_at=timezone.now())
+
+
+def is_under_way(*, kind: str, workspace_id: uuid.UUID) -> bool:
+    """Whether work of a kind is asked for or going on in a workspace."""
+    states = [Job.State.QUEUED, Job.State.RUNNING]
+    return Job.objects.filter(kind=kind, workspace_id=workspace_id, state__in=states).exists()
+
+
 def ring() -> None:
     """Ring the doorbell once the transaction is committed. Never raises: the sweeper finds what was not rung for."""
     transaction.on_commit(partial(ring_now), robust=True)

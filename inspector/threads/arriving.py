@@ -139,6 +139,7 @@ def insert_arrivals(
     workspace_id: uuid.UUID,
     moved: Sequence[uuid.UUID],
     also_dirty: Iterable[uuid.UUID] = (),
+    settle_after_seconds: float = 0,
 ) -> None:
     """Insert the messages of these records and mark their conversations; call inside a transaction.
 
@@ -147,6 +148,7 @@ def insert_arrivals(
         workspace_id: that workspace.
         moved: ids of those among the records whose order key or facts changed: their messages are inserted anew.
         also_dirty: conversations to be marked together with theirs, all in one order.
+        settle_after_seconds: how long their settling may wait for more.
     """
     hold_channels({arrival.record.channel_id for arrival in arrivals}, is_shared=True)
     old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
@@ -160,7 +162,7 @@ def insert_arrivals(
                 cited[arrival.record.channel_id].add(key_of_id(message.message_id))
     dirty.update(find_citing(cited, workspace_id))
     # Conversations before their messages: settling locks them in the same order.
-    mark_dirty(conversation_ids=dirty, workspace_id=workspace_id)
+    mark_dirty(conversation_ids=dirty, workspace_id=workspace_id, settle_after_seconds=settle_after_seconds)
     if moved:
         old.delete()
     rows = (
@@ -216,14 +218,14 @@ def hold_conversations(conversation_ids: Iterable[uuid.UUID]) -> None:
         )
 
 
-def mark_dirty(*, conversation_ids: set[uuid.UUID], workspace_id: uuid.UUID) -> None:
+def mark_dirty(*, conversation_ids: set[uuid.UUID], workspace_id: uuid.UUID, settle_after_seconds: float = 0) -> None:
     """Count the conversations up and ask for their settling, in the order of their ids so that nobody deadlocks."""
     ids = sorted(conversation_ids)
     if not ids:
         return
     hold_conversations(ids)
     Conversation.objects.filter(pk__in=ids).update(generation=F("generation") + 1)
-    ask(kind=Job.Kind.SETTLE, subjects=ids, workspace_id=workspace_id)
+    ask(kind=Job.Kind.SETTLE, subjects=ids, workspace_id=workspace_id, delay_seconds=settle_after_seconds)
 
 
 def _find_conversations(

@@ -40,7 +40,7 @@ from .writing import Changes, write_changes, write_outlines
 
 Fence = Callable[[], None]
 # Ends the jobs of the other conversations, and says which of them are still to be written.
-EndOthers = Callable[[], set[uuid.UUID]]
+EndOthers = Callable[[set[uuid.UUID]], set[uuid.UUID]]
 
 # Conversations of at most so many messages and bytes are settled together, and so many of theirs at once.
 SMALL, TOGETHER = 200, 2000
@@ -64,7 +64,8 @@ def settle(
         finish: called inside the last one, so that the job ends together with its work.
         others: more conversations of the same workspace: those of them that are small are settled in the same last
             transaction.
-        end_others: called inside it; says which of these are still to be written. Not called where there are none.
+        end_others: called inside it with the ids of those that were settled; says which of them are still to be
+            written. Not called where there are none.
     """
     together = _find_together(conversation, others)
     timelines = _load(together, fence)
@@ -82,7 +83,7 @@ def settle(
     with _alone([each.pk for each in together], fence):
         kept = {conversation.pk}
         if len(together) > 1:
-            kept |= end_others() & changes.keys()
+            kept |= end_others(changes.keys() - kept)
         write_changes([changes[pk] for pk in kept])
         write_outlines([(pk, timelines[pk].nodes) for pk in kept])
         write_sums([sums[pk] for pk in kept])
