@@ -83,6 +83,7 @@ def ask(*, kind: str, subjects: Iterable[uuid.UUID], workspace_id: uuid.UUID, de
         )
 
 
+@transaction.atomic
 def hurry(*, kind: str, workspace_id: uuid.UUID) -> None:
     """Let what was put off in a workspace be due now; what is being worked on, or has failed, keeps its time."""
     waiting = Job.objects.filter(kind=kind, workspace_id=workspace_id, state=Job.State.QUEUED, failure="")
