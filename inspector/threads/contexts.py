@@ -42,9 +42,9 @@ def _digest(text: str, size_bytes: int) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size_bytes, key=_key()).digest()
 
 
-def _question(kind: str, name: str | None = None) -> str:
-    """A short name for what can be asked: an entry of a kind, or all of them."""
-    return _digest(json.dumps([kind, name]), 12).hex()
+def _question(kind: str, name: str | None = None, *more: str) -> str:
+    """A short name for what can be asked: an entry of a kind, all of them, or whether there are any."""
+    return _digest(json.dumps([kind, name, *more]), 12).hex()
 
 
 def _weight(said: list[Any]) -> int:
@@ -87,6 +87,12 @@ class TrackedContext(Context):
         if kind not in self._forgotten:
             self._note(_question(kind, name))
         return super().find(kind, name, speaker=speaker)
+
+    def knows(self, kind: str) -> bool:
+        """Whether anything of a kind was ever established."""
+        if kind not in self._forgotten:
+            self._note(_question(kind, None, "known"))
+        return super().knows(kind)
 
     def all_of(self, kind: str) -> dict[str, Entry]:
         """Every entry in force of a kind, by name, in the order in which the names were first established."""
@@ -156,6 +162,7 @@ class TrackedContext(Context):
             self._answers.pop(_question(kind, name), None)
             del self._ranks[kind, name]
         self._answers.pop(_question(kind), None)
+        self._answers.pop(_question(kind, None, "known"), None)
         super().remove(kind)
 
     def _weigh(self, kind: str, name: str) -> None:
@@ -166,6 +173,7 @@ class TrackedContext(Context):
         said = [[each.speaker, each.value, each.source, each.position] for each in held.values()]
         question, whole = _question(kind, name), _question(kind)
         before = self._answers.get(question)
+        self._answers[_question(kind, None, "known")] = 1
         self._answers[question] = after = _weight([kind, name, said])
         total = self._answers.get(whole, 0) + _weight([rank, after])
         self._answers[whole] = (total - (_weight([rank, before]) if before is not None else 0)) % _MODULUS

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 from itertools import permutations
+from typing import Any
 
 import pytest
 
-from inspector.intake.models import Door, Record
-from inspector.threads.models import Conversation, Message
+from inspector.intake.models import Delivery, Door, Job, Record
+from inspector.threads import foretelling
+from inspector.threads.models import Conversation, Message, OutlineChunk
 from inspector.threads.nodes import load_timelines
+from inspector.threads.outline import read_chunk
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -68,3 +73,132 @@ def test_records_of_equal_order_keys_are_gone_through_by_identity(cast: Cast) ->
         identities = {record.pk: bytes(record.identity) for record in Record.objects.all()}
         conversations.append([identities[node.record] for node in nodes])
     assert conversations[0] == conversations[1]
+
+
+# A story in five dialects: definitions and resets, tasks, sessions and nonces, runs of turns, a guess, ghosts that are
+# filled, a circle, ids that several bear. Telling in it depends on what was said before, and on where that stands.
+STORY: list[dict[str, Any]] = [
+    {"raw": '{def:fp="flash point"}!ta', "id": "l1", "from": "ada", "to": ["bob"], "conversation": "lab"},
+    {"raw": "?ufp", "id": "l2", "from": "bob", "to": ["ada"], "conversation": "lab"},
+    {"raw": '{def:fp="front page"}!ta', "id": "l3", "from": "bob", "to": ["ada"], "conversation": "lab"},
+    {"raw": "?ufp", "id": "l4", "from": "ada", "to": ["bob"], "conversation": "lab"},
+    {"raw": "@*\n!ta", "id": "l5", "from": "ada", "to": ["bob"], "conversation": "lab"},
+    {"raw": "?Uk/co", "id": "l6", "from": "ada", "to": ["bob"], "conversation": "lab"},
+    {"raw": "Plain words.", "id": "l7", "parent": "l4", "from": "cid", "conversation": "lab"},
+    {"raw": '@a3|f0|c1|S0|d1|T1|g1|k1|q2|t"rollback"#'},
+    {"raw": '@a4|f1|c1|S1|d0|T2|g1|k1|t"plan_b"#'},
+    {"raw": '@a6|f1|c1|S0|d1|T3|g1|k1|t"plan_b"#'},
+    {"raw": '@a3|f0|c1|S0|d1|T1|g1|k2|t"again"#'},
+    {"raw": {"clowl": "0.2", "mid": "k1", "cid": "ops", "p": "REQ", "from": "ada", "to": "bob", "body": {"t": "ship"}}},
+    {"raw": {"clowl": "0.2", "mid": "k2", "cid": "ops", "pid": "k1", "p": "ACK", "from": "bob", "to": "ada"}},
+    {"raw": {"clowl": "0.2", "mid": "k3", "cid": "ops", "pid": "k1", "p": "DONE", "from": "bob", "to": "ada"}},
+    {"raw": {"clowl": "0.2", "mid": "k4", "cid": "ops", "pid": "k1", "p": "ACK", "from": "bob", "to": "ada"}},
+    {"raw": {"clowl": "0.2", "mid": "k5", "cid": "ops", "pid": "l4", "p": "INF", "from": "cid", "to": "ada"}},
+    {"raw": "Round we go.", "id": "r1", "parent": "r2", "from": "ada", "conversation": "ring"},
+    {"raw": "And round.", "id": "r2", "parent": "r3", "from": "bob", "conversation": "ring"},
+    {"raw": "And round again.", "id": "r3", "parent": "r1", "from": "cid", "conversation": "ring"},
+    {"raw": "Whose?", "id": "r4", "parent": "lost", "from": "ada", "conversation": "ring"},
+    {"raw": "Mine.", "id": "r5", "parent": "k3", "from": "ada", "conversation": "ring"},
+    {"raw": "Also k3, said elsewhere.", "id": "k3", "from": "ada", "conversation": "side"},
+]
+
+
+def write_story() -> list[bytes]:
+    return [
+        json.dumps(
+            each
+            | {
+                "raw": each["raw"] if isinstance(each["raw"], str) else json.dumps(each["raw"]),
+                "at": f"2026-11-21T09:00:{at:02d}Z",
+            }
+        ).encode()
+        + b"\n"
+        for at, each in enumerate(STORY)
+    ]
+
+
+def picture() -> dict[str, Any]:
+    """Everything that settling decides, each message and record named by what it is and not by its random id."""
+    records = {str(record.pk): bytes(record.identity).hex() for record in Record.objects.all()}
+    names = {message.pk: f"{records[str(message.record_id)]}/{message.part}" for message in Message.objects.all()}
+    shown: dict[str, Any] = {}
+    for conversation in Conversation.objects.all():
+        assert conversation.is_settled
+        rows = []
+        for message in Message.objects.filter(conversation=conversation).order_by("position"):
+            body = message.body
+            for pk, identity in records.items():
+                body = body.replace(pk, identity)
+            rows.append(
+                (
+                    names[message.pk],
+                    (message.position, message.run, message.dialect, message.severity, message.is_sealed),
+                    names.get(message.parent) if message.parent else None,
+                    (bytes(message.parent_key or b"").hex(), message.parent_basis, message.parent_why),
+                    (message.english, body, message.words, message.atoms),
+                    bytes(message.told_digest or b"").hex(),
+                )
+            )
+        tree = [
+            (names.get(row.id) if row.id else None, row.depth, row.ghost)
+            for chunk in conversation.outline.order_by("number")
+            for row in read_chunk(chunk.nodes)
+        ]
+        shown[bytes(conversation.key).hex()] = {
+            "rows": rows,
+            "tree": tree,
+            "sum": (
+                bytes(conversation.settled_digest or b"").hex(),
+                (conversation.state, conversation.subject, conversation.agents, conversation.dialects),
+                (conversation.message_count, conversation.missing_count, conversation.severity),
+                (conversation.first_at, conversation.last_at),
+            ),
+        }
+    return shown
+
+
+def forget() -> None:
+    """Empty the tables, and what this worker foresees."""
+    for model in (Job, Message, Conversation, Record, Delivery):
+        model.objects.all().delete()
+    foretelling._of_thread.__dict__.clear()
+
+
+def settle_from_scratch() -> None:
+    """Tell everything anew, as if nothing had ever been settled."""
+    OutlineChunk.objects.all().delete()
+    Message.objects.update(
+        told_in="", told_digest=None, established="", english="", body="", words=None, atoms=[], position=-1, run=1
+    )
+    Message.objects.update(parent=None, parent_basis="", parent_why="")
+    Conversation.objects.update(generation=10**6)
+    Job.objects.filter(kind=Job.Kind.SETTLE).update(state=Job.State.QUEUED)
+    settle_all()
+
+
+PERMUTATIONS = int(os.environ.get("PURITY_PERMUTATIONS", "40"))
+
+
+def test_what_is_resumed_is_what_is_settled_from_scratch(cast: Cast) -> None:
+    """Any order, any batches, settled in between or not: one outcome, which telling everything anew gives as well."""
+    lines = write_story()
+    deliver(cast, *lines, door=Door.API)
+    settle_all()
+    settle_from_scratch()
+    expected = picture()
+    assert len(expected) == 5
+    for seed in range(PERMUTATIONS):
+        forget()
+        chance = random.Random(seed)
+        left = chance.sample(lines, len(lines))
+        while left:
+            size = chance.randint(1, 9)
+            deliver(cast, *left[:size], door=Door.API)
+            del left[:size]
+            if chance.random() < 0.6:
+                settle_all()
+        settle_all()
+        assert picture() == expected, f"permutation {seed}"
+        if seed % 10 == 0:
+            settle_from_scratch()
+            assert picture() == expected, f"permutation {seed}, from scratch"
