@@ -126,15 +126,24 @@ def _keep_an_owner(leaving: Membership) -> None:
         raise ValidationError("a workspace keeps at least one owner")
 
 
-@transaction.atomic
-def ensure_channel(*, workspace: Workspace, name: str) -> Channel:
-    """The channel of that name, made if it does not exist.
+def check_channel_name(name: str) -> None:
+    """Refuse what no channel can be called.
 
     Raises:
         ValidationError: for a name that is empty, over 64 characters or holds control characters.
     """
     if not name or len(name) > 64 or not name.isprintable() or name != name.strip():
         raise ValidationError("a channel's name has 1 to 64 printable characters")
+
+
+@transaction.atomic
+def ensure_channel(*, workspace: Workspace, name: str) -> Channel:
+    """The channel of that name, made if it does not exist.
+
+    Raises:
+        ValidationError: for a name that no channel can have.
+    """
+    check_channel_name(name)
     return Channel.objects.get_or_create(workspace=workspace, name=name)[0]
 
 

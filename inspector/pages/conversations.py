@@ -20,6 +20,7 @@ from inspector.audit.models import Review
 from inspector.audit.selectors import find_latest_reviews, is_current, list_reviews
 from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
+from inspector.threads.hidden import count_hidden, count_hidden_in
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import find_conversation, list_conversations, read_body, read_tree
 from inspector.threads.summaries import Digest, find_openings, read_timeline, sum_up
@@ -69,6 +70,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
         "form": form,
         "is_filtered": bool(filters),
         "has_any": bool(page or filters or before),
+        "hidden_count": count_hidden(workspace=workspace),
         "older_url": write_query(request, before=write_cursor((last.last_at, last.pk), workspace.pk))
         if last and last.last_at
         else None,
@@ -184,6 +186,7 @@ def _answer(
         "earlier_url": _write_offset(address, is_tree, window.previous_offset),
         "later_url": _write_offset(address, is_tree, window.next_offset),
         "shown": len(numbers),
+        "hidden_count": count_hidden_in(conversation=conversation),
         "verdict_form": verdict_form,
         "verdict_errors": errors,
         "review_url": reverse("pages:review", args=[workspace.slug, conversation.pk]),

@@ -17,7 +17,7 @@ from inspector.intake.models import DeadLetter, Delivery, Job
 from inspector.intake.selectors import find_delivery, list_given_up, list_letters
 from inspector.search.cursors import write_cursor
 
-from .deliveries import name_delivery
+from .progress import name_delivery
 from .shell import read_place, render_page, require_auditor, within_workspace, write_query
 
 PAGE_ROWS = 50

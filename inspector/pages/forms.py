@@ -8,7 +8,6 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
-from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 
 from dialects import all_dialects
@@ -70,49 +69,6 @@ class VerdictForm(forms.Form):
         max_length=10_000,
         widget=forms.Textarea(attrs={"class": "textarea", "rows": 3}),
         help_text="What you saw, for whoever looks next.",
-    )
-
-
-class ManyFilesInput(forms.ClearableFileInput):
-    """A file input that takes several."""
-
-    allow_multiple_selected = True
-    template_name = "django/forms/widgets/file.html"
-
-
-class ManyFilesField(forms.FileField):
-    """Several files, empty ones too: an empty log is a fact worth a receipt."""
-
-    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile[Any]]:
-        """The files in the order they were chosen.
-
-        Raises:
-            ValidationError: for none, or for what is no file.
-        """
-        files = data if isinstance(data, list) else [data] if data else []
-        if not files:
-            raise forms.ValidationError("Choose at least one file.")
-        return [super(ManyFilesField, self).clean(file, initial) for file in files]
-
-
-class UploadForm(forms.Form):
-    """Files and how they are to be read."""
-
-    logs = ManyFilesField(
-        label="Log files", allow_empty_file=True, max_length=1024, widget=ManyFilesInput(attrs={"multiple": True})
-    )
-    channel = forms.CharField(
-        max_length=64,
-        initial=Channel.DEFAULT,
-        widget=forms.TextInput(attrs={**INPUT, "spellcheck": "false"}),
-        help_text="Message and conversation ids are unique only within a channel. "
-        "Name another where two systems could use the same ids.",
-    )
-    has_prefixes = forms.BooleanField(
-        required=False,
-        initial=True,
-        label="Lines may begin with times, labels and speakers",
-        help_text="As in “09:00:01 A -> B: …”; taken apart where the rest then reads better.",
     )
 
 

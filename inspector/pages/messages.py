@@ -14,6 +14,8 @@ from django.views.decorators.http import require_GET
 from inspector.accounts.models import Membership
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, list_sightings, read_source
+from inspector.intake.withdrawals import find_withdrawals, is_hidden
+from inspector.threads.hidden import list_withdrawals_behind
 from inspector.threads.models import Message
 from inspector.threads.selectors import (
     find_message,
@@ -26,8 +28,8 @@ from inspector.threads.selectors import (
 from inspector.threads.summaries import count_parts, find_openings, list_messages_of
 
 from .agents import Cast
-from .deliveries import name_delivery
 from .fields import MOST_LAYERS, cut_layers, has_secret, list_layers, list_rows, measure_syntax
+from .progress import name_delivery
 from .shell import render_page, within_workspace
 from .told import is_named, list_notes, make_line, name_conversation, name_dialect, read_segments, shorten
 from .transcript import ReplyLine, name_message
@@ -72,12 +74,29 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
         "gloss": read_segments(told.get("gloss")),
         "reference_line": told.get("reference_line") or "",
         **pieces,
+        "withdrawals": _list_withdrawals(message, slug),
         "notes": notes[:MOST_NOTES],
         "more_notes": max(0, len(notes) - MOST_NOTES),
         "around": _make_around(message, body, membership),
         "evidence": _make_evidence(message.record, membership, is_masked=pieces["is_masked"]),
     }
     return render_page(request, membership, "message/message.html", context, section="conversations")
+
+
+def _list_withdrawals(message: Message, slug: str) -> list[dict[str, Any]]:
+    """Why the message is hidden: who withdrew which delivery; nothing where it is shown."""
+    if not is_hidden(record=message.record):
+        return []
+    return [
+        {
+            "by": withdrawal.by.get_username(),
+            "at": withdrawal.at,
+            "reason": withdrawal.reason,
+            "name": name_delivery(withdrawal.delivery),
+            "url": reverse("pages:delivery", args=[slug, withdrawal.delivery_id]),
+        }
+        for withdrawal in list_withdrawals_behind(message=message)
+    ]
 
 
 def _unfold(message: Message) -> dict[str, Any]:
@@ -165,6 +184,7 @@ def _make_evidence(record: Record, membership: Membership, *, is_masked: bool) -
     for piece in read_source(record=record):
         digest.update(piece)
     sightings = list(list_sightings(record=record)[: MOST_SIGHTINGS + 1])
+    withdrawn = find_withdrawals(delivery_ids=[sighting.delivery_id for sighting in sightings])
     return {
         "record_id": record.pk,
         "sha256": digest.hexdigest(),
@@ -176,6 +196,7 @@ def _make_evidence(record: Record, membership: Membership, *, is_masked: bool) -
                 "line": sighting.line,
                 "at": sighting.delivery.received_at,
                 "outcome": sighting.get_outcome_display().lower(),
+                "is_withdrawn": sighting.delivery_id in withdrawn,
             }
             for sighting in sightings[:MOST_SIGHTINGS]
         ],

@@ -15,7 +15,7 @@ from inspector.accounts.models import Membership
 from inspector.search.cursors import write_cursor
 from inspector.search.language import QueryError, Term, parse
 from inspector.search.registry import names
-from inspector.search.selectors import find_messages
+from inspector.search.selectors import count_hidden, find_messages
 from inspector.threads.models import Message
 from inspector.threads.selectors import unfold
 from inspector.threads.summaries import has_record, load_records
@@ -53,6 +53,7 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
     query = request.GET.get("q", "").strip()
     address = reverse("pages:search", args=[workspace.slug])
     context: dict[str, Any] = {"query": query, "error": None, "hits": [], "older_url": None, "newest_url": None}
+    context["hidden_count"] = 0
     context["fields"] = [_describe_name(name, about, address) for name, about in names().items()]
     status = 200
     if query:
@@ -66,6 +67,7 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
             page = found[:PAGE_ROWS]
             last = page[-1] if len(found) > PAGE_ROWS else None
             cursor = write_cursor((last.order_time, last.pk), workspace.pk) if last else None
+            context["hidden_count"] = count_hidden(workspace=workspace, query=query)
             context["hits"] = _make_hits(page, terms, workspace.slug)
             context["older_url"] = write_query(request, before=cursor) if cursor else None
             context["newest_url"] = write_query(request, before=None) if before else None

@@ -2,7 +2,20 @@
 
 from django.urls import include, path
 
-from . import account, conversations, dead_letters, deliveries, members, messages, search, settings, sign_in, uploads
+from . import (
+    account,
+    conversations,
+    dead_letters,
+    deliveries,
+    members,
+    messages,
+    problems,
+    search,
+    settings,
+    sign_in,
+    uploads,
+    withdrawals,
+)
 
 app_name = "pages"
 
@@ -14,9 +27,15 @@ workspace_urls = [
     path("records/<uuid:record_id>/raw/", messages.download_raw, name="raw"),
     path("search/", search.search, name="search"),
     path("upload/", uploads.upload, name="upload"),
+    path("upload/waiting/", uploads.decide_waiting, name="decide-waiting"),
+    path("upload/<uuid:delivery_id>/", uploads.show_staged, name="staged"),
     path("deliveries/", deliveries.show_deliveries, name="deliveries"),
     path("deliveries/<uuid:delivery_id>/", deliveries.show_delivery, name="delivery"),
     path("deliveries/<uuid:delivery_id>/progress/", deliveries.show_progress, name="progress"),
+    path("deliveries/<uuid:delivery_id>/problems.csv", problems.download_csv, name="problems-csv"),
+    path("deliveries/<uuid:delivery_id>/problems.jsonl", problems.download_jsonl, name="problems-jsonl"),
+    path("deliveries/<uuid:delivery_id>/withdraw/", withdrawals.withdraw, name="withdraw"),
+    path("deliveries/<uuid:delivery_id>/take-back/", withdrawals.undo, name="take-back"),
     path("dead-letters/", dead_letters.show_dead_letters, name="dead-letters"),
     path("dead-letters/retry/", dead_letters.retry_dead_letters, name="retry-dead-letters"),
     path("settings/", settings.show_settings, name="settings"),

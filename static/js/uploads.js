@@ -1,5 +1,5 @@
-// Upload with progress: each chosen or dropped file goes up on its own, one after the other. The server answers
-// each with the row of its delivery, which then keeps itself up to date. Without this script the form still works.
+// Upload with progress: each chosen or dropped file goes up on its own, one after the other. The server answers each
+// with a card that shows how it would be read; loaded, the card shows its progress. Without this script the form works.
 "use strict";
 
 (() => {
@@ -50,13 +50,13 @@
     });
     request.upload.addEventListener("load", () => {
       progress.removeAttribute("value");
-      words.textContent = "sent; the server keeps it now";
+      words.textContent = "sent; its beginning is being read";
     });
     request.addEventListener("load", () => {
       if (request.status >= 200 && request.status < 300) {
         row.outerHTML = request.responseText;
         htmx.process(list);
-      } else if (request.status === 422) {
+      } else if (request.status === 422 || request.status === 400) {
         fail(row, request.responseText);
       } else if (request.status === 413) {
         fail(row, "This file is larger than the inspector takes. Nothing of it was kept.");

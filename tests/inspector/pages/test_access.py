@@ -15,13 +15,13 @@ from django.urls.resolvers import URLPattern
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import add_member, create_api_key, create_sign_in_link, create_workspace
 from inspector.audit.models import Review
-from inspector.intake.models import Delivery, Record
+from inspector.intake.models import Delivery, Record, Withdrawal
 from inspector.pages.urls import workspace_urls
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 SLUG = "acme"
-POSTED = {"review", "revoke-key", "retry-dead-letters"}
+POSTED = {"review", "revoke-key", "retry-dead-letters", "decide-waiting", "withdraw", "take-back"}
 
 
 def address_of(pattern: URLPattern, slug: str, ids: dict[str, uuid.UUID]) -> str:
@@ -91,6 +91,11 @@ def test_a_viewer_neither_uploads_nor_judges_nor_makes_keys(
     assert viewer.post(review, {"verdict": "fine"}).status_code == 403
     assert viewer.post(reverse("pages:settings", args=[SLUG]), {"name": "x", "scopes": "read"}).status_code == 403
     assert viewer.post(reverse("pages:revoke-key", args=[SLUG, ids["key_id"]])).status_code == 403
+    for name in ("withdraw", "take-back"):
+        act = reverse(f"pages:{name}", args=[SLUG, ids["delivery_id"]])
+        assert viewer.post(act, {"reason": "because"}).status_code == 403
+    assert viewer.post(reverse("pages:decide-waiting", args=[SLUG]), {"action": "load"}).status_code == 403
+    assert not Withdrawal.objects.exists()
     assert not Review.objects.exists()
     assert ApiKey.objects.get().revoked_at is None
     assert Delivery.objects.count() == 1
@@ -102,6 +107,7 @@ def test_a_viewer_sees_no_button_that_is_refused(viewer: Client, ids: dict[str, 
         assert reverse("pages:upload", args=[SLUG]) not in page
         assert "Keep this verdict" not in page
         assert "Make the key" not in page
+    assert "Withdraw" not in viewer.get(reverse("pages:delivery", args=[SLUG, ids["delivery_id"]])).content.decode()
 
 
 def test_the_exact_bytes_come_as_an_inert_download(viewer: Client, ids: dict[str, uuid.UUID]) -> None:

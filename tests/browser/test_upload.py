@@ -1,0 +1,94 @@
+"""The whole way of an upload: dropped, looked at, read otherwise, loaded, settled, withdrawn, taken back."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from inspector.intake.models import Delivery, Record
+from inspector.threads.models import Message
+from tests.browser.conftest import Open
+from tests.browser.test_accessibility import find_faults, keep_picture
+from tests.inspector.conftest import Cast, settle_all
+
+SLUG = "acme"
+LOG = "!nd hb ok\\n?Uk/co\\nall is well\\nfull of \\u0000 nothing\\n"
+
+
+def drop(page: Page, name: str, text: str) -> None:
+    files = page.evaluate_handle(
+        "([name, text]) => { const data = new DataTransfer(); data.items.add(new File([text], name)); return data; }",
+        [name, text.encode().decode("unicode_escape")],
+    )
+    page.dispatch_event(".dropzone", "drop", {"dataTransfer": files})
+
+
+def test_from_the_drop_to_the_withdrawal_and_back(open_page: Open, cast: Cast) -> None:
+    page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
+    drop(page, "night.log", LOG)
+    card = page.get_by_role("form", name="night.log")
+    expect(card.get_by_text("4 records in all: 4 new, 0 here before, 0 no text")).to_be_visible()
+    expect(card.get_by_text("someone", exact=False).first).to_be_visible()
+    assert not Record.objects.exists()
+
+    card.get_by_label("Dialect").select_option("Λ Lambda")
+    expect(card.get_by_text("whoever delivered it chose it")).to_have_count(4)
+    card.get_by_label("Dialect").select_option("Detect for each record")
+    expect(card.get_by_text("whoever delivered it chose it")).to_have_count(0)
+
+    card.get_by_label("Two, in turns").check()
+    card.get_by_label("Name", exact=False).first.fill("oscar")
+    card.get_by_label("The other’s name", exact=False).fill("radar")
+    card.get_by_label("The other’s name", exact=False).press("Enter")
+    expect(card.get_by_role("article", name="Record 2").locator(".agent").first).to_contain_text("radar")
+    assert find_faults(page) == []
+
+    card.get_by_role("button", name="Load the file").click()
+    uploads = page.get_by_role("region", name="Uploads of this visit")
+    expect(uploads.get_by_text("Framing", exact=True)).to_be_visible()
+    expect(uploads.locator("[data-state=done]")).to_have_count(0)
+    settle_all()
+    expect(uploads.get_by_text("4 stored, 0 duplicate, 0 quarantined (kept)")).to_be_visible()
+
+    uploads.get_by_role("link", name="Receipt").click()
+    expect(page.get_by_text("4 received = 4 stored + 0 duplicate + 0 quarantined").first).to_be_visible()
+    expect(page.get_by_text("oscar and radar in turns")).to_be_visible()
+    page.get_by_label("Why").fill("the wrong night")
+    page.get_by_role("button", name="Withdraw").click()
+    expect(page.get_by_text("Withdrawn by amir").first).to_be_visible()
+    settle_all()
+    expect(page.get_by_text("as the withdrawals in force say")).to_have_count(0)
+    page.reload()
+    expect(page.get_by_text("4 of its records are hidden")).to_be_visible()
+    assert Message.objects.shown().count() == 0
+
+    page.get_by_label("Why").fill("the right night after all")
+    page.get_by_role("button", name="Show its records again").click()
+    settle_all()
+    page.reload()
+    expect(page.get_by_text("Taken back by amir")).to_be_visible()
+    assert Message.objects.shown().count() == 4
+
+
+def test_a_printed_receipt_is_one_page(open_page: Open, cast: Cast) -> None:
+    page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
+    drop(page, "night.log", LOG)
+    page.get_by_role("button", name="Load the file").click()
+    expect(page.get_by_text("Framing", exact=True)).to_be_visible()
+    settle_all()
+    page.goto(reverse("pages:delivery", args=[SLUG, Delivery.objects.get().pk]))
+    page.emulate_media(media="print")
+    expect(page.get_by_text("4 received = 4 stored").last).to_be_visible()
+    expect(page.locator("#sha256")).to_be_visible()
+    for name in ("Print the receipt", "Withdraw"):
+        expect(page.get_by_role("button", name=name)).to_have_count(0)
+    assert page.pdf(format="A4", prefer_css_page_size=True).count(b"/Type /Page\n") == 1
+    keep_picture(page, "receipt-printed")
+
+
+def test_throwing_away_leaves_nothing(open_page: Open, cast: Cast) -> None:
+    page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
+    drop(page, "night.log", LOG)
+    page.get_by_role("button", name="Throw away").click()
+    expect(page.get_by_text("was thrown away")).to_be_visible()
+    assert not Delivery.objects.exists()

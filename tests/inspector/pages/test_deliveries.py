@@ -1,0 +1,156 @@
+"""A delivery's page: custody, the list of problems, and its withdrawal as people see it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from inspector.accounts.services import ensure_channel
+from inspector.intake.models import Delivery, Door
+from inspector.intake.services import open_delivery, take_stream, withdraw_delivery
+from inspector.pages.problems import make_safe
+from inspector.threads.models import Conversation, Message
+from tests.inspector.conftest import Cast, deliver, settle_all
+
+SLUG = "acme"
+
+
+def page_of(name: str, *ids: Any) -> str:
+    return reverse(f"pages:{name}", args=[SLUG, *ids])
+
+
+def text(response: Any) -> str:
+    return " ".join(response.content.decode().split())
+
+
+def test_custody_says_who_from_where_how_and_what_was_said_of_it(auditor: Client, cast: Cast) -> None:
+    delivery = open_delivery(
+        workspace=cast.workspace,
+        channel=ensure_channel(workspace=cast.workspace, name="lab"),
+        door=Door.UPLOAD,
+        user=cast.owner.user,
+        remote_address="192.0.2.7",
+        file_name="night.log",
+        content_type="text/plain",
+        options={"dialect": "nslip", "prefixes": False, "speakers": ["oscar", "radar"]},
+    )
+    take_stream(delivery=delivery, chunks=[b"all is well\n"])
+    settle_all()
+    page = text(auditor.get(page_of("delivery", delivery.pk)))
+    for words in (
+        "olivia from 192.0.2.7",
+        "Upload, text/plain",
+        "night.log",
+        "<dd>lab</dd>",
+        "every record read as nSLIP",
+        "prefixes left in the text",
+        "oscar and radar in turns",
+        "12 bytes",
+        bytes(delivery.sha256 or b"").hex(),
+        "1 received = 1 stored + 0 duplicate + 0 quarantined",
+    ):
+        assert words in page
+
+
+def test_the_problems_come_as_two_lists(viewer: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inspector.pages.problems._PAGE", 2)
+    delivery = deliver(cast, b"fine\n" + b"\xff broken\n" * 5)
+    settle_all()
+    response = viewer.get(page_of("problems-csv", delivery.pk))
+    assert response["Content-Disposition"].startswith("attachment")
+    rows = list(csv.DictReader(io.StringIO(b"".join(response).decode())))
+    said = b"".join(viewer.get(page_of("problems-jsonl", delivery.pk))).decode().splitlines()
+    plain = [json.loads(line) for line in said]
+    assert [row["record"] for row in plain] == [2, 3, 4, 5, 6]
+    assert [int(row["line"]) for row in rows] == [row["line"] for row in plain] == [2, 3, 4, 5, 6]
+    assert {row["outcome"] for row in rows} == {"quarantined"}
+    assert all("UTF-8" in row["reason"] for row in plain)
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1"])
+def test_no_cell_begins_a_formula(cell: str) -> None:
+    assert make_safe(cell) == f"'{cell}"
+    assert make_safe(f"a{cell}") == f"a{cell}"
+
+
+def withdraw(client: Client, delivery: Delivery, reason: str = "the wrong file") -> Any:
+    return client.post(page_of("withdraw", delivery.pk), {"reason": reason})
+
+
+def test_a_withdrawal_is_seen_everywhere_and_can_be_taken_back(
+    auditor: Client, viewer: Client, cast: Cast, story: Delivery
+) -> None:
+    deliver(cast, b'{"clowl":"0.2","mid":"m9","ts":1795251999,"p":"INF","from":"muse","to":"radar","cid":"story"}\n')
+    settle_all()
+    conversation = Conversation.objects.get(native_id="story")
+    message = Message.objects.get(native_id="m1")
+    assert withdraw(auditor, story)["Location"] == page_of("delivery", story.pk)
+    settle_all()
+    receipt = text(viewer.get(page_of("delivery", story.pk)))
+    assert "Withdrawn by amir" in receipt
+    assert "“the wrong file” 5 of its records are hidden" in receipt
+    assert "5 received = 5 stored + 0 duplicate + 0 quarantined" in receipt
+    assert "Show its records again" not in receipt
+    assert ">withdrawn</span>" in text(viewer.get(page_of("deliveries")))
+    talk = text(viewer.get(page_of("conversation", conversation.pk)))
+    assert "3 messages hidden: withdrawn" in talk
+    assert "m9" in talk
+    assert ">m1<" not in talk
+    assert "5 messages are hidden" in text(viewer.get(page_of("conversations")))
+    assert "2 matches are hidden" in text(viewer.get(page_of("search") + "?q=search"))
+    assert "No message matches" in text(viewer.get(page_of("search") + "?q=search"))
+    shown = text(viewer.get(page_of("message", message.pk)))
+    assert "conversations and search do not show this message" in shown
+    assert "amir withdrew" in shown
+    answer = auditor.post(page_of("take-back", story.pk), {"reason": "right after all"})
+    assert answer.status_code == 302
+    settle_all()
+    receipt = text(auditor.get(page_of("delivery", story.pk)))
+    assert "Taken back by amir" in receipt
+    assert "Withdrawn by amir" in receipt
+    assert "hidden: withdrawn" not in text(viewer.get(page_of("conversation", conversation.pk)))
+    assert ">m1<" in text(viewer.get(page_of("conversation", conversation.pk)))
+    assert "do not show this message" not in text(viewer.get(page_of("message", message.pk)))
+
+
+def test_a_conversation_of_which_nothing_is_left_says_why(auditor: Client, cast: Cast, story: Delivery) -> None:
+    conversation = Conversation.objects.get(native_id="story")
+    withdraw(auditor, story)
+    settle_all()
+    page = text(auditor.get(page_of("conversation", conversation.pk)))
+    assert "Nothing of this conversation is shown" in page
+    assert "are being read" not in page
+
+
+def test_a_message_seen_twice_says_which_sighting_is_withdrawn(auditor: Client, cast: Cast, story: Delivery) -> None:
+    from .conftest import STORY
+
+    deliver(cast, STORY, name="again.log")
+    settle_all()
+    withdraw(auditor, story)
+    settle_all()
+    page = text(auditor.get(page_of("message", Message.objects.get(native_id="m1").pk)))
+    assert "do not show this message" not in page
+    assert page.count(">withdrawn</span>") == 1
+    assert "5 stay, for another delivery holds them" in text(auditor.get(page_of("delivery", story.pk)))
+
+
+def test_a_refused_act_says_why(auditor: Client, cast: Cast, story: Delivery) -> None:
+    response = withdraw(auditor, story, "  ")
+    assert response.status_code == 422
+    assert "Say why" in text(response)
+    withdraw_delivery(membership=cast.owner, delivery=story, reason="x")
+    assert "It is withdrawn already" in text(withdraw(auditor, story))
+
+
+def test_until_its_records_are_hidden_the_receipt_says_so(auditor: Client, story: Delivery) -> None:
+    withdraw(auditor, story)
+    assert "its records are being hidden or shown" in text(auditor.get(page_of("progress", story.pk)))
+    settle_all()
+    assert "being hidden" not in text(auditor.get(page_of("progress", story.pk)))
