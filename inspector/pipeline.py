@@ -156,7 +156,8 @@ def ingest(job: Job) -> None:
             jobs.release(job)
             return
     jobs.finish(job)
-    if Delivery.objects.filter(pk=job.subject, received__gt=BATCH_RECORDS).exists():
+    several = Q(received__gt=BATCH_RECORDS) | Q(size_bytes__gt=BATCH_BYTES)
+    if Delivery.objects.filter(several, pk=job.subject).exists():
         # Its conversations waited for the rest of it, and now have all.
         jobs.hurry(kind=Job.Kind.SETTLE, workspace_id=job.workspace_id)
     jobs.ring()

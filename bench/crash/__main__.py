@@ -16,9 +16,9 @@ from bench.visitor import Visitor
 from .campaign import Campaign, Result
 from .checks import drop_key
 from .kills import KINDS
+from .traffic import BUSY, CALM
 from .variants import CHOICE, PRODUCT, VARIANTS, Variant
 
-LEASE_S = 2
 LOG_LINES, LOG_WIDTH = 25, 300
 VARIANT_CYCLES = 40
 VARIANT_DRAIN_EVERY = 4
@@ -35,8 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     choose_environment()
     print(f"seed {options.seed}", flush=True)
-    variables = {"DJANGO_SETTINGS_MODULE": "bench.crash.settings", "JOB_LEASE_SECONDS": str(LEASE_S)}
-    with Installation(variables=variables) as installation:
+    with Installation(variables={"DJANGO_SETTINGS_MODULE": "bench.crash.settings"}) as installation:
         result = run_product(installation, options)
         print(write_result(result), flush=True)
         if result.has_failed:
@@ -81,8 +80,9 @@ def is_caught(installation: Installation, variant: Variant, seed: int) -> bool:
         channel=variant.name,
         visitor=None,
         say=say,
+        pace=BUSY if variant.is_busy else CALM,
     )
-    result = campaign.run(VARIANT_CYCLES, drain_every=VARIANT_DRAIN_EVERY)
+    result = campaign.run(VARIANT_CYCLES, drain_every=VARIANT_CYCLES if variant.is_busy else VARIANT_DRAIN_EVERY)
     installation.variables[CHOICE] = PRODUCT
     found = "; ".join(result.findings.tell()[:2])
     has_shown = any(variant.shows in sentence for sentence in result.findings.tell())
@@ -104,7 +104,7 @@ def write_result(result: Result) -> str:
         ("lost", f"{len(result.findings.lost):,}"),
         ("doubled", f"{len(result.findings.doubled):,}"),
         ("drained", f"after a kill: {result.tell_drains()}"),
-        ("put aside", f"{result.driven_again:,} jobs after three deaths, driven again"),
+        ("put aside", f"{result.driven_again:,} jobs and records after too many deaths, driven again"),
         *(("FAULT", sentence) for sentence in result.findings.tell()),
     ]
     return "\n".join(f"{name:<14} {words}" for name, words in lines)

@@ -10,23 +10,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from statistics import median
 
-import psycopg
-
 from bench.installation import Installation
 from bench.visitor import Visitor
+from inspector.embedded.errors import EmbeddedError
 
 from .checks import (
     Connection,
     Findings,
     check_durable,
     check_settled,
-    count_last_attempts,
     drain,
     find_oldest_waiting,
 )
 from .kills import KINDS
 from .ledger import Ledger
-from .traffic import Traffic
+from .traffic import CALM, Pace, Traffic
 
 # A kill falls this long after everything was up and busy again.
 POINT_S = (0.05, 0.9)
@@ -69,6 +67,7 @@ class Campaign:
         seed: of the kills and of the traffic.
         channel: a name of its own; other campaigns' records do not count.
         visitor: who uploads, or None.
+        pace: of the traffic.
         say: hears a line now and then.
     """
 
@@ -81,9 +80,10 @@ class Campaign:
         channel: str,
         visitor: Visitor | None,
         say: Callable[[str], None],
+        pace: Pace = CALM,
     ) -> None:
         self._installation, self._kinds, self._channel, self._say = installation, kinds, channel, say
-        self._seed, self._visitor = seed, visitor
+        self._seed, self._visitor, self._pace = seed, visitor, pace
         self._chance = random.Random(seed)
         self._result = Result()
         # Kills after which not everything has been told yet.
@@ -98,6 +98,7 @@ class Campaign:
             ledger=result.ledger,
             channel=self._channel,
             seed=self._seed,
+            pace=self._pace,
         )
         try:
             while result.cycles < cycles and not result.has_failed:
@@ -112,7 +113,6 @@ class Campaign:
         return result
 
     def _cycle(self) -> None:
-        self._spare_last_attempts()
         self._look_after(self._chance.uniform(*POINT_S))
         kind = self._chance.choice(self._kinds)
         program, ways = KINDS[kind]
@@ -157,19 +157,6 @@ class Campaign:
         if late:
             self._find(Findings(faults=[f"what came before {late[0]:%H:%M:%S} is not told after {DRAIN_S:.0f} s"]))
 
-    def _spare_last_attempts(self) -> None:
-        """A job that would be put aside by one more death may first show that it can be done."""
-        deadline = time.monotonic() + UP_S
-        while time.monotonic() < deadline:
-            self._installation.bring_back()
-            try:
-                with self._connect() as connection:
-                    if not count_last_attempts(connection):
-                        return
-            except psycopg.OperationalError:
-                pass  # It is just coming up again.
-            time.sleep(POLL_S)
-
     def _look_after(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
@@ -177,16 +164,15 @@ class Campaign:
             time.sleep(POLL_S)
 
     def _wait_until_up(self) -> None:
+        """Until the web server answers and its database is there: what is still starting has nothing to lose."""
         deadline = time.monotonic() + UP_S
         while True:
             self._installation.bring_back()
-            try:
-                with self._connect() as connection:
-                    connection.execute("SELECT 1")
-                    return
-            except psycopg.OperationalError:
-                if time.monotonic() > deadline:
-                    raise
+            # Its socket is ours: it waits in there for a server that is started again, and is refused by none.
+            if self._installation.door.is_open():
+                return
+            if time.monotonic() > deadline:
+                raise EmbeddedError(f"the web server does not answer {UP_S:.0f} seconds after a kill")
             time.sleep(POLL_S)
 
     def _connect(self) -> Connection:

@@ -136,6 +136,8 @@ def check_settled(connection: Connection, claim: Claim, channel: str) -> Finding
         "deliveries are not read to their end": "SELECT count(*) FROM intake_delivery delivery {0} AND read <> stored",
         "records have not one message each": "SELECT count(*) FROM intake_record delivery {0} AND NOT is_quarantined "
         "AND (SELECT count(*) FROM threads_message message WHERE message.record_id = delivery.id) <> 1",
+        "records are set aside": "SELECT count(*) FROM intake_deadletter letter JOIN intake_delivery delivery "
+        "ON delivery.id = letter.delivery_id {0} AND letter.state <> 'read'",
         "messages are not told": "SELECT count(*) FROM threads_message delivery {0} AND told_digest IS NULL",
         "conversations are not settled, or count otherwise": "SELECT count(*) FROM threads_conversation delivery {0} "
         "AND (settled_generation < generation OR message_count <> "
@@ -187,9 +189,7 @@ def drain(
         look_after()
         try:
             with connect() as connection:
-                driven += connection.execute(
-                    "UPDATE intake_job SET state = 'queued', attempts = 0, due_at = now() WHERE state = 'dead'"
-                ).rowcount
+                driven += drive_again(connection)
                 row = connection.execute(
                     "SELECT count(*) FILTER (WHERE state <> 'done'), max(updated_at) FROM intake_job"
                 ).fetchone()
@@ -205,12 +205,18 @@ def drain(
     return f"the backlog is not drained after {patience_s:.0f} seconds", driven
 
 
-def count_last_attempts(connection: Connection) -> int:
-    """How many jobs would be put aside if their worker died now."""
-    row = connection.execute(
-        "SELECT count(*) FROM intake_job WHERE state IN ('queued', 'running') AND attempts >= 3"
-    ).fetchone()
-    return int(row[0]) if row else 0
+def drive_again(connection: Connection) -> int:
+    """What was put aside because its worker was killed too often is asked for again; how much that was."""
+    with connection.transaction():
+        letters = connection.execute(
+            "UPDATE intake_deadletter SET state = 'waiting', attempts = 0 WHERE state = 'dead' RETURNING delivery_id"
+        ).fetchall()
+        jobs = connection.execute(
+            "UPDATE intake_job SET state = 'queued', attempts = 0, due_at = now(), requests = requests + 1 "
+            "WHERE state = 'dead' OR (kind = 'ingest' AND state = 'done' AND subject = ANY(%s))",
+            [[delivery for (delivery,) in letters]],
+        )
+    return len(letters) + jobs.rowcount
 
 
 def drop_key(connection: Connection) -> None:

@@ -11,6 +11,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from bench.visitor import Visitor, VisitorError
 from inspector.embedded.door import Door
@@ -19,14 +20,26 @@ from .ledger import Ledger, Load
 
 TIMEOUT_S = 30.0
 PAUSE_S = 0.05
-# About a hundred records a second: much less than the product takes in, so that what waits is what a kill has delayed.
-BREATH_S = 1.2
-TRIES_WITH_KEY = 6
-POST_RECORDS = (2, 40)
+# A key whose first try was killed is free again some seconds later.
+KEY_PATIENCE_S = 30.0
 FILE_RECORDS = (5, 50)
 CONVERSATION_RECORDS = 40
 # What a server may answer while its database is away: come again.
 LATER = (409, 429, 500, 502, 503, 504)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long a sender rests between two requests at most, and how many records a POST has."""
+
+    rest_s: float
+    post_records: tuple[int, int]
+
+
+# About a hundred records a second: less than the product takes in, so that what waits is what a kill has delayed.
+CALM = Pace(rest_s=1.2, post_records=(2, 40))
+# Hardly a moment without a request under way, each of them several transactions.
+BUSY = Pace(rest_s=0.02, post_records=(80, 160))
 
 
 class Traffic:
@@ -38,10 +51,14 @@ class Traffic:
         ledger: what becomes of every request is written there.
         channel: where to.
         seed: of what is sent.
+        pace: how much.
     """
 
-    def __init__(self, *, door: Door, visitor: Visitor | None, ledger: Ledger, channel: str, seed: int) -> None:
+    def __init__(
+        self, *, door: Door, visitor: Visitor | None, ledger: Ledger, channel: str, seed: int, pace: Pace = CALM
+    ) -> None:
         self._door, self._visitor, self._ledger, self._channel = door, visitor, ledger, channel
+        self._pace = pace
         self._is_over = threading.Event()
         self._may_go = threading.Event()
         self._may_go.set()
@@ -90,11 +107,11 @@ class Traffic:
             except Exception as error:
                 self._ledger.blame(f"a sender failed: {error!r}")
                 raise
-            time.sleep(chance.uniform(0, BREATH_S))
+            time.sleep(chance.uniform(0, self._pace.rest_s))
 
     def _post_with_ids(self, chance: random.Random, name: str) -> None:
         """Records with ids: sent again they are known, without any key."""
-        count = chance.randint(*POST_RECORDS)
+        count = chance.randint(*self._pace.post_records)
         load = Load(tuple(make_known(chance, f"{name}-{index}", index) for index in range(count)))
         self._ledger.offer(load)
         while not self._is_over.is_set():
@@ -106,10 +123,11 @@ class Traffic:
 
     def _post_with_key(self, chance: random.Random, name: str) -> None:
         """Records without id and time: only the key of their POST says that they are the same."""
-        count = chance.randint(*POST_RECORDS)
+        count = chance.randint(*self._pace.post_records)
         load = Load(tuple(make_nameless(chance, f"{name}-{index}", index) for index in range(count)))
         self._ledger.offer(load)
-        for _ in range(TRIES_WITH_KEY):
+        deadline = time.monotonic() + KEY_PATIENCE_S
+        while time.monotonic() < deadline:
             status, answer = self._post(load.body, {"Idempotency-Key": name})
             if status == 202:
                 self._ledger.accept_post(load, json.loads(answer))

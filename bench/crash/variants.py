@@ -31,10 +31,11 @@ class Variant:
     about: str
     kinds: tuple[str, ...]
     shows: str
+    is_busy: bool = False
 
 
 VARIANTS = (
-    Variant("ack-early", "POST is answered before anything is committed", ("web",), "lost"),
+    Variant("ack-early", "POST is answered before anything is committed", ("web",), "lost", is_busy=True),
     Variant(
         "checkpoint-first",
         "a batch's checkpoint is committed before its messages",
@@ -43,7 +44,13 @@ VARIANTS = (
     ),
     Variant("no-sweeper", "nothing finds the work whose doorbell was not heard", ("broker", "worker"), "nothing moves"),
     # The last, because the key is gone from then on.
-    Variant("no-unique-key", "records have no unique identity, so that ON CONFLICT finds none", ("web",), "doubled"),
+    Variant(
+        "no-unique-key",
+        "records have no unique identity, so that ON CONFLICT finds none",
+        ("web",),
+        "doubled",
+        is_busy=True,
+    ),
 )
 
 
@@ -57,13 +64,25 @@ class VariantConfig(AppConfig):
         """Make the batches small, and apply the variant that the environment names."""
         from inspector import pipeline
         from inspector.intake import framing
-        from inspector.threads import settling
+        from inspector.threads import writing
 
-        framing.BATCH_RECORDS = pipeline.BATCH_RECORDS = settling.WINDOW = SMALL_BATCH
-        framing.PIECE_BYTES = SMALL_PIECE_BYTES
+        for module, name in ((framing, "BATCH_RECORDS"), (pipeline, "BATCH_RECORDS"), (writing, "WINDOW")):
+            replace(module, name, SMALL_BATCH)
+        replace(framing, "PIECE_BYTES", SMALL_PIECE_BYTES)
         apply = BREAKS.get(os.environ.get(CHOICE, PRODUCT))
         if apply:
             apply()
+
+
+def replace(module: Any, name: str, value: Any) -> Any:
+    """Give a name of the product another meaning here, and answer the one it had.
+
+    Raises:
+        AttributeError: where the product has no such name any more: the harness would change nothing, and say nothing.
+    """
+    before = getattr(module, name)
+    setattr(module, name, value)
+    return before
 
 
 def answer_early() -> None:
@@ -72,8 +91,6 @@ def answer_early() -> None:
     from inspector.intake import services
     from inspector.intake.framing import options_of
     from inspector.intake.models import Delivery
-
-    take_in_time = services.take_stream
 
     def store_later(delivery_id: Any, body: bytes) -> None:
         time.sleep(random.uniform(0, 0.5))
@@ -88,7 +105,7 @@ def answer_early() -> None:
         delivery.state = Delivery.State.FRAMED
         return delivery
 
-    services.take_stream = take_stream
+    take_in_time = replace(services, "take_stream", take_stream)
 
 
 def checkpoint_first() -> None:
@@ -96,8 +113,6 @@ def checkpoint_first() -> None:
     from django.db import transaction
 
     from inspector import pipeline
-
-    insert_in_time = pipeline.insert_arrivals
 
     def insert_arrivals(**given: Any) -> None:
         def insert_late() -> None:
@@ -107,18 +122,14 @@ def checkpoint_first() -> None:
 
         transaction.on_commit(insert_late)
 
-    pipeline.insert_arrivals = insert_arrivals
+    insert_in_time = replace(pipeline, "insert_arrivals", insert_arrivals)
 
 
 def sweep_nothing() -> None:
     """Trust the broker: what it does not say is not done."""
-    from inspector import tasks
+    from inspector import pipeline
 
-    def nothing() -> None:
-        """The sweep, without its work."""
-
-    tasks.sweep.run = nothing
-    tasks.sweep.__wrapped__ = nothing
+    replace(pipeline, "sweep", lambda: False)
 
 
 BREAKS: dict[str, Callable[[], None]] = {
