@@ -192,7 +192,7 @@ def test_what_cannot_be_opened_is_quarantined_and_can_be_fetched(cast: Cast, cas
     assert delivery.state == Delivery.State.BROKEN
     assert words in delivery.failure
     # Nobody can look through what cannot be opened, so its bytes go only to whom secrets may be shown.
-    key = create_api_key(workspace=cast.workspace, name="test", scopes=["read", "secrets"])[1]
+    key = create_api_key(workspace=cast.workspace, name="test", scopes=["ingest", "read", "secrets"])[1]
     headers = {"Authorization": f"Bearer {key}"}
     said = Client().get(f"/api/v1/deliveries/{delivery.pk}", headers=headers).json()
     assert (said["state"], said["is_framed"], said["is_read"]) == ("broken", True, True)
