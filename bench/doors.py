@@ -118,9 +118,7 @@ def _send(installation: Installation, visitor: Visitor, door: str, channel: str,
 
 def _upload(installation: Installation, visitor: Visitor, channel: str, log: Log) -> None:
     size = sum(len(piece) for piece in log.pieces())
-    status, answer = visitor.upload("bench.jsonl", log.pieces(), size_bytes=size, channel=channel)
-    if status != 201:
-        raise RuntimeError(f"the upload was answered with {status}: {answer[:500]!r}")
+    visitor.upload("bench.jsonl", log.pieces(), size_bytes=size, channel=channel)
 
 
 def _post(installation: Installation, visitor: Visitor, channel: str, log: Log) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import http.client
 import secrets
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from http.cookies import SimpleCookie
+from urllib.parse import urlencode
 
 TIMEOUT_S = 600.0
 
@@ -44,20 +46,23 @@ class Visitor:
             raise VisitorError(f"{path} was answered with {status}: {body[:300]!r}")
         return body
 
-    def upload(self, name: str, pieces: Iterable[bytes], *, size_bytes: int, channel: str) -> tuple[int, bytes]:
-        """Send a file as the upload page does, its other fields as they stand there; the status and the answer."""
+    def stage(self, name: str, pieces: Iterable[bytes], *, size_bytes: int, channel: str) -> tuple[int, bytes]:
+        """Send a file as the upload page does, its other fields as they stand there.
+
+        Returns:
+            the status and the answer: with 201 the cards of what waits now to be loaded, one form for each file.
+        """
         path = f"{self.workspace}/upload/"
-        form = _Form()
-        form.feed(self._ask("GET", path)[2].decode())
-        if not form.file_field:
+        page = next((form for form in read_forms(self._ask("GET", path)[2]) if form.file_field), None)
+        if page is None:
             raise VisitorError("the upload page has no field for a file")
         border = f"----{secrets.token_hex(16)}"
         head = b"".join(
             f'--{border}\r\nContent-Disposition: form-data; name="{field}"\r\n\r\n{value}\r\n'.encode()
-            for field, value in {**dict(form.values), "channel": channel}.items()
+            for field, value in {**dict(page.values), "channel": channel}.items()
         )
         head += (
-            f'--{border}\r\nContent-Disposition: form-data; name="{form.file_field}"; filename="{name}"\r\n'
+            f'--{border}\r\nContent-Disposition: form-data; name="{page.file_field}"; filename="{name}"\r\n'
             "Content-Type: application/octet-stream\r\n\r\n"
         ).encode()
         tail = f"\r\n--{border}--\r\n".encode()
@@ -71,10 +76,32 @@ class Visitor:
             "Content-Type": f"multipart/form-data; boundary={border}",
             "Content-Length": str(len(head) + size_bytes + len(tail)),
             "HX-Request": "true",
-            "Referer": f"http://{self._address[0]}:{self._address[1]}{path}",
+            "Referer": self._refer(path),
         }
         status, _, body = self._ask("POST", path, stream(), headers)
         return status, body
+
+    def load(self, card: Form) -> tuple[int, bytes]:
+        """Press a card's button that takes what waits into the log; 302 says that it is there, also from before."""
+        body = urlencode([*card.values, ("action", "load")]).encode()
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "Referer": self._refer(card.action)}
+        status, _, answer = self._ask("POST", card.action, [body], {**headers, "Content-Length": str(len(body))})
+        return status, answer
+
+    def upload(self, name: str, pieces: Iterable[bytes], *, size_bytes: int, channel: str) -> None:
+        """Send a file and load it as it stands.
+
+        Raises:
+            VisitorError: when it is not taken.
+        """
+        status, answer = self.stage(name, pieces, size_bytes=size_bytes, channel=channel)
+        for card in read_forms(answer) if status == 201 else []:
+            status, answer = self.load(card)
+        if status != 302:
+            raise VisitorError(f"the upload was answered with {status}: {answer[:500]!r}")
+
+    def _refer(self, path: str) -> str:
+        return f"http://{self._address[0]}:{self._address[1]}{path}"
 
     def _ask(
         self, method: str, path: str, body: Iterable[bytes] | None = None, headers: dict[str, str] | None = None
@@ -92,40 +119,70 @@ class Visitor:
         return response.status, response.headers, answer
 
 
-class _Form(HTMLParser):
-    """The fields of the upload form with the values they have before anybody touches them."""
+@dataclass
+class Form:
+    """A form with the values it has before anybody touches it.
 
+    Attributes:
+        action: where it is sent; empty for its own page.
+        values: names and values, in order.
+        file_field: the name of its field for files, or nothing.
+    """
+
+    action: str
+    values: list[tuple[str, str]] = field(default_factory=list)
+    file_field: str = ""
+
+
+def read_forms(page: bytes) -> list[Form]:
+    """The forms of a page, in order."""
+    reader = _FormReader()
+    reader.feed(page.decode())
+    return reader.forms
+
+
+class _FormReader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.values: list[tuple[str, str]] = []
-        self.file_field = ""
-        self._is_inside = False
+        self.forms: list[Form] = []
+        self._form: Form | None = None
         self._select = ""
+        self._is_chosen = False
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         said = {name: value or "" for name, value in attributes}
         if tag == "form":
-            self._is_inside = "data-upload" in said
-        if not self._is_inside:
+            self._form = Form(said.get("action", ""))
+            self.forms.append(self._form)
+        elif self._form is None:
             return
-        if tag == "select":
-            self._select = said.get("name", "")
-        elif tag == "option" and self._select and "selected" in said:
-            self.values.append((self._select, said.get("value", "")))
+        elif tag == "select":
+            self._select, self._is_chosen = said.get("name", ""), False
+        elif tag == "option" and self._select:
+            self._take_option(self._form, said)
         elif tag == "input" and said.get("name"):
-            self._take_input(said)
+            self._take_input(self._form, said)
 
-    def _take_input(self, said: dict[str, str]) -> None:
+    def _take_option(self, form: Form, said: dict[str, str]) -> None:
+        """The one that is selected, else the first."""
+        if self._is_chosen and "selected" in said:
+            form.values.pop()
+        if "selected" in said or not self._is_chosen:
+            form.values.append((self._select, said.get("value", "")))
+            self._is_chosen = True
+
+    @staticmethod
+    def _take_input(form: Form, said: dict[str, str]) -> None:
         kind = said.get("type", "text")
         if kind == "file":
-            self.file_field = said["name"]
+            form.file_field = said["name"]
         elif kind not in ("checkbox", "radio", "submit", "button"):
-            self.values.append((said["name"], said.get("value", "")))
+            form.values.append((said["name"], said.get("value", "")))
         elif kind in ("checkbox", "radio") and "checked" in said:
-            self.values.append((said["name"], said.get("value", "on")))
+            form.values.append((said["name"], said.get("value", "on")))
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "form":
-            self._is_inside = False
+            self._form = None
         elif tag == "select":
             self._select = ""

@@ -5,6 +5,7 @@ They behave as clients should: what was not answered is sent again, with the sam
 
 from __future__ import annotations
 
+import functools
 import http.client
 import json
 import random
@@ -13,7 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.visitor import Visitor, VisitorError
+from bench.visitor import Visitor, VisitorError, read_forms
 from inspector.embedded.door import Door
 
 from .ledger import Ledger, Load
@@ -155,19 +156,32 @@ class Traffic:
             known = end
 
     def _send_file(self, load: Load, *, new: int) -> bool:
-        assert self._visitor
+        """Up to the card that shows its beginning, and from there into the log: only then it is accepted."""
+        visitor = self._visitor
+        assert visitor
+        size = len(load.body)
+        answer = self._insist(
+            201, lambda: visitor.stage(load.name, [load.body], size_bytes=size, channel=self._channel)
+        )
+        for card in read_forms(answer):
+            # A second try finds it loaded, and is led to the same place.
+            self._insist(302, functools.partial(visitor.load, card))
+        if self._is_over.is_set():
+            return False
+        self._ledger.accept_file(load, new)
+        return True
+
+    def _insist(self, wanted: int, ask: Callable[[], tuple[int, bytes]]) -> bytes:
+        """Ask until the answer has this status, and return it; nothing once the traffic is over."""
         while not self._is_over.is_set():
             try:
-                status, answer = self._visitor.upload(
-                    load.name, [load.body], size_bytes=len(load.body), channel=self._channel
-                )
+                status, answer = ask()
             except (OSError, http.client.HTTPException, VisitorError):
                 status, answer = 0, b""
-            if status == 201:
-                self._ledger.accept_file(load, new)
-                return True
+            if status == wanted:
+                return answer
             self._note(status, answer)
-        return False
+        return b""
 
     def _post(self, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         """One try; status 0 where the connection was cut."""
