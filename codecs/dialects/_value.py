@@ -101,19 +101,29 @@ class Value:
 
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON types: every name in its declared order, tuples as lists, absent as null."""
-        return {name: to_json_type(getattr(self, name)) for name in self._order}
+        shown = {}
+        for name in self._order:
+            value = getattr(self, name)
+            shown[name] = value if type(value) in _JSON_TYPES else to_json_type(value)
+        return shown
+
+
+_JSON_TYPES = frozenset({type(None), str, int, float, bool})
 
 
 def to_json_type(value: Any) -> Any:
     """A value, or a container of values, as what the json module can write."""
-    if value is None or isinstance(value, (str, int, float, bool)):
+    # Most of what a message holds are texts and spans of numbers, which are told by their exact type at once.
+    if type(value) in _JSON_TYPES:
         return value
     if isinstance(value, Value):
         return value.to_dict()
+    if isinstance(value, (list, tuple)):
+        return [inner if type(inner) in _JSON_TYPES else to_json_type(inner) for inner in value]
     if isinstance(value, dict):
         return {str(name): to_json_type(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [to_json_type(inner) for inner in value]
+    if isinstance(value, (str, int, float)):
+        return value
     if isinstance(value, bytes):
         return value.hex()
     return str(value)

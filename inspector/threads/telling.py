@@ -166,8 +166,7 @@ def make_atoms(reading: Reading, message: Message, workspace_id: uuid.UUID, text
     found.update(terms.term("receiver", name) for name in message.receivers)
     if message.broadcast:
         found.add(terms.term("receiver", "*"))
-    for glyph in terms.find_glyphs(reading.wire) | set().union(*map(terms.find_glyphs, texts)):
-        found.add(f"glyph={glyph}")
+    found.update(f"glyph={glyph}" for glyph in terms.find_glyphs(reading.wire, *texts))
     return sorted(found)
 
 

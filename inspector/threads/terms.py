@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import defaultdict
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 INDEXED_CHARACTERS: Final = 200_000
@@ -36,15 +36,21 @@ def split_words(text: str) -> list[tuple[str, ...]]:
     A word of several humps or underscored parts is found whole and by each part: `("refactorauth", "refactor",
     "auth")`. A phrase is a phrase of whole words, or of parts.
     """
-    places: list[tuple[str, ...]] = []
-    for word in find_words(text):
-        whole = fold(word)
-        if word.isalpha() and word.islower():
-            places.append((whole,))
-            continue
-        parts = [fold(part) for part in _HUMPS.split(word) if part]
-        places.append((whole, *parts) if len(parts) > 1 else (whole,))
-    return places
+    return [find_forms(word) if len(word) < _LONG_WORD else cut_forms(word) for word in find_words(text)]
+
+
+def cut_forms(word: str) -> tuple[str, ...]:
+    """A word as it is compared, and its parts where it has several."""
+    whole = fold(word)
+    if word.isalpha() and word.islower():
+        return (whole,)
+    parts = [fold(part) for part in _HUMPS.split(word) if part]
+    return tuple(dict.fromkeys((whole, *parts))) if len(parts) > 1 else (whole,)
+
+
+# The words of a log are few, and most of them are short.
+_LONG_WORD: Final = 40
+find_forms = lru_cache(maxsize=32_768)(cut_forms)
 
 
 def find_words(text: str) -> list[str]:
@@ -66,32 +72,37 @@ def quote_lexeme(word: str) -> str:
 
 def write_vector(texts: Iterable[str], workspace_id: object) -> str:
     """A tsvector literal of the texts' words with their places, and the workspace's lexeme."""
-    places: dict[str, list[int]] = defaultdict(list)
+    places: dict[str, list[str]] = {}
     at = size = 0
     for text in texts:
         for forms in split_words(text):
             at += 1
-            for form in dict.fromkeys(forms):
-                if form not in places:
+            for form in forms:
+                where = places.get(form)
+                if where is None:
                     size += len(form.encode()) + 4
-                if size > _MOST_VECTOR_BYTES:
+                    if size > _MOST_VECTOR_BYTES:
+                        break
+                    where = places[form] = []
+                elif size > _MOST_VECTOR_BYTES:
                     break
-                where = places[form]
                 if at < _MOST_PLACES and len(where) < _MOST_PLACES_OF_WORD:
-                    where.append(at)
+                    where.append(str(at))
                     size += 2
         at += 1  # No phrase reaches from one text into the next.
     lexemes = [quote_lexeme(workspace_term(workspace_id))]
     for word, where in places.items():
-        lexemes.append(quote_lexeme(word) + (":" + ",".join(map(str, where)) if where else ""))
+        lexemes.append(f"{quote_lexeme(word)}:{','.join(where)}" if where else quote_lexeme(word))
     return " ".join(lexemes)
 
 
-def find_glyphs(text: str) -> set[str]:
-    """The emoji, symbols and ideographs of a text, each findable on its own."""
-    return {sign for sign in set(text[:INDEXED_CHARACTERS]) if is_glyph(sign)}
+def find_glyphs(*texts: str) -> set[str]:
+    """The emoji, symbols and ideographs of these texts, each findable on its own."""
+    signs = set().union(*(text[:INDEXED_CHARACTERS] for text in texts))
+    return {sign for sign in signs if is_glyph(sign)}
 
 
+@lru_cache(maxsize=32_768)
 def is_glyph(sign: str) -> bool:
     """Whether a character means something by itself: a symbol, or a letter of a script written without spaces."""
     if sign.isascii():
