@@ -334,6 +334,7 @@ def _make_told(arrival: Arrival, message: Message, telling: Telling, guess: Gues
     links = links_of(
         message,
         dialect=arrival.reading.dialect,
+        wire=arrival.reading.wire,
         guess=guess,
         size_bytes=max(1, len(arrival.record.source)),
     )

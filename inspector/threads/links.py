@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from dialects import Context, Entry, Message, Reading, Reply, choose_dialect, get_dialect
+from inspector.intake.identity import digest_texts
 from inspector.intake.text import make_storable
 
 from .keys import key_of_id
@@ -39,7 +40,8 @@ class Links:
     """What a message says of its place among others.
 
     `key` is the digest of its id; `correlation` are those of the ids by which an answer may name it. `size_bytes` is
-    the length of its record.
+    the length of its record. `said` is a digest of its bytes where its dialect counts turns: a turn may be repeated, or
+    said again in other bytes.
     """
 
     key: bytes | None
@@ -48,25 +50,31 @@ class Links:
     is_retryable: bool | None
     guess: Guess | None
     size_bytes: int
+    said: bytes = b""
 
 
-def links_of(message: Message, *, dialect: str, guess: Guess | None = None, size_bytes: int = 0) -> Links:
+def links_of(
+    message: Message, *, dialect: str, wire: str = "", guess: Guess | None = None, size_bytes: int = 0
+) -> Links:
     """The links of a message as read, its envelope applied.
 
     Args:
         message: the message.
         dialect: the dialect that it was read in.
+        wire: the text of its record.
         guess: of its record, where its dialect may be settled otherwise.
         size_bytes: the length of its record.
     """
+    spoken = get_dialect(dialect)
     said = (message.correlation_id, message.object_id, message.message_id)
     return Links(
         key=key_of_id(message.message_id) if message.message_id else None,
         correlation=tuple(dict.fromkeys(key_of_id(name) for name in said if name)),
-        ways=tuple(map(_make_way, get_dialect(dialect).replies(message))),
+        ways=tuple(map(_make_way, spoken.replies(message))),
         is_retryable=message.error.retryable if message.error else None,
         guess=guess,
         size_bytes=size_bytes,
+        said=digest_texts(str(message.part), wire)[:16] if spoken.orders_by_turn and wire else b"",
     )
 
 
@@ -96,6 +104,8 @@ def write_links(links: Links) -> str:
         said["ways"] = [[*way[:3], way.key.hex()] if way.key else list(way[:3]) for way in links.ways]
     if links.is_retryable is not None:
         said["again"] = links.is_retryable
+    if links.said:
+        said["said"] = links.said.hex()
     if links.guess is not None:
         said["guess"] = [links.guess.dialect, dict(links.guess.scores)]
     return msgspec.json.encode(said).decode()
@@ -113,6 +123,7 @@ def read_links(text: str) -> Links:
         is_retryable=said.get("again"),
         guess=Guess(said["guess"][0], said["guess"][1]) if "guess" in said else None,
         size_bytes=said["size"],
+        said=bytes.fromhex(said.get("said", "")),
     )
 
 

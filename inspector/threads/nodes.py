@@ -40,6 +40,8 @@ _COLUMNS = (
     "told_digest",
     "is_established",
     "has_topic",
+    "trace_id",
+    "told_at",
     "position",
     "run",
     "parent",
@@ -65,6 +67,9 @@ class StoredNode(Node):
     # Of a node told anew: the digest that its row holds.
     was_told: bytes = b""
     is_established: bool = False
+    # Since when it is told as it is, and whether it has not been placed before: for the history of its wordings.
+    told_at: datetime | None = None
+    is_new: bool = False
     was_placed: int = 0
 
     def hash_place(self) -> int:
@@ -120,7 +125,7 @@ def _order_by_identity(rows: list[Sequence[Any]]) -> list[Sequence[Any]]:
 
 def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNode:
     (_, _, _, _, record, part, message_id, dialect, performative, sender, receivers, task, turn, severity) = row[:14]
-    (links_text, told_in, told_digest, is_established, has_topic, *placed) = row[14:]
+    (links_text, told_in, told_digest, is_established, has_topic, trace, told_at, *placed) = row[14:]
     position, run, parent, parent_key, basis, why = placed
     links = read_links(links_text) if links_text else None
     return StoredNode(
@@ -136,6 +141,9 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
         task=known.setdefault(task, task) if task else None,
         turn=turn,
         ways=links.ways if links else (),
+        trace=known.setdefault(trace, trace),
+        said=links.said if links else b"",
+        is_statement=performative is not None and performative != "inform",
         performative=intern(performative) if performative is not None else None,
         is_retryable=links.is_retryable if links else None,
         has_topic=has_topic,
@@ -145,6 +153,8 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
         told_in=known.setdefault(told_in, told_in) if is_common(told_in) else told_in,
         told_digest=bytes(told_digest or b""),
         is_established=is_established,
+        told_at=known.setdefault(told_at, told_at),
+        is_new=position < 0,
         was_placed=_hash_place(position, run, parent, None if parent_key is None else bytes(parent_key), basis, why),
     )
 

@@ -10,11 +10,11 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from dialects import get_dialect
 
+from .earlier import Earlier, is_answer
 from .links import Way
 
 
@@ -22,7 +22,8 @@ from .links import Way
 class Node:
     """A message as placing sees it, and where it was placed. Small: a conversation's are all held at once.
 
-    `rank` is its place by the order key. `key`, `correlation` and the keys of the ways are digests of ids (`Links`).
+    `rank` is its place by the order key. `key`, `correlation` and the keys of the ways are digests of ids, and `said`
+    is one of its bytes (`Links`). `is_statement` is False of what nobody answers: text beside a dialect's own words.
     """
 
     id: uuid.UUID
@@ -37,6 +38,9 @@ class Node:
     task: str | None
     turn: int | None
     ways: Sequence[Way]
+    trace: str = ""
+    said: bytes = b""
+    is_statement: bool = True
     run: int = 1
     position: int = 0
     parent: uuid.UUID | None = None
@@ -51,22 +55,42 @@ class Node:
     is_answered: bool = field(default=False)
 
 
+class Citation(NamedTuple):
+    """An id that is cited, as its key, and the trace of the message that cites it ("" where it has none)."""
+
+    key: bytes
+    trace: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A message of another conversation that a citation may mean; `content` stands for it whatever its id is."""
+    """What bears a cited id in other conversations: the one message that can be meant, else only how many do.
 
-    id: uuid.UUID
+    `content` stands for that message whatever its id is. `count` is not exact above `MOST_BEARERS`.
+    """
+
+    id: uuid.UUID | None
     content: bytes = b""
+    count: int = 1
 
 
+MOST_BEARERS = 10
 AnyNode = TypeVar("AnyNode", bound=Node)
-LookUp = Callable[[Iterable[bytes]], Mapping[bytes, Sequence[Elsewhere]]]
+LookUp = Callable[[Iterable[Citation]], Mapping[Citation, Elsewhere]]
 
 
-def find_cited(nodes: Sequence[Node]) -> set[bytes]:
-    """The keys of the ids that these messages cite and none of them bears."""
-    cited = {way.key for node in nodes for way in node.ways if way.whom == "message-id" and way.key}
-    return cited - {node.key for node in nodes if node.key} if cited else cited
+def find_cited(nodes: Sequence[Node]) -> set[Citation]:
+    """The ids that these messages cite and none of them bears, with the traces of those that cite them."""
+    cited = {
+        Citation(way.key, node.trace)
+        for node in nodes
+        for way in node.ways
+        if way.whom == "message-id" and way.key is not None
+    }
+    if not cited:
+        return cited
+    borne = {node.key for node in nodes if node.key}
+    return {citation for citation in cited if citation.key not in borne}
 
 
 def place(nodes: Iterable[AnyNode], look_up: LookUp) -> list[AnyNode]:
@@ -74,7 +98,7 @@ def place(nodes: Iterable[AnyNode], look_up: LookUp) -> list[AnyNode]:
 
     Args:
         nodes: every message of one conversation, in any order.
-        look_up: finds messages of other conversations in the channel by the keys of their ids.
+        look_up: finds messages of other conversations in the channel by their ids, those of the same trace first.
 
     Returns:
         the same nodes in the order of the timeline, each with position, run, parent or ghost, basis and why.
@@ -108,18 +132,23 @@ def _turn_key(node: Node) -> tuple[int, int]:
 
 
 class _Runs:
-    """Counts the runs of a conversation id that starts over: a turn said again after a later turn opens a new one."""
+    """Counts the runs of a conversation id that starts over.
+
+    A sender's turn that is said again after a later turn, in other bytes, opens a new one; the same bytes are repeated.
+    """
 
     def __init__(self) -> None:
         self._run = 1
-        self._seen: set[tuple[str | None, int | None]] = set()
+        self._seen: dict[tuple[str | None, int | None], set[bytes]] = defaultdict(set)
         self._latest = -1
 
     def number(self, node: Node) -> int:
-        said = (node.sender, node.turn)
-        if said in self._seen and (node.turn or 0) < self._latest:
-            self._run, self._seen, self._latest = self._run + 1, set(), -1
-        self._seen.add(said)
+        turn = (node.sender, node.turn)
+        is_repeated = bool(node.said) and node.said in self._seen.get(turn, ())
+        if turn in self._seen and not is_repeated and (node.turn or 0) < self._latest:
+            self._run, self._latest = self._run + 1, -1
+            self._seen.clear()
+        self._seen[turn].add(node.said)
         self._latest = max(self._latest, node.turn or 0)
         return self._run
 
@@ -129,19 +158,16 @@ class _Placer:
 
     def __init__(self, nodes: Sequence[Node], look_up: LookUp) -> None:
         self._nodes = nodes
-        self._by_id: dict[bytes, Node] = {}
-        self._by_correlation: dict[bytes, Node] = {}
-        self._to_me: dict[tuple[str, int, str | None], Node] = {}
-        # The latest message, and the latest of anyone else: no look-up depends on how many speak.
-        self._latest: Node | None = None
-        self._latest_of_other: Node | None = None
-        # Of each sender what waits for an answer, and the positions (negative) of the latest of each as a heap.
-        self._open: dict[str | None, list[Node]] = defaultdict(list)
-        self._waiting: list[int] = []
-        self._previous: dict[tuple[str, int], Node] = {}
+        self._by_id: dict[bytes, list[Node]] = defaultdict(list)
+        self._seen = Earlier({way.whom for node in nodes for way in node.ways})
+        # Statements by the ids that answers may name them with, those yet to come among them.
+        self._later: dict[bytes, Node] = {}
         for node in nodes:
             if node.key:
-                self._by_id.setdefault(node.key, node)
+                self._by_id[node.key].append(node)
+            if not is_answer(node):
+                for name in node.correlation:
+                    self._later.setdefault(name, node)
         missing = find_cited(nodes)
         self._elsewhere = look_up(missing) if missing else {}
 
@@ -150,7 +176,7 @@ class _Placer:
             for way in node.ways:
                 if self._follow(node, way):
                     break
-            self._remember(node)
+            self._seen.add(node)
 
     def _follow(self, node: Node, way: Way) -> bool:
         if way.whom == "message-id":
@@ -164,80 +190,39 @@ class _Placer:
         return True
 
     def _cite(self, node: Node, way: Way) -> bool:
+        """Find who bears the id: in the conversation, else in the trace, else in the channel; several are nobody."""
         if not way.key:
             return False
-        node.basis, node.why = way.basis, way.why
-        found = self._by_id.get(way.key)
-        if found is node:
-            node.basis, node.why = "", "it names itself as the message it answers"
+        bearers = self._by_id.get(way.key, ())
+        if way.key == node.key:
+            node.why = "it names itself as the message it answers"
             return True
-        if found is not None:
-            node.parent, node.parent_at, found.is_answered = found.id, found.position, True
+        if len(bearers) > 1:
+            node.why = f"{way.why}, but {len(bearers)} messages of this conversation bear that id"
+            return True
+        node.basis, node.why = way.basis, way.why
+        if bearers:
+            node.parent, node.parent_at, bearers[0].is_answered = bearers[0].id, bearers[0].position, True
             return True
         node.cited = way.key
-        matches = self._elsewhere.get(node.cited, ())
-        if len(matches) == 1:
-            node.parent, node.parent_elsewhere = matches[0].id, matches[0].content
+        elsewhere = self._elsewhere.get(Citation(way.key, node.trace))
+        if elsewhere is None:
+            node.ghost = node.cited
+        elif elsewhere.id is None:
+            node.ghost = node.cited
+            count = f"more than {MOST_BEARERS}" if elsewhere.count > MOST_BEARERS else elsewhere.count
+            node.why = f"{way.why}; {count} messages bear that id"
+        else:
+            node.parent, node.parent_elsewhere = elsewhere.id, elsewhere.content
             node.why = f"{way.why}; it is in another conversation"
-            return True
-        node.ghost = node.cited
-        node.why = f"{way.why}; {len(matches)} messages bear that id" if matches else way.why
         return True
 
     def _find(self, node: Node, way: Way) -> Node | None:
         if way.whom == "correlation-id":
-            return self._by_correlation.get(way.key) if way.key else None
-        if way.whom == "latest-to-me":
-            return self._to_me.get((node.sender or "", node.run, node.task)) if node.sender else None
-        if way.whom == "latest-of-other":
-            if not node.sender or self._latest is None:
+            if way.key is None:
                 return None
-            return self._latest if self._latest.sender != node.sender else self._latest_of_other
-        if way.whom == "latest-unanswered-of-other":
-            return self._find_unanswered(node)
-        return self._previous.get((node.dialect, node.run))
-
-    def _find_unanswered(self, node: Node) -> Node | None:
-        if not node.sender:
-            return None
-        best: Node | None = None
-        own: set[int] = set()
-        while self._waiting and best is None:
-            candidate = self._nodes[-self._waiting[0]]
-            waiting = self._open[candidate.sender]
-            if candidate.is_answered:
-                heappop(self._waiting)
-                self._let_wait(waiting)
-            elif candidate is not waiting[-1]:
-                # It comes again when what the same sender said after it is answered.
-                heappop(self._waiting)
-            elif candidate.sender == node.sender:
-                own.add(heappop(self._waiting))
-            else:
-                best = candidate
-        for entry in own:
-            heappush(self._waiting, entry)
-        return best
-
-    def _let_wait(self, waiting: list[Node]) -> None:
-        """Enter the latest of a sender's that is not answered into the heap."""
-        while waiting and waiting[-1].is_answered:
-            waiting.pop()
-        if waiting:
-            heappush(self._waiting, -waiting[-1].position)
-
-    def _remember(self, node: Node) -> None:
-        for name in node.correlation:
-            self._by_correlation.setdefault(name, node)
-        for receiver in node.receivers:
-            self._to_me[receiver, node.run, node.task] = node
-        if self._latest is not None and self._latest.sender != node.sender:
-            self._latest_of_other = self._latest
-        self._latest = node
-        if not node.ways:
-            self._open[node.sender].append(node)
-            self._let_wait(self._open[node.sender])
-        self._previous[node.dialect, node.run] = node
+            return self._seen.find_correlated(node, way.key) or self._later.get(way.key)
+        return self._seen.find(node, way.whom)
 
 
 def _break_cycles(nodes: Sequence[Node]) -> None:

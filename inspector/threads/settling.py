@@ -29,11 +29,12 @@ from .arriving import (
     read_record,
     replace_parts,
 )
+from .bearers import find_bearers
 from .links import Guess, guess_of
 from .models import Conversation
 from .models import Message as MessageRow
 from .nodes import Timeline, find_misread, load_timelines
-from .placing import Elsewhere, LookUp, find_cited, place
+from .placing import Citation, Elsewhere, LookUp, find_cited, place
 from .retelling import Retelling
 from .summing import Sum, sum_nodes, write_sums
 from .writing import Changes, write_changes, write_outlines
@@ -164,40 +165,19 @@ def _read_again(
 
 
 def _look_up(conversations: Sequence[Conversation], timelines: Mapping[uuid.UUID, Timeline]) -> dict[uuid.UUID, LookUp]:
-    """For each conversation a look-up of the messages of others in its channel, all asked for at once."""
-    wanted: dict[uuid.UUID, set[bytes]] = defaultdict(set)
+    """For each conversation a look-up of the messages of others in its channel, all asked for at once.
+
+    Nobody in the conversation itself bears an id that it looks up.
+    """
+    wanted: dict[uuid.UUID, set[Citation]] = defaultdict(set)
     for each in conversations:
         wanted[each.channel_id] |= find_cited(timelines[each.pk].nodes)
-    found: dict[tuple[uuid.UUID, bytes], dict[uuid.UUID, list[Elsewhere]]] = {}
-    for channel_id, keys in wanted.items():
-        if keys:
-            for key, bearers in _find_bearers(conversations[0].workspace_id, channel_id, keys).items():
-                found[channel_id, key] = bearers
-
-    def look_up(conversation: Conversation, keys: Iterable[bytes]) -> dict[bytes, list[Elsewhere]]:
-        answer: dict[bytes, list[Elsewhere]] = {}
-        for key in keys:
-            bearers = found.get((conversation.channel_id, key), {})
-            answer[key] = [each for pk, same in bearers.items() if pk != conversation.pk for each in same]
-        return answer
-
-    return {each.pk: partial(look_up, each) for each in conversations}
+    found = {
+        channel_id: find_bearers(conversations[0].workspace_id, channel_id, citations)
+        for channel_id, citations in wanted.items()
+    }
+    return {each.pk: partial(_pick, found[each.channel_id]) for each in conversations}
 
 
-def _find_bearers(
-    workspace_id: uuid.UUID, channel_id: uuid.UUID, keys: set[bytes]
-) -> dict[bytes, dict[uuid.UUID, list[Elsewhere]]]:
-    """The messages of a channel that bear these ids, by id and conversation."""
-    found: dict[bytes, dict[uuid.UUID, list[Elsewhere]]] = defaultdict(lambda: defaultdict(list))
-    rows = (
-        MessageRow.objects.shown()
-        .filter(workspace_id=workspace_id, channel_id=channel_id, id_key__in=list(keys))
-        .values_list("id_key", "conversation_id", "id", "record__identity", "part")
-    )
-    with transaction.atomic():
-        hold_channels([channel_id], is_shared=False)
-        for key, conversation_id, message_id, identity, part in rows:
-            same = found[bytes(key or b"")][conversation_id]
-            # Of several only their number counts.
-            same.append(same[0] if same else Elsewhere(message_id, bytes(identity) + part.to_bytes(8)))
+def _pick(found: Mapping[Citation, Elsewhere], citations: Iterable[Citation]) -> Mapping[Citation, Elsewhere]:
     return found

@@ -9,7 +9,7 @@ from dialects import Message
 from inspector.threads.keys import key_of_id
 from inspector.threads.links import Guess, Way, links_of, read_links, write_links
 from inspector.threads.outline import outline
-from inspector.threads.placing import Elsewhere, Node, place
+from inspector.threads.placing import Citation, Elsewhere, Node, place
 
 
 def node(number: int, **names: object) -> Node:
@@ -35,7 +35,7 @@ def cites(native_id: str) -> tuple[Way, ...]:
     return (Way("message-id", "explicit", "it names its parent", key_of_id(native_id)),)
 
 
-def nowhere(keys: object) -> dict[bytes, list[Elsewhere]]:
+def nowhere(citations: object) -> dict[Citation, Elsewhere]:
     return {}
 
 
@@ -74,14 +74,13 @@ def test_a_cycle_is_cut_at_its_smallest_order_key() -> None:
 
 def test_a_cited_message_elsewhere_is_no_ghost() -> None:
     other = Elsewhere(uuid.UUID(int=99))
-    placed = place([node(1, ways=cites("far"))], lambda keys: {key: [other] for key in keys})
+    placed = place([node(1, ways=cites("far"))], lambda citations: dict.fromkeys(citations, other))
     assert placed[0].parent == other.id
     assert placed[0].ghost is None
 
 
 def test_an_id_that_several_bear_stays_unresolved() -> None:
-    others = [Elsewhere(uuid.UUID(int=98)), Elsewhere(uuid.UUID(int=99))]
-    placed = place([node(1, ways=cites("far"))], lambda keys: dict.fromkeys(keys, others))
+    placed = place([node(1, ways=cites("far"))], lambda citations: dict.fromkeys(citations, Elsewhere(None, count=2)))
     assert placed[0].parent is None
     assert placed[0].ghost is not None
     assert "2 messages bear that id" in placed[0].why
@@ -122,12 +121,120 @@ def test_turns_order_before_the_key_within_a_run() -> None:
     assert [one.turn for one in placed] == [1, 2]
 
 
-def test_a_turn_said_again_after_a_later_one_opens_a_new_run() -> None:
-    said = [(1, "0"), (2, "1"), (1, "0"), (2, "1")]
+def test_a_turn_said_again_in_other_bytes_after_a_later_one_opens_a_new_run() -> None:
+    said = [(1, "0", b"a"), (2, "1", b"b"), (1, "0", b"c"), (2, "1", b"b")]
     placed = place(
-        [node(at, dialect="nslip", sender=sender, turn=turn) for at, (turn, sender) in enumerate(said)], nowhere
+        [
+            node(at, dialect="nslip", sender=sender, turn=turn, said=wire)
+            for at, (turn, sender, wire) in enumerate(said)
+        ],
+        nowhere,
     )
     assert [one.run for one in placed] == [1, 1, 2, 2]
+
+
+def test_a_turn_that_is_only_repeated_opens_no_run() -> None:
+    said = [(1, "0", b"a"), (2, "1", b"b"), (1, "0", b"a"), (3, "0", b"c"), (3, "0", b"d")]
+    placed = place(
+        [
+            node(at, dialect="nslip", sender=sender, turn=turn, said=wire)
+            for at, (turn, sender, wire) in enumerate(said)
+        ],
+        nowhere,
+    )
+    assert [(one.run, one.turn) for one in placed] == [(1, 1), (1, 1), (1, 2), (1, 3), (1, 3)]
+
+
+TO_ME = (Way("latest-to-me", "turn", "inferred"), Way("previous", "adjacency", "it follows"))
+
+
+def test_a_turn_answers_an_earlier_turn_and_none_of_its_own_number() -> None:
+    """Two agents that speak in the same turn do not answer each other."""
+    placed = place(
+        [
+            node(1, dialect="nslip", sender="0", receivers=("1",), turn=1, ways=TO_ME),
+            node(2, dialect="nslip", sender="0", receivers=("1",), turn=2, ways=TO_ME),
+            node(3, dialect="nslip", sender="1", receivers=("0",), turn=2, ways=TO_ME),
+            node(4, dialect="nslip", sender="0", receivers=("1",), turn=3, ways=TO_ME),
+            node(5, dialect="nslip", sender="2", receivers=("0",), turn=3, ways=TO_ME),
+        ],
+        nowhere,
+    )
+    found = [(one.parent.int if one.parent else None, one.basis) for one in placed]
+    assert found == [(None, ""), (1, "adjacency"), (1, "turn"), (3, "turn"), (3, "adjacency")]
+
+
+def test_a_turn_answers_what_shares_its_task() -> None:
+    placed = place(
+        [
+            node(1, dialect="nslip", sender="0", receivers=("1",), turn=1, task="7", ways=TO_ME),
+            node(2, dialect="nslip", sender="0", receivers=("1",), turn=2, ways=TO_ME),
+            node(3, dialect="nslip", sender="1", receivers=("0",), turn=3, task="7", ways=TO_ME),
+            node(4, dialect="nslip", sender="1", receivers=("0",), turn=4, ways=TO_ME),
+        ],
+        nowhere,
+    )
+    assert [one.parent.int if one.parent else None for one in placed] == [None, 1, 1, 2]
+
+
+CORRELATES = (
+    Way("correlation-id", "correlation", "it carries the id", key_of_id("job-1")),
+    Way("latest-unanswered-of-other", "turn", "inferred"),
+)
+
+
+def test_a_correlation_id_means_the_latest_statement_that_bears_it() -> None:
+    named = (key_of_id("job-1"),)
+    placed = place(
+        [
+            node(1, sender="a", correlation=named),
+            node(2, sender="b", correlation=named, ways=CORRELATES),
+            node(3, sender="a", correlation=named),
+            node(4, sender="a"),
+            node(5, sender="b", correlation=named, ways=CORRELATES),
+        ],
+        nowhere,
+    )
+    assert [one.parent.int if one.parent else None for one in placed] == [None, 1, None, None, 3]
+
+
+def test_a_correlation_id_is_found_also_where_clocks_put_the_statement_later() -> None:
+    placed = place(
+        [node(1, sender="b", ways=CORRELATES), node(2, sender="a", correlation=(key_of_id("job-1"),))], nowhere
+    )
+    assert placed[0].parent == uuid.UUID(int=2)
+
+
+def test_an_answer_is_to_whom_it_speaks() -> None:
+    """Among several who speak, the other party is the one that the answer is sent to."""
+    for whom in ("latest-of-other", "latest-unanswered-of-other"):
+        answers = (Way(whom, "turn", "inferred"),)
+        placed = place(
+            [
+                node(1, sender="a", receivers=("b",)),
+                node(2, sender="a", receivers=("c",)),
+                node(3, sender="c", receivers=("d",)),
+                node(4, sender="b", receivers=("a",), ways=answers),
+                node(5, sender="d", ways=answers),
+            ],
+            nowhere,
+        )
+        assert [one.parent.int if one.parent else None for one in placed[3:]] == [1, 3]
+
+
+def test_text_beside_a_statement_waits_for_no_answer() -> None:
+    answers = (Way("latest-unanswered-of-other", "turn", "inferred"),)
+    placed = place(
+        [node(1, sender="a"), node(2, sender="a", is_statement=False), node(3, sender="b", ways=answers)], nowhere
+    )
+    assert placed[2].parent == uuid.UUID(int=1)
+
+
+def test_an_id_that_two_messages_of_the_conversation_bear_is_nobody() -> None:
+    """Whoever writes a second message under an id cannot take the answers of the first."""
+    placed = place([node(1, key=key_of_id("a")), node(2, key=key_of_id("a")), node(3, ways=cites("a"))], nowhere)
+    assert (placed[2].parent, placed[2].ghost) == (None, None)
+    assert placed[2].why == "it names its parent, but 2 messages of this conversation bear that id"
 
 
 def test_any_order_of_processing_gives_the_same_tree() -> None:
