@@ -1,14 +1,15 @@
-"""The way of one message after intake, on one page: two jobs, `ingest` and `settle`, and the framing before them.
+"""The way of one message after intake, on one page: the jobs ingest, settle and trace, and the framing before them.
 
     intake      frame, identify, order: record + sighting + job, durable before the answer is sent
     ingest      a delivery, in batches:  dialects.read, messages inserted, their conversations marked
     weigh       a delivery that was withdrawn or holds what was:  hide or show its records, mark their conversations
-    settle      a conversation, alone under its lease:  place, order, tell, outline
+    settle      a conversation, alone under its lease:  place, order, tell, outline; its traces marked
+    trace       a trace, alone under its lease:  the tree of its messages across conversations
 
 The job row is the truth and Celery the doorbell. Each step keeps its checkpoint in the transaction of its work, so
 that a worker killed at any point loses nothing and doubles nothing. A batch that fails, or that killed its worker, is
 read record by record, and the record at fault is set aside as a dead letter while the rest goes on. Every transaction
-locks in one order: records, framing's and reading's job, conversations, their jobs, the delivery.
+locks in one order: records, framing's and reading's job, conversations, their jobs, traces, their jobs, the delivery.
 """
 
 from __future__ import annotations
@@ -31,8 +32,15 @@ from inspector.intake.failures import describe, is_away, is_passing
 from inspector.intake.models import DeadLetter, Delivery, Job, Sighting
 from inspector.intake.services import frame_upload, weigh_records
 from inspector.intake.time_limit import limit_time
-from inspector.threads.models import Conversation
-from inspector.threads.services import follow_weighing, hold_records, insert_arrivals, read_record, settle
+from inspector.threads.models import Conversation, Trace
+from inspector.threads.services import (
+    draw_traces,
+    follow_weighing,
+    hold_records,
+    insert_arrivals,
+    read_record,
+    settle,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -49,8 +57,10 @@ LEAST_PAUSE_SECONDS, PAUSE_FACTOR = 2.0, 4.0
 HALF_READ_SECONDS = 8.0
 # Reading goes first in slices of this length; while there is more to read, settling has this share of its time.
 READING_SLICE_SECONDS, SETTLING_SHARE = 5.0, 0.25
-# How many conversations are looked at that might be settled together.
+# How many conversations are looked at that might be settled together, and traces that might be drawn.
 MOST_TOGETHER = 50
+# What goes after reading and has a share of the time.
+AFTER_READING = (Job.Kind.SETTLE, Job.Kind.TRACE)
 
 
 def run_due(*, seconds: float = SLICE_SECONDS, only: tuple[str, ...] = tuple(Job.Kind.values)) -> int:
@@ -82,14 +92,14 @@ class Turns(threading.local):
         if self._claimed is not None:
             is_settling, since = self._claimed
             self._spent[is_settling] += time.monotonic() - since
-        settling = [kind for kind in kinds if kind == Job.Kind.SETTLE]
-        reading = [kind for kind in kinds if kind != Job.Kind.SETTLE]
+        settling = [kind for kind in kinds if kind in AFTER_READING]
+        reading = [kind for kind in kinds if kind not in AFTER_READING]
         is_settlings_turn = self._spent[True] < SETTLING_SHARE * self._spent[False]
         for these in (settling, reading) if is_settlings_turn else (reading, settling):
             job = jobs.claim(kinds=these) if these else None
             if job is not None:
                 break
-        is_settling = job is not None and job.kind == Job.Kind.SETTLE
+        is_settling = job is not None and job.kind in AFTER_READING
         if job is None or (is_settling and not is_settlings_turn):
             # Nothing is left to read: what settling takes now is nobody's, and is not held against it later.
             self._spent = {False: 0.0, True: 0.0}
@@ -325,9 +335,32 @@ def settle_conversation(job: Job) -> None:
     )
 
 
+def draw_trace(job: Job) -> None:
+    """Draw a trace's tree, and those of small traces that are due together with it; while it grows, after a pause."""
+    started = time.monotonic()
+    companions = find_companions(job, most=MOST_TOGETHER) if job.attempts == 1 else []
+    rows = Trace.objects.in_bulk([job.subject, *(companion.subject for companion in companions)])
+    trace = rows.pop(job.subject, None)
+
+    def finish() -> None:
+        jobs.finish(job, again_after_seconds=max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started)))
+
+    if trace is None:
+        finish()
+        return
+    draw_traces(
+        trace=trace,
+        fence=lambda: jobs.checkpoint(job, {}),
+        finish=finish,
+        others=list(rows.values()),
+        end_others=lambda ids: end_companions([each for each in companions if each.subject in ids]),
+    )
+
+
 STEPS: dict[str, Callable[[Job], None]] = {
     Job.Kind.FRAME: frame,
     Job.Kind.INGEST: ingest,
     Job.Kind.WEIGH: weigh,
     Job.Kind.SETTLE: settle_conversation,
+    Job.Kind.TRACE: draw_trace,
 }

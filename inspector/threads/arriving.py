@@ -23,8 +23,9 @@ from inspector.intake.models import Job, Record
 from inspector.intake.text import make_storable
 
 from .foretelling import foresee
-from .keys import key_of_conversation, key_of_id
+from .keys import find_trace_basis, key_of_conversation, key_of_id, key_of_trace
 from .links import Guess, guess_of, links_of, write_links
+from .marking import mark_traces
 from .models import Conversation
 from .models import Message as MessageRow
 from .telling import Telling, foretell_record, severity_of
@@ -50,6 +51,8 @@ _COLUMNS = (
     "native_id",
     "id_key",
     "trace_id",
+    "trace_key",
+    "trace_basis",
     "task_id",
     "turn",
     "run",
@@ -164,6 +167,7 @@ def insert_arrivals(
     # Conversations before their messages: settling locks them in the same order.
     mark_dirty(conversation_ids=dirty, workspace_id=workspace_id, settle_after_seconds=settle_after_seconds)
     if moved:
+        mark_traces(messages=old, workspace_id=workspace_id)
         old.delete()
     rows = (
         row
@@ -185,6 +189,7 @@ def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | N
     """
     old = MessageRow.objects.filter(conversation=conversation, record=arrival.record)
     ids = dict(old.values_list("part", "id"))
+    mark_traces(messages=old, workspace_id=conversation.workspace_id)
     old.delete()
     rows = make_inserts(arrival, [conversation.pk] * len(arrival.reading.messages), guess, ids)
     insert_rows(model=MessageRow, columns=_COLUMNS, rows=rows, order_by=("record_id", "part"))
@@ -322,6 +327,8 @@ def _make_insert(
         make_storable(message.message_id or ""),
         key_of_id(message.message_id) if message.message_id else None,
         make_storable(message.trace_id or ""),
+        key_of_trace(message.trace_id) if message.trace_id else None,
+        find_trace_basis(message, arrival.reading),
         make_storable(message.task_id or ""),
         turn,
         1,

@@ -2,13 +2,49 @@
 
 from __future__ import annotations
 
-from dialects import Message
+import re
+from typing import Final
+
+from dialects import Message, Reading
 from inspector.intake.identity import digest_parts, digest_texts
 
 
 def key_of_id(native_id: str) -> bytes:
     """The look-up key of a message id within its channel; 32 bytes."""
     return digest_texts("message", native_id)
+
+
+# How far a trace id joins: what only the wire says stays within its channel; what the envelope says, or what is random
+# by form, is one trace across channels (architecture, decision 10).
+WIRE: Final = "wire"
+ENVELOPE: Final = "envelope"
+RANDOM: Final = "random"
+TRACE_BASES: Final = (WIRE, ENVELOPE, RANDOM)
+
+_HEXADECIMAL: Final = "[0-9a-f]"
+_RANDOM_FORMS: Final = re.compile(
+    # A UUID, a trace id or a traceparent of W3C Trace Context (all zeros are none), and `t-` with 12 digits.
+    rf"{_HEXADECIMAL}{{8}}-{_HEXADECIMAL}{{4}}-[1-8]{_HEXADECIMAL}{{3}}-[89ab]{_HEXADECIMAL}{{3}}-{_HEXADECIMAL}{{12}}"
+    rf"|(?!0{{32}}){_HEXADECIMAL}{{32}}"
+    rf"|{_HEXADECIMAL}{{2}}-(?!0{{32}}){_HEXADECIMAL}{{32}}-(?!0{{16}}){_HEXADECIMAL}{{16}}-{_HEXADECIMAL}{{2}}"
+    rf"|t-{_HEXADECIMAL}{{12}}",
+    re.IGNORECASE,
+)
+
+
+def key_of_trace(native_id: str) -> bytes:
+    """The look-up key of a trace id, of whatever channel; 32 bytes."""
+    return digest_texts("trace", native_id)
+
+
+def find_trace_basis(message: Message, reading: Reading) -> str:
+    """How far the trace id of a message joins: one of `TRACE_BASES`, empty where it has none."""
+    if not message.trace_id:
+        return ""
+    if _RANDOM_FORMS.fullmatch(message.trace_id):
+        return RANDOM
+    said_outside = reading.envelope.trace if reading.envelope else None
+    return ENVELOPE if "trace_id" in reading.from_envelope and said_outside == message.trace_id else WIRE
 
 
 def key_of_conversation(message: Message, *, source: bytes, is_from_file: bool) -> tuple[bytes, str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import struct
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
 from sys import intern
 from typing import Any
+from zlib import crc32
 
 from django.db.models import Case, Value, When
 
@@ -50,12 +52,16 @@ _COLUMNS = (
     "parent_why",
 )
 _CHUNK = 2000
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 @dataclass(slots=True)
 class StoredNode(Node):
     """A node with what its row holds already: how it was told, and a hash of how it was placed."""
 
+    # For its outline: microseconds since 1970, and a number that its order key gives.
+    instant: int = 0
+    mark: int = 0
     performative: str | None = None
     is_retryable: bool | None = None
     has_topic: bool = False
@@ -107,14 +113,14 @@ def load_timelines(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Tim
     known: dict[Any, Any] = {}
     for (conversation_id, *_), same in groupby(rows.iterator(chunk_size=_CHUNK), key=itemgetter(0, 1, 2, 3)):
         timeline = timelines[conversation_id]
-        for row in _order_by_identity(list(same)):
+        for row in order_by_identity(list(same)):
             timeline.nodes.append(_make_node(row, len(timeline.nodes), known))
             timeline.first_at = timeline.first_at or row[1]
             timeline.last_at = row[1]
     return timelines
 
 
-def _order_by_identity(rows: list[Sequence[Any]]) -> list[Sequence[Any]]:
+def order_by_identity(rows: list[Sequence[Any]]) -> list[Sequence[Any]]:
     """Rows of one order key by the identity of their records: ids are random and must decide nothing."""
     records = {row[4] for row in rows}
     if len(records) == 1:
@@ -144,6 +150,8 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
         trace=known.setdefault(trace, trace),
         said=links.said if links else b"",
         is_statement=performative is not None and performative != "inform",
+        instant=count_microseconds(row[1]),
+        mark=make_mark(row[2], row[3], part),
         performative=intern(performative) if performative is not None else None,
         is_retryable=links.is_retryable if links else None,
         has_topic=has_topic,
@@ -157,6 +165,16 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
         is_new=position < 0,
         was_placed=_hash_place(position, run, parent, None if parent_key is None else bytes(parent_key), basis, why),
     )
+
+
+def count_microseconds(at: datetime) -> int:
+    """A time as whole microseconds since 1970."""
+    return (at - _EPOCH) // _MICROSECOND
+
+
+def make_mark(source: bytes | memoryview, index: int, part: int) -> int:
+    """A number for a message that its order key gives, evenly spread: see `blocks`."""
+    return crc32(struct.pack(">qi", index, part), crc32(source))
 
 
 def find_misread(nodes: Iterable[StoredNode]) -> Iterator[tuple[uuid.UUID, str | None, Guess | None]]:

@@ -1,78 +1,178 @@
-"""The outline: a conversation's tree in display order, parents before children, siblings by time."""
+"""The outline: a tree in display order, parents before children, siblings by time. Pure; without recursion."""
 
 from __future__ import annotations
 
-import json
-import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
+from typing import Final, NamedTuple
 
-from .placing import Node
-
-CHUNK_NODES = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the tree: a message, or the ghost of one that was cited and never received."""
-
-    id: uuid.UUID | None
-    depth: int
-    ghost: str = ""
-
-    @property
-    def is_ghost(self) -> bool:
-        """Whether this line stands for a message that was not received."""
-        return self.id is None
+ADJACENCY: Final = "adjacency"
+# The acts that ask somebody for something: their bar lasts until the answer.
+ASKING: Final = frozenset({"request", "query", "delegate", "propose", "subscribe"})
 
 
-def outline(nodes: Sequence[Node]) -> Iterator[Row]:
-    """The rows of the tree, without recursion, however deep a chain of replies goes.
+class Kind(IntEnum):
+    """What a line of an outline stands for."""
 
-    A message that merely follows (basis adjacency) is never drawn as an answer: it stands at the top level.
+    MESSAGE = 0
+    GHOST = 1
+    CONVERSATION = 2
 
-    Args:
-        nodes: placed nodes in the order of the timeline.
+
+class Outcome(IntEnum):
+    """What came of a message: nothing was asked, it is still open, or how it was answered."""
+
+    NONE = 0
+    OPEN = 1
+    ANSWERED = 2
+    DONE = 3
+    FAILED = 4
+    CANCELLED = 5
+
+
+# The answers that end a request; any other prolongs it.
+_ENDS: Final = {
+    "done": Outcome.DONE,
+    "failure": Outcome.FAILED,
+    "reject": Outcome.FAILED,
+    "not-understood": Outcome.FAILED,
+    "cancel": Outcome.CANCELLED,
+}
+
+
+class Knot(NamedTuple):
+    """A placed message as its outline sees it. Small: those of a trace are all held at once.
+
+    `id` is 16 bytes, `mark` a number that its order key gives, `at` its time in microseconds since 1970. `parent` is
+    the place of the message answered among these knots, `ghost` stands for one that was not received, `group` for its
+    conversation where several are drawn together.
     """
+
+    id: bytes
+    mark: int
+    at: int
+    performative: str | None
+    severity: int
+    parent: int | None
+    ghost: bytes | None = None
+    group: bytes = b""
+
+
+class Line(NamedTuple):
+    """One line of the tree: a message, the ghost of one that was cited, or the heading of a conversation.
+
+    `id` is 16 bytes: of the message or conversation, or the beginning of the ghost's key. `start` and `end` are
+    microseconds since 1970: of what was asked until it was answered, of anything else twice the same.
+    """
+
+    id: bytes
+    kind: Kind
+    depth: int
+    start: int
+    end: int
+    outcome: Outcome
+    severity: int
+    mark: int
+
+
+def draw_lines(knots: Sequence[Knot]) -> Iterator[Line]:
+    """The lines of the tree of these knots, which stand in the order of the timeline.
+
+    Where the knots name groups, the tops of each stand below its heading. A circle of parents is cut at its first.
+    """
+    parents = cut_circles([knot.parent for knot in knots])
     children: dict[int, list[int]] = defaultdict(list)
     below_ghosts: dict[bytes, list[int]] = defaultdict(list)
-    tops: list[int | bytes] = []
-    for at, node in enumerate(nodes):
-        if node.ghost is not None:
-            if node.ghost not in below_ghosts:
-                tops.append(node.ghost)
-            below_ghosts[node.ghost].append(at)
-        elif node.parent_at is not None and node.basis != "adjacency":
-            children[node.parent_at].append(at)
+    tops: dict[bytes, list[int | bytes]] = defaultdict(list)
+    for at, knot in enumerate(knots):
+        parent = parents[at]
+        if knot.ghost is not None:
+            if knot.ghost not in below_ghosts:
+                tops[knot.group].append(knot.ghost)
+            below_ghosts[knot.ghost].append(at)
+        elif parent is not None:
+            children[parent].append(at)
         else:
-            tops.append(at)
-    for top in tops:
-        if isinstance(top, bytes):
-            yield Row(id=None, depth=0, ghost=top.hex())
-            stack = [(at, 1) for at in reversed(below_ghosts[top])]
+            tops[knot.group].append(at)
+    headings = _sum_groups(knots)
+    for group, entries in tops.items():
+        depth = 0
+        if group:
+            yield headings[group]
+            depth = 1
+        for entry in entries:
+            yield from _draw_top(entry, depth, knots, children, below_ghosts)
+
+
+def _draw_top(
+    entry: int | bytes,
+    depth: int,
+    knots: Sequence[Knot],
+    children: dict[int, list[int]],
+    below_ghosts: dict[bytes, list[int]],
+) -> Iterator[Line]:
+    if isinstance(entry, bytes):
+        first = knots[below_ghosts[entry][0]]
+        yield Line(entry[:16], Kind.GHOST, depth, first.at, first.at, Outcome.NONE, 0, first.mark)
+        stack = [(at, depth + 1) for at in reversed(below_ghosts[entry])]
+    else:
+        stack = [(entry, depth)]
+    while stack:
+        at, depth = stack.pop()
+        knot = knots[at]
+        below = children.get(at, ())
+        outcome, end = _find_outcome(knot, [knots[child] for child in below])
+        yield Line(knot.id, Kind.MESSAGE, depth, knot.at, end, outcome, knot.severity, knot.mark)
+        stack.extend((child, depth + 1) for child in reversed(below))
+
+
+def _find_outcome(knot: Knot, answers: Sequence[Knot]) -> tuple[Outcome, int]:
+    """How a message was answered, and until when it lasted: to the first answer that ends it, else to the latest."""
+    if knot.performative not in ASKING:
+        return Outcome.NONE, knot.at
+    for answer in answers:
+        if answer.performative in _ENDS:
+            return _ENDS[answer.performative], max(knot.at, answer.at)
+    if not answers:
+        return Outcome.OPEN, knot.at
+    return Outcome.ANSWERED, max(knot.at, *(answer.at for answer in answers))
+
+
+def _sum_groups(knots: Iterable[Knot]) -> dict[bytes, Line]:
+    """The heading of each group: from its first message to its last, with its gravest note."""
+    sums: dict[bytes, list[int]] = {}
+    for knot in knots:
+        if not knot.group:
+            continue
+        held = sums.get(knot.group)
+        if held is None:
+            sums[knot.group] = [knot.at, knot.at, knot.severity, knot.mark]
         else:
-            stack = [(top, 0)]
-        while stack:
-            at, depth = stack.pop()
-            yield Row(id=nodes[at].id, depth=depth)
-            if at in children:
-                stack.extend((child, depth + 1) for child in reversed(children[at]))
+            held[0], held[1], held[2] = min(held[0], knot.at), max(held[1], knot.at), max(held[2], knot.severity)
+    return {
+        group: Line(group, Kind.CONVERSATION, 0, first, last, Outcome.NONE, severity, mark)
+        for group, (first, last, severity, mark) in sums.items()
+    }
 
 
-def write_chunks(rows: Iterator[Row]) -> Iterator[tuple[int, str]]:
-    """The rows as numbered chunks of JSON text, a thousand a chunk."""
-    chunk: list[tuple[str | None, int, str]] = []
-    number = 0
-    for row in rows:
-        chunk.append((str(row.id) if row.id else None, row.depth, row.ghost))
-        if len(chunk) == CHUNK_NODES:
-            yield number, json.dumps(chunk, separators=(",", ":"))
-            chunk, number = [], number + 1
-    if chunk:
-        yield number, json.dumps(chunk, separators=(",", ":"))
-
-
-def read_chunk(text: str) -> list[Row]:
-    """The rows that `write_chunks` wrote."""
-    return [Row(uuid.UUID(name) if name else None, depth, ghost) for name, depth, ghost in json.loads(text)]
+def cut_circles(parents: Sequence[int | None]) -> list[int | None]:
+    """The parents of a forest, each circle of them cut at its smallest place: every tree is finite."""
+    found = list(parents)
+    # Only a parent that stands later can close a circle.
+    if not any(parent is not None and parent >= at for at, parent in enumerate(found)):
+        return found
+    is_clear = bytearray(len(found))
+    for start in range(len(found)):
+        path: dict[int, None] = {}
+        at: int | None = start
+        while at is not None and not is_clear[at]:
+            if at in path:
+                walked = list(path)
+                found[min(walked[walked.index(at) :])] = None
+                break
+            path[at] = None
+            at = found[at]
+        for walked_at in path:
+            is_clear[walked_at] = 1
+    return found

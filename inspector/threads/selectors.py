@@ -15,8 +15,9 @@ from dialects import Context, Reading, choose_dialect, tell
 from inspector.accounts.models import Workspace
 from inspector.intake.facts import read_with_facts
 
-from .models import Conversation, Message, OutlineChunk
-from .outline import CHUNK_NODES, Row, read_chunk
+from .models import Conversation, Message
+from .outline import Kind
+from .windows import load_tree
 
 
 def find_conversation(*, workspace: Workspace, conversation_id: uuid.UUID) -> Conversation | None:
@@ -91,29 +92,19 @@ def read_tree(*, conversation: Conversation, offset: int = 0, limit: int = 200) 
     The number of queries does not depend on the number of rows. Records are not loaded, because a hundred of them
     may be larger than memory: `summaries.load_records` loads those of a bearable size.
     """
-    first, last = offset // CHUNK_NODES, (offset + limit) // CHUNK_NODES
-    chunks = OutlineChunk.objects.filter(conversation=conversation, number__range=(first, last)).order_by("number")
-    rows: list[Row] = [row for chunk in chunks for row in read_chunk(chunk.nodes)]
-    start = offset - first * CHUNK_NODES
-    wanted, rest = rows[start : start + limit], rows[start + limit :]
-    messages = Message.objects.in_bulk([row.id for row in wanted if row.id])
+    tree = load_tree(conversation)
+    if tree is None:
+        return TreeWindow((), offset, None, max(0, offset - limit) if offset else None)
+    window = tree.read_window(at=offset, limit=limit)
+    ids = [uuid.UUID(bytes=row.line.id) for row in window.rows if row.line.kind == Kind.MESSAGE]
+    messages = Message.objects.in_bulk(ids)
     shown = []
-    for row in wanted:
-        message = messages.get(row.id) if row.id else None
-        if row.id is None or message is not None:
-            shown.append(TreeRow(row.depth, message, read_body(message) if message else {}, row.ghost))
-    has_more = bool(rest) or (len(wanted) == limit and _has_row(conversation, offset + limit))
-    return TreeWindow(
-        rows=shown,
-        offset=offset,
-        next_offset=offset + limit if has_more else None,
-        previous_offset=max(0, offset - limit) if offset else None,
-    )
-
-
-def _has_row(conversation: Conversation, offset: int) -> bool:
-    chunk = OutlineChunk.objects.filter(conversation=conversation, number=offset // CHUNK_NODES).first()
-    return chunk is not None and len(read_chunk(chunk.nodes)) > offset % CHUNK_NODES
+    for row in window.rows:
+        if row.line.kind == Kind.GHOST:
+            shown.append(TreeRow(row.depth, None, {}, row.line.id.hex()))
+        elif (message := messages.get(uuid.UUID(bytes=row.line.id))) is not None:
+            shown.append(TreeRow(row.depth, message, read_body(message)))
+    return TreeWindow(rows=shown, offset=offset, next_offset=window.next, previous_offset=window.previous)
 
 
 def read_body(message: Message) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .arriving import hold_records, insert_arrivals, mark_dirty, read_record
 from .settling import settle
+from .tracing import draw_traces
 from .withdrawing import follow_weighing
 
-__all__ = ["follow_weighing", "hold_records", "insert_arrivals", "mark_dirty", "read_record", "settle"]
+__all__ = ["draw_traces", "follow_weighing", "hold_records", "insert_arrivals", "mark_dirty", "read_record", "settle"]

@@ -85,8 +85,8 @@ def settle(
         kept = {conversation.pk}
         if len(together) > 1:
             kept |= end_others(changes.keys() - kept)
-        write_changes([changes[pk] for pk in kept])
-        write_outlines([(pk, timelines[pk].nodes) for pk in kept])
+        write_changes([changes[pk] for pk in kept], workspace_id=conversation.workspace_id)
+        write_outlines([(pk, timelines[pk].nodes) for pk in kept], workspace_id=conversation.workspace_id)
         write_sums([sums[pk] for pk in kept])
         finish()
 
@@ -123,7 +123,7 @@ def _alone(conversation_ids: Iterable[uuid.UUID], fence: Fence) -> Iterator[None
 
 def _write_window(conversation: Conversation, fence: Fence, changes: Changes) -> None:
     with _alone([conversation.pk], fence):
-        write_changes([changes])
+        write_changes([changes], workspace_id=conversation.workspace_id)
 
 
 def _tell(timeline: Timeline, changes: Changes, fence: Fence, write: Callable[[Changes], None] | None) -> None:

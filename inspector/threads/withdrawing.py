@@ -9,6 +9,7 @@ from inspector.intake.models import Record
 from inspector.intake.withdrawals import Weighing
 
 from .arriving import find_citing, hold_channels, insert_arrivals, mark_dirty, read_record
+from .marking import mark_traces
 from .models import Message
 
 
@@ -30,3 +31,5 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
         insert_arrivals(arrivals=arrivals, workspace_id=workspace_id, moved=weighing.moved, also_dirty=dirty)
     else:
         mark_dirty(conversation_ids=dirty, workspace_id=workspace_id)
+    # What is hidden or shown again belongs to its trace no longer, or again, before its conversation is settled.
+    mark_traces(messages=rows, workspace_id=workspace_id)

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from django.db import connection
-
 from inspector.intake.bulk import update_rows
 from inspector.intake.text import make_storable
 
+from .marking import mark_traces
 from .models import Message as MessageRow
-from .models import OutlineChunk
 from .nodes import StoredNode
-from .outline import outline, write_chunks
+from .outline import ADJACENCY, Knot
 from .telling import ToldRow
+from .trees import Tree, write_trees
 
 WINDOW = 500
 WINDOW_BYTES = 4 * 1024 * 1024
-_CHUNKS_AT_ONCE = 50
 
 # A row is found by its conversation too: one that has moved away meanwhile is not written.
 _KEY = ("id", "conversation_id")
@@ -68,9 +65,10 @@ class Changes:
         self.told, self.leaned, self.placed, self.size_bytes = [], [], [], 0
 
 
-def write_changes(changes: Sequence[Changes]) -> None:
-    """Write the rows of these conversations; call inside a transaction that holds them."""
+def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> None:
+    """Write the rows of these conversations and mark their traces; call inside a transaction that holds them."""
     columns = (*_KEY, *_PLACED, *_LEANED, *_TOLD)
+    written: list[uuid.UUID] = []
     for rows, width in (
         (chain.from_iterable(each.told for each in changes), len(columns)),
         (chain.from_iterable(each.leaned for each in changes), len(_KEY) + len(_PLACED) + len(_LEANED)),
@@ -79,48 +77,25 @@ def write_changes(changes: Sequence[Changes]) -> None:
         held = list(rows)
         if held:
             update_rows(model=MessageRow, columns=columns[:width], rows=held, key_columns=len(_KEY))
+            written.extend(row[0] for row in held)
+    if written:
+        mark_traces(messages=MessageRow.objects.filter(pk__in=written), workspace_id=workspace_id)
 
 
-def write_outlines(outlines: Sequence[tuple[uuid.UUID, Sequence[StoredNode]]]) -> None:
-    """Write the chunks of these conversations' trees that are new or different, and drop those that are too many."""
-    ids = [conversation_id for conversation_id, _ in outlines]
-    known = _digest_chunks(ids)
-    fresh: list[tuple[uuid.UUID, int, str]] = []
-    for conversation_id, nodes in outlines:
-        count = 0
-        for number, text in write_chunks(outline(nodes)):
-            count += 1
-            if known.pop((conversation_id, number), None) != hashlib.sha256(text.encode()).digest():
-                fresh.append((conversation_id, number, text))
-            if len(fresh) >= _CHUNKS_AT_ONCE:
-                _put_chunks(fresh)
-                fresh = []
-        if any(left == conversation_id for left, _ in known):
-            OutlineChunk.objects.filter(conversation_id=conversation_id, number__gte=count).delete()
-    _put_chunks(fresh)
+def write_outlines(outlines: Sequence[tuple[uuid.UUID, Sequence[StoredNode]]], *, workspace_id: uuid.UUID) -> None:
+    """Draw the trees of these conversations, and write those blocks of them that are new or different."""
+    trees = [Tree(conversation_id, [_make_knot(node) for node in nodes]) for conversation_id, nodes in outlines]
+    write_trees(trees=trees, owner="conversation", workspace_id=workspace_id)
 
 
-def _digest_chunks(conversation_ids: Sequence[uuid.UUID]) -> dict[tuple[uuid.UUID, int], bytes]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT conversation_id, number, sha256(convert_to(nodes, 'UTF8')) FROM threads_outlinechunk"
-            " WHERE conversation_id = ANY(%s)",
-            [list(conversation_ids)],
-        )
-        return {(conversation_id, number): bytes(digest) for conversation_id, number, digest in cursor.fetchall()}
-
-
-def _put_chunks(chunks: Iterable[tuple[uuid.UUID, int, str]]) -> None:
-    rows: Iterator[Sequence[Any]] = zip(*chunks, strict=True)
-    columns = [list(column) for column in rows]
-    if not columns:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            INSERT INTO threads_outlinechunk (conversation_id, number, nodes)
-            SELECT * FROM unnest(%s::uuid[], %s::int[], %s::text[])
-            ON CONFLICT (conversation_id, number) DO UPDATE SET nodes = excluded.nodes
-            """,
-            columns,
-        )
+def _make_knot(node: StoredNode) -> Knot:
+    """A message that merely follows (basis adjacency) is never drawn as an answer."""
+    return Knot(
+        id=node.id.bytes,
+        mark=node.mark,
+        at=node.instant,
+        performative=node.performative,
+        severity=node.severity,
+        parent=None if node.basis == ADJACENCY else node.parent_at,
+        ghost=node.ghost,
+    )

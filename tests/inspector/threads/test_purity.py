@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import uuid
 from itertools import permutations
 from typing import Any
 
@@ -12,9 +13,9 @@ import pytest
 
 from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.threads import foretelling
-from inspector.threads.models import Conversation, Message, OutlineChunk
+from inspector.threads.models import Conversation, Message, Outline, Trace
 from inspector.threads.nodes import load_timelines
-from inspector.threads.outline import read_chunk
+from inspector.threads.windows import load_tree
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -139,11 +140,7 @@ def picture() -> dict[str, Any]:
                     bytes(message.told_digest or b"").hex(),
                 )
             )
-        tree = [
-            (names.get(row.id) if row.id else None, row.depth, row.ghost)
-            for chunk in conversation.outline.order_by("number")
-            for row in read_chunk(chunk.nodes)
-        ]
+        tree = draw(conversation, names)
         shown[bytes(conversation.key).hex()] = {
             "rows": rows,
             "tree": tree,
@@ -157,16 +154,26 @@ def picture() -> dict[str, Any]:
     return shown
 
 
+def draw(owner: Conversation | Trace, names: dict[uuid.UUID, str]) -> list[tuple[Any, ...]]:
+    """The lines of a tree as they are stored, each message named by what it is."""
+    tree = load_tree(owner)
+    assert tree is not None
+    return [
+        (names.get(uuid.UUID(bytes=line.id), line.kind), depth, (line.start, line.end), line.outcome, line.severity)
+        for depth, line in tree.read_all()
+    ]
+
+
 def forget() -> None:
     """Empty the tables, and what this worker foresees."""
-    for model in (Job, Message, Conversation, Record, Delivery):
+    for model in (Job, Message, Conversation, Trace, Record, Delivery):
         model.objects.all().delete()
     foretelling._of_thread.__dict__.clear()
 
 
 def settle_from_scratch() -> None:
     """Tell everything anew, as if nothing had ever been settled."""
-    OutlineChunk.objects.all().delete()
+    Outline.objects.all().delete()
     Message.objects.update(
         told_in="", told_digest=None, established="", english="", body="", words=None, atoms=[], position=-1, run=1
     )

@@ -1,0 +1,142 @@
+"""Trees as they are stored: the blocks of an outline that are new are written, those that are gone are dropped."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.db import connection
+from psycopg import sql
+
+from inspector.accounts.models import make_id
+
+from .blocks import Block, Entry, cut_blocks, read_directory, write_directory
+from .outline import Knot, draw_lines
+
+_BLOCKS_AT_ONCE = 50
+
+Owner = Literal["conversation", "trace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """What is to be drawn of one conversation or trace: its messages in the order of the timeline."""
+
+    owner_id: uuid.UUID
+    knots: Sequence[Knot]
+
+
+def write_trees(*, trees: Sequence[Tree], owner: Owner, workspace_id: uuid.UUID) -> int:
+    """Draw these trees and write what differs; call inside a transaction that holds their owners.
+
+    Returns:
+        how many blocks were written.
+    """
+    known = _find_outlines(owner, [tree.owner_id for tree in trees])
+    fresh: list[tuple[uuid.UUID, Block]] = []
+    rows: list[tuple[Any, ...]] = []
+    gone: list[tuple[uuid.UUID, bytes]] = []
+    written = 0
+    for tree in trees:
+        outline_id, directory = known.get(tree.owner_id, (make_id(), b""))
+        standing = {entry.digest for entry in read_directory(directory)}
+        entries: list[Entry] = []
+        latest = _Latest(tree.knots)
+        for block in cut_blocks(map(latest.look, draw_lines(tree.knots))):
+            entries.append(block.entry)
+            if block.entry.digest in standing:
+                standing.discard(block.entry.digest)
+                continue
+            fresh.append((outline_id, block))
+            written += 1
+            if len(fresh) >= _BLOCKS_AT_ONCE:
+                _put_blocks(fresh)
+                fresh = []
+        text = write_directory(entries)
+        if text != directory or tree.owner_id not in known:
+            rows.append((outline_id, workspace_id, tree.owner_id, sum(each.size for each in entries), latest.at, text))
+        gone.extend((outline_id, digest) for digest in standing)
+    _put_blocks(fresh)
+    _put_outlines(owner, rows)
+    _drop_blocks(gone)
+    return written
+
+
+class _Latest:
+    """Notes, as the lines go by, at which place the last message stands."""
+
+    def __init__(self, knots: Sequence[Knot]) -> None:
+        self._id = knots[-1].id if knots else b""
+        self._count = 0
+        self.at = -1
+
+    def look(self, line: Any) -> Any:
+        if line.id == self._id:
+            self.at = self._count
+        self._count += 1
+        return line
+
+
+def _column_of(owner: Owner) -> sql.Identifier:
+    return sql.Identifier(f"{owner}_id")
+
+
+def _find_outlines(owner: Owner, owner_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, tuple[uuid.UUID, bytes]]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            sql.SQL("SELECT {0}, id, directory FROM threads_outline WHERE {0} = ANY(%s)").format(_column_of(owner)),
+            [list(owner_ids)],
+        )
+        return {owner_id: (outline_id, bytes(directory)) for owner_id, outline_id, directory in cursor.fetchall()}
+
+
+def _put_blocks(blocks: Sequence[tuple[uuid.UUID, Block]]) -> None:
+    if not blocks:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO threads_outlineblock (outline_id, digest, depths, lines)
+            SELECT * FROM unnest(%s::uuid[], %s::bytea[], %s::bytea[], %s::bytea[])
+            ON CONFLICT (outline_id, digest) DO NOTHING
+            """,
+            [
+                [outline_id for outline_id, _ in blocks],
+                [block.entry.digest for _, block in blocks],
+                [block.depths for _, block in blocks],
+                [block.lines for _, block in blocks],
+            ],
+        )
+
+
+def _put_outlines(owner: Owner, rows: Sequence[tuple[Any, ...]]) -> None:
+    if not rows:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            sql.SQL(
+                """
+                INSERT INTO threads_outline (id, workspace_id, {0}, count, latest, directory)
+                SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::bigint[], %s::bigint[], %s::bytea[])
+                ON CONFLICT ({0}) DO UPDATE
+                   SET count = excluded.count, latest = excluded.latest, directory = excluded.directory
+                """
+            ).format(_column_of(owner)),
+            [list(column) for column in zip(*rows, strict=True)],
+        )
+
+
+def _drop_blocks(gone: Sequence[tuple[uuid.UUID, bytes]]) -> None:
+    if not gone:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            DELETE FROM threads_outlineblock AS block
+             USING unnest(%s::uuid[], %s::bytea[]) AS gone (outline_id, digest)
+             WHERE block.outline_id = gone.outline_id AND block.digest = gone.digest
+            """,
+            [[outline_id for outline_id, _ in gone], [digest for _, digest in gone]],
+        )
