@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 
-from dialects import Field, Layer, Reading
+from dialects import Field, Layer, Reading, get_dialect
 
 from .wire_markup import Span, Stretch
 
@@ -32,6 +33,9 @@ class FieldRow:
     is_branch: bool
     is_masked: bool
     is_unread: bool
+    # Where the glossary has it: the code and the dialect whose code it is.
+    code: str = ""
+    dialect: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +62,7 @@ def list_rows(reading: Reading) -> tuple[list[FieldRow], int]:
     Separators are left to `measure_syntax`.
     """
     pairs = _walk(_without_lone_root(reading.fields))
-    rows = [_make_row(field, depth) for field, depth in islice(pairs, MOST_ROWS)]
+    rows = [_make_row(field, depth, reading.dialect) for field, depth in islice(pairs, MOST_ROWS)]
     return rows, sum(1 for _ in pairs)
 
 
@@ -79,21 +83,41 @@ def _walk(fields: Iterable[Field]) -> Iterator[tuple[Field, int]]:
         stack.extend((child, depth + 1) for child in reversed(inner) if child.name not in ("syntax", "key"))
 
 
-def _make_row(field: Field, depth: int) -> FieldRow:
+def _make_row(field: Field, depth: int, dialect: str) -> FieldRow:
     value = _find_value(field)
     shown = value or field
+    meaning = field.meaning or shown.meaning or ""
     return FieldRow(
         depth=min(depth, DEEPEST),
         label=field.label,
         raw=shown.raw,
-        meaning=field.meaning or shown.meaning or "",
+        meaning=meaning,
         spans=(field.span,),
         offsets=write_offsets(field.span),
         layer=f"layer {field.span[0]}" if field.span[0] else "",
         is_branch=value is None and any(child.name not in ("syntax", "key") for child in field.children),
         is_masked=shown.is_masked,
         is_unread=field.name == "unread",
+        code=find_code(dialect, shown.raw, field.label) if meaning and not shown.is_masked else "",
+        dialect=dialect,
     )
+
+
+def find_code(dialect: str, raw: str, label: str) -> str:
+    """The code of the dialect's glossary that these characters are: whole, in quotes, or a slot with its value."""
+    names = _name_codes(dialect)
+    for code in (raw, raw.strip('"')):
+        if code in names:
+            return code
+    return raw[:1] if label in names.get(raw[:1], ()) else ""
+
+
+@cache
+def _name_codes(dialect: str) -> dict[str, set[str]]:
+    names: dict[str, set[str]] = defaultdict(set)
+    for term in get_dialect(dialect).glossary:
+        names[term.code].add(term.name)
+    return dict(names)
 
 
 def _find_value(field: Field) -> Field | None:

@@ -45,6 +45,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "search": lambda: address("search"),
     "hits": lambda: address("search") + "?q=search",
     "no-hit": lambda: address("search") + "?q=zebra",
+    "translator": lambda: address("translator"),
+    "glossary": lambda: reverse("pages:glossary", args=[SLUG, "lambda_lang"]),
     "upload": lambda: address("upload"),
     "deliveries": lambda: address("deliveries"),
     "delivery": lambda: reverse("pages:delivery", args=[SLUG, Delivery.objects.get(quarantined=1).pk]),

@@ -1,0 +1,247 @@
+"""The translator: what is pasted is read, told and written in another dialect, and kept nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django import forms
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+import dialects
+from dialects import Candidate, Conversations, LogOptions, LogReader, LogRecord, Message, Reading
+from inspector.accounts.models import Membership
+
+from .fields import MOST_LAYERS, cut_layers, list_layers, list_rows, measure_syntax
+from .forms import SELECT
+from .shell import render_page, within_workspace
+from .told import NoteLine, Segments, name_dialect, read_notes, read_segments, shorten
+
+LONGEST_TEXT: Final = 64_000
+# What is longer is a log: it belongs into an upload, which has a preview of its own.
+MOST_RECORDS: Final = 50
+MOST_PARTS: Final = 10
+MOST_NOTES: Final = 50
+MOST_GUESSES: Final = 5
+
+EXAMPLES: Final = (
+    ("CLowl", '{"clowl":"0.2","mid":"m1","ts":1795248000,"p":"REQ","from":"planner","to":"mill",'
+     '"cid":"c1","body":{"t":"search","d":{"q":"grain prices"}}}'),
+    ("nSLIP", "@a3|f0|c1|S0|d1|T1|g1|k1#"),
+    ("Λ Lambda", "?Uk/co"),
+    ("agent-lingua", '👽MSG PST @#ai : text $j:{"s":"hello"}'),
+)  # fmt: skip
+
+
+class TranslatorForm(forms.Form):
+    """A text, the dialect it is in where the guess is not believed, and the dialect to write it in."""
+
+    text = forms.CharField(
+        label="Text",
+        max_length=LONGEST_TEXT,
+        strip=False,
+        error_messages={
+            "required": "Paste a message first.",
+            "max_length": f"This page reads up to {LONGEST_TEXT:,} characters. Upload a longer log instead: "
+            "it is shown before it is loaded.",
+        },
+        widget=forms.Textarea(
+            attrs={
+                "class": "textarea mono",
+                "rows": "5",
+                "spellcheck": "false",
+                "autocomplete": "off",
+                "autocapitalize": "none",
+                "autofocus": True,
+            }
+        ),
+    )
+    dialect = forms.ChoiceField(
+        label="Read as",
+        required=False,
+        widget=forms.Select(attrs=SELECT),
+        choices=[("", "the best guess"), *((each.slug, each.title) for each in dialects.all_dialects())],
+    )
+    record = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput)
+    into = forms.ChoiceField(
+        label="Write as",
+        required=False,
+        widget=forms.RadioSelect,
+        choices=[(each.slug, each.title) for each in dialects.all_dialects() if each.slug != "prose"],
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecordLine:
+    """One record of what was pasted, as a list shows it."""
+
+    number: int
+    dialect: str
+    sentence: str
+    is_malformed: bool
+    is_chosen: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartLine:
+    """One message of the chosen record."""
+
+    performative: str | None
+    native_act: str
+    english: Segments
+    also: Segments
+    gloss: Segments
+    reference_line: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Written:
+    """The record in another dialect: its wire and what it loses, or why it cannot be written."""
+
+    title: str
+    slug: str
+    wire: str
+    losses: Sequence[dialects.Loss]
+    refusal: str
+    back: str
+
+
+@sensitive_post_parameters("text")
+@require_http_methods(["GET", "POST"])
+@within_workspace
+def translate(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The form, and below it what was pasted: guesses, English, gloss, fields, notes, and the same in another dialect.
+
+    The text comes by POST alone, so that it stands in no address, no log and no history.
+    """
+    form = TranslatorForm(request.POST if request.method == "POST" else None)
+    context: dict[str, Any] = {"form": form, "examples": EXAMPLES, "told": None}
+    if form.is_bound and form.is_valid():
+        context["told"] = tell_text(form.cleaned_data)
+    is_part = "HX-Request" in request.headers
+    if is_part:
+        response = render(request, "translator/_told.html", {"workspace": membership.workspace, **context})
+        response["Cache-Control"] = "no-store, private"
+        return response
+    status = 400 if form.is_bound and not form.is_valid() else 200
+    return render_page(request, membership, "translator/translator.html", context, section="translator", status=status)
+
+
+def tell_text(given: dict[str, Any]) -> dict[str, Any]:
+    """Everything that the page shows of a text: its records, and one of them whole.
+
+    Args:
+        given: the cleaned data of a `TranslatorForm`.
+    """
+    reader = LogReader(LogOptions(max_record_bytes=settings.LIMITS["record_bytes"]))
+    records = [*_records(reader.feed(given["text"].encode("utf-8", "surrogatepass"))), *_records(reader.close())]
+    conversations = Conversations()
+    readings: list[Reading | None] = []
+    for index, record in enumerate(records[:MOST_RECORDS]):
+        if record.wire is None:
+            readings.append(None)
+            continue
+        reading = dialects.read(record.wire, record.envelope, dialect=given["dialect"] or None)
+        readings.append(conversations.tell(reading, index))
+    chosen = min(given["record"] or 0, max(0, len(readings) - 1))
+    told = readings[chosen] if readings else None
+    problem = records[chosen].problem if records else None
+    return {
+        "records": [_make_line(index, each, chosen) for index, each in enumerate(readings)],
+        "more_records": max(0, len(records) - MOST_RECORDS),
+        "chosen": chosen,
+        "is_forced": bool(given["dialect"]),
+        "problem": problem.reason if problem else "",
+        **(_describe(told, given["into"]) if told else {"reading": None}),
+    }
+
+
+def _records(items: Any) -> list[LogRecord]:
+    return [item for item in items if isinstance(item, LogRecord)]
+
+
+def _make_line(index: int, reading: Reading | None, chosen: int) -> RecordLine:
+    sentence = " ".join(message.sentence for message in reading.messages) if reading else "These bytes are no text."
+    return RecordLine(
+        number=index,
+        dialect=name_dialect(reading.dialect) if reading else "",
+        sentence=shorten(sentence),
+        is_malformed=reading is None or bool(reading.error),
+        is_chosen=index == chosen,
+    )
+
+
+def _describe(reading: Reading, into: str) -> dict[str, Any]:
+    stretches = cut_layers(reading)
+    fields, more_fields = list_rows(reading)
+    notes = list_all_notes(reading)
+    return {
+        "reading": reading,
+        "title": name_dialect(reading.dialect, reading.version),
+        "vocabulary": reading.vocabulary if reading.vocabulary != reading.version else "",
+        "guesses": [_make_guess(candidate) for candidate in reading.candidates[:MOST_GUESSES]],
+        "parts": [_make_part(message) for message in reading.messages[:MOST_PARTS]],
+        "more_parts": max(0, len(reading.messages) - MOST_PARTS),
+        "fields": fields,
+        "more_fields": more_fields,
+        "syntax": measure_syntax(stretches.get(0, ())),
+        "layers": list_layers(reading, stretches),
+        "more_layers": max(0, len(reading.layers) - MOST_LAYERS),
+        "message": {"characters": len(reading.wire)},
+        "notes": notes[:MOST_NOTES],
+        "more_notes": max(0, len(notes) - MOST_NOTES),
+        "written": [write_in(reading, dialect) for dialect in _find_others(reading)],
+        "into": into if into and into != reading.dialect else next(iter(_find_others(reading))).slug,
+    }
+
+
+def _make_guess(candidate: Candidate) -> dict[str, Any]:
+    return {
+        "slug": candidate.dialect,
+        "title": name_dialect(candidate.dialect),
+        "percent": round(candidate.score * 100),
+        "why": candidate.why,
+    }
+
+
+def _make_part(message: Message) -> PartLine:
+    return PartLine(
+        performative=message.performative,
+        native_act=message.native_act or "",
+        english=read_segments(segment.to_dict() for segment in message.english),
+        also=read_segments((segment.to_dict() for segment in message.also), are_apart=True),
+        gloss=read_segments(segment.to_dict() for segment in message.gloss),
+        reference_line=message.reference_line or "",
+    )
+
+
+def list_all_notes(reading: Reading) -> list[NoteLine]:
+    """The notes of a record and of all its messages, the gravest first."""
+    notes = (*reading.notes, *(note for message in reading.messages for note in message.notes))
+    return read_notes([note.to_dict() for note in notes])
+
+
+def _find_others(reading: Reading) -> list[dialects.Dialect]:
+    return [each for each in dialects.all_dialects() if each.slug not in (reading.dialect, "prose")]
+
+
+def write_in(reading: Reading, dialect: dialects.Dialect) -> Written:
+    """The record written in a dialect, and read back: what its reader would be told then."""
+    try:
+        encoded = dialects.encode(reading.messages, dialect.slug)
+    except dialects.EncodeError as error:
+        return Written(title=dialect.title, slug=dialect.slug, wire="", losses=(), refusal=str(error), back="")
+    back = dialects.decode(encoded.wire, dialect=dialect.slug)
+    return Written(
+        title=dialect.title,
+        slug=dialect.slug,
+        wire=encoded.wire,
+        losses=encoded.losses,
+        refusal="",
+        back=" ".join(message.sentence for message in back.messages),
+    )
