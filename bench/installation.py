@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -32,7 +33,11 @@ from inspector.embedded.listener import HOST, open_listener
 from inspector.embedded.processes import Program, Supervisor, read_last_lines
 from inspector.embedded.state import PROJECT, StateFolder, open_state
 
+from .broker import NAME as BROKER
+from .broker import Broker, open_broker
+
 WEB, WORKER = programs.WEB, programs.WORKER
+FOLDER = "folder"
 PATIENCE_S = 120.0
 RESTARTS = 20
 
@@ -42,15 +47,20 @@ class Installation:
 
     Args:
         variables: added to the environment of web server and worker.
+        broker: as `open_broker` takes it.
     """
 
-    def __init__(self, *, variables: Mapping[str, str] | None = None) -> None:
+    def __init__(self, *, variables: Mapping[str, str] | None = None, broker: str = FOLDER) -> None:
         self.variables = dict(variables or {})
+        self._choice = broker
+        # Programs that stay down on purpose, and until when.
+        self._away: dict[str, float] = {}
         self._stack = ExitStack()
         self._programs: dict[str, Program] = {}
         self.state: StateFolder
         self.cluster: Cluster
         self.supervisor: Supervisor
+        self.broker: Broker
         self.door: Door
         self.link: str
 
@@ -79,6 +89,10 @@ class Installation:
         self.cluster = make_cluster(self.state)
         self.cluster.start(self.supervisor)
         self._stack.callback(self.cluster.stop, self.supervisor)
+        self.broker = open_broker(self._choice, self.state)
+        self._stack.callback(self.broker.leave)
+        if self.broker.program:
+            self.supervisor.start(self.broker.program)
         self._stack.callback(self.stop)
         self.renew()
 
@@ -104,7 +118,8 @@ class Installation:
 
     def environment(self) -> dict[str, str]:
         """What the processes see."""
-        return {**programs.make_environment(self.state, self.cluster.url), **self.variables}
+        broker = {"CELERY_BROKER_URL": self.broker.url} if self.broker.url else {}
+        return {**programs.make_environment(self.state, self.cluster.url), **broker, **self.variables}
 
     def start(self) -> None:
         """Start web server and worker, and wait until the web server answers.
@@ -128,12 +143,17 @@ class Installation:
             self.supervisor.stop(name)
             del self._programs[name]
 
+    def keep_away(self, name: str, seconds: float) -> None:
+        """Let what fell, or is about to, be down for this long before it is brought back."""
+        self._away[name] = time.monotonic() + seconds
+
     def bring_back(self) -> None:
         """Start again what fell, without the pause that the supervisor grows between falls."""
         if not self.supervisor.is_running(POSTGRES):
             self._restart_cluster()
-        for name, program in self._programs.items():
-            if not self.supervisor.is_running(name):
+        brokers = {BROKER: self.broker.program} if self.broker.program else {}
+        for name, program in (brokers | self._programs).items():
+            if not self.supervisor.is_running(name) and time.monotonic() >= self._away.get(name, 0.0):
                 self.supervisor.stop(name)
                 self.supervisor.start(program)
 

@@ -6,16 +6,17 @@ The exit status is 0 when nothing was lost or doubled and every broken variant w
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
 
-from bench.installation import POSTGRES, WEB, WORKER, Installation, choose_environment
+from bench.installation import FOLDER, POSTGRES, WEB, WORKER, Installation, choose_environment
 from bench.visitor import Visitor
 
 from .campaign import Campaign, Result
 from .checks import drop_key
-from .kills import KINDS
+from .kills import CHOICES
 from .traffic import BUSY, CALM
 from .variants import CHOICE, PRODUCT, VARIANTS, Variant
 
@@ -29,13 +30,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make crash ARGS='…'", description=__doc__)
     parser.add_argument("--cycles", type=int, default=40, help="kills of the product itself (default 40)")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 10**9, help="repeats what is sent and killed")
-    parser.add_argument("--kill", choices=[*KINDS], action="append", help="only this; may be given several times")
+    parser.add_argument("--kill", choices=CHOICES, action="append", help="only this; may be given several times")
     parser.add_argument("--drain-every", type=int, default=10, help="count it all every so many cycles (default 10)")
     parser.add_argument("--variants", choices=["all", "required", "none"], default="all", help="the broken ones to try")
+    parser.add_argument(
+        "--broker",
+        default=os.environ.get("REDIS_URL", FOLDER),
+        help="folder, the product's default; redis, a server of our own; or the URL of a server (default: REDIS_URL)",
+    )
     options = parser.parse_args(arguments)
     choose_environment()
-    print(f"seed {options.seed}", flush=True)
-    with Installation(variables={"DJANGO_SETTINGS_MODULE": "bench.crash.settings"}) as installation:
+    print(f"seed {options.seed}, broker {tell_broker(options.broker)}", flush=True)
+    variables = {"DJANGO_SETTINGS_MODULE": "bench.crash.settings"}
+    with Installation(variables=variables, broker=options.broker) as installation:
         result = run_product(installation, options)
         print(write_result(result), flush=True)
         if result.has_failed:
@@ -49,13 +56,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if missed else 0
 
 
+def tell_broker(choice: str) -> str:
+    """Which broker that is, and what else could be tried."""
+    if choice == FOLDER:
+        return "the default's folder (--broker redis, or REDIS_URL, tries a Redis server)"
+    return "a Redis server of our own" if choice == "redis" else "the Redis server of REDIS_URL or --broker"
+
+
 def run_product(installation: Installation, options: argparse.Namespace) -> Result:
     """The campaign against the product as it is."""
     installation.start()
     door = installation.door
     campaign = Campaign(
         installation=installation,
-        kinds=options.kill or [*KINDS],
+        kinds=options.kill or CHOICES,
         seed=options.seed,
         channel="crash",
         visitor=Visitor(host=door.host, port=door.port, link=installation.link),

@@ -22,7 +22,7 @@ from .checks import (
     drain,
     find_oldest_waiting,
 )
-from .kills import KINDS
+from .kills import list_ways
 from .ledger import Ledger
 from .traffic import CALM, Pace, Traffic
 
@@ -63,7 +63,7 @@ class Campaign:
 
     Args:
         installation: started.
-        kinds: what is killed, of `KINDS`.
+        kinds: what is killed, of `CHOICES`.
         seed: of the kills and of the traffic.
         channel: a name of its own; other campaigns' records do not count.
         visitor: who uploads, or None.
@@ -115,13 +115,15 @@ class Campaign:
     def _cycle(self) -> None:
         self._look_after(self._chance.uniform(*POINT_S))
         kind = self._chance.choice(self._kinds)
-        program, ways = KINDS[kind]
+        ways = list_ways(self._installation, kind)
         # Where one way finds nothing to kill (a pool that is just starting, say), another may.
         for way in self._chance.sample(sorted(ways), k=len(ways)):
-            if ways[way](self._installation, program, self._chance):
+            if ways[way](self._chance):
                 self._result.kills[f"{kind}, {way}"] += 1
                 self._waiting.append(datetime.now(UTC))
                 break
+        else:
+            self._result.kills[f"{kind}, down already"] += 1
         self._wait_until_up()
         claim = self._result.ledger.claim()
         with self._connect() as connection:

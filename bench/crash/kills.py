@@ -1,19 +1,20 @@
-"""How things die: kill -9 of web server, worker and PostgreSQL, in part and whole; the broker emptied and spoilt."""
+"""How things die: kill -9 of web server, worker and PostgreSQL, in part and whole; the broker, as it can fail."""
 
 from __future__ import annotations
 
 import os
 import random
-import secrets
 import signal
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import psutil
 import psycopg
+import redis
 
+from bench.broker import NAME as BROKER_PROGRAM
 from bench.installation import POSTGRES, WEB, WORKER, Installation
 
-QUEUE = "celery"
 DEATH_S = 10.0
 
 
@@ -60,30 +61,39 @@ def kill_postmaster(installation: Installation, program: str, chance: random.Ran
     return leader is not None and _kill(leader)
 
 
-def empty_broker(installation: Installation, program: str, chance: random.Random) -> bool:
-    """Every waiting message is gone, as when a broker without a disk is restarted."""
-    for file in (installation.state.root / "broker" / "queue").iterdir():
-        file.unlink(missing_ok=True)
-    return True
-
-
-def spoil_broker(installation: Installation, program: str, chance: random.Random) -> bool:
-    """Messages that are none: cut short, empty, or anything at all."""
-    kinds = (b'{"body": "', b"", secrets.token_bytes(200), b"[]", b"{}")
-    for _ in range(chance.randint(1, 3)):
-        name = f"{chance.randrange(10**9)}_{secrets.token_hex(8)}.{QUEUE}.msg"
-        (installation.state.root / "broker" / "queue" / name).write_bytes(chance.choice(kinds))
-    return True
-
-
 Death = Callable[[Installation, str, random.Random], bool]
 # For each kind the program, and the ways, each with its name in the table.
 KINDS: Mapping[str, tuple[str, Mapping[str, Death]]] = {
     "web": (WEB, {"one process": kill_one_process, "all": kill_all_processes}),
     "worker": (WORKER, {"one process": kill_one_process, "all": kill_all_processes}),
     "postgres": (POSTGRES, {"one backend": kill_backend, "postmaster": kill_postmaster}),
-    "broker": (WORKER, {"emptied": empty_broker, "garbage": spoil_broker}),
 }
+BROKER = "broker"
+CHOICES = (*KINDS, BROKER)
+
+
+def list_ways(installation: Installation, kind: str) -> Mapping[str, Callable[[random.Random], bool]]:
+    """The ways to hurt what this kind names, by name; each says whether it found something to hurt."""
+    if kind == BROKER:
+        return {name: partial(_break_broker, installation, way) for name, way in installation.broker.ways.items()}
+    program, ways = KINDS[kind]
+    return {name: partial(way, installation, program) for name, way in ways.items()}
+
+
+def _break_broker(
+    installation: Installation, way: Callable[[random.Random], float | None], chance: random.Random
+) -> bool:
+    try:
+        seconds = way(chance)
+    except redis.RedisError:
+        return False  # It is away already, or silent.
+    if seconds is None:
+        return True
+    leader = _find_leader(installation, BROKER_PROGRAM)
+    if leader is None:
+        return False
+    installation.keep_away(BROKER_PROGRAM, seconds)
+    return _kill(leader)
 
 
 def _find_leader(installation: Installation, program: str) -> psutil.Process | None:

@@ -126,15 +126,29 @@ def is_settled() -> bool:
     return not Job.objects.exclude(state=Job.State.DONE).exists()
 
 
-@pytest.mark.slow
-def test_the_crash_harness_finds_nothing_in_the_product_and_something_in_its_broken_variants() -> None:
+def run_harness(*options: str) -> str:
+    """The harness's table, once it has found nothing."""
     environment = os.environ | {"PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}"}
-    command = [sys.executable, "-m", "bench.crash", "--cycles", "6", "--drain-every", "6", "--variants", "required"]
+    command = [sys.executable, "-m", "bench.crash", *options]
     done = subprocess.run(command, env=environment, cwd=PROJECT, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-3000:]
     # Not only its exit status: the counts have to be there, and of enough to mean something.
     told = dict(re.findall(r"^(accepted|lost|doubled) +([\d,]+)", done.stdout, re.MULTILINE))
     assert {name: told[name] for name in ("lost", "doubled")} == {"lost": "0", "doubled": "0"}
     assert int(told["accepted"].replace(",", "")) > 50
-    assert len(re.findall(r"^kills ", done.stdout, re.MULTILINE)) >= 2
-    assert len(re.findall(r"^variant .* caught after", done.stdout, re.MULTILINE)) == 2
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_crash_harness_finds_nothing_in_the_product_and_something_in_its_broken_variants() -> None:
+    told = run_harness("--cycles=6", "--drain-every=6", "--variants=required", "--broker=folder")
+    assert len(re.findall(r"^kills ", told, re.MULTILINE)) >= 2
+    assert len(re.findall(r"^variant .* caught after", told, re.MULTILINE)) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("REDIS_URL" not in os.environ, reason="no Redis server is given: name an empty one by REDIS_URL")
+def test_the_crash_harness_finds_nothing_where_a_redis_server_is_the_broker() -> None:
+    told = run_harness("--cycles=8", "--drain-every=8", "--variants=none", "--kill=broker", "--kill=worker")
+    assert "broker the Redis server of" in told
+    assert re.search(r"^kills .*broker, (emptied|garbage|silent|lines cut)$", told, re.MULTILINE)

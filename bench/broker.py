@@ -1,0 +1,174 @@
+"""The broker of an installation, and the ways in which it fails: the default's folder, or a Redis server.
+
+A Redis server that is given by its URL can be emptied, spoilt, silent and without its lines. One that we start
+ourselves can be killed and stay away too.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import shutil
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import redis
+
+from inspector.embedded.errors import EmbeddedError
+from inspector.embedded.listener import HOST
+from inspector.embedded.processes import Program
+from inspector.embedded.state import PROJECT, StateFolder
+
+NAME = "broker"
+QUEUE = "celery"
+SERVER = "redis-server"
+# How long a broker is silent, or away: longer than anybody waits for it.
+SILENT_S, AWAY_S = (1.5, 4.0), (1.0, 8.0)
+NO_MESSAGES = (b'{"body": "', b"", b"[]", b"{}", b"\x00")
+
+
+class Broker(Protocol):
+    """What an installation needs of its broker.
+
+    Attributes:
+        url: as `CELERY_BROKER_URL`; None is the product's own default.
+        program: what we start ourselves, if anything.
+        ways: how it fails, by name; each answers for how many seconds its program must stay down, or None.
+    """
+
+    url: str | None
+    program: Program | None
+    ways: Mapping[str, Callable[[random.Random], float | None]]
+
+    def leave(self) -> None:
+        """Take away what nobody needs any more."""
+
+
+class FolderBroker:
+    """The product's default: messages are files."""
+
+    url = None
+    program = None
+
+    def __init__(self, state: StateFolder) -> None:
+        self._queue = state.root / "broker" / "queue"
+        self.ways = {"emptied": self._empty, "garbage": self._spoil}
+
+    def leave(self) -> None:
+        """Nothing: the folder goes with the installation."""
+
+    def _empty(self, chance: random.Random) -> None:
+        """Every waiting message is gone, as when a broker without a disk is restarted."""
+        for file in self._queue.iterdir():
+            file.unlink(missing_ok=True)
+
+    def _spoil(self, chance: random.Random) -> None:
+        """Messages that are none: cut short, empty, or anything at all."""
+        for message in _make_garbage(chance):
+            name = f"{chance.randrange(10**9)}_{secrets.token_hex(8)}.{QUEUE}.msg"
+            (self._queue / name).write_bytes(message)
+
+
+class RedisBroker:
+    """A Redis server.
+
+    Args:
+        url: of the server, with the number of a database that holds nothing.
+        program: how it is started, if it is ours.
+
+    Raises:
+        EmbeddedError: where a server that is not ours does not answer, or holds something: emptying it would destroy
+            what is not ours.
+    """
+
+    def __init__(self, url: str, program: Program | None = None) -> None:
+        self.url, self.program = url, program
+        self.ways: dict[str, Callable[[random.Random], float | None]] = {
+            "emptied": self._empty,
+            "garbage": self._spoil,
+            "silent": self._silence,
+            "lines cut": self._cut_lines,
+        }
+        if program is not None:
+            self.ways |= {"killed": self._kill, "away": self._take_away}
+            return
+        try:
+            held = self._connect().dbsize()
+        except redis.RedisError as error:
+            raise EmbeddedError(f"the Redis server at {url} does not answer: {error}") from error
+        if held:
+            raise EmbeddedError(f"the database {url} holds {held} keys, and would be emptied: name one that is empty")
+
+    def leave(self) -> None:
+        """Leave a server that is not ours as it was found."""
+        if self.program is None:
+            self._connect().flushdb()
+
+    def _connect(self) -> redis.Redis:
+        return redis.Redis.from_url(self.url or "", socket_timeout=5)
+
+    def _empty(self, chance: random.Random) -> None:
+        self._connect().flushdb()
+
+    def _spoil(self, chance: random.Random) -> None:
+        self._connect().lpush(QUEUE, *_make_garbage(chance))
+
+    def _silence(self, chance: random.Random) -> None:
+        """It takes connections and answers nobody."""
+        self._connect().execute_command("CLIENT", "PAUSE", int(chance.uniform(*SILENT_S) * 1000), "ALL")
+
+    def _cut_lines(self, chance: random.Random) -> None:
+        for kind in ("normal", "pubsub"):
+            self._connect().execute_command("CLIENT", "KILL", "TYPE", kind)
+
+    def _kill(self, chance: random.Random) -> float:
+        """What it held is gone with it."""
+        return 0.0
+
+    def _take_away(self, chance: random.Random) -> float:
+        return chance.uniform(*AWAY_S)
+
+
+def _make_garbage(chance: random.Random) -> list[bytes]:
+    return [chance.choice((*NO_MESSAGES, secrets.token_bytes(200))) for _ in range(chance.randint(1, 3))]
+
+
+def open_broker(choice: str, state: StateFolder) -> Broker:
+    """The broker that is asked for: `folder`, `redis` for a server of our own, or the URL of one.
+
+    Raises:
+        EmbeddedError: where there is no such server.
+    """
+    if choice == "folder":
+        return FolderBroker(state)
+    if choice != "redis":
+        return RedisBroker(choice)
+    server = shutil.which(SERVER)
+    if server is None:
+        raise EmbeddedError(f"{SERVER} is not installed: install it, or give the URL of a server")
+    port = _find_port()
+    return RedisBroker(f"redis://{HOST}:{port}/0", _make_server(Path(server), port, state))
+
+
+def _make_server(server: Path, port: int, state: StateFolder) -> Program:
+    """A server that keeps nothing: what it holds when it dies is lost, as it may be."""
+    return Program(
+        name=NAME,
+        command=(
+            *(str(server), "--bind", HOST, "--port", str(port), "--dir", str(state.temporary)),
+            *("--save", "", "--appendonly", "no", "--daemonize", "no"),
+        ),
+        environment={},
+        folder=PROJECT,
+        log=state.logs / "broker.log",
+        rank=3,
+        grace_s=5.0,
+    )
+
+
+def _find_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
