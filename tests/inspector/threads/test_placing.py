@@ -8,7 +8,7 @@ import uuid
 from dialects import Message
 from inspector.threads.keys import key_of_id
 from inspector.threads.links import Guess, Way, links_of, read_links, write_links
-from inspector.threads.outline import outline
+from inspector.threads.outline import ADJACENCY, Kind, Knot, Line, draw_lines
 from inspector.threads.placing import Citation, Elsewhere, Node, place
 
 
@@ -39,8 +39,17 @@ def nowhere(citations: object) -> dict[Citation, Elsewhere]:
     return {}
 
 
+def draw(nodes: list[Node]) -> list[Line]:
+    """The lines of the tree; a message that merely follows is drawn below none."""
+    knots = [
+        Knot(each.id.bytes, 0, 0, None, 0, None if each.basis == ADJACENCY else each.parent_at, each.ghost)
+        for each in nodes
+    ]
+    return list(draw_lines(knots))
+
+
 def shape(nodes: list[Node]) -> list[tuple[int | None, int]]:
-    return [(row.id.int if row.id else None, row.depth) for row in outline(nodes)]
+    return [(uuid.UUID(bytes=row.id).int if row.kind == Kind.MESSAGE else None, row.depth) for row in draw(nodes)]
 
 
 def test_an_explicit_parent_may_come_later() -> None:
@@ -258,7 +267,7 @@ def test_any_order_of_processing_gives_the_same_tree() -> None:
 
 def test_a_chain_of_a_hundred_thousand_replies_needs_no_recursion() -> None:
     nodes = [node(at, key=key_of_id(str(at)), ways=cites(str(at - 1)) if at else ()) for at in range(100_000)]
-    rows = list(outline(place(nodes, nowhere)))
+    rows = draw(place(nodes, nowhere))
     assert rows[-1].depth == 99_999
 
 
