@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from ._context import Context, Keys
@@ -76,6 +76,8 @@ class Dialect(Value):
     `identify` finds conversation, id and time where the wire carries them, cheaply.
     `read`, `identify` and `tell` never raise, whatever the text; `encode` raises `EncodeError` alone.
     `opens` says whether a line opens a block of several lines; `replies` names the ways to the parent.
+    `agents` are the names that agents bear by convention, by their name on the wire: a label for people and no more.
+    `key_names` are the names of a message's content under which its sender shows a key of its own.
     """
 
     slug: str
@@ -94,5 +96,7 @@ class Dialect(Value):
     orders_by_turn: bool = False
     notes: tuple[NoteKind, ...] = ()
     glossary: tuple[Term, ...] = ()
+    agents: Mapping[str, str] = {}
+    key_names: tuple[str, ...] = ()
     # What a detector should try first costs least; ties in score go to the dialect with the lower rank.
     rank: int = 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -13,6 +14,7 @@ from inspector.accounts.models import Workspace
 from inspector.intake.withdrawals import has_hidden
 from inspector.threads import terms
 from inspector.threads.models import Message, MessageQuerySet
+from inspector.threads.names import Meaning, find_meanings
 
 from . import registry
 from .language import QueryError, Term, check_value, parse
@@ -65,12 +67,12 @@ def write_conditions(query: Sequence[Term], workspace: Workspace) -> list[tuple[
     mark = terms.workspace_term(workspace.pk)
     conditions: list[tuple[str, list[object]]] = []
     for term in query:
-        condition, values = _write_term(term, mark)
+        condition, values = _write_term(term, mark, workspace)
         conditions.append((f"(NOT COALESCE({condition}, FALSE))" if term.is_negated else f"({condition})", values))
     return conditions
 
 
-def _write_term(term: Term, mark: str) -> tuple[str, list[object]]:
+def _write_term(term: Term, mark: str, workspace: Workspace) -> tuple[str, list[object]]:
     if term.name is None:
         return _write_words(term, mark)
     exact = registry.find_term(term.name)
@@ -82,9 +84,33 @@ def _write_term(term: Term, mark: str) -> tuple[str, list[object]]:
     if exact.values is not None:
         check_value(term, exact.values)
     wanted = [terms.term(exact.atom, value) for value in term.values]
+    names = term.values if exact.is_agent else ()
+    if meanings := [each for name in names for each in find_meanings(workspace=workspace, name=name)]:
+        return _write_agents(exact.atom, wanted, meanings, mark)
     if len(wanted) == 1:
         return '"threads_message"."atoms" @> %s::text[]', [[mark, wanted[0]]]
     return '"threads_message"."atoms" @> %s::text[] AND "threads_message"."atoms" && %s::text[]', [[mark], wanted]
+
+
+def _write_agents(atom: str, wanted: Sequence[str], meanings: Sequence[Meaning], mark: str) -> tuple[str, list[object]]:
+    """Who bears a name on the wire, or is known by it in a channel, or by the convention of a dialect."""
+    conditions = ['"threads_message"."atoms" @> %s::text[] AND "threads_message"."atoms" && %s::text[]']
+    values: list[object] = [[mark], list(wanted)]
+    by_channel: dict[uuid.UUID, set[str]] = defaultdict(set)
+    for each in meanings:
+        if each.channel_id is not None:
+            by_channel[each.channel_id].add(terms.term(atom, each.name))
+            continue
+        conditions.append('"threads_message"."atoms" @> %s::text[] AND "threads_message"."channel_id" <> ALL(%s)')
+        said = [mark, terms.term(atom, each.name), terms.term("dialect", each.dialect)]
+        values += [said, list(each.but_in)]
+    for channel_id, names in by_channel.items():
+        conditions.append(
+            '"threads_message"."atoms" @> %s::text[] AND "threads_message"."atoms" && %s::text[]'
+            ' AND "threads_message"."channel_id" = %s'
+        )
+        values += [[mark], sorted(names), channel_id]
+    return " OR ".join(f"({condition})" for condition in conditions), values
 
 
 def _write_words(term: Term, mark: str) -> tuple[str, list[object]]:

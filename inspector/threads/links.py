@@ -18,6 +18,8 @@ from inspector.intake.text import make_storable
 
 from .keys import key_of_id
 
+MOST_DECLARED, LONGEST_DECLARED = 100, 300
+
 
 class Way(NamedTuple):
     """One way to the message that a message answers: a dialect's `Reply`, its id as a digest."""
@@ -26,6 +28,14 @@ class Way(NamedTuple):
     basis: str
     why: str
     key: bytes | None = None
+
+
+class Declared(NamedTuple):
+    """One thing that a sender says of itself: an ability, or a key it shows under a name. See `find_declared`."""
+
+    kind: str
+    value: str
+    name: str = ""
 
 
 class Guess(NamedTuple):
@@ -40,8 +50,8 @@ class Links:
     """What a message says of its place among others.
 
     `key` is the digest of its id; `correlation` are those of the ids by which an answer may name it. `size_bytes` is
-    the length of its record. `said` is a digest of its bytes where its dialect counts turns: a turn may be repeated, or
-    said again in other bytes.
+    the length of its record. `declared` is what its sender says of itself. `said` is a digest of its bytes where its
+    dialect counts turns: a turn may be repeated, or said again in other bytes.
     """
 
     key: bytes | None
@@ -50,6 +60,7 @@ class Links:
     is_retryable: bool | None
     guess: Guess | None
     size_bytes: int
+    declared: tuple[Declared, ...] = ()
     said: bytes = b""
 
 
@@ -74,8 +85,29 @@ def links_of(
         is_retryable=message.error.retryable if message.error else None,
         guess=guess,
         size_bytes=size_bytes,
+        declared=find_declared(message, dialect=dialect),
         said=digest_texts(str(message.part), wire)[:16] if spoken.orders_by_turn and wire else b"",
     )
+
+
+def find_declared(message: Message, *, dialect: str) -> tuple[Declared, ...]:
+    """What the sender of a message says it can do, and the keys it shows, as the message is read.
+
+    Of one message no more than `MOST_DECLARED` are kept; where there are more, a last one of the kind "more" says how
+    many. A longer value is cut; the message has it in full.
+    """
+    if not message.sender:
+        return ()
+    found = [Declared("ability", make_storable(value)[:LONGEST_DECLARED]) for value in message.capabilities if value]
+    if isinstance(message.content, Mapping):
+        for name in get_dialect(dialect).key_names:
+            value = message.content.get(name)
+            if isinstance(value, str) and value:
+                found.insert(0, Declared("key", make_storable(value)[:LONGEST_DECLARED], name))
+    kept = list(dict.fromkeys(found))
+    if len(kept) > MOST_DECLARED:
+        kept[MOST_DECLARED:] = [Declared("more", str(len(kept) - MOST_DECLARED))]
+    return tuple(kept)
 
 
 def _make_way(reply: Reply) -> Way:
@@ -104,6 +136,8 @@ def write_links(links: Links) -> str:
         said["ways"] = [[*way[:3], way.key.hex()] if way.key else list(way[:3]) for way in links.ways]
     if links.is_retryable is not None:
         said["again"] = links.is_retryable
+    if links.declared:
+        said["declared"] = [list(each) for each in links.declared]
     if links.said:
         said["said"] = links.said.hex()
     if links.guess is not None:
@@ -123,6 +157,7 @@ def read_links(text: str) -> Links:
         is_retryable=said.get("again"),
         guess=Guess(said["guess"][0], said["guess"][1]) if "guess" in said else None,
         size_bytes=said["size"],
+        declared=tuple(Declared(*each) for each in said.get("declared", ())),
         said=bytes.fromhex(said.get("said", "")),
     )
 

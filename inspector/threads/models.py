@@ -11,6 +11,12 @@ from django.utils import timezone
 from inspector.accounts.models import Channel, Workspace, make_id
 from inspector.intake.models import HiddenRecord, Record
 
+from .agents import Agent as Agent
+from .agents import AgentWord as AgentWord
+from .agents import Appearance as Appearance
+from .agents import Declaration as Declaration
+from .agents import Exchange as Exchange
+
 
 class Conversation(models.Model):
     """Messages that share a conversation id in a channel, or a source where none is carried.

@@ -18,7 +18,7 @@ from django.db.models import Case, Value, When
 from inspector.intake.models import Record
 
 from .contexts import DECODER_VERSION, is_common
-from .links import Guess, read_links
+from .links import Declared, Guess, read_links
 from .models import Message
 from .placing import Node
 
@@ -34,6 +34,7 @@ _COLUMNS = (
     "performative",
     "sender",
     "receivers",
+    "is_broadcast",
     "task_id",
     "turn",
     "severity",
@@ -59,6 +60,11 @@ _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=
 class StoredNode(Node):
     """A node with what its row holds already: how it was told, and a hash of how it was placed."""
 
+    # The time of its order key.
+    at: datetime | None = None
+    is_broadcast: bool = False
+    # What its sender says of itself: see `Links`.
+    declared: tuple[Declared, ...] = ()
     # For its outline: microseconds since 1970, and a number that its order key gives.
     instant: int = 0
     mark: int = 0
@@ -130,8 +136,9 @@ def order_by_identity(rows: list[Sequence[Any]]) -> list[Sequence[Any]]:
 
 
 def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNode:
-    (_, _, _, _, record, part, message_id, dialect, performative, sender, receivers, task, turn, severity) = row[:14]
-    (links_text, told_in, told_digest, is_established, has_topic, trace, told_at, *placed) = row[14:]
+    (_, at, _, _, record, part, message_id, dialect, performative, sender, receivers) = row[:11]
+    (is_broadcast, task, turn, severity, links_text, told_in, told_digest, *rest) = row[11:]
+    is_established, has_topic, trace, told_at, *placed = rest
     position, run, parent, parent_key, basis, why = placed
     links = read_links(links_text) if links_text else None
     return StoredNode(
@@ -147,6 +154,9 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
         task=known.setdefault(task, task) if task else None,
         turn=turn,
         ways=links.ways if links else (),
+        at=at,
+        is_broadcast=is_broadcast,
+        declared=links.declared if links else (),
         trace=known.setdefault(trace, trace),
         said=links.said if links else b"",
         is_statement=performative is not None and performative != "inform",

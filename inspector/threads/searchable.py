@@ -11,21 +11,23 @@ from dialects import PERFORMATIVES, all_dialects
 class SearchableTerm:
     """A name of the search language that is an exact term of each message.
 
-    `atom` is the record's name under which the term is indexed; `values`, where given, are all that exist.
+    `atom` is the record's name under which the term is indexed; `values`, where given, are all that exist. Where it
+    `is_agent`, what people call the agent is found too (`names`).
     """
 
     name: str
     atom: str
     about: str
     values: tuple[str, ...] | None = None
+    is_agent: bool = False
 
 
 SEARCHABLE: tuple[SearchableTerm, ...] = (
     SearchableTerm(
         "dialect", "dialect", "the dialect it was written in", tuple(dialect.slug for dialect in all_dialects())
     ),
-    SearchableTerm("from", "sender", "who sent it"),
-    SearchableTerm("to", "receiver", "whom it was sent to; * for a broadcast"),
+    SearchableTerm("from", "sender", "who sent it, by its own name or what people call it", is_agent=True),
+    SearchableTerm("to", "receiver", "whom it was sent to; * for a broadcast", is_agent=True),
     SearchableTerm("performative", "performative", "the act", (*PERFORMATIVES, "malformed")),
     SearchableTerm("conversation", "conversation_id", "the conversation's id as the wire says"),
     SearchableTerm("trace", "trace_id", "the trace's id"),

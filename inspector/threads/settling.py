@@ -30,6 +30,7 @@ from .arriving import (
     replace_parts,
 )
 from .bearers import find_bearers
+from .exchanges import Exchanges, gather_exchanges, write_exchanges
 from .links import Guess, guess_of
 from .models import Conversation
 from .models import Message as MessageRow
@@ -74,6 +75,7 @@ def settle(
     look_ups = _look_up(together, timelines)
     changes: dict[uuid.UUID, Changes] = {}
     sums: dict[uuid.UUID, Sum] = {}
+    exchanges: dict[uuid.UUID, Exchanges] = {}
     for each in together:
         timeline = timelines[each.pk]
         timeline.nodes = place(timeline.nodes, look_ups[each.pk])
@@ -81,6 +83,7 @@ def settle(
         write = partial(_write_window, conversation, fence) if each is conversation else None
         _tell(timeline, changes[each.pk], fence, write)
         sums[each.pk] = sum_nodes(each, timeline)
+        exchanges[each.pk] = gather_exchanges(each, timeline)
     with _alone([each.pk for each in together], fence):
         kept = {conversation.pk}
         if len(together) > 1:
@@ -88,6 +91,7 @@ def settle(
         write_changes([changes[pk] for pk in kept], workspace_id=conversation.workspace_id)
         write_outlines([(pk, timelines[pk].nodes) for pk in kept], workspace_id=conversation.workspace_id)
         write_sums([sums[pk] for pk in kept])
+        write_exchanges([exchanges[pk] for pk in kept])
         finish()
 
 

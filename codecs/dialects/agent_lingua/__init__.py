@@ -55,4 +55,5 @@ DIALECT = Dialect(
     opens=open_block,
     notes=NOTES,
     glossary=GLOSSARY,
+    key_names=("pubkey", "fingerprint"),
 )

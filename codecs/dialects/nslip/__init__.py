@@ -18,6 +18,7 @@ from .detection import sniff
 from .glossary import GLOSSARY
 from .notes import NOTES
 from .reading import identify, read
+from .tables import AGENTS
 from .telling import tell
 from .writing import encode
 
@@ -52,4 +53,5 @@ DIALECT = Dialect(
     orders_by_turn=True,
     notes=NOTES,
     glossary=GLOSSARY,
+    agents=AGENTS,
 )

@@ -1,0 +1,318 @@
+"""Reads of agents: the directory, the pairs of the graph, one agent. Sums over small rows, never over messages."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum, UUIDField, Value
+from django.db.models.functions import Coalesce
+
+from inspector.accounts.models import Channel, Workspace
+
+from .agents import Agent, AgentWord, Appearance, Declaration, Exchange
+from .confusables import Likeness, find_likenesses, find_oddities
+from .models import Conversation
+from .names import CONVENTIONS, Label, label_agent
+
+# How many of the busiest agents of a workspace are compared for confusable names.
+MOST_COMPARED: Final = 2000
+MOST_MATCHES: Final = 5000
+# Stands for nobody, where a key of a page has to say so.
+NOBODY: Final = uuid.UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which part of a workspace is looked at; what is empty or None narrows nothing. `name` is part of a name."""
+
+    channel: Channel | None = None
+    dialect: str = ""
+    name: str = ""
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it leaves anything out."""
+        return bool(self.channel or self.dialect or self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSum:
+    """One agent of the directory: the agent it is known by, those that are one with it, and what they did together."""
+
+    agent: Agent
+    aliases: Sequence[Agent]
+    dialects: Sequence[str]
+    sent: int
+    received: int
+    failures: int
+    conversations: int
+    first_at: datetime | None
+    last_at: datetime | None
+
+    @property
+    def total(self) -> int:
+        """Messages sent and received: by it the directory is in order."""
+        return self.sent + self.received
+
+    @property
+    def label(self) -> Label | None:
+        """What people call it."""
+        return label_agent(self.agent, self.dialects)
+
+    @property
+    def every(self) -> Sequence[Agent]:
+        """All that are this one agent, the one it is known by first."""
+        return (self.agent, *self.aliases)
+
+
+def list_agents(
+    *,
+    workspace: Workspace,
+    choice: Choice = Choice(),
+    after: tuple[int, uuid.UUID] | None = None,
+    limit: int = 50,
+    only: Iterable[uuid.UUID] | None = None,
+) -> list[AgentSum]:
+    """Agents by how much they say and are told, the busiest first, by keyset; three statements.
+
+    Args:
+        after: (total, id) of the last one seen.
+        only: the ids of the agents that are wanted, each by which it is known.
+    """
+    rows = _choose(Appearance.objects.filter(workspace=workspace), choice)
+    sums = rows.values(who=Coalesce("agent__same_as", "agent")).annotate(
+        said=Sum("sent"),
+        heard=Sum("received"),
+        failed=Sum("failures"),
+        total=Sum(F("sent") + F("received")),
+        talks=Count("conversation", distinct=True),
+        since=Min("first_at"),
+        until=Max("last_at"),
+        spoken=ArrayAgg("dialect", distinct=True),
+    )
+    if choice.name:
+        sums = sums.filter(who__in=find_named(workspace=workspace, name=choice.name))
+    if only is not None:
+        sums = sums.filter(who__in=list(only))
+    if after:
+        sums = sums.filter(Q(total__lt=after[0]) | Q(total=after[0], who__gt=after[1]))
+    found = list(sums.order_by("-total", "who")[:limit])
+    known = load_agents(workspace=workspace, ids=[row["who"] for row in found])
+    return [
+        AgentSum(
+            *known[row["who"]],
+            dialects=row["spoken"],
+            sent=row["said"],
+            received=row["heard"],
+            failures=row["failed"],
+            conversations=row["talks"],
+            first_at=row["since"],
+            last_at=row["until"],
+        )
+        for row in found
+    ]
+
+
+def _choose(rows: QuerySet[Any], choice: Choice) -> QuerySet[Any]:
+    if choice.channel:
+        rows = rows.filter(channel=choice.channel)
+    if choice.dialect:
+        rows = rows.filter(dialect=choice.dialect)
+    return rows
+
+
+def find_named(*, workspace: Workspace, name: str) -> set[uuid.UUID]:
+    """The agents in whose name or friendly name this stands, in any case: each by the id that it is known by."""
+    agents = Agent.objects.filter(workspace=workspace)
+    meant = Q(name__icontains=name) | Q(friendly_name__icontains=name)
+    for dialect, names in CONVENTIONS.items():
+        on_wire = [one for one, text in names.items() if name.casefold() in text]
+        if on_wire:
+            meant |= Q(name__in=on_wire, friendly_name="", same_as=None, appearances__dialect=dialect)
+    found = agents.filter(meant).annotate(who=Coalesce("same_as", "pk")).values_list("who", flat=True)
+    return set(found.distinct()[:MOST_MATCHES])
+
+
+def load_agents(*, workspace: Workspace, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, tuple[Agent, list[Agent]]]:
+    """The agents of these ids, each with those that are one with it; two statements."""
+    wanted = set(ids)
+    rows = Agent.objects.select_related("channel", "same_as").filter(workspace=workspace)
+    agents = rows.in_bulk(wanted)
+    aliases: dict[uuid.UUID | None, list[Agent]] = defaultdict(list)
+    for alias in rows.filter(same_as__in=wanted).order_by("name", "pk"):
+        aliases[alias.same_as_id].append(alias)
+    return {agent_id: (agent, aliases[agent_id]) for agent_id, agent in agents.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class PairSum:
+    """Who said how much to whom; None as sender is nobody named, as receiver everyone or nobody by name."""
+
+    sender: Agent | None
+    receiver: Agent | None
+    is_broadcast: bool
+    dialects: Sequence[str]
+    messages: int
+    failures: int
+    first_at: datetime
+    last_at: datetime
+
+    @property
+    def key(self) -> PairKey:
+        """Where the pair stands in the order of its page."""
+        ids = (self.sender.pk if self.sender else NOBODY, self.receiver.pk if self.receiver else NOBODY)
+        return self.messages, *ids, self.is_broadcast
+
+
+PairKey = tuple[int, uuid.UUID, uuid.UUID, bool]
+
+
+def list_pairs(
+    *,
+    workspace: Workspace,
+    choice: Choice = Choice(),
+    agent: Agent | None = None,
+    after: PairKey | None = None,
+    limit: int = 50,
+) -> list[PairSum]:
+    """Pairs by how much was said, the most first, by keyset.
+
+    Args:
+        choice: its name narrows to pairs one side of which bears it.
+        agent: only the pairs of this agent, and of all who are one with it.
+        after: the key of the last one seen.
+    """
+    pairs = _sum_pairs(workspace, choice, agent)
+    if after:
+        total, source, target, is_broadcast = after
+        pairs = pairs.filter(
+            Q(total__lt=total)
+            | Q(total=total, source__gt=source)
+            | Q(total=total, source=source, target__gt=target)
+            | Q(total=total, source=source, target=target, is_broadcast__gt=is_broadcast)
+        )
+    found = list(pairs.order_by("-total", "source", "target", "is_broadcast")[:limit])
+    ids = {row[side] for row in found for side in ("source", "target")} - {NOBODY}
+    rows = Agent.objects.select_related("channel", "same_as").filter(workspace=workspace)
+    agents = rows.in_bulk(ids) if ids else {}
+    return [
+        PairSum(
+            sender=agents.get(row["source"]),
+            receiver=agents.get(row["target"]),
+            is_broadcast=row["is_broadcast"],
+            dialects=row["spoken"],
+            messages=row["total"],
+            failures=row["failed"],
+            first_at=row["since"],
+            last_at=row["until"],
+        )
+        for row in found
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How many pairs there are in all, and how many messages between them."""
+
+    pairs: int
+    messages: int
+
+
+def measure_pairs(*, workspace: Workspace, choice: Choice = Choice(), agent: Agent | None = None) -> Extent:
+    """How much `list_pairs` would list without a limit; a message to three counts with each of them."""
+    pairs = _sum_pairs(workspace, choice, agent)
+    sums = pairs.aggregate(pairs=Count("total"), messages=Sum("total"))
+    return Extent(sums["pairs"] or 0, int(sums["messages"] or 0))
+
+
+def _sum_pairs(workspace: Workspace, choice: Choice, agent: Agent | None) -> QuerySet[Any]:
+    nobody = Value(NOBODY, output_field=UUIDField())
+    rows = _choose(Exchange.objects.filter(workspace=workspace), choice)
+    if agent:
+        ids = [agent.pk, *agent.aliases.values_list("pk", flat=True)]
+        rows = rows.filter(Q(sender__in=ids) | Q(receiver__in=ids))
+    pairs: QuerySet[Any] = rows.values(
+        "is_broadcast",
+        source=Coalesce("sender__same_as", "sender", nobody),
+        target=Coalesce("receiver__same_as", "receiver", nobody),
+    ).annotate(
+        total=Sum("messages"),
+        failed=Sum("failures"),
+        since=Min("first_at"),
+        until=Max("last_at"),
+        spoken=ArrayAgg("dialect", distinct=True),
+    )
+    if choice.name:
+        named = find_named(workspace=workspace, name=choice.name)
+        pairs = pairs.filter(Q(source__in=named) | Q(target__in=named))
+    return pairs
+
+
+def find_agent(*, workspace: Workspace, agent_id: uuid.UUID) -> Agent | None:
+    """The agent of that id in this workspace, with its channel and the agent it is known by, or None."""
+    rows = Agent.objects.select_related("channel", "same_as", "same_as__channel")
+    return rows.filter(workspace=workspace, pk=agent_id).first()
+
+
+def list_words(*, agent: Agent, limit: int = 50) -> Sequence[AgentWord]:
+    """What auditors said of an agent and of those that are one with it, the latest first, undone ones included."""
+    rows = AgentWord.objects.select_related("by", "undone_by", "agent", "agent__channel", "same_as")
+    about = Q(agent=agent) | Q(same_as=agent) | Q(agent__same_as=agent)
+    return list(rows.filter(about, workspace_id=agent.workspace_id).order_by("-at", "-pk")[:limit])
+
+
+def find_word(*, workspace: Workspace, word_id: uuid.UUID) -> AgentWord | None:
+    """What was said of an agent under that id in this workspace, or None."""
+    return AgentWord.objects.select_related("agent").filter(workspace=workspace, pk=word_id).first()
+
+
+def list_declarations(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID], limit: int = 200) -> list[Declaration]:
+    """What these agents declared: each different thing once, with the latest message that said it, abilities first."""
+    rows = Declaration.objects.select_related("agent").filter(workspace=workspace, agent__in=list(agent_ids))
+    latest = rows.order_by("kind", "dialect", "name", "value", "-at", "-message").distinct(
+        "kind", "dialect", "name", "value"
+    )
+    return list(latest[:limit])
+
+
+def count_abilities(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, list[str]]:
+    """The abilities that each of these agents declared, in the order of the alphabet, by the agent's own id."""
+    rows = Declaration.objects.filter(workspace=workspace, agent__in=list(agent_ids), kind=Declaration.Kind.ABILITY)
+    sums = rows.values("agent").annotate(values=ArrayAgg("value", distinct=True))
+    return {row["agent"]: row["values"] for row in sums}
+
+
+def list_conversations_of(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID], limit: int) -> list[Conversation]:
+    """The conversations that name one of these agents, latest activity first."""
+    held = Appearance.objects.filter(workspace=workspace, agent__in=list(agent_ids)).values("conversation")
+    rows = Conversation.objects.select_related("channel").filter(workspace=workspace, pk__in=held)
+    return list(rows.order_by("-last_at", "-pk")[:limit])
+
+
+@dataclass(frozen=True, slots=True)
+class Confusables:
+    """Which names of a workspace can be taken for which; of more than `MOST_COMPARED` the busiest are compared."""
+
+    likenesses: Mapping[str, Sequence[Likeness]]
+    are_all_compared: bool
+
+    def find(self, agents: Iterable[Agent]) -> tuple[list[str], list[tuple[str, Likeness]]]:
+        """What is odd about the names of one agent, and what they can be taken for: those it bears itself excepted."""
+        own = {agent.name for agent in agents}
+        odd = [oddity for name in sorted(own) for oddity in find_oddities(name)]
+        alike = [(name, each) for name in sorted(own) for each in self.likenesses.get(name, ()) if each.name not in own]
+        return odd, alike
+
+
+def compare_names(*, workspace: Workspace) -> Confusables:
+    """Compare the names of the workspace's agents, the busiest first; one statement."""
+    rows = Appearance.objects.filter(workspace=workspace).values("agent__name")
+    busiest = rows.annotate(total=Sum(F("sent") + F("received"))).order_by("-total", "agent__name")
+    names = list(busiest.values_list("agent__name", flat=True)[: MOST_COMPARED + 1])
+    return Confusables(find_likenesses(names[:MOST_COMPARED]), len(names) <= MOST_COMPARED)
