@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -55,6 +55,13 @@ def list_sightings(*, record: Record) -> QuerySet[Sighting]:
 def find_first_sighting(*, record: Record) -> Sighting | None:
     """The sighting by which the record came in, or None."""
     return list_sightings(record=record).first()
+
+
+def find_first_sightings(*, record_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, Sighting]:
+    """The sighting by which each of these records came in, with its delivery, by the record's id."""
+    rows = Sighting.objects.select_related("delivery").filter(record_id__in=record_ids)
+    first = rows.order_by("record_id", "delivery__received_at", "index").distinct("record_id")
+    return {sighting.record_id: sighting for sighting in first}
 
 
 def count_conflicts(*, record: Record) -> int:

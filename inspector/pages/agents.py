@@ -24,20 +24,24 @@ class Cast:
     """The agents of a page. Each keeps its colour; a ninth shares the first's, and its letters tell them apart."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
+        # Only those that are shown are drawn: a conversation may have a hundred thousand.
+        self._places = {name: place for place, name in enumerate(dict.fromkeys(names))}
         self._marks: dict[str, AgentMark] = {}
-        for name in names:
-            self.find(name)
 
     def find(self, name: str) -> AgentMark:
         """The mark of this agent; one not seen before gets the next colour."""
         if name not in self._marks:
-            number = len(self._marks) % COLOURS + 1
+            number = self.find_place(name) % COLOURS + 1
             self._marks[name] = AgentMark(name=name, number=number, monogram=make_monogram(name))
         return self._marks[name]
 
     def find_all(self, names: Iterable[str]) -> list[AgentMark]:
         """The marks of these agents, in their order."""
         return [self.find(name) for name in names]
+
+    def find_place(self, name: str) -> int:
+        """Its place in the order of first appearance; one not seen before gets the next."""
+        return self._places.setdefault(name, len(self._places))
 
 
 def make_monogram(name: str) -> str:

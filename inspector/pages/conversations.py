@@ -4,48 +4,36 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.contrib import messages as flashes
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from inspector.accounts.models import Membership
+from inspector.accounts.models import Membership, Workspace
 from inspector.audit.models import Review
-from inspector.audit.selectors import find_latest_reviews, is_current, list_reviews
+from inspector.audit.selectors import find_latest_reviews
 from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
-from inspector.threads.hidden import count_hidden, count_hidden_in
-from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import find_conversation, list_conversations, read_body, read_tree
-from inspector.threads.summaries import Digest, find_openings, read_timeline, sum_up
+from inspector.threads.hidden import count_hidden
+from inspector.threads.models import Conversation
+from inspector.threads.selectors import TreeWindow, list_conversations, read_tree
+from inspector.threads.summaries import find_at, find_openings, read_timeline, sum_up
 
 from .agents import Cast
+from .conversation_frame import frame_conversation, open_conversation
 from .forms import ConversationFilter, VerdictForm
 from .shell import read_number, read_place, render_page, within_workspace, write_query
-from .told import is_named, list_notes, name_conversation, name_dialect, shorten, write_elapsed
+from .told import is_named, name_conversation, name_dialect, shorten
 from .transcript import make_anchor, make_rows
+from .windows import Pager, make_pager, read_jump
 
 PAGE_ROWS = 50
 WINDOW_ROWS = 100
 MOST_TILES = 6
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class VerdictLine:
-    """A verdict as the page shows it; `is_outdated` where the conversation has changed since."""
-
-    verdict: str
-    reviewer: str
-    created_at: datetime
-    comment: str
-    seen_messages: int
-    is_outdated: bool
 
 
 @require_GET
@@ -104,7 +92,7 @@ def _make_row(
 @within_workspace
 def show_conversation(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """One conversation: its answers and a window of its transcript."""
-    conversation = _find(membership, conversation_id)
+    conversation = open_conversation(membership, conversation_id)
     form = _make_verdict_form(membership, conversation)
     return _answer(request, membership, conversation, form)
 
@@ -113,7 +101,7 @@ def show_conversation(request: HttpRequest, membership: Membership, conversation
 @within_workspace
 def review_conversation(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """An auditor's verdict on the conversation as it was shown."""
-    conversation = _find(membership, conversation_id)
+    conversation = open_conversation(membership, conversation_id)
     if not membership.is_auditor:
         raise PermissionDenied
     form = VerdictForm(request.POST)
@@ -136,13 +124,6 @@ def review_conversation(request: HttpRequest, membership: Membership, conversati
     return _answer(request, membership, conversation, again, errors=errors, status=422)
 
 
-def _find(membership: Membership, conversation_id: uuid.UUID) -> Conversation:
-    conversation = find_conversation(workspace=membership.workspace, conversation_id=conversation_id)
-    if conversation is None:
-        raise Http404
-    return conversation
-
-
 def _make_verdict_form(
     membership: Membership, conversation: Conversation, *, said: Mapping[str, Any] | None = None
 ) -> VerdictForm | None:
@@ -163,30 +144,28 @@ def _answer(
     status: int = 200,
 ) -> HttpResponse:
     workspace = membership.workspace
-    address = reverse("pages:conversation", args=[workspace.slug, conversation.pk])
     is_tree = request.GET.get("order") != "time"
+    jump = read_jump(request, total=conversation.message_count)
+    if jump is not None and status == 200:
+        return _go_to(conversation, workspace, jump)
     offset = read_number(request, "offset")
     read_window = read_tree if is_tree else read_timeline
     window = read_window(conversation=conversation, offset=offset, limit=WINDOW_ROWS)
     digest = sum_up(conversation=conversation)
     cast = Cast(conversation.agents)
-    numbers = [row.message.position + 1 for row in window.rows if row.message]
+    shown = sum(row.message is not None for row in window.rows)
     context = {
-        "conversation": _describe(conversation, find_openings(conversation_ids=[conversation.pk])),
-        "answers": _make_answers(conversation, digest, workspace.slug),
-        "views": [
-            {"name": "Tree", "url": address, "is_current": is_tree, "count": None},
-            {"name": "Timeline", "url": f"{address}?order=time", "is_current": not is_tree, "count": None},
+        **frame_conversation(membership=membership, conversation=conversation, digest=digest, current="conversation"),
+        "orders": [
+            {"name": "As answers", "url": request.path, "is_current": is_tree},
+            {"name": "By time", "url": f"{request.path}?order=time", "is_current": not is_tree},
         ],
         "cast": [
             {"mark": cast.find(name), "count": digest.senders.get(name, 0)} for name in conversation.agents[:MOST_TILES]
         ],
         "more_agents": max(0, len(conversation.agents) - MOST_TILES),
         "rows": make_rows(window.rows, workspace=workspace, conversation=conversation, cast=cast, is_tree=is_tree),
-        "earlier_url": _write_offset(address, is_tree, window.previous_offset),
-        "later_url": _write_offset(address, is_tree, window.next_offset),
-        "shown": len(numbers),
-        "hidden_count": count_hidden_in(conversation=conversation),
+        "pager": _make_pager(conversation, window, shown=shown, is_tree=is_tree),
         "verdict_form": verdict_form,
         "verdict_errors": errors,
         "review_url": reverse("pages:review", args=[workspace.slug, conversation.pk]),
@@ -196,72 +175,31 @@ def _answer(
     )
 
 
-def _write_offset(address: str, is_tree: bool, offset: int | None) -> str | None:
-    if offset is None:
-        return None
-    return f"{address}?offset={offset}" if is_tree else f"{address}?order=time&offset={offset}"
-
-
-def _describe(conversation: Conversation, openings: Mapping[uuid.UUID, str]) -> dict[str, Any]:
-    return {
-        "title": shorten(
-            name_conversation(conversation) if is_named(conversation) else openings.get(conversation.pk) or "Untitled"
-        ),
-        "native_id": conversation.native_id,
-        "channel": conversation.channel.name,
-        "state": conversation.state,
-        "is_settled": conversation.is_settled,
-        "settled_at": conversation.settled_at,
-        "missing_count": conversation.missing_count,
-        "message_count": conversation.message_count,
-        "dialects": ", ".join(name_dialect(dialect) for dialect in conversation.dialects),
-        "first_at": conversation.first_at,
-    }
-
-
-def _make_answers(conversation: Conversation, digest: Digest, slug: str) -> dict[str, Any]:
-    names = {number: Message.Severity(number).label for number in digest.severities if number}
-    elapsed = None
-    if conversation.first_at and conversation.last_at:
-        elapsed = conversation.last_at - conversation.first_at
-    return {
-        "asked": {
-            "url": reverse("pages:message", args=[slug, digest.asked.pk]),
-            "anchor": make_anchor(digest.asked.pk),
-            "sentence": shorten(digest.asked.english, 120),
-            "more": digest.asked_count - 1,
-        }
-        if digest.asked
-        else None,
-        "elapsed": write_elapsed(elapsed) if elapsed else "",
-        "severities": [
-            {"name": names[number], "count": count}
-            for number, count in sorted(digest.severities.items(), reverse=True)
-            if number
-        ],
-        "problems": [_name_problem(message, slug) for message in digest.gravest],
-        "missing_count": conversation.missing_count,
-        "failed_count": digest.failed_count,
-        "malformed_count": digest.malformed_count,
-        "reviews": _list_verdicts(conversation),
-    }
-
-
-def _name_problem(message: Message, slug: str) -> dict[str, str]:
-    notes = list_notes(message, read_body(message))
-    url = reverse("pages:message", args=[slug, message.pk])
-    return {"url": url, "text": shorten(notes[0].text) if notes else "see the message"}
-
-
-def _list_verdicts(conversation: Conversation) -> list[VerdictLine]:
-    return [
-        VerdictLine(
-            verdict=review.verdict,
-            reviewer=review.reviewer.get_username(),
-            created_at=review.created_at,
-            comment=review.comment,
-            seen_messages=review.seen_messages,
-            is_outdated=not is_current(review=review, conversation=conversation),
+def _make_pager(conversation: Conversation, window: TreeWindow, *, shown: int, is_tree: bool) -> Pager:
+    """In the order of time by message numbers; the lines of a tree, ghosts among them, have none."""
+    if not is_tree:
+        return make_pager(
+            start=window.offset,
+            previous_start=window.previous_offset,
+            next_start=window.next_offset,
+            size=WINDOW_ROWS,
+            shown=shown,
+            total=conversation.message_count,
+            order="time",
         )
-        for review in list_reviews(conversation=conversation)[:50]
-    ]
+    return Pager(
+        words=f"{shown:,} of {conversation.message_count:,} messages",
+        first_url="?" if window.previous_offset is not None else "",
+        previous_url="" if window.previous_offset is None else f"?offset={window.previous_offset}",
+        next_url="" if window.next_offset is None else f"?offset={window.next_offset}",
+        kept=(("order", "time"),),
+        most=conversation.message_count,
+    )
+
+
+def _go_to(conversation: Conversation, workspace: Workspace, position: int) -> HttpResponse:
+    """To the window that shows a message, in the order of time, and to its place there."""
+    address = reverse("pages:conversation", args=[workspace.slug, conversation.pk])
+    found = find_at(conversation=conversation, position=position)
+    anchor = f"#{make_anchor(found)}" if found else ""
+    return redirect(f"{address}?order=time&offset={position // WINDOW_ROWS * WINDOW_ROWS}{anchor}")

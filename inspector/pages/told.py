@@ -17,6 +17,8 @@ from .wire_markup import Segment, Span
 Segments = Sequence[Segment]
 
 LONGEST_TITLE = 90
+# So many receivers of a message are named in a line; of the rest their number.
+MOST_RECEIVERS = 12
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +45,7 @@ class Line:
     is_to_itself: bool
     performative: str | None
     native_act: str
+    more_receivers: int = 0
 
 
 def make_line(message: Message, cast: Cast) -> Line:
@@ -52,7 +55,8 @@ def make_line(message: Message, cast: Cast) -> Line:
     return Line(
         at=message.order_time,
         sender=cast.find(message.sender) if message.sender else None,
-        receivers=[] if is_to_itself else cast.find_all(receivers),
+        receivers=[] if is_to_itself else cast.find_all(receivers[:MOST_RECEIVERS]),
+        more_receivers=max(0, len(receivers) - MOST_RECEIVERS),
         is_broadcast=message.is_broadcast,
         is_to_itself=is_to_itself,
         performative=message.performative,

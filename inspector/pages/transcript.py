@@ -95,17 +95,23 @@ def make_rows(
         rows: as `read_tree` or `read_timeline` gives them.
         workspace, conversation: whose they are.
         cast: the agents of the page, coloured.
-        is_tree: whether ghosts and depth are drawn; in the order of time, runs are.
+        is_tree: whether they are in the order of a tree. In the order of time the runs are named, and a ghost stands
+            before the first message of the window that cites it.
     """
     builder = _Builder(rows, workspace, conversation, cast, is_tree=is_tree)
     made: list[Row] = []
     run = rows[0].message.run if rows and rows[0].message else 1
+    known_ghosts: set[str] = set()
     for index, row in enumerate(rows):
         if row.message is None:
             made.append(builder.make_ghost(index))
             continue
         if not is_tree and row.message.run != run:
             made.append(RunRow(number=row.message.run))
+        missing = find_missing(row.message)
+        if not is_tree and missing and missing not in known_ghosts:
+            known_ghosts.add(missing)
+            made.append(make_ghost_row(missing, row, 0))
         run = row.message.run
         made.append(builder.make_message(row, row.message))
     return made
@@ -130,21 +136,14 @@ class _Builder:
         """The ghost's name is what the message below it, which cites it, calls it."""
         row = self._rows[index]
         citing = self._rows[index + 1] if index + 1 < len(self._rows) else None
-        name = citing.body["message"].get("parent_id") if citing and citing.message else None
-        who = citing.message.native_id if citing and citing.message else ""
-        return GhostRow(
-            anchor=f"ghost-{row.ghost[:16]}",
-            name=name or "A message",
-            cited_by=f"{who or 'The message below'} cites it.",
-            depth=min(row.depth, DEEPEST),
-        )
+        return make_ghost_row(row.ghost, citing, min(row.depth, DEEPEST))
 
     def make_message(self, row: TreeRow, message: Message) -> MessageRow:
         """The row of a message, with its reply line, its notes and its wire cut at the fields."""
         notes = list_notes(message, row.body)
         also = row.body["message"].get("also") or ()
         previous, self._previous = self._previous, message
-        wire, stretches = _cut_wire(message)
+        wire, stretches = cut_wire(message)
         return MessageRow(
             number=message.position + 1,
             anchor=make_anchor(message.pk),
@@ -183,12 +182,12 @@ class _Builder:
         if not message.parent_basis or message.parent_basis == "adjacency":
             return None
         is_inferred = message.parent_basis == "turn"
-        if message.parent_key is not None and message.parent is None:
+        if missing := find_missing(message):
             cited = body["message"].get("parent_id") or "a message"
             return ReplyLine(
                 basis="explicit",
                 verb="answers",
-                anchor=f"#ghost-{bytes(message.parent_key).hex()[:16]}",
+                anchor=f"#ghost-{missing[:16]}",
                 name=cited,
                 why="",
                 is_missing=True,
@@ -211,7 +210,25 @@ class _Builder:
         return reverse("pages:message", args=[self._workspace.slug, parent.pk])
 
 
-def _cut_wire(message: Message) -> tuple[str, Sequence[Stretch]]:
+def find_missing(message: Message) -> str:
+    """The digest of the id that a message cites and that was not received; empty where there is none."""
+    return bytes(message.parent_key).hex() if message.parent_key is not None and message.parent is None else ""
+
+
+def make_ghost_row(ghost: str, citing: TreeRow | None, depth: int) -> GhostRow:
+    """The row of a ghost above the message that cites it, if that is in the window."""
+    name = citing.body["message"].get("parent_id") if citing and citing.message else None
+    who = citing.message.native_id if citing and citing.message else ""
+    return GhostRow(
+        anchor=f"ghost-{ghost[:16]}",
+        name=name or "A message",
+        cited_by=f"{who or 'The message below'} cites it.",
+        depth=depth,
+    )
+
+
+def cut_wire(message: Message) -> tuple[str, Sequence[Stretch]]:
+    """The text of a message's record cut at its fields, so that secrets are masked; nothing where it is not loaded."""
     if not has_record(message):
         return "", ()
     return message.record.wire_text, cut_layers(unfold(message=message)).get(0, ())

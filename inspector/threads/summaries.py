@@ -60,15 +60,22 @@ def sum_up(*, conversation: Conversation) -> Digest:
 
 
 def read_timeline(*, conversation: Conversation, offset: int = 0, limit: int = 200) -> TreeWindow:
-    """Messages in the order of time from the position `offset` on, as rows without depth."""
+    """The messages at the positions from `offset` to before `offset + limit`, in order, as rows without depth."""
     rows = Message.objects.shown().filter(conversation=conversation, position__gte=offset)
     found = list(rows.order_by("position")[: limit + 1])
+    here = [message for message in found if message.position < offset + limit]
     return TreeWindow(
-        rows=[TreeRow(0, message, read_body(message)) for message in found[:limit]],
+        rows=[TreeRow(0, message, read_body(message)) for message in here],
         offset=offset,
-        next_offset=offset + limit if len(found) > limit else None,
+        next_offset=found[len(here)].position if len(found) > len(here) else None,
         previous_offset=max(0, offset - limit) if offset else None,
     )
+
+
+def find_at(*, conversation: Conversation, position: int) -> uuid.UUID | None:
+    """The message at a position of the timeline; None where there is none."""
+    rows = Message.objects.shown().filter(conversation=conversation, position=position)
+    return rows.values_list("pk", flat=True).first()
 
 
 def find_openings(*, conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, str]:

@@ -1,0 +1,147 @@
+"""What stands around every view of one conversation: its name, how far it can be relied on, five answers, its tabs."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.http import Http404
+from django.urls import reverse
+
+from inspector.accounts.models import Membership
+from inspector.audit.selectors import is_current, list_reviews
+from inspector.threads.hidden import count_hidden_in
+from inspector.threads.models import Conversation, Message
+from inspector.threads.selectors import find_conversation, read_body
+from inspector.threads.summaries import Digest, find_openings
+
+from .told import is_named, list_notes, name_conversation, name_dialect, shorten, write_elapsed
+from .transcript import make_anchor
+
+# The views of a conversation in the order of their tabs: (name of the address, what it is called).
+TABS: Final = (
+    ("conversation", "Transcript"),
+    ("sequence", "Sequence"),
+    ("conversation-raw", "Raw"),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VerdictLine:
+    """A verdict as the page shows it; `is_outdated` where the conversation has changed since."""
+
+    verdict: str
+    reviewer: str
+    created_at: datetime
+    comment: str
+    seen_messages: int
+    is_outdated: bool
+
+
+def open_conversation(membership: Membership, conversation_id: uuid.UUID) -> Conversation:
+    """The conversation of the reader's workspace.
+
+    Raises:
+        Http404: where the workspace has none of that id.
+    """
+    conversation = find_conversation(workspace=membership.workspace, conversation_id=conversation_id)
+    if conversation is None:
+        raise Http404
+    return conversation
+
+
+def frame_conversation(
+    *, membership: Membership, conversation: Conversation, digest: Digest, current: str
+) -> dict[str, Any]:
+    """The context of the frame: `conversation`, `answers`, `views`, `hidden_count`.
+
+    Args:
+        membership: the reader's.
+        conversation: which.
+        digest: it summed up.
+        current: the address name of the view that is shown.
+    """
+    slug = membership.workspace.slug
+    return {
+        "conversation": _describe(conversation, find_openings(conversation_ids=[conversation.pk])),
+        "answers": _make_answers(conversation, digest, slug),
+        "views": [
+            {
+                "name": title,
+                "url": reverse(f"pages:{name}", args=[slug, conversation.pk]),
+                "is_current": name == current,
+                "count": None,
+            }
+            for name, title in TABS
+        ],
+        "hidden_count": count_hidden_in(conversation=conversation),
+    }
+
+
+def _describe(conversation: Conversation, openings: Mapping[uuid.UUID, str]) -> dict[str, Any]:
+    return {
+        "title": shorten(
+            name_conversation(conversation) if is_named(conversation) else openings.get(conversation.pk) or "Untitled"
+        ),
+        "id": conversation.pk,
+        "native_id": conversation.native_id,
+        "channel": conversation.channel.name,
+        "state": conversation.state,
+        "is_settled": conversation.is_settled,
+        "settled_at": conversation.settled_at,
+        "missing_count": conversation.missing_count,
+        "message_count": conversation.message_count,
+        "dialects": ", ".join(name_dialect(dialect) for dialect in conversation.dialects),
+        "first_at": conversation.first_at,
+    }
+
+
+def _make_answers(conversation: Conversation, digest: Digest, slug: str) -> dict[str, Any]:
+    names = {number: Message.Severity(number).label for number in digest.severities if number}
+    elapsed = None
+    if conversation.first_at and conversation.last_at:
+        elapsed = conversation.last_at - conversation.first_at
+    return {
+        "asked": {
+            "url": reverse("pages:message", args=[slug, digest.asked.pk]),
+            "anchor": make_anchor(digest.asked.pk),
+            "sentence": shorten(digest.asked.english, 120),
+            "more": digest.asked_count - 1,
+        }
+        if digest.asked
+        else None,
+        "elapsed": write_elapsed(elapsed) if elapsed else "",
+        "severities": [
+            {"name": names[number], "count": count}
+            for number, count in sorted(digest.severities.items(), reverse=True)
+            if number
+        ],
+        "problems": [_name_problem(message, slug) for message in digest.gravest],
+        "missing_count": conversation.missing_count,
+        "failed_count": digest.failed_count,
+        "malformed_count": digest.malformed_count,
+        "reviews": _list_verdicts(conversation),
+    }
+
+
+def _name_problem(message: Message, slug: str) -> dict[str, str]:
+    notes = list_notes(message, read_body(message))
+    url = reverse("pages:message", args=[slug, message.pk])
+    return {"url": url, "text": shorten(notes[0].text) if notes else "see the message"}
+
+
+def _list_verdicts(conversation: Conversation) -> list[VerdictLine]:
+    return [
+        VerdictLine(
+            verdict=review.verdict,
+            reviewer=review.reviewer.get_username(),
+            created_at=review.created_at,
+            comment=review.comment,
+            seen_messages=review.seen_messages,
+            is_outdated=not is_current(review=review, conversation=conversation),
+        )
+        for review in list_reviews(conversation=conversation)[:50]
+    ]

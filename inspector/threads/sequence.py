@@ -1,0 +1,261 @@
+"""A conversation as a sequence: a window of its timeline, messages alike in a row taken together, and what is missing.
+
+A window is a stretch of positions, so that windows laid end to end hold every message once, whatever was hidden.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+from django.db.models.functions import MD5, Left, Length
+
+from .models import Conversation, Message
+from .summaries import FAILING
+
+WINDOW_STEPS: Final = 100
+# Two alike are soon read; three and more are one arrow with their number.
+LEAST_ALIKE: Final = 3
+# Said in full on the message's own page.
+LONGEST_TOPIC, LONGEST_ENGLISH = 200, 400
+# The name of a missing message stands in the told body; a larger body is not read for it.
+LARGEST_BODY: Final = 100_000
+
+_NUMBER = re.compile(r"\d+")
+_COLUMNS: Final = (
+    "id",
+    "position",
+    "order_time",
+    "order_basis",
+    "dialect",
+    "performative",
+    "native_act",
+    "sender",
+    "receivers",
+    "is_broadcast",
+    "topic_start",
+    "topic_digest",
+    "english_start",
+    "english_length",
+    "native_id",
+    "parent",
+    "parent_key",
+    "parent_basis",
+    "parent_why",
+    "is_sealed",
+    "severity",
+    "run",
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """A message of the sequence: who, to whom, which act, about what, and how it is linked.
+
+    `topic` and `english` are their beginnings; `english_length` is the length of the whole. `missing` is the digest of
+    a cited id that was not received, `missing_name` that id, where the message says it in so many words.
+    """
+
+    id: uuid.UUID
+    position: int
+    at: datetime
+    at_basis: str
+    dialect: str
+    performative: str | None
+    native_act: str
+    sender: str
+    receivers: tuple[str, ...]
+    is_broadcast: bool
+    topic: str
+    topic_digest: str
+    english: str
+    english_length: int
+    native_id: str
+    parent: uuid.UUID | None
+    parent_basis: str
+    parent_why: str
+    is_sealed: bool
+    severity: int
+    run: int
+    missing: str = ""
+    missing_name: str = ""
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether it says that something did not work."""
+        return self.performative in FAILING
+
+    @property
+    def is_inferred(self) -> bool:
+        """Whether it answers another by a guess."""
+        return self.parent_basis == "turn"
+
+    @property
+    def is_to_itself(self) -> bool:
+        """Whether it is sent by an agent to itself alone."""
+        return bool(self.sender) and self.receivers == (self.sender,)
+
+    def find_likeness(self) -> tuple[object, ...]:
+        """What two messages share that are one arrow: sender, receivers, act and topic, and how they are drawn.
+
+        Where there is no topic, the sentence takes its place, its numbers aside: else whatever is said by one act
+        would vanish behind another.
+        """
+        about = self.topic_digest if self.topic else _NUMBER.sub("0", self.english)
+        who = (self.sender, self.receivers, self.is_broadcast, self.is_sealed, self.is_inferred)
+        return (*who, self.dialect, self.performative, self.native_act, about, self.run)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """Messages that are drawn as one arrow: one, or a bucket of those alike in a row."""
+
+    steps: Sequence[Step]
+    # Since the message before, which may be in the window before; None for the first of all.
+    since: timedelta | None
+    is_new_run: bool = False
+
+    @property
+    def first(self) -> Step:
+        """The message that stands for all."""
+        return self.steps[0]
+
+    @property
+    def last(self) -> Step:
+        """The latest of them."""
+        return self.steps[-1]
+
+    @property
+    def count(self) -> int:
+        """How many messages it is."""
+        return len(self.steps)
+
+    @property
+    def is_bucket(self) -> bool:
+        """Whether several are drawn as one."""
+        return len(self.steps) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceWindow:
+    """The messages at the positions from `start` to before `stop`, as arrows in the order of time."""
+
+    arrows: Sequence[Arrow]
+    start: int
+    stop: int
+    previous_start: int | None
+    next_start: int | None
+
+    @property
+    def steps(self) -> list[Step]:
+        """Every message of the window."""
+        return [step for arrow in self.arrows for step in arrow.steps]
+
+
+def read_sequence(
+    *,
+    conversation: Conversation,
+    start: int = 0,
+    size: int = WINDOW_STEPS,
+    opened: Collection[int] = (),
+    is_all_opened: bool = False,
+) -> SequenceWindow:
+    """A window of the sequence, in three queries at most.
+
+    Args:
+        conversation: whose.
+        start: the first position, counted from 0.
+        size: how many positions.
+        opened: positions; the bucket that begins at one of them is drawn message by message.
+        is_all_opened: whether all buckets are.
+    """
+    before = 1 if start else 0
+    found = _read_steps(conversation, start - before, size + before + 1)
+    stop = start + size
+    previous = found[0] if found and found[0].position < start else None
+    steps = _name_missing([step for step in found if start <= step.position < stop])
+    beyond = next((step.position for step in found if step.position >= stop), None)
+    arrows = list(_gather(steps, previous, opened, is_all_opened=is_all_opened))
+    return SequenceWindow(arrows, start, stop, max(0, start - size) if start else None, beyond)
+
+
+def _read_steps(conversation: Conversation, start: int, limit: int) -> list[Step]:
+    rows = (
+        Message.objects.shown()
+        .filter(conversation=conversation, position__gte=start)
+        .annotate(
+            topic_start=Left("topic", LONGEST_TOPIC),
+            topic_digest=MD5("topic"),
+            english_start=Left("english", LONGEST_ENGLISH),
+            english_length=Length("english"),
+        )
+        .order_by("position")
+        .values_list(*_COLUMNS)[:limit]
+    )
+    return [_make_step(row) for row in rows]
+
+
+def _make_step(row: Sequence[object]) -> Step:
+    values = dict(zip(_COLUMNS, row, strict=True))
+    key = values.pop("parent_key")
+    names = {"order_time": "at", "order_basis": "at_basis", "topic_start": "topic", "english_start": "english"}
+    receivers = tuple(name for name in values.pop("receivers") or () if name)  # type: ignore[attr-defined]
+    missing = bytes(key).hex() if key is not None and values["parent"] is None else ""  # type: ignore[call-overload]
+    return Step(
+        **{names.get(name, name): value for name, value in values.items()},  # type: ignore[arg-type]
+        receivers=receivers,
+        missing=missing,
+    )
+
+
+def _name_missing(steps: list[Step]) -> list[Step]:
+    """Give those that cite what was not received its name, which stands in what was told of them."""
+    citing = [step.id for step in steps if step.missing]
+    if not citing:
+        return steps
+    rows = Message.objects.filter(pk__in=citing).annotate(size=Length("body")).filter(size__lte=LARGEST_BODY)
+    names = {pk: _find_cited_name(body) for pk, body in rows.values_list("pk", "body") if body}
+    return [replace(step, missing_name=names.get(step.id, "")) if step.missing else step for step in steps]
+
+
+def _find_cited_name(body: str) -> str:
+    return str(msgspec.json.decode(body)["message"].get("parent_id") or "")
+
+
+def _gather(
+    steps: Sequence[Step], previous: Step | None, opened: Collection[int], *, is_all_opened: bool
+) -> Iterator[Arrow]:
+    at = 0
+    while at < len(steps):
+        alike = _count_alike(steps, at)
+        is_one = alike < LEAST_ALIKE or is_all_opened or steps[at].position in opened
+        for group in [[step] for step in steps[at : at + alike]] if is_one else [steps[at : at + alike]]:
+            first = group[0]
+            since = first.at - previous.at if previous else None
+            yield Arrow(group, since, is_new_run=previous is not None and previous.run != first.run)
+            previous = group[-1]
+        at += alike
+
+
+def _count_alike(steps: Sequence[Step], at: int) -> int:
+    """How many messages from this one on are alike; one that cites what is missing stands alone, with its ghost."""
+    if steps[at].missing:
+        return 1
+    likeness = steps[at].find_likeness()
+    end = at + 1
+    while end < len(steps) and not steps[end].missing and steps[end].find_likeness() == likeness:
+        end += 1
+    return end - at
+
+
+def find_next_missing(*, conversation: Conversation, after: int = -1) -> int | None:
+    """The position of the first message after this one that cites what was not received; None where none is left."""
+    rows = Message.objects.shown().filter(
+        conversation=conversation, parent_key__isnull=False, parent=None, position__gt=after
+    )
+    return rows.order_by("position").values_list("position", flat=True).first()
