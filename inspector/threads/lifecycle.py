@@ -1,32 +1,139 @@
-"""How a conversation stands, derived from the acts in it; advisory, and never what a single wire claims."""
+"""How a task stands: the one table of where each event leads. Advisory, never what a wire claims.
+
+Two tables, and no branches beside them: `signs.SIGNS` says what an act is to a task, and `TRANSITIONS` where that leads
+from each state; from a state that is not named there it changes nothing. docs/lifecycle.md is written from both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
 
-from .models import Conversation
+from .models import Conversation, Task
 
-_ENDS: Final = {
-    "done": Conversation.State.DONE,
-    "failure": Conversation.State.FAILED,
-    "cancel": Conversation.State.CANCELLED,
+State = Task.State
+# Before anything was said of a task, where an answer is the first that stands in the log.
+NOT_BEGUN: Final = ""
+STANDING: Final = (State.OPEN, State.ACKNOWLEDGED, State.IN_PROGRESS, State.WAITING, State.DELEGATED)
+ENDED: Final = (State.DONE, State.FAILED, State.CANCELLED, State.TIMED_OUT)
+_BEGUN: Final = (NOT_BEGUN, *STANDING)
+_EARLY: Final = (NOT_BEGUN, State.OPEN)
+
+
+class Transition(NamedTuple):
+    """One row: from any of these states the event leads to `to`; `why` says what the row rests on."""
+
+    event: str
+    sources: tuple[str, ...]
+    to: str
+    why: str
+
+
+TRANSITIONS: Final[tuple[Transition, ...]] = (
+    Transition("asked", (NOT_BEGUN,), State.OPEN, "what was asked is open until somebody says a word on it"),
+    Transition(
+        "asked-again", ENDED, State.OPEN, "what is asked again after its end is open again, and counts as a retry"
+    ),
+    Transition(
+        "acknowledged", _EARLY, State.ACKNOWLEDGED, "it arrived; an acknowledgement later than that says nothing new"
+    ),
+    Transition(
+        "spoke", _EARLY, State.ACKNOWLEDGED, "a statement shows that it arrived, and does not say that it is done"
+    ),
+    Transition("proposed", (NOT_BEGUN,), State.OPEN, "a proposal before anything was asked shows no more than itself"),
+    Transition("proposed", (State.OPEN,), State.ACKNOWLEDGED, "a proposal shows that what was asked arrived"),
+    Transition(
+        "progressed",
+        (*_EARLY, State.ACKNOWLEDGED, State.WAITING),
+        State.IN_PROGRESS,
+        "work goes on; what was passed on stays delegated until it ends",
+    ),
+    Transition("waits", _BEGUN, State.WAITING, "blocked, queued or short of something"),
+    Transition("asked-back", _BEGUN, State.WAITING, "whoever was asked needs an answer first"),
+    Transition("answered-back", (State.WAITING,), State.IN_PROGRESS, "what it waited for was given"),
+    Transition("delegated", _BEGUN, State.DELEGATED, "somebody else has it now, in the mode that the wire says"),
+    Transition(
+        "done",
+        (*_BEGUN, State.FAILED, State.TIMED_OUT),
+        State.DONE,
+        "finished; also after a failure, if it was done after all",
+    ),
+    Transition(
+        "gave-result",
+        (*_BEGUN, State.FAILED, State.TIMED_OUT),
+        State.DONE,
+        "a result was named, and no status that says otherwise",
+    ),
+    Transition(
+        "answered", (*_BEGUN, State.FAILED, State.TIMED_OUT), State.DONE, "a question is done when it is answered"
+    ),
+    Transition("agreed", _BEGUN, State.DONE, "a proposal is done when somebody agrees"),
+    Transition("turned-down", _BEGUN, State.DONE, "a proposal that was turned down has its answer: nothing failed"),
+    Transition(
+        "accepted",
+        (State.ACKNOWLEDGED, State.IN_PROGRESS, State.WAITING, State.DELEGATED),
+        State.DONE,
+        "who asked is content",
+    ),
+    Transition("sent-back", (*STANDING, State.DONE), State.IN_PROGRESS, "who asked is not content: the work goes on"),
+    Transition(
+        "failed", (*_BEGUN, State.DONE, State.TIMED_OUT), State.FAILED, "nobody says that it may be tried again"
+    ),
+    Transition(
+        "failed-for-now",
+        (*_BEGUN, State.DONE, State.TIMED_OUT),
+        State.OPEN,
+        "a failure that may be tried again leaves it open",
+    ),
+    Transition("not-understood", _BEGUN, State.FAILED, "what was not understood is not done"),
+    Transition("refused", _BEGUN, State.FAILED, "whoever was asked will not do it"),
+    Transition(
+        "cancelled", _BEGUN, State.CANCELLED, "withdrawn; an acknowledgement or a result after that changes nothing"
+    ),
+    Transition("timed-out", _BEGUN, State.TIMED_OUT, "the wire itself says that time ran out"),
+    Transition("delegate-done", STANDING, State.DONE, "transferred: the end of the new task is the end of this one"),
+    Transition(
+        "delegate-failed", STANDING, State.FAILED, "transferred: the end of the new task is the end of this one"
+    ),
+    Transition(
+        "help-ended",
+        (State.DELEGATED, State.WAITING),
+        State.IN_PROGRESS,
+        "forked, assisted or asked back: who was asked first goes on and owes the end",
+    ),
+)
+_TARGETS: Final = {(row.event, str(source)): str(row.to) for row in TRANSITIONS for source in row.sources}
+
+
+def follow(state: str, event: str) -> str:
+    """The state after an event; the same where the table has no row for it."""
+    return _TARGETS.get((event, state), state)
+
+
+# (mode of the delegation, how the new task ended): what its end is to the task that was passed on.
+TRANSFERRED: Final[Mapping[str, str]] = {
+    State.DONE: "delegate-done",
+    State.FAILED: "delegate-failed",
+    State.TIMED_OUT: "delegate-failed",
+    State.CANCELLED: "help-ended",
 }
-_REOPENS: Final = frozenset({"request", "query", "delegate", "propose", "commit", "accept", "progress", "subscribe"})
 
 
-def derive_state(acts: Iterable[tuple[str | None, bool | None]]) -> str:
-    """The state after the last act that decides: an end, or work that was asked for or went on after it.
+def find_end_of_part(mode: str, state: str) -> str:
+    """The event that the end of a task is to the one in the course of which it was asked."""
+    return TRANSFERRED[state] if mode == "transfer" else "help-ended"
+
+
+def derive_state(roots: Collection[str], others: Collection[str] = ()) -> str:
+    """How a conversation stands, from the states of its tasks.
 
     Args:
-        acts: (performative, whether a failure is retryable) of each message, in order.
+        roots: of the tasks that no other task of it gave rise to.
+        others: of all others; they count only where there are no roots.
     """
-    state: str = Conversation.State.OPEN
-    for performative, is_retryable in acts:
-        if performative == "failure" and is_retryable:
-            state = Conversation.State.OPEN
-        elif performative in _ENDS:
-            state = _ENDS[performative]
-        elif performative in _REOPENS:
-            state = Conversation.State.OPEN
-    return state
+    states = set(roots or others)
+    if not states or not states.isdisjoint(STANDING):
+        return str(Conversation.State.OPEN)
+    if not states.isdisjoint((State.FAILED, State.TIMED_OUT)):
+        return str(Conversation.State.FAILED)
+    return str(Conversation.State.DONE if State.DONE in states else Conversation.State.CANCELLED)

@@ -19,6 +19,9 @@ from inspector.intake.text import make_storable
 from .keys import key_of_id
 
 MOST_DECLARED, LONGEST_DECLARED = 100, 300
+# What a message may say of its work: its names, and how much of a text is kept here; the message has it in full.
+_OF_WORK = frozenset({"deadline", "delegation", "parent_task_id", "result_id", "progress"})
+LONGEST_SAID = 300
 
 
 class Way(NamedTuple):
@@ -36,6 +39,25 @@ class Declared(NamedTuple):
     kind: str
     value: str
     name: str = ""
+
+
+class Work(NamedTuple):
+    """What a message says of the work it is about: see `tasks`.
+
+    `deadline` is as written, with its instant (ISO 8601) or its seconds from then on; `mode` is that of a delegation;
+    `within` the id of the task that it is part of.
+    """
+
+    deadline: str = ""
+    instant: str | None = None
+    seconds: float | None = None
+    mode: str = ""
+    within: str = ""
+    has_result: bool = False
+    has_progress: bool = False
+
+
+NO_WORK = Work()
 
 
 class Guess(NamedTuple):
@@ -62,6 +84,7 @@ class Links:
     size_bytes: int
     declared: tuple[Declared, ...] = ()
     said: bytes = b""
+    work: Work = NO_WORK
 
 
 def links_of(
@@ -87,6 +110,23 @@ def links_of(
         size_bytes=size_bytes,
         declared=find_declared(message, dialect=dialect),
         said=digest_texts(str(message.part), wire)[:16] if spoken.orders_by_turn and wire else b"",
+        work=_read_work(message),
+    )
+
+
+def _read_work(message: Message) -> Work:
+    given = message.given()
+    if given.keys().isdisjoint(_OF_WORK):
+        return NO_WORK
+    deadline = message.deadline
+    return Work(
+        deadline=make_storable(deadline.raw)[:LONGEST_SAID] if deadline else "",
+        instant=deadline.instant if deadline else None,
+        seconds=deadline.seconds if deadline else None,
+        mode=make_storable(message.delegation or "")[:LONGEST_SAID],
+        within=make_storable(message.parent_task_id or ""),
+        has_result=message.result_id is not None,
+        has_progress=message.progress is not None,
     )
 
 
@@ -140,6 +180,8 @@ def write_links(links: Links) -> str:
         said["declared"] = [list(each) for each in links.declared]
     if links.said:
         said["said"] = links.said.hex()
+    if links.work != NO_WORK:
+        said["work"] = list(links.work)
     if links.guess is not None:
         said["guess"] = [links.guess.dialect, dict(links.guess.scores)]
     return msgspec.json.encode(said).decode()
@@ -159,6 +201,7 @@ def read_links(text: str) -> Links:
         size_bytes=said["size"],
         declared=tuple(Declared(*each) for each in said.get("declared", ())),
         said=bytes.fromhex(said.get("said", "")),
+        work=Work(*said["work"]) if "work" in said else NO_WORK,
     )
 
 

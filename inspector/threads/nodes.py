@@ -18,9 +18,10 @@ from django.db.models import Case, Value, When
 from inspector.intake.models import Record
 
 from .contexts import DECODER_VERSION, is_common
-from .links import Declared, Guess, read_links
+from .links import NO_WORK, Declared, Guess, Work, read_links
 from .models import Message
 from .placing import Node
+from .signs import read_status
 
 _COLUMNS = (
     "conversation_id",
@@ -45,6 +46,8 @@ _COLUMNS = (
     "has_topic",
     "trace_id",
     "told_at",
+    "order_basis",
+    "status",
     "position",
     "run",
     "parent",
@@ -53,6 +56,8 @@ _COLUMNS = (
     "parent_why",
 )
 _CHUNK = 2000
+# The bases of a time that the message or its log carries; any other is the delivery's.
+SAID_TIMES = frozenset({"wire", "envelope"})
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
@@ -82,6 +87,10 @@ class StoredNode(Node):
     # Since when it is told as it is, and whether it has not been placed before: for the history of its wordings.
     told_at: datetime | None = None
     is_new: bool = False
+    # Of its task: whether wire or envelope carry its time, what its status word means, and what it says of the work.
+    is_timed: bool = False
+    meaning: str | None = None
+    work: Work = NO_WORK
     was_placed: int = 0
 
     def hash_place(self) -> int:
@@ -138,7 +147,7 @@ def order_by_identity(rows: list[Sequence[Any]]) -> list[Sequence[Any]]:
 def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNode:
     (_, at, _, _, record, part, message_id, dialect, performative, sender, receivers) = row[:11]
     (is_broadcast, task, turn, severity, links_text, told_in, told_digest, *rest) = row[11:]
-    is_established, has_topic, trace, told_at, *placed = rest
+    is_established, has_topic, trace, told_at, order_basis, status, *placed = rest
     position, run, parent, parent_key, basis, why = placed
     links = read_links(links_text) if links_text else None
     return StoredNode(
@@ -154,12 +163,12 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
         task=known.setdefault(task, task) if task else None,
         turn=turn,
         ways=links.ways if links else (),
-        at=at,
-        is_broadcast=is_broadcast,
-        declared=links.declared if links else (),
         trace=known.setdefault(trace, trace),
         said=links.said if links else b"",
         is_statement=performative is not None and performative != "inform",
+        at=at,
+        is_broadcast=is_broadcast,
+        declared=links.declared if links else (),
         instant=count_microseconds(row[1]),
         mark=make_mark(row[2], row[3], part),
         performative=intern(performative) if performative is not None else None,
@@ -173,6 +182,9 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
         is_established=is_established,
         told_at=known.setdefault(told_at, told_at),
         is_new=position < 0,
+        is_timed=order_basis in SAID_TIMES,
+        meaning=read_status(status),
+        work=links.work if links else NO_WORK,
         was_placed=_hash_place(position, run, parent, None if parent_key is None else bytes(parent_key), basis, why),
     )
 

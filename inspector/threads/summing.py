@@ -13,9 +13,11 @@ from django.utils import timezone
 
 from inspector.intake.bulk import update_rows
 
+from .ledger import TaskRow, make_rows, write_tasks
 from .lifecycle import derive_state
 from .models import Conversation, Message
 from .nodes import StoredNode, Timeline
+from .tasks import list_states, play_tasks
 
 # What is asked for names a conversation better than what is announced before it.
 _ASKS = frozenset({"request", "query", "delegate", "propose", "subscribe"})
@@ -38,7 +40,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """What one conversation's row takes; `subject_of` is the message whose topic it is about."""
+    """What one conversation's row takes, and its tasks' rows; `subject_of` is the message whose topic it is about."""
 
     conversation: Conversation
     digest: bytes
@@ -51,11 +53,13 @@ class Sum:
     severity: int
     first_at: datetime | None
     last_at: datetime | None
+    tasks: Sequence[TaskRow]
 
 
 def sum_nodes(conversation: Conversation, timeline: Timeline) -> Sum:
     """What the conversation's row says once its nodes are placed and told, in the order of its timeline."""
     nodes = timeline.nodes
+    plays = play_tasks(nodes)
     agents: Counter[str] = Counter()
     dialects: Counter[str] = Counter()
     for node in nodes:
@@ -64,7 +68,7 @@ def sum_nodes(conversation: Conversation, timeline: Timeline) -> Sum:
     return Sum(
         conversation=conversation,
         digest=digest_nodes(nodes),
-        state=derive_state((node.performative, node.is_retryable) for node in nodes),
+        state=derive_state(*list_states(plays)),
         subject_of=_find_subject(nodes),
         agents=list(agents),
         dialects=[name for name, _ in dialects.most_common()],
@@ -73,6 +77,7 @@ def sum_nodes(conversation: Conversation, timeline: Timeline) -> Sum:
         severity=max((node.severity for node in nodes), default=0),
         first_at=timeline.first_at,
         last_at=timeline.last_at,
+        tasks=list(make_rows(plays, nodes)),
     )
 
 
@@ -121,3 +126,4 @@ def write_sums(sums: Sequence[Sum]) -> None:
         for each in sums
     ]
     update_rows(model=Conversation, columns=_COLUMNS, rows=rows)
+    write_tasks([(each.conversation, each.tasks) for each in sums])

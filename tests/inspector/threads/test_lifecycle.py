@@ -1,28 +1,342 @@
-"""How a conversation stands: the state after the last act that decides."""
+"""How tasks stand: stories in each dialect whose truth is known, each change with the message that caused it."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
 import pytest
 
-from inspector.threads.lifecycle import derive_state
+from inspector.threads.ledger import read_steps
+from inspector.threads.lifecycle import ENDED, NOT_BEGUN, STANDING, TRANSITIONS, derive_state, follow
+from inspector.threads.memberships import LINKS
+from inspector.threads.models import Conversation, Message, Task
+from inspector.threads.signs import EVENTS, SIGNS, read_status
+
+from ..conftest import Cast, deliver, settle_all
+
+Steps = list[tuple[str, str, str]]
 
 
-@pytest.mark.parametrize(
-    ("acts", "state"),
-    [
-        ([], "open"),
-        ([("inform", None)], "open"),
-        ([("request", None), ("acknowledge", None)], "open"),
-        ([("request", None), ("done", None)], "done"),
-        ([("request", None), ("failure", False)], "failed"),
-        ([("request", None), ("failure", None)], "failed"),
-        ([("request", None), ("failure", True)], "open"),
-        ([("request", None), ("failure", True), ("request", None), ("done", None)], "done"),
-        ([("done", None), ("request", None)], "open"),
-        ([("request", None), ("cancel", None), ("acknowledge", None)], "cancelled"),
-        ([("request", None), ("done", None), ("inform", None)], "done"),
-        ([(None, None), ("unknown", None)], "open"),
-    ],
-)
-def test_the_last_act_that_decides(acts: list[tuple[str | None, bool | None]], state: str) -> None:
-    assert derive_state(acts) == state
+def say(name: str, raw: str | dict[str, Any], sender: str = "", receiver: str = "", **more: object) -> dict[str, Any]:
+    """A line of a story; `name` is the message's id, and the second at which it is said."""
+    text = raw if isinstance(raw, str) else json.dumps(raw)
+    said = {"raw": text, "conversation": "story", **more}
+    if sender:
+        said["from"] = sender
+    if receiver:
+        said["to"] = [receiver]
+    return {"id": name, **said}
+
+
+def clowl(name: str, act: str, sender: str, receiver: str, parent: str = "", **details: object) -> dict[str, Any]:
+    """A CLowl v0.2 message of a story."""
+    raw = {"clowl": "0.2", "mid": name, "cid": "story", "p": act, "from": sender, "to": receiver}
+    return say(name, raw | ({"pid": parent} if parent else {}) | {"body": {"t": "ship", "d": details}})
+
+
+def coordinated(name: str, act: str, state: str, task: str) -> dict[str, Any]:
+    """A message of CLowl's v0.3 coordination envelope; bob does what ada asks."""
+    pair = {"from": "ada", "to": "bob"} if act == "REQ" else {"from": "bob", "to": "ada"}
+    inner = {"p": act, **pair, "task": "ship", "data": {}, "ctx": None}
+    envelope = {"clowl": "0.3.0", "mid": name, "task_id": task, "state": state, "routing": {**pair, "broadcast": False}}
+    return say(name, envelope | {"trace": {"trace_id": "t"}, "semantic": inner})
+
+
+def tell(cast: Cast, *lines: dict[str, Any]) -> list[Task]:
+    """Deliver a story, a second a line, and settle it; its tasks in their order."""
+    texts = [
+        json.dumps({**line, "at": f"2026-11-21T09:{at // 60:02d}:{at % 60:02d}Z"}).encode() + b"\n"
+        for at, line in enumerate(lines)
+    ]
+    deliver(cast, *texts)
+    settle_all()
+    return list(Task.objects.order_by("conversation__native_id", "position"))
+
+
+def list_steps(task: Task) -> Steps:
+    names = dict(Message.objects.values_list("id", "native_id"))
+    turns = {pk: f"T{turn}" for pk, turn in Message.objects.values_list("id", "turn") if turn is not None}
+    return [
+        (names[step.message_id] or turns[step.message_id], step.event, step.state) for step in read_steps(task.steps)
+    ]
+
+
+Story = tuple[Sequence[dict[str, Any]], list[tuple[str, str, str, Steps]]]
+
+# Each task: who asked, who was asked, how it stands, and its changes as (message, event, state).
+STORIES: dict[str, Story] = {
+    "clowl: asked, acknowledged, under way, done": (
+        [
+            clowl("a", "REQ", "ada", "bob"),
+            clowl("b", "ACK", "bob", "ada", "a"),
+            clowl("c", "PROG", "bob", "ada", "a", pct=40),
+            clowl("d", "PROG", "bob", "ada", "a", pct=80),
+            clowl("e", "DONE", "bob", "ada", "a"),
+            clowl("f", "ACK", "ada", "bob", "e"),
+        ],
+        [
+            (
+                *("ada", "bob", "done"),
+                [
+                    ("a", "asked", "open"),
+                    ("b", "acknowledged", "acknowledged"),
+                    ("c", "progressed", "in-progress"),
+                    ("e", "done", "done"),
+                ],
+            )
+        ],
+    ),
+    "clowl: a failure that may be tried again leaves it open, and what is asked again is the same task": (
+        [
+            clowl("a", "REQ", "ada", "bob"),
+            clowl("b", "ERR", "bob", "ada", "a", code="E006", msg="slow", retry=True),
+            clowl("c", "REQ", "ada", "bob", "b"),
+            clowl("d", "ERR", "bob", "ada", "c", code="E002", msg="no", retry=False),
+        ],
+        [
+            (
+                *("ada", "bob", "failed"),
+                [
+                    ("a", "asked", "open"),
+                    ("b", "failed-for-now", "open"),
+                    ("c", "asked-again", "open"),
+                    ("d", "failed", "failed"),
+                ],
+            )
+        ],
+    ),
+    "clowl: an ACK after a CNCL changes nothing": (
+        [
+            clowl("a", "REQ", "ada", "bob"),
+            clowl("b", "CNCL", "ada", "bob", "a"),
+            clowl("c", "ACK", "bob", "ada", "b", status="cancelled"),
+            clowl("d", "DONE", "bob", "ada", "a"),
+        ],
+        [("ada", "bob", "cancelled", [("a", "asked", "open"), ("b", "cancelled", "cancelled")])],
+    ),
+    "clowl: done with a status that says failed has failed": (
+        [clowl("a", "REQ", "ada", "bob"), clowl("b", "DONE", "bob", "ada", "a", status="failed")],
+        [("ada", "bob", "failed", [("a", "asked", "open"), ("b", "failed", "failed")])],
+    ),
+    "clowl: what was transferred ends what was asked": (
+        [
+            clowl("a", "REQ", "ada", "bob"),
+            clowl("b", "DLGT", "bob", "cid", "a", delegation_mode="transfer"),
+            clowl("c", "DONE", "cid", "ada", "b"),
+        ],
+        [
+            (
+                *("ada", "bob", "done"),
+                [("a", "asked", "open"), ("b", "delegated", "delegated"), ("c", "delegate-done", "done")],
+            ),
+            ("bob", "cid", "done", [("b", "asked", "open"), ("c", "done", "done")]),
+        ],
+    ),
+    "clowl: who has help owes the end": (
+        [
+            clowl("a", "REQ", "ada", "bob"),
+            clowl("b", "DLGT", "bob", "cid", "a", delegation_mode="assist"),
+            clowl("c", "ERR", "cid", "bob", "b", code="E005", msg="no", retry=False),
+        ],
+        [
+            (
+                *("ada", "bob", "in-progress"),
+                [("a", "asked", "open"), ("b", "delegated", "delegated"), ("c", "help-ended", "in-progress")],
+            ),
+            ("bob", "cid", "failed", [("b", "asked", "open"), ("c", "failed", "failed")]),
+        ],
+    ),
+    "clowl: asked back, it waits for the answer": (
+        [
+            clowl("a", "REQ", "ada", "bob"),
+            clowl("b", "QRY", "bob", "ada", "a"),
+            clowl("c", "INF", "ada", "bob", "b"),
+        ],
+        [
+            (
+                *("ada", "bob", "in-progress"),
+                [("a", "asked", "open"), ("b", "asked-back", "waiting"), ("c", "help-ended", "in-progress")],
+            ),
+            ("bob", "ada", "done", [("b", "asked", "open"), ("c", "answered", "done")]),
+        ],
+    ),
+    "clowl: without ids it is the latest thing asked of the speaker, not what the speaker asked": (
+        [
+            clowl("a", "REQ", "ada", "bob"),
+            clowl("b", "REQ", "bob", "cid"),
+            clowl("c", "DONE", "cid", "bob"),
+            clowl("d", "DONE", "bob", "ada"),
+        ],
+        [
+            ("ada", "bob", "done", [("a", "asked", "open"), ("d", "done", "done")]),
+            ("bob", "cid", "done", [("b", "asked", "open"), ("c", "done", "done")]),
+        ],
+    ),
+    "clowl: an answer to what was not received is a task that somebody asked for": (
+        [clowl("c", "PROG", "bob", "ada", "lost", pct=5)],
+        [("", "bob", "in-progress", [("c", "progressed", "in-progress")])],
+    ),
+    "clowl 0.3: the envelope says how the task stands": (
+        [
+            coordinated("a", "REQ", "CREATED", "t1"),
+            coordinated("b", "INF", "WAITING", "t1"),
+            coordinated("c", "PROG", "RUNNING", "t1"),
+            coordinated("d", "INF", "TIMED_OUT", "t1"),
+        ],
+        [
+            (
+                *("ada", "bob", "timed-out"),
+                [
+                    ("a", "asked", "open"),
+                    ("b", "waits", "waiting"),
+                    ("c", "progressed", "in-progress"),
+                    ("d", "timed-out", "timed-out"),
+                ],
+            )
+        ],
+    ),
+    "nslip: one task id, passed on, blocked, and done": (
+        [
+            say("", '@a4|f1|c1|S1|d0|T1|g1|k1|t"plan"#'),
+            say("", '@a3|f0|c1|S0|d1|T2|g1|k1|t"go"#'),
+            say("", '@a3|f0|c1|S1|d2|T3|g1|k1|t"do"#'),
+            say("", '@a1|f2|c1|S2|d0|T4|g1|k1|u"blocked"|t"keys"#'),
+            say("", '@a1|f0|c1|S0|d2|T5|g1|k1|t"here"#'),
+            say("", "@a1|f0|c1|S2|d0|T6|g1|k1|r4#"),
+            say("", "@a7|f3|c1|S0|d2|T7|g1|k1#"),
+            say("", "@a1|f0|c1|S2|d0|T8|g1|k1|r5#"),
+            say("", "@a6|f3|c1|S0|d2|T9|g1|k1#"),
+        ],
+        [
+            (
+                *("0", "1", "done"),
+                [
+                    ("T1", "proposed", "open"),
+                    ("T3", "delegated", "delegated"),
+                    ("T4", "waits", "waiting"),
+                    ("T5", "answered-back", "in-progress"),
+                    ("T6", "gave-result", "done"),
+                    ("T7", "sent-back", "in-progress"),
+                    ("T8", "gave-result", "done"),
+                ],
+            )
+        ],
+    ),
+    "nslip: a commitment acknowledges, and what is accepted is done": (
+        [
+            say("", "@a3|f0|c1|S0|d1|T1|k2#"),
+            say("", "@a5|f0|c1|S1|d0|T2|k2#"),
+            say("", "@a6|f0|c1|S0|d1|T3|k2#"),
+        ],
+        [
+            (
+                *("0", "1", "done"),
+                [("T1", "asked", "open"), ("T2", "acknowledged", "acknowledged"), ("T3", "accepted", "done")],
+            )
+        ],
+    ),
+    "nslip: a refusal": (
+        [say("", "@a3|f0|c1|S0|d1|T1|k2#"), say("", "@a7|f0|c1|S1|d0|T2|k2#")],
+        [("0", "1", "failed", [("T1", "asked", "open"), ("T2", "refused", "failed")])],
+    ),
+    "lambda: a question is answered by the next word of the one asked": (
+        [
+            say("a", "?Uk/co", "ada", "bob"),
+            say("b", "!Ik/co", "bob", "ada"),
+            say("c", "!Ik/co", "bob", "ada"),
+        ],
+        [("ada", "bob", "done", [("a", "asked", "open"), ("b", "answered", "done")])],
+    ),
+    "lambda: an offer is agreed to, another turned down": (
+        [
+            say("a", ">Ih/Uk", "ada", "bob"),
+            say("b", "<+", "bob", "ada"),
+            say("c", ">Ih/Uk", "ada", "bob"),
+            say("d", "<-", "bob", "ada"),
+        ],
+        [
+            ("ada", "bob", "done", [("a", "asked", "open"), ("b", "agreed", "done")]),
+            ("ada", "bob", "done", [("c", "asked", "open"), ("d", "turned-down", "done")]),
+        ],
+    ),
+    "lambda: not understood": (
+        [say("a", ".Uk/co", "ada", "bob"), say("b", "!er:pa", "bob", "ada")],
+        [("ada", "bob", "failed", [("a", "asked", "open"), ("b", "not-understood", "failed")])],
+    ),
+    "lambda: the status of a task by its id": (
+        [
+            say("a", ".ta id=alpha", "ada", "bob"),
+            say("b", "!ta id=alpha", "bob", "ada"),
+            say("c", "!ta id=alpha st=wa", "bob", "ada"),
+            say("d", "!ta id=alpha st=rn", "bob", "ada"),
+        ],
+        [
+            (
+                *("ada", "bob", "in-progress"),
+                [
+                    ("a", "asked", "open"),
+                    ("b", "spoke", "acknowledged"),
+                    ("c", "waits", "waiting"),
+                    ("d", "progressed", "in-progress"),
+                ],
+            )
+        ],
+    ),
+    "lingua: queued, partly done, done": (
+        [
+            say("a", "👽33|@builders|#p1|$aGk=", "ada", "bob"),
+            say("b", "^3|#p1\n--👽lingua/0.4@agent-lingua", "bob", "ada"),
+            say("c", "^1|#p1\n--👽lingua/0.4@agent-lingua", "bob", "ada"),
+            say("d", "^0|#p1\n--👽lingua/0.4@agent-lingua", "bob", "ada"),
+        ],
+        [
+            (
+                *("ada", "bob", "done"),
+                [
+                    ("a", "asked", "open"),
+                    ("b", "waits", "waiting"),
+                    ("c", "progressed", "in-progress"),
+                    ("d", "done", "done"),
+                ],
+            )
+        ],
+    ),
+    "lingua: a retry that is needed leaves it open, an error ends it": (
+        [
+            say("a", "👽21|#f1", "ada", "bob"),
+            say("b", "^8|#f1|~+5m\n--👽lingua/0.4@agent-lingua", "bob", "ada"),
+            say("c", "!E4|slow\n--👽lingua/0.4@agent-lingua", "bob", "ada"),
+        ],
+        [
+            (
+                *("ada", "bob", "failed"),
+                [("a", "asked", "open"), ("b", "failed-for-now", "open"), ("c", "failed", "failed")],
+            )
+        ],
+    ),
+    "lingua: a subscription is under way until it is given up": (
+        [
+            say("a", "👽77|@builders", "ada", "bob"),
+            say("b", "👽78|@builders", "ada", "bob", parent="a"),
+        ],
+        [("ada", "bob", "cancelled", [("a", "asked", "open"), ("b", "cancelled", "cancelled")])],
+    ),
+    "prose: what links to a request belongs to it": (
+        [
+            clowl("a", "REQ", "ada", "bob"),
+            say("b", "I am on it.", "bob", "ada", parent="a"),
+        ],
+        [("ada", "bob", "acknowledged", [("a", "asked", "open"), ("b", "spoke", "acknowledged")])],
+    ),
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", STORIES)
+def test_each_change_has_its_cause(cast: Cast, name: str) -> None:
+    lines, expected = STORIES[name]
+    tasks = tell(cast, *({key: value for key, value in line.items() if value != ""} for line in lines))
+    assert [(task.requester, task.performer, task.state, list_steps(task)) for task in tasks] == expected
