@@ -53,6 +53,8 @@ class Conversation(models.Model):
     message_count = models.BigIntegerField(default=0)
     missing_count = models.BigIntegerField(default=0)
     severity = models.SmallIntegerField(default=0)
+    # What its page says first, counted by settling, as JSON text: see `tallies`. Empty where it never was.
+    tally = models.TextField(blank=True)
     first_at = models.DateTimeField(null=True)
     last_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
@@ -162,6 +164,8 @@ class Message(models.Model):
             models.Index(
                 fields=["conversation", "order_time", "order_source", "order_index", "part"], name="message_in_order"
             ),
+            # Serves a window of the timeline by its place, and the neighbours of a message.
+            models.Index(fields=["conversation", "position"], name="message_position"),
             # Serves newest-first lists and search windows.
             models.Index(fields=["workspace", "-order_time", "-id"], name="message_newest"),
             # Serves the look-up of a cited parent.
