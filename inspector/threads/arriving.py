@@ -71,6 +71,7 @@ _COLUMNS = (
     "told_in",
     "told_digest",
     "established",
+    "told_at",
 )
 
 _CONVERSATION_COLUMNS = (
@@ -169,6 +170,7 @@ def insert_arrivals(
     if moved:
         mark_traces(messages=old, workspace_id=workspace_id)
         old.delete()
+    now = timezone.now()
     rows = (
         row
         for arrival in arrivals
@@ -177,21 +179,23 @@ def insert_arrivals(
             [conversations[arrival.record.channel_id, key] for key, _ in arrival.places],
             arrival.guess,
             is_new=all(conversations[arrival.record.channel_id, key] in new for key, _ in arrival.places),
+            at=now,
         )
     )
     insert_rows(model=MessageRow, columns=_COLUMNS, rows=rows, order_by=("record_id", "part"))
 
 
-def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | None) -> None:
+def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | None, *, at: datetime) -> None:
     """Put the messages of a record that was read otherwise in the place of its earlier ones; each part keeps its id.
 
-    Call inside a transaction that holds the conversation and those that cite it (`find_keys`).
+    Call inside a transaction that holds the conversation and those that cite it (`find_keys`), at the time of the
+    settling that does so.
     """
     old = MessageRow.objects.filter(conversation=conversation, record=arrival.record)
     ids = dict(old.values_list("part", "id"))
     mark_traces(messages=old, workspace_id=conversation.workspace_id)
     old.delete()
-    rows = make_inserts(arrival, [conversation.pk] * len(arrival.reading.messages), guess, ids)
+    rows = make_inserts(arrival, [conversation.pk] * len(arrival.reading.messages), guess, ids, at=at)
     insert_rows(model=MessageRow, columns=_COLUMNS, rows=rows, order_by=("record_id", "part"))
 
 
@@ -276,6 +280,8 @@ def make_inserts(
     guess: Guess | None,
     ids: Mapping[int, uuid.UUID] = MappingProxyType({}),
     is_new: bool = False,
+    *,
+    at: datetime,
 ) -> Iterator[tuple[object, ...]]:
     """The rows of a record's messages, yet to be placed; told already where their context is known or makes no odds.
 
@@ -285,13 +291,14 @@ def make_inserts(
         guess: of its dialect, where a conversation may settle it otherwise.
         ids: of the messages by part, where they have one already.
         is_new: whether the conversation was empty before.
+        at: since when what is told is told so.
     """
     telling = _foretell(arrival, conversation_ids, is_new=is_new)
     for message, conversation_id in zip(arrival.reading.messages, conversation_ids, strict=True):
         message_id = ids.get(message.part) or make_id()
         yield (
             *_make_insert(arrival, message, message_id, conversation_id),
-            *_make_told(arrival, message, telling, guess),
+            *_make_told(arrival, message, telling, guess, at),
         )
 
 
@@ -336,7 +343,9 @@ def _make_insert(
     )
 
 
-def _make_told(arrival: Arrival, message: Message, telling: Telling, guess: Guess | None) -> tuple[object, ...]:
+def _make_told(
+    arrival: Arrival, message: Message, telling: Telling, guess: Guess | None, at: datetime
+) -> tuple[object, ...]:
     row = telling.rows.get(message.part)
     links = links_of(
         message,
@@ -349,7 +358,7 @@ def _make_told(arrival: Arrival, message: Message, telling: Telling, guess: Gues
     if row is None:
         severity = severity_of(arrival.reading, message)
         is_sealed = message.security.encrypted and not message.security.opened
-        told: tuple[object, ...] = ("", "", None, [], write_links(links), "", None, "")
+        told: tuple[object, ...] = ("", "", None, [], write_links(links), "", None, "", None)
     else:
         severity, is_sealed = row.severity, row.is_sealed
         # What a record establishes is kept with its first part.
@@ -363,6 +372,7 @@ def _make_told(arrival: Arrival, message: Message, telling: Telling, guess: Gues
             telling.told_in,
             row.digest,
             established,
+            at,
         )
     # A message that cites another must be found by that before it is ever settled.
     return (severity, is_sealed, NOT_PLACED, cited, "", "", *told)

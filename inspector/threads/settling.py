@@ -38,6 +38,7 @@ from .nodes import Timeline, find_misread, load_timelines
 from .placing import Citation, Elsewhere, LookUp, find_cited, place
 from .retelling import Retelling
 from .summing import Sum, sum_nodes, write_sums
+from .wordings import History, note_rest
 from .writing import Changes, write_changes, write_outlines
 
 Fence = Callable[[], None]
@@ -70,7 +71,8 @@ def settle(
             written. Not called where there are none.
     """
     together = _find_together(conversation, others)
-    timelines = _load(together, fence)
+    histories = {each.pk: History(each) for each in together}
+    timelines = _load(together, fence, histories)
     together = [each for each in together if each is conversation or _is_small(timelines[each.pk])]
     look_ups = _look_up(together, timelines)
     changes: dict[uuid.UUID, Changes] = {}
@@ -79,7 +81,7 @@ def settle(
     for each in together:
         timeline = timelines[each.pk]
         timeline.nodes = place(timeline.nodes, look_ups[each.pk])
-        changes[each.pk] = Changes(each.pk)
+        changes[each.pk] = Changes(each.pk, histories[each.pk])
         write = partial(_write_window, conversation, fence) if each is conversation else None
         _tell(timeline, changes[each.pk], fence, write)
         sums[each.pk] = sum_nodes(each, timeline)
@@ -92,6 +94,9 @@ def settle(
         write_outlines([(pk, timelines[pk].nodes) for pk in kept], workspace_id=conversation.workspace_id)
         write_sums([sums[pk] for pk in kept])
         write_exchanges([exchanges[pk] for pk in kept])
+        for pk in kept:
+            histories[pk].forget_unchanged()
+        note_rest([histories[pk] for pk in kept])
         finish()
 
 
@@ -139,7 +144,9 @@ def _tell(timeline: Timeline, changes: Changes, fence: Fence, write: Callable[[C
             changes.clear()
 
 
-def _load(conversations: Sequence[Conversation], fence: Fence) -> dict[uuid.UUID, Timeline]:
+def _load(
+    conversations: Sequence[Conversation], fence: Fence, histories: Mapping[uuid.UUID, History]
+) -> dict[uuid.UUID, Timeline]:
     """The nodes of these conversations, each record in the dialect that its conversation settles for it."""
     timelines = load_timelines([each.pk for each in conversations])
     for conversation in conversations:
@@ -147,15 +154,14 @@ def _load(conversations: Sequence[Conversation], fence: Fence) -> dict[uuid.UUID
         while misread := list(find_misread(timelines[conversation.pk].nodes)):
             for record_id, dialect, guess in misread:
                 fence()
-                _read_again(conversation, record_id, dialect, guess, fence)
+                _read_again(histories[conversation.pk], record_id, dialect, guess, fence)
             timelines |= load_timelines([conversation.pk])
     return timelines
 
 
-def _read_again(
-    conversation: Conversation, record_id: uuid.UUID, dialect: str | None, guess: Guess | None, fence: Fence
-) -> None:
+def _read_again(history: History, record_id: uuid.UUID, dialect: str | None, guess: Guess | None, fence: Fence) -> None:
     """Put the messages of a record that is read otherwise in the place of its earlier ones, and mark who cites them."""
+    conversation = history.conversation
     arrival = read_record(Record.objects.get(pk=record_id), dialect=dialect)
     guess = guess or guess_of(arrival.reading)
     with transaction.atomic():
@@ -165,7 +171,8 @@ def _read_again(
         hold_conversations({conversation.pk, *citing})
         fence()
         mark_dirty(conversation_ids=citing, workspace_id=conversation.workspace_id)
-        replace_parts(arrival, conversation, guess)
+        history.read_anew(record_id, is_outdated=dialect is None)
+        replace_parts(arrival, conversation, guess, at=history.at)
 
 
 def _look_up(conversations: Sequence[Conversation], timelines: Mapping[uuid.UUID, Timeline]) -> dict[uuid.UUID, LookUp]:

@@ -17,6 +17,7 @@ from .nodes import StoredNode
 from .outline import ADJACENCY, Knot
 from .telling import ToldRow
 from .trees import Tree, write_trees
+from .wordings import History, keep_wordings
 
 WINDOW = 500
 WINDOW_BYTES = 4 * 1024 * 1024
@@ -25,7 +26,8 @@ WINDOW_BYTES = 4 * 1024 * 1024
 _KEY = ("id", "conversation_id")
 _PLACED = ("position", "run", "parent", "parent_key", "parent_basis", "parent_why")
 _LEANED = ("told_in", "established")
-_TOLD = ("severity", "is_sealed", "english", "body", "words", "atoms", "told_digest")
+_TOLD = ("severity", "is_sealed", "english", "body", "words", "atoms", "told_digest", "told_at")
+_BODY = len(_KEY) + len(_PLACED) + len(_LEANED) + _TOLD.index("body")
 
 
 @dataclass(slots=True)
@@ -33,6 +35,7 @@ class Changes:
     """The rows of one conversation that are yet to be written: told otherwise, leaning otherwise, placed otherwise."""
 
     conversation_id: uuid.UUID
+    history: History
     told: list[tuple[Any, ...]] = field(default_factory=list)
     leaned: list[tuple[Any, ...]] = field(default_factory=list)
     placed: list[tuple[Any, ...]] = field(default_factory=list)
@@ -46,6 +49,8 @@ class Changes:
 
     def take(self, node: StoredNode, row: ToldRow | None, established: str) -> None:
         """Add what has changed of a node's row; nothing where it came out as it stands."""
+        is_changed = row is not None and bool(node.was_told) and row.digest != node.was_told
+        self.history.pass_by(node, is_changed=is_changed)
         placed = (node.position, node.run, node.parent, node.cited, node.basis, make_storable(node.why))
         if row is None:
             if node.hash_place() != node.was_placed:
@@ -56,9 +61,16 @@ class Changes:
         if row.digest == node.was_told:
             self.leaned.append(leaned)
             return
-        told = (row.severity, row.is_sealed, row.english, row.body, row.words, row.atoms, row.digest)
+        told = (row.severity, row.is_sealed, row.english, row.body, row.words, row.atoms, row.digest, self.history.at)
         self.told.append((*leaned, *told))
         self.size_bytes += len(row.body) + len(row.words)
+
+    def keep_wordings(self) -> None:
+        """Keep what stood and is about to be told otherwise; what comes out in the same words is told so since then."""
+        told = {row[0]: row[_BODY] for row in self.told if row[0] in self.history.changed}
+        changed = {message_id: self.history.changed.pop(message_id) for message_id in told}
+        since = keep_wordings(changes=changed, told=told, at=self.history.at)
+        self.told = [(*row[:-1], since.get(row[0], row[-1])) for row in self.told] if since else self.told
 
     def clear(self) -> None:
         """Forget what has been written."""
@@ -67,6 +79,8 @@ class Changes:
 
 def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> None:
     """Write the rows of these conversations and mark their traces; call inside a transaction that holds them."""
+    for each in changes:
+        each.keep_wordings()
     columns = (*_KEY, *_PLACED, *_LEANED, *_TOLD)
     written: list[uuid.UUID] = []
     for rows, width in (

@@ -27,7 +27,7 @@ class Standing:
         self._has_definitions = self._has_domains = False
         spoken: Entry | None = None
         if context.size:
-            self._has_definitions = bool(context.all_of("def"))
+            self._has_definitions = context.knows("def")
             self._has_domains = any(context.find(kind, "active") is not None for kind in ("domain", "ns"))
             spoken = context.find("vocabulary", "active")
         self.is_declared = declared is not None or spoken is not None

@@ -1,0 +1,152 @@
+"""The history of wordings: what stood and was told otherwise is kept with its reason, nothing of a half-read load."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from inspector import pipeline
+from inspector.intake.models import Delivery, Door, Job, Record
+from inspector.intake.withdrawals import take_back, withdraw_delivery
+from inspector.threads import contexts, nodes, retelling, telling
+from inspector.threads.models import Conversation, Message, Wording
+from inspector.threads.wordings import MOST_WORDINGS, Change, keep_wordings, list_wordings
+
+from ..conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+
+
+def line(native_id: str, raw: str, second: int) -> bytes:
+    said = {"raw": raw, "id": native_id, "at": f"2026-11-21T09:00:{second:02d}Z"}
+    return json.dumps(said | {"conversation": "lab", "from": "ada", "dialect": "lambda_lang"}).encode() + b"\n"
+
+
+DEFINITION = line("def", '{def:fp="flash point"}!ta', 1)
+QUESTION = line("ask", "?Uk/fp", 5)
+OTHERS = [line(f"o{at}", "!Ik/co", at) for at in range(10, 30)]
+
+
+def question() -> Message:
+    return Message.objects.get(native_id="ask")
+
+
+def test_a_late_definition_leaves_the_earlier_wording_with_its_reason(cast: Cast) -> None:
+    deliver(cast, QUESTION, *OTHERS, door=Door.API)
+    settle_all()
+    before = question()
+    deliver(cast, DEFINITION, door=Door.API)
+    settle_all()
+    after = question()
+    assert "flash point" in after.english
+    (earlier,) = list_wordings(message=after)
+    assert earlier.english == before.english != after.english
+    assert (earlier.cause, earlier.because_of) == ("late", Message.objects.get(native_id="def").pk)
+    assert before.told_at is not None
+    assert after.told_at is not None
+    assert (earlier.since, earlier.until) == (before.told_at, after.told_at)
+    assert Wording.objects.count() == 1, "what is told as before has no history"
+
+
+def test_a_late_message_tells_again_exactly_those_that_it_changes(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    deliver(cast, line("old", '{def:ab="a bath"}!ta', 0), QUESTION, *OTHERS, door=Door.API)
+    settle_all()
+    told: list[Record] = []
+    tell_record = retelling.tell_record
+
+    def count(record: Record, *given: Any, **names: Any) -> Any:
+        told.append(record)
+        return tell_record(record, *given, **names)
+
+    monkeypatch.setattr(retelling, "tell_record", count)
+    deliver(cast, DEFINITION, door=Door.API)
+    settle_all()
+    definition = Message.objects.get(native_id="def")
+    assert [record.pk for record in told] == [definition.record_id, question().record_id]
+
+
+def test_what_was_told_while_a_delivery_was_half_read_is_no_history(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "BATCH_RECORDS", 2)
+    deliver(cast, QUESTION, *OTHERS[:3], DEFINITION)
+    job = pipeline.jobs.claim(kinds=[Job.Kind.INGEST])
+    assert job is not None
+    assert pipeline.ingest_batch(job)
+    Job.objects.update(due_at=timezone.now())
+    pipeline.run_due(seconds=30, only=(Job.Kind.SETTLE,))
+    assert question().position == 0, "it was settled in between"
+    assert Conversation.objects.get().stood_at is None
+    pipeline.run_job(job)
+    settle_all()
+    assert "flash point" in question().english
+    assert not Wording.objects.exists()
+    assert Conversation.objects.get().stood_at is not None
+
+
+def test_what_was_shown_for_long_is_history_although_the_workspace_never_rests(cast: Cast) -> None:
+    deliver(cast, QUESTION, door=Door.API)
+    settle_all()
+    Conversation.objects.update(stood_at=None)
+    Message.objects.update(told_at=timezone.now() - timedelta(minutes=11))
+    deliver(cast, DEFINITION, door=Door.API)
+    settle_all()
+    assert len(list_wordings(message=question())) == 1
+
+
+def test_a_withdrawal_and_its_return_are_named_as_reasons(cast: Cast) -> None:
+    delivery = deliver(cast, DEFINITION, door=Door.API)
+    deliver(cast, QUESTION, door=Door.API)
+    settle_all()
+    with_definition = question().english
+    act = {"membership": cast.owner, "delivery": Delivery.objects.get(pk=delivery.pk), "reason": "by mistake"}
+    withdraw_delivery(**act)
+    settle_all()
+    without = question().english
+    take_back(**act)
+    settle_all()
+    assert question().english == with_definition
+    found = [(each.english, each.cause) for each in list_wordings(message=question())]
+    assert found == [(with_definition, "withdrawal"), (without, "return")]
+
+
+@pytest.mark.parametrize("is_other", [True, False])
+def test_another_decoder_leaves_only_those_wordings_that_it_changes(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, is_other: bool
+) -> None:
+    deliver(cast, QUESTION, *OTHERS[:3], door=Door.API)
+    settle_all()
+    if is_other:
+        body = json.loads(question().body)
+        body["message"]["english"] = [{"text": "What the old decoder said."}]
+        Message.objects.filter(native_id="ask").update(body=json.dumps(body))
+    for module in (contexts, nodes, telling):
+        monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
+    Conversation.objects.update(generation=50)
+    Job.objects.filter(kind=Job.Kind.SETTLE).update(state=Job.State.QUEUED)
+    settle_all()
+    assert question().told_in.startswith("9.9 ")
+    found = [(each.english, each.cause, each.decoder) for each in list_wordings(message=question())]
+    old = contexts.DECODER_VERSION and f"1.{contexts.SHAPE_VERSION}"
+    assert found == ([("What the old decoder said.", "decoder", old)] if is_other else [])
+    assert Wording.objects.count() == len(found)
+
+
+def test_the_history_of_a_message_is_bounded_and_says_what_it_no_longer_holds(cast: Cast) -> None:
+    deliver(cast, QUESTION, door=Door.API)
+    settle_all()
+    asked = question()
+    for at in range(MOST_WORDINGS + 5):
+        body = json.dumps({"message": {"english": [{"text": f"Wording {at}."}]}})
+        Message.objects.filter(pk=asked.pk).update(body=body)
+        keep_wordings(changes={asked.pk: Change("late", uuid.uuid4())}, told={}, at=timezone.now())
+    Message.objects.filter(pk=asked.pk).update(body=asked.body)
+    found = list_wordings(message=question())
+    assert len(found) == MOST_WORDINGS
+    assert (found[0].english, found[-1].english) == ("Wording 0.", f"Wording {MOST_WORDINGS + 4}.")
+    assert [each.skipped for each in found[:3]] == [0, 5, 0]
