@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -14,10 +13,10 @@ from inspector.accounts.models import Workspace
 from inspector.intake.withdrawals import has_hidden
 from inspector.threads import terms
 from inspector.threads.models import Message, MessageQuerySet
-from inspector.threads.names import Meaning, find_meanings
 
 from . import registry
 from .language import QueryError, Term, check_value, parse
+from .speakers import write_speakers
 
 
 def find_messages(
@@ -83,34 +82,12 @@ def _write_term(term: Term, mark: str, workspace: Workspace) -> tuple[str, list[
         return condition.write(term)
     if exact.values is not None:
         check_value(term, exact.values)
+    if exact.is_agent:
+        return write_speakers(exact.atom, term.values, workspace)
     wanted = [terms.term(exact.atom, value) for value in term.values]
-    names = term.values if exact.is_agent else ()
-    if meanings := [each for name in names for each in find_meanings(workspace=workspace, name=name)]:
-        return _write_agents(exact.atom, wanted, meanings, mark)
     if len(wanted) == 1:
         return '"threads_message"."atoms" @> %s::text[]', [[mark, wanted[0]]]
     return '"threads_message"."atoms" @> %s::text[] AND "threads_message"."atoms" && %s::text[]', [[mark], wanted]
-
-
-def _write_agents(atom: str, wanted: Sequence[str], meanings: Sequence[Meaning], mark: str) -> tuple[str, list[object]]:
-    """Who bears a name on the wire, or is known by it in a channel, or by the convention of a dialect."""
-    conditions = ['"threads_message"."atoms" @> %s::text[] AND "threads_message"."atoms" && %s::text[]']
-    values: list[object] = [[mark], list(wanted)]
-    by_channel: dict[uuid.UUID, set[str]] = defaultdict(set)
-    for each in meanings:
-        if each.channel_id is not None:
-            by_channel[each.channel_id].add(terms.term(atom, each.name))
-            continue
-        conditions.append('"threads_message"."atoms" @> %s::text[] AND "threads_message"."channel_id" <> ALL(%s)')
-        said = [mark, terms.term(atom, each.name), terms.term("dialect", each.dialect)]
-        values += [said, list(each.but_in)]
-    for channel_id, names in by_channel.items():
-        conditions.append(
-            '"threads_message"."atoms" @> %s::text[] AND "threads_message"."atoms" && %s::text[]'
-            ' AND "threads_message"."channel_id" = %s'
-        )
-        values += [[mark], sorted(names), channel_id]
-    return " OR ".join(f"({condition})" for condition in conditions), values
 
 
 def _write_words(term: Term, mark: str) -> tuple[str, list[object]]:

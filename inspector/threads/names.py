@@ -113,9 +113,10 @@ def find_meanings(*, workspace: Workspace, name: str) -> list[Meaning]:
     agents = Agent.objects.filter(workspace=workspace)
     meant = agents.filter(Q(friendly_key=key) | Q(name_key=key))
     known_by = {same_as or pk for pk, same_as in meant.values_list("pk", "same_as")[:MOST_MEANINGS]}
-    whole = agents.filter(Q(pk__in=known_by) | Q(same_as__in=known_by)) if known_by else ()
+    whole = agents.filter(Q(pk__in=known_by) | Q(same_as__in=known_by)) if known_by else agents.none()
     return [
-        *(Meaning(agent.name, channel_id=agent.channel_id) for agent in whole[:MOST_MEANINGS]),
+        # Who bears it on the wire is found by that already.
+        *(Meaning(each.name, channel_id=each.channel_id) for each in whole.exclude(name_key=key)[:MOST_MEANINGS]),
         *_find_conventional(workspace, name),
     ]
 
