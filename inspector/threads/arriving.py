@@ -85,6 +85,7 @@ _CONVERSATION_COLUMNS = (
     "settled_generation",
     "state",
     "subject",
+    "tally",
     "agents",
     "dialects",
     "message_count",
@@ -250,7 +251,7 @@ def _find_conversations(
         model=Conversation,
         columns=_CONVERSATION_COLUMNS,
         rows=[
-            (make_id(), workspace_id, channel, key, make_storable(name), "", 0, 0, "open", "", [], [], 0, 0, 0, now)
+            (make_id(), workspace_id, channel, key, make_storable(name), "", 0, 0, "open", "", "", [], [], 0, 0, 0, now)
             for (channel, key), name in wanted.items()
         ],
         order_by=("channel_id", "key"),
