@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 import pytest
+from django.db import connection
 
+from inspector.intake.withdrawals import withdraw_delivery
+from inspector.threads import ledger
 from inspector.threads.ledger import read_steps
-from inspector.threads.lifecycle import ENDED, NOT_BEGUN, STANDING, TRANSITIONS, derive_state, follow
+from inspector.threads.lifecycle import TRANSITIONS, derive_state, follow
 from inspector.threads.memberships import LINKS
 from inspector.threads.models import Conversation, Message, Task
-from inspector.threads.signs import EVENTS, SIGNS, read_status
+from inspector.threads.signs import EVENTS, SIGNS, STATUS_WORDS, read_status
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -133,6 +135,36 @@ STORIES: dict[str, Story] = {
                 [("a", "asked", "open"), ("b", "delegated", "delegated"), ("c", "delegate-done", "done")],
             ),
             ("bob", "cid", "done", [("b", "asked", "open"), ("c", "done", "done")]),
+        ],
+    ),
+    "clowl: the failure of what was transferred is the failure of what was asked": (
+        [
+            clowl("a", "REQ", "ada", "bob"),
+            clowl("b", "DLGT", "bob", "cid", "a", delegation_mode="transfer"),
+            clowl("c", "ERR", "cid", "bob", "b", code="E005", msg="no", retry=False),
+            clowl("d", "REQ", "ada", "bob", "c"),
+            clowl("e", "DONE", "bob", "ada", "d"),
+        ],
+        [
+            (
+                *("ada", "bob", "failed"),
+                [("a", "asked", "open"), ("b", "delegated", "delegated"), ("c", "delegate-failed", "failed")],
+            ),
+            ("bob", "cid", "failed", [("b", "asked", "open"), ("c", "failed", "failed")]),
+            ("ada", "bob", "done", [("d", "asked", "open"), ("e", "done", "done")]),
+        ],
+    ),
+    "clowl: asked again after it was done": (
+        [
+            coordinated("a", "REQ", "DISPATCHED", "t1"),
+            coordinated("b", "DONE", "COMPLETED", "t1"),
+            coordinated("c", "REQ", "DISPATCHED", "t1"),
+        ],
+        [
+            (
+                *("ada", "bob", "open"),
+                [("a", "asked", "open"), ("b", "done", "done"), ("c", "asked-again", "open")],
+            )
         ],
     ),
     "clowl: who has help owes the end": (
@@ -340,3 +372,113 @@ def test_each_change_has_its_cause(cast: Cast, name: str) -> None:
     lines, expected = STORIES[name]
     tasks = tell(cast, *({key: value for key, value in line.items() if value != ""} for line in lines))
     assert [(task.requester, task.performer, task.state, list_steps(task)) for task in tasks] == expected
+
+
+def test_the_stories_go_through_every_event_and_every_state_that_a_wire_can_bring() -> None:
+    causes = {(event, state) for _, tasks in STORIES.values() for *_, steps in tasks for _, event, state in steps}
+    assert {event for event, _ in causes} == set(EVENTS)
+    assert {state for _, state in causes} == {row.to for row in TRANSITIONS}
+
+
+def test_the_tables_name_nothing_that_is_not_there() -> None:
+    assert {sign.event for sign in SIGNS} | {"asked", "delegate-done", "delegate-failed", "help-ended"} == set(EVENTS)
+    assert {row.event for row in TRANSITIONS} == set(EVENTS)
+    assert {sign.status for sign in SIGNS} - {None} == set(STATUS_WORDS)
+    rows = [(row.event, source) for row in TRANSITIONS for source in row.sources]
+    assert len(rows) == len(set(rows)), "two rows say where the same event leads from the same state"
+
+
+def test_no_answer_undoes_an_end_but_a_failure_and_what_is_asked_again() -> None:
+    for event in EVENTS:
+        assert follow("cancelled", event) == ("open" if event == "asked-again" else "cancelled")
+    assert {event for event in EVENTS if follow("done", event) != "done"} == {
+        *("asked-again", "sent-back", "failed", "failed-for-now")
+    }
+
+
+@pytest.mark.parametrize(
+    ("word", "meaning"),
+    [("DONE", "done"), (" Blocked ", "waiting"), ("rn", "running"), ("ready_for_review", None), ("x" * 9999, None)],
+)
+def test_a_status_word_means_what_the_table_says(word: str, meaning: str | None) -> None:
+    assert read_status(word) == meaning
+
+
+@pytest.mark.parametrize(
+    ("roots", "others", "state"),
+    [
+        ([], [], "open"),
+        (["done", "waiting"], ["failed"], "open"),
+        (["done", "failed"], [], "failed"),
+        (["timed-out"], [], "failed"),
+        (["done", "cancelled"], ["failed"], "done"),
+        (["cancelled"], [], "cancelled"),
+        ([], ["done"], "done"),
+    ],
+)
+def test_a_conversation_stands_as_its_tasks_do(roots: list[str], others: list[str], state: str) -> None:
+    assert derive_state(roots, others) == state
+
+
+@pytest.mark.django_db
+def test_what_is_inferred_says_so(cast: Cast) -> None:
+    (task,) = tell(cast, clowl("a", "REQ", "ada", "bob"), clowl("b", "DONE", "bob", "ada"))
+    assert [step.link for step in read_steps(task.steps)] == ["", "turn"]
+    assert task.is_inferred
+    assert all(link in LINKS for link in ("turn", "latest", "next-word"))
+
+
+@pytest.mark.django_db
+def test_a_task_that_changes_without_end_keeps_its_first_and_last_changes(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "MOST_STEPS", 3)
+    rounds = 5
+    lines = [coordinated("a", "REQ", "CREATED", "t1")]
+    for number in range(rounds):
+        lines.append(coordinated(f"w{number}", "INF", "WAITING", "t1"))
+        lines.append(coordinated(f"r{number}", "PROG", "RUNNING", "t1"))
+    (task,) = tell(cast, *lines)
+    steps = list_steps(task)
+    assert task.step_count == 2 * rounds + 1
+    assert [name for name, *_ in steps] == ["a", "w0", "r0", "r3", "w4", "r4"]
+
+
+@pytest.mark.django_db
+def test_only_what_came_out_otherwise_is_written(cast: Cast) -> None:
+    """An answer at the end writes its task's row alone; a message near the front moves the places of those after it."""
+    tell(cast, *(clowl(f"a{number}", "REQ", "ada", f"bob{number}") for number in range(5)))
+    before = {task.pk: task for task in Task.objects.all()}
+    rows = list_versions()
+    answer = clowl("z", "DONE", "bob4", "ada", "a4")
+    deliver(cast, json.dumps(answer | {"at": "2026-11-21T09:30:00Z"}).encode() + b"\n")
+    settle_all()
+    after = list_versions()
+    written = [before[pk].performer for pk in rows if rows[pk] != after[pk]]
+    assert written == ["bob4"]
+    assert Task.objects.get(performer="bob4").state == "done"
+    late = clowl("first", "REQ", "ada", "eve")
+    deliver(cast, json.dumps(late | {"at": "2026-11-21T08:00:00Z"}).encode() + b"\n")
+    settle_all()
+    assert list(Task.objects.order_by("position").values_list("performer", flat=True)) == [
+        *("eve", "bob0", "bob1", "bob2", "bob3", "bob4")
+    ]
+    assert {task.pk for task in Task.objects.all()} >= set(before)
+
+
+def list_versions() -> dict[Any, str]:
+    """Where the row of each task lies: a row that is written anew lies elsewhere."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT id, ctid::text FROM threads_task")
+        return dict(cursor.fetchall())
+
+
+@pytest.mark.django_db
+def test_what_is_withdrawn_leaves_no_task(cast: Cast) -> None:
+    delivery = deliver(cast, *(json.dumps(clowl("a", "REQ", "ada", "bob")).encode(),))
+    settle_all()
+    assert Task.objects.count() == 1
+    withdraw_delivery(delivery=delivery, membership=cast.owner, reason="not ours")
+    settle_all()
+    assert not Task.objects.exists()
+    assert Conversation.objects.get().state == "open"

@@ -13,7 +13,8 @@ import pytest
 
 from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.threads import foretelling
-from inspector.threads.models import Conversation, Message, Outline, Trace
+from inspector.threads.ledger import read_steps
+from inspector.threads.models import Conversation, Message, Outline, Task, Trace
 from inspector.threads.nodes import load_timelines
 from inspector.threads.windows import load_tree
 
@@ -144,6 +145,7 @@ def picture() -> dict[str, Any]:
         shown[bytes(conversation.key).hex()] = {
             "rows": rows,
             "tree": tree,
+            "tasks": list_tasks(conversation, names),
             "sum": (
                 bytes(conversation.settled_digest or b"").hex(),
                 (conversation.state, conversation.subject, conversation.agents, conversation.dialects),
@@ -152,6 +154,22 @@ def picture() -> dict[str, Any]:
             ),
         }
     return shown
+
+
+def list_tasks(conversation: Conversation, names: dict[uuid.UUID, str]) -> list[tuple[Any, ...]]:
+    """The rows of the tasks, each task and message named by what it is."""
+    tasks = list(conversation.tasks.order_by("position"))
+    by_key = {bytes(task.key): task.native_id or names.get(task.request, "") for task in tasks if task.request}
+    told = ("id", "key", "within_key", "request", "steps", "digest", "conversation", "workspace", "channel")
+    return [
+        (
+            names.get(task.request) if task.request else None,
+            by_key.get(bytes(task.within_key)) if task.within_key else None,
+            [(names[step.message_id], step.event, step.state, step.link) for step in read_steps(task.steps)],
+            *(getattr(task, column.name) for column in Task._meta.fields if column.name not in told),
+        )
+        for task in tasks
+    ]
 
 
 def draw(owner: Conversation | Trace, names: dict[uuid.UUID, str]) -> list[tuple[Any, ...]]:
@@ -174,6 +192,7 @@ def forget() -> None:
 def settle_from_scratch() -> None:
     """Tell everything anew, as if nothing had ever been settled."""
     Outline.objects.all().delete()
+    Task.objects.all().delete()
     Message.objects.update(
         told_in="", told_digest=None, established="", english="", body="", words=None, atoms=[], position=-1, run=1
     )
