@@ -4,6 +4,7 @@
     ingest      a delivery, in batches:  dialects.read, messages inserted, their conversations marked
     weigh       a delivery that was withdrawn or holds what was:  hide or show its records, mark their conversations
     settle      a conversation, alone under its lease:  place, order, tell, outline; its traces marked
+    open        a conversation with sealed messages, where there are keys:  try these, keep apart what they open
     trace       a trace, alone under its lease:  the tree of its messages across conversations
 
 The job row is the truth and Celery the doorbell. Each step keeps its checkpoint in the transaction of its work, so
@@ -32,7 +33,9 @@ from inspector.intake.failures import describe, is_away, is_passing
 from inspector.intake.models import DeadLetter, Delivery, Job, Sighting
 from inspector.intake.services import frame_upload, weigh_records
 from inspector.intake.time_limit import limit_time
+from inspector.keyring.encryption import KeyringError
 from inspector.threads.models import Conversation, Trace
+from inspector.threads.opening import Attempt, open_batch
 from inspector.threads.services import (
     draw_traces,
     follow_weighing,
@@ -60,7 +63,7 @@ READING_SLICE_SECONDS, SETTLING_SHARE = 5.0, 0.25
 # How many conversations are looked at that might be settled together, and traces that might be drawn.
 MOST_TOGETHER = 50
 # What goes after reading and has a share of the time.
-AFTER_READING = (Job.Kind.SETTLE, Job.Kind.TRACE)
+AFTER_READING = (Job.Kind.SETTLE, Job.Kind.TRACE, Job.Kind.OPEN)
 
 
 def run_due(*, seconds: float = SLICE_SECONDS, only: tuple[str, ...] = tuple(Job.Kind.values)) -> int:
@@ -335,6 +338,22 @@ def settle_conversation(job: Job) -> None:
     )
 
 
+def open_conversation(job: Job) -> None:
+    """Try the sealed messages of a conversation with the keys of its workspace, batch by batch.
+
+    Keys that cannot be used now are no reason not to use the others; but then the job fails, so that it is seen.
+    """
+    until = time.monotonic() + READING_SLICE_SECONDS
+    attempt = Attempt.begin(conversation_id=job.subject, workspace_id=job.workspace_id)
+    while open_batch(attempt, lambda: jobs.checkpoint(job, {})):
+        if time.monotonic() > until:
+            jobs.release(job)
+            return
+    if attempt.ring.problem:
+        raise KeyringError(attempt.ring.problem)
+    jobs.finish(job)
+
+
 def draw_trace(job: Job) -> None:
     """Draw a trace's tree, and those of small traces that are due together with it; while it grows, after a pause."""
     started = time.monotonic()
@@ -362,5 +381,6 @@ STEPS: dict[str, Callable[[Job], None]] = {
     Job.Kind.INGEST: ingest,
     Job.Kind.WEIGH: weigh,
     Job.Kind.SETTLE: settle_conversation,
+    Job.Kind.OPEN: open_conversation,
     Job.Kind.TRACE: draw_trace,
 }

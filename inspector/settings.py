@@ -17,6 +17,11 @@ STATE_DIR = Path(env.str("INSPECTOR_STATE_DIR", str(BASE_DIR / ".state")))
 
 DEBUG = env.bool("DEBUG", False)
 SECRET_KEY = env.str("SECRET_KEY", "") or read_or_make_secret(STATE_DIR / "secret_key")
+# What the keys held in escrow are sealed with. Without the setting it is in a file, made when the first key is added.
+KEYRING_KEY = env.str("INSPECTOR_KEYRING_KEY", "")
+KEYRING_KEY_FILE = STATE_DIR / "keyring_key"
+# Earlier ones: what they sealed opens still, until `manage.py rewrap_keyring` has sealed it anew.
+KEYRING_OLD_KEYS: list[str] = env.list("INSPECTOR_KEYRING_OLD_KEYS", [])
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", [])
 IS_BEHIND_HTTPS = env.bool("BEHIND_HTTPS", False)
@@ -35,6 +40,7 @@ INSTALLED_APPS = [
     "axes",
     "inspector.accounts",
     "inspector.intake",
+    "inspector.keyring",
     "inspector.threads",
     "inspector.search",
     "inspector.audit",

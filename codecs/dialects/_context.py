@@ -25,6 +25,11 @@ class Key(Value):
     psk: bytes | None = None
     label: str | None = None
 
+    def __repr__(self) -> str:
+        """The key without what is secret of it: what stands in a traceback or a log is read by others."""
+        kind = "psk" if self.psk is not None else "private"
+        return f"Key(session={self.session!r}, label={self.label!r}, {kind}=…)"
+
 
 class Keys(Protocol):
     """A resolver of keys."""

@@ -19,6 +19,7 @@ from inspector.threads import selectors
 from inspector.threads.models import Conversation, Message
 
 from .authentication import caller_of
+from .disclosures import open_for
 from .endpoints import Endpoint
 from .masking import show_layers
 from .parameters import Choice, Number, Parameter
@@ -94,15 +95,23 @@ class MessageView(Endpoint):
 
     @extend_schema(operation_id="get_message", responses=MessageDetailSerializer)
     def get(self, request: Request, message_id: uuid.UUID) -> Response:
-        """The message with its field tree and its layers; secrets are masked in all of it."""
+        """The message with its field tree and its layers; secrets are masked in all of it.
+
+        What a key of the keyring has opened is shown to a key with the scope `secrets`, and that is noted.
+        """
         message = selectors.find_message(workspace=caller_of(request).workspace, message_id=message_id)
         if message is None:
             raise NotFound
+        opening = open_for(caller_of(request), message)
         body = selectors.read_body(message)
-        unfolded = selectors.unfold(message=message)
+        if opening is not None:
+            body = opening.lay_over(body)
+        unfolded = selectors.unfold(message=message, keys=opening.resolver if opening else None)
         return Response(
             {
                 **show_message(message),
+                **({"english": opening.english} if opening else {}),
+                "opened_with": list(opening.labels) if opening else [],
                 "message": body["message"],
                 "about": body["record"],
                 "fields": [field.to_dict() for field in unfolded.fields],

@@ -65,6 +65,10 @@ class MessagePageSerializer(serializers.Serializer[Any]):
 class MessageDetailSerializer(MessageSerializer):
     """A message in full: its told record, its field tree and its layers."""
 
+    opened_with = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="the labels of the keys that opened it; empty where it is shown as it was sent, or sealed",
+    )
     message = ToldMessageField(help_text="the names of docs/record.md; absent ones are left out")
     about = serializers.DictField(help_text="dialect, version, candidates and notes of its record")
     fields = FieldsField()  # type: ignore[assignment]  # the record's own word

@@ -265,13 +265,14 @@ class Job(models.Model):
     """Work to be done, and the truth about it; Celery only rings. One row a kind and subject."""
 
     class Kind(models.TextChoices):
-        """What is to be done with the subject: a delivery, a conversation (settle), or a trace."""
+        """What is to be done with the subject: a delivery, a conversation (settle, open), or a trace."""
 
         FRAME = "frame", "Frame a delivery"
         INGEST = "ingest", "Read a delivery's records"
         WEIGH = "weigh", "Hide or show a delivery's records"
         SETTLE = "settle", "Settle a conversation"
         TRACE = "trace", "Draw the tree of a trace"
+        OPEN = "open", "Open what is sealed in a conversation"
 
     class State(models.TextChoices):
         """Where the job stands. A running job whose lease has run out is due again."""

@@ -1,1 +1,1 @@
-"""Escrowed keys, sealed at rest. Only its place in the order of imports exists: no key is kept yet."""
+"""Escrowed keys, sealed at rest, and the trace of what was done with them."""

@@ -25,6 +25,7 @@ from inspector.threads.summaries import find_at, find_openings, read_timeline, s
 
 from .agents import Cast
 from .conversation_frame import frame_conversation, open_conversation
+from .disclosures import open_for
 from .forms import ConversationFilter, VerdictForm
 from .shell import read_number, read_place, render_page, within_workspace, write_query
 from .told import is_named, name_conversation, name_dialect, shorten
@@ -154,6 +155,7 @@ def _answer(
     digest = sum_up(conversation=conversation)
     cast = Cast(conversation.agents)
     shown = sum(row.message is not None for row in window.rows)
+    disclosed = open_for(membership, [row.message for row in window.rows if row.message], door="conversation")
     context = {
         **frame_conversation(membership=membership, conversation=conversation, digest=digest, current="conversation"),
         "orders": [
@@ -164,7 +166,14 @@ def _answer(
             {"mark": cast.find(name), "count": digest.senders.get(name, 0)} for name in conversation.agents[:MOST_TILES]
         ],
         "more_agents": max(0, len(conversation.agents) - MOST_TILES),
-        "rows": make_rows(window.rows, workspace=workspace, conversation=conversation, cast=cast, is_tree=is_tree),
+        "rows": make_rows(
+            window.rows,
+            workspace=workspace,
+            conversation=conversation,
+            cast=cast,
+            is_tree=is_tree,
+            disclosed=disclosed,
+        ),
         "pager": _make_pager(conversation, window, shown=shown, is_tree=is_tree),
         "verdict_form": verdict_form,
         "verdict_errors": errors,

@@ -27,6 +27,7 @@ WORK = {
     Job.Kind.INGEST: ("Reading the records of", "delivery"),
     Job.Kind.WEIGH: ("Hiding or showing the records of", "delivery"),
     Job.Kind.SETTLE: ("Placing and telling", "conversation"),
+    Job.Kind.OPEN: ("Opening what is sealed in", "conversation"),
 }
 
 

@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
+from dialects import Keys
 from inspector.accounts.models import Membership
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, list_sightings, read_source
@@ -28,6 +29,7 @@ from inspector.threads.selectors import (
 from inspector.threads.summaries import count_parts, find_openings, list_messages_of
 
 from .agents import Cast
+from .disclosures import Disclosed, open_for
 from .fields import MOST_LAYERS, cut_layers, has_secret, list_layers, list_rows, measure_syntax
 from .progress import name_delivery
 from .shell import render_page, within_workspace
@@ -56,13 +58,15 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
     if message is None:
         raise Http404
     slug = membership.workspace.slug
-    body = read_body(message)
+    disclosed = open_for(membership, [message], door="message")
+    opening = disclosed.openings.get(message.pk)
+    body = opening.lay_over(read_body(message)) if opening else read_body(message)
     told = body["message"]
     notes = list_notes(message, body)
-    pieces = _unfold(message)
+    pieces = _unfold(message, opening.resolver if opening else None)
     before, after = find_neighbours(message=message)
     context = {
-        "message": _describe(message, body),
+        "message": _describe(message, body, disclosed),
         "conversation": {
             "title": shorten(_name_conversation(message), 40),
             "url": reverse("pages:conversation", args=[slug, message.conversation_id]),
@@ -99,11 +103,11 @@ def _list_withdrawals(message: Message, slug: str) -> list[dict[str, Any]]:
     ]
 
 
-def _unfold(message: Message) -> dict[str, Any]:
+def _unfold(message: Message, keys: Keys | None) -> dict[str, Any]:
     """Fields and layers; of a record too large for that, nothing: what is not unfolded cannot be masked either."""
     if len(message.record.source) > LONGEST_UNFOLDED_BYTES:
         return {"is_unfolded": False, "is_masked": True}
-    reading = unfold(message=message)
+    reading = unfold(message=message, keys=keys)
     stretches = cut_layers(reading)
     fields, more_fields = list_rows(reading)
     return {
@@ -117,13 +121,16 @@ def _unfold(message: Message) -> dict[str, Any]:
     }
 
 
-def _describe(message: Message, body: Any) -> dict[str, Any]:
+def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, Any]:
     wire = message.record.wire_text
+    opening = disclosed.openings.get(message.pk)
     return {
-        "title": shorten(message.english) or "A message that is not told yet",
+        "title": shorten(opening.english if opening else message.english) or "A message that is not told yet",
         "line": make_line(message, Cast(message.conversation.agents)),
         "dialect": name_dialect(message.dialect, body["record"].get("version")),
-        "is_sealed": message.is_sealed,
+        "is_sealed": message.is_sealed and opening is None,
+        "is_withheld": message.pk in disclosed.withheld,
+        "opened_with": disclosed.name_keys(message),
         "order_words": ORDERS.get(message.order_basis, ""),
         "channel": message.channel.name,
         "characters": len(wire),

@@ -15,6 +15,7 @@ from inspector.threads.selectors import TreeRow, find_messages_by_ids, unfold
 from inspector.threads.summaries import has_record, load_records
 
 from .agents import Cast
+from .disclosures import NOTHING_DISCLOSED, Disclosed
 from .fields import DEEPEST, cut_layers
 from .told import Line, NoteLine, Segments, list_notes, make_line, name_dialect, read_segments, write_elapsed
 from .wire_markup import Stretch
@@ -52,6 +53,8 @@ class MessageRow:
     dialect: str
     native_id: str
     is_sealed: bool
+    is_withheld: bool
+    opened_with: str
     reply: ReplyLine | None
     segments: Segments
     also: Segments
@@ -87,7 +90,13 @@ Row = MessageRow | GhostRow | RunRow
 
 
 def make_rows(
-    rows: Sequence[TreeRow], *, workspace: Workspace, conversation: Conversation, cast: Cast, is_tree: bool
+    rows: Sequence[TreeRow],
+    *,
+    workspace: Workspace,
+    conversation: Conversation,
+    cast: Cast,
+    is_tree: bool,
+    disclosed: Disclosed = NOTHING_DISCLOSED,
 ) -> list[Row]:
     """The rows of a window in their order.
 
@@ -97,8 +106,10 @@ def make_rows(
         cast: the agents of the page, coloured.
         is_tree: whether they are in the order of a tree. In the order of time the runs are named, and a ghost stands
             before the first message of the window that cites it.
+        disclosed: what the reader may see of what is sealed.
     """
-    builder = _Builder(rows, workspace, conversation, cast, is_tree=is_tree)
+    rows = [disclosed.lay_over(row) for row in rows]
+    builder = _Builder(rows, workspace, conversation, cast, is_tree=is_tree, disclosed=disclosed)
     made: list[Row] = []
     run = rows[0].message.run if rows and rows[0].message else 1
     known_ghosts: set[str] = set()
@@ -119,9 +130,17 @@ def make_rows(
 
 class _Builder:
     def __init__(
-        self, rows: Sequence[TreeRow], workspace: Workspace, conversation: Conversation, cast: Cast, *, is_tree: bool
+        self,
+        rows: Sequence[TreeRow],
+        workspace: Workspace,
+        conversation: Conversation,
+        cast: Cast,
+        *,
+        is_tree: bool,
+        disclosed: Disclosed,
     ) -> None:
         self._rows = rows
+        self._disclosed = disclosed
         self._workspace = workspace
         self._cast = cast
         self._has_several_dialects = len(conversation.dialects) > 1
@@ -158,7 +177,9 @@ class _Builder:
             if self._has_several_dialects
             else "",
             native_id=message.native_id,
-            is_sealed=message.is_sealed,
+            is_sealed=message.is_sealed and message.pk not in self._disclosed.openings,
+            is_withheld=message.pk in self._disclosed.withheld,
+            opened_with=self._disclosed.name_keys(message),
             reply=self.make_reply(message, row.body),
             segments=read_segments(row.body["message"].get("english")) or _not_told(message),
             also=read_segments(also, are_apart=True),

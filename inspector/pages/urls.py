@@ -8,6 +8,7 @@ from . import (
     dead_letters,
     deliveries,
     glossary,
+    keyring,
     members,
     messages,
     problems,
@@ -53,6 +54,9 @@ workspace_urls = [
     path("settings/members/<int:membership_id>/", members.change, name="change-member"),
     path("settings/members/<int:membership_id>/invite/", members.invite_anew, name="invite-again"),
     path("settings/members/<int:membership_id>/remove/", members.remove, name="remove-member"),
+    path("keyring/", keyring.show_keyring, name="keyring"),
+    path("keyring/opening/", keyring.show_opening, name="opening"),
+    path("keyring/<uuid:escrowed_key_id>/remove/", keyring.remove, name="remove-escrowed-key"),
     path("account/", account.show_account, name="account"),
 ]
 

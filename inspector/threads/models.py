@@ -16,6 +16,8 @@ from .agents import AgentWord as AgentWord
 from .agents import Appearance as Appearance
 from .agents import Declaration as Declaration
 from .agents import Exchange as Exchange
+from .opened import OpenedMessage as OpenedMessage
+from .opened import OpeningTrial as OpeningTrial
 
 
 class Conversation(models.Model):
@@ -185,6 +187,10 @@ class Message(models.Model):
                 fields=["workspace", "trace_key", "channel"],
                 name="message_by_trace",
                 condition=models.Q(trace_key__isnull=False),
+            ),
+            # Serves finding what a new key may open.
+            models.Index(
+                fields=["workspace", "conversation"], name="message_sealed", condition=models.Q(is_sealed=True)
             ),
             # Serves words in the English; the workspace is one more lexeme.
             GinIndex(fields=["words"], name="message_words"),

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from dialects import Context, Reading, choose_dialect, tell
+from dialects import Context, Keys, Reading, choose_dialect, tell
 from inspector.accounts.models import Workspace
 from inspector.intake.facts import read_with_facts
 
@@ -140,14 +140,15 @@ def list_answers(*, message: Message, limit: int = 50) -> list[Message]:
     return list(rows.exclude(parent_basis="adjacency").order_by("position")[:limit])
 
 
-def unfold(*, message: Message) -> Reading:
+def unfold(*, message: Message, keys: Keys | None = None) -> Reading:
     """The record of a message read anew: its layers and its field tree, in the dialect it was settled in.
 
-    The English is the stored one; the tree is recomputed (architecture, decision 8).
+    The English is the stored one; the tree is recomputed (architecture, decision 8). With keys, what they open is
+    unfolded too.
     """
     record = message.record
     reading = read_with_facts(record.wire_text, record.envelope, record.facts, dialect=message.dialect)
-    told = tell(choose_dialect(reading, Context()), Context())
+    told = tell(choose_dialect(reading, Context()), Context(), keys)
     return reading.replace(
         layers=(*reading.layers, *told.layers), tree=lambda: (*reading.fields, *told.fields), messages=told.messages
     )

@@ -35,6 +35,7 @@ from .links import Guess, guess_of
 from .models import Conversation
 from .models import Message as MessageRow
 from .nodes import Timeline, find_misread, load_timelines
+from .opening import ask_opening
 from .placing import Citation, Elsewhere, LookUp, find_cited, place
 from .retelling import Retelling
 from .summing import Sum, sum_nodes, write_sums
@@ -97,6 +98,7 @@ def settle(
         for pk in kept:
             histories[pk].forget_unchanged()
         note_rest([histories[pk] for pk in kept])
+        ask_opening(workspace_id=conversation.workspace_id, conversation_ids=kept)
         finish()
 
 

@@ -15,10 +15,14 @@ from inspector.accounts.services import create_api_key
 from inspector.audit.models import Review
 from inspector.audit.services import give_verdict
 from inspector.intake.models import Delivery, Record, Sighting
+from inspector.keyring.models import EscrowedKey
+from inspector.keyring.services import add_keys
+from inspector.keyring.spellings import PlainKey
 from inspector.threads.models import Conversation, Message
 
 from .conftest import Cast, deliver, settle_all
 
+SECRET_KEY = PlainKey(kind=EscrowedKey.Kind.PSK, secret=b"Secret psk.")
 METHODS = ("get", "post", "put", "patch", "delete")
 # Addresses that belong to nobody: signing in and out, the choice of a workspace, what the API allows, its schema.
 OPEN = {
@@ -75,6 +79,7 @@ def things(cast: Cast) -> dict[str, str]:
         "message_id": str(Message.objects.get().pk),
         "review_id": str(review.pk),
         "key_id": str(key.pk),
+        "escrowed_key_id": str(add_keys(membership=cast.owner, keys=[SECRET_KEY], label="Secret key.")[0].pk),
         "membership_id": str(cast.viewer.pk),
         "channel_id": str(cast.channel.pk),
         "dialect": "nslip",
@@ -129,6 +134,7 @@ def snapshot(cast: Cast) -> tuple[object, ...]:
         Review.objects.count(),
         Delivery.objects.count(),
         ApiKey.objects.filter(workspace=cast.workspace, revoked_at=None).count(),
+        EscrowedKey.objects.filter(workspace=cast.workspace).count(),
         Membership.objects.filter(workspace=cast.workspace).count(),
         Membership.objects.filter(workspace=cast.workspace, role=Role.OWNER).count(),
     )

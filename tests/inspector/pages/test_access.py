@@ -16,6 +16,9 @@ from inspector.accounts.models import ApiKey
 from inspector.accounts.services import add_member, create_api_key, create_sign_in_link, create_workspace
 from inspector.audit.models import Review
 from inspector.intake.models import Delivery, Record, Withdrawal
+from inspector.keyring.models import EscrowedKey
+from inspector.keyring.services import add_keys
+from inspector.keyring.spellings import PlainKey
 from inspector.pages.urls import workspace_urls
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
@@ -32,6 +35,12 @@ def address_of(pattern: URLPattern, slug: str, ids: dict[str, Any]) -> str:
     return reverse(f"pages:{pattern.name}", kwargs={"slug": slug, **{name: ids[name] for name in names}})
 
 
+def keep_key(cast: Cast) -> EscrowedKey:
+    """A key in the keyring of the first workspace."""
+    key = PlainKey(kind=EscrowedKey.Kind.PSK, secret=b"secret")
+    return add_keys(membership=cast.owner, keys=[key], label="k")[0]
+
+
 @pytest.fixture
 def ids(cast: Cast, story: Delivery) -> dict[str, Any]:
     """One of each thing that an address can name, all of the first workspace."""
@@ -43,6 +52,7 @@ def ids(cast: Cast, story: Delivery) -> dict[str, Any]:
         "key_id": create_api_key(workspace=cast.workspace, name="k", scopes=["read"])[0].pk,
         "membership_id": cast.viewer.pk,
         "dialect": "clowl",
+        "escrowed_key_id": keep_key(cast).pk,
     }
 
 

@@ -1,0 +1,159 @@
+"""The ring: a workspace's keys as they open messages, and the sealing of what they opened."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from dialects import Key
+
+from .encryption import KeyEncryptionKey, KeyringError, bind, load_keks, make_data_key, open_sealed, seal
+from .models import EscrowedKey
+from .spellings import PlainKey
+
+_OTHER_KEK = (
+    "The key-encryption key in use is not the one that these keys were sealed with. Put that one back, or name it in"
+    " INSPECTOR_KEYRING_OLD_KEYS."
+)
+_PUBLIC_PREFIX = bytes.fromhex("302a300506032b656e032100")
+
+
+@dataclass(frozen=True, slots=True)
+class HeldKey:
+    """A key of the ring, unsealed in memory."""
+
+    row: EscrowedKey
+    _data_key: bytes = field(repr=False)
+    _secret: bytes = field(repr=False)
+
+    def list_codec_keys(self, peers: Sequence[bytes]) -> list[Key]:
+        """The key as the codecs take it: once for each peer it may have; `peers` are tried where it names none."""
+        session = self.row.session or None
+        if self.row.kind == EscrowedKey.Kind.PSK:
+            return [Key(session=session, psk=self._secret)]
+        named = [bytes(self.row.peer)] if self.row.peer else peers
+        return [Key(session=session, private=self._secret, peer=peer) for peer in named]
+
+    @property
+    def needs_peers(self) -> bool:
+        """Whether it opens only with public keys that a conversation shows."""
+        return self.row.kind == EscrowedKey.Kind.X25519 and not self.row.peer
+
+    def seal(self, text: bytes, message_id: uuid.UUID) -> bytes:
+        """What the key has opened of a message, sealed under its data key."""
+        return seal(self._data_key, text, bind(b"opened", self.row.workspace_id, self.row.pk, message_id))
+
+    def unseal(self, sealed: bytes, message_id: uuid.UUID) -> bytes:
+        """What `seal` sealed for this message.
+
+        Raises:
+            KeyringError: for anything else.
+        """
+        return open_sealed(self._data_key, sealed, bind(b"opened", self.row.workspace_id, self.row.pk, message_id))
+
+    def digest(self, text: bytes) -> bytes:
+        """A digest that tells whether a text is the same, and allows nobody without the key to guess it."""
+        return hmac.digest(self._data_key, text, "sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """The keys of a workspace that can be used now, and those that cannot, with the reason."""
+
+    keys: tuple[HeldKey, ...] = ()
+    unusable: tuple[EscrowedKey, ...] = ()
+    problem: str = ""
+
+    @property
+    def needs_peers(self) -> bool:
+        """Whether the public keys that conversations show are of use."""
+        return any(key.needs_peers for key in self.keys)
+
+
+def load_ring(*, workspace_id: uuid.UUID) -> Ring:
+    """The ring of a workspace. Never raises for a key-encryption key that is missing or wrong: the ring says so."""
+    return unseal_keys(EscrowedKey.objects.filter(workspace_id=workspace_id).order_by("pk"))
+
+
+def unseal_keys(rows: Iterable[EscrowedKey]) -> Ring:
+    """These keys, unsealed as far as they can be."""
+    rows = tuple(rows)
+    if not rows:
+        return Ring()
+    try:
+        keks = {kek.id: kek for kek in load_keks()}
+    except KeyringError as error:
+        return Ring(unusable=rows, problem=str(error))
+    held: list[HeldKey] = []
+    unusable: list[EscrowedKey] = []
+    problem = ""
+    for row in rows:
+        try:
+            held.append(unseal_key(row, keks.get(row.kek_id)))
+        except KeyringError as error:
+            unusable.append(row)
+            problem = problem or str(error)
+    return Ring(tuple(held), tuple(unusable), problem)
+
+
+def find_unusable(rows: Iterable[EscrowedKey]) -> tuple[set[uuid.UUID], str]:
+    """Which of these keys cannot be used now, and why; told by names alone, without unsealing any."""
+    rows = list(rows)
+    try:
+        known = {kek.id for kek in load_keks()} if rows else set()
+    except KeyringError as error:
+        return {row.pk for row in rows}, str(error)
+    unusable = {row.pk for row in rows if row.kek_id not in known}
+    return unusable, _OTHER_KEK if unusable else ""
+
+
+def unseal_key(row: EscrowedKey, kek: KeyEncryptionKey | None) -> HeldKey:
+    """A key as it opens messages.
+
+    Raises:
+        KeyringError: where it was sealed with another key-encryption key, or has been changed.
+    """
+    if kek is None:
+        raise KeyringError(_OTHER_KEK)
+    data_key = kek.unwrap(bytes(row.data_key), bind(b"data key", row.workspace_id, row.pk))
+    return HeldKey(row, data_key, open_sealed(data_key, bytes(row.secret), _bind_secret(row)))
+
+
+def seal_key(row: EscrowedKey, plain: PlainKey, kek: KeyEncryptionKey) -> None:
+    """Fill the row with what the key is: sealed, and named by its fingerprint."""
+    data_key = make_data_key()
+    row.kind, row.peer, row.session = plain.kind, plain.peer, plain.session
+    row.kek_id = kek.id
+    row.data_key = kek.wrap(data_key, bind(b"data key", row.workspace_id, row.pk))
+    row.fingerprint = name_key(plain, kek, row.workspace_id)
+    row.secret = seal(data_key, plain.secret, _bind_secret(row))
+
+
+def rewrap_key(row: EscrowedKey, old: KeyEncryptionKey | None, new: KeyEncryptionKey) -> None:
+    """Seal the row's data key with another key-encryption key; what the data key sealed stays as it is.
+
+    Raises:
+        KeyringError: where `old` does not open it.
+    """
+    held = unseal_key(row, old)
+    row.kek_id = new.id
+    row.data_key = new.wrap(held._data_key, bind(b"data key", row.workspace_id, row.pk))
+    if row.kind == EscrowedKey.Kind.PSK:
+        row.fingerprint = new.name_secret(held._secret, row.workspace_id)
+
+
+def name_key(plain: PlainKey, kek: KeyEncryptionKey, workspace_id: uuid.UUID) -> str:
+    """The fingerprint: of an X25519 key as handshakes write it, of a pre-shared one a code of this workspace's own."""
+    if plain.kind == EscrowedKey.Kind.PSK:
+        return kek.name_secret(plain.secret, workspace_id)
+    digest = hashlib.sha256(_PUBLIC_PREFIX + plain.public).digest()
+    return f"SHA256:{base64.b64encode(digest).decode()}"
+
+
+def _bind_secret(row: EscrowedKey) -> bytes:
+    # With whom and in which session a key is used is as much part of it as the secret is.
+    return bind(b"secret", row.workspace_id, row.pk) + f" {row.kind} {row.session} ".encode() + bytes(row.peer)

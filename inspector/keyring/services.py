@@ -1,0 +1,178 @@
+"""Writes of the keyring: keys added and removed, and what is noted of them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import connection, transaction
+
+from inspector.accounts.models import ApiKey, Membership, User
+
+from .encryption import KeyEncryptionKey, KeyringError, load_keks, make_kek
+from .models import EscrowedKey, KeyEvent
+from .ring import rewrap_key, seal_key
+from .spellings import PlainKey
+
+MOST_KEYS = 500
+LONGEST_LABEL = 120
+# The first half of the advisory lock's key; the second is of the workspace.
+_LOCK_SPACE = 0x4B_45_59_52
+
+
+def hold_ring(workspace_id: uuid.UUID, *, is_shared: bool) -> None:
+    """Until the transaction ends, keep adding keys (alone) apart from asking whether there are any (shared).
+
+    Else a key and a sealed message that arrive together could pass each other unseen.
+    """
+    function = "pg_advisory_xact_lock_shared" if is_shared else "pg_advisory_xact_lock"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {function}(%s, %s)", [_LOCK_SPACE, int.from_bytes(workspace_id.bytes[12:], signed=True)]
+        )
+
+
+@transaction.atomic
+def add_keys(*, membership: Membership, keys: Sequence[PlainKey], label: str) -> list[EscrowedKey]:
+    """Keep keys, all or none of them. What they open is the business of whoever calls this.
+
+    Args:
+        membership: who adds them; an owner.
+        keys: at least one.
+        label: what those are called that bring no name of their own.
+
+    Raises:
+        PermissionDenied: for anybody but an owner.
+        ValidationError: for a key that is here already, for too many, without a label, and where the keyring cannot
+            be used.
+    """
+    if not membership.is_owner:
+        raise PermissionDenied("only an owner adds keys")
+    workspace = membership.workspace
+    hold_ring(workspace.pk, is_shared=False)
+    kek = _load_kek()
+    here = {_identify(row): row.label for row in EscrowedKey.objects.filter(workspace=workspace)}
+    if len(here) + len(keys) > MOST_KEYS:
+        raise ValidationError(f"A workspace holds at most {MOST_KEYS} keys: remove those that are of no more use.")
+    added = []
+    for number, plain in enumerate(keys, 1):
+        row = EscrowedKey(workspace=workspace, added_by=membership.user, label=_name(plain, label, number, len(keys)))
+        seal_key(row, plain, kek)
+        if _identify(row) in here:
+            raise ValidationError(f"This key is here already, as “{here[_identify(row)]}”. Nothing was added.")
+        here[_identify(row)] = row.label
+        added.append(row)
+    EscrowedKey.objects.bulk_create(added)
+    note_events(kind=KeyEvent.Kind.ADDED, counts=dict.fromkeys(added, 0), by=membership.user)
+    return added
+
+
+def _load_kek() -> KeyEncryptionKey:
+    """The key-encryption key, made with the very first key. While others were sealed with one, none is made anew.
+
+    Raises:
+        ValidationError: where there is none that can be used.
+    """
+    try:
+        if not EscrowedKey.objects.exists():
+            make_kek()
+        return load_keks()[0]
+    except KeyringError as error:
+        raise ValidationError(str(error)) from None
+
+
+def _identify(row: EscrowedKey) -> tuple[str, str, bytes]:
+    return row.fingerprint, row.session, bytes(row.peer)
+
+
+def _name(plain: PlainKey, label: str, number: int, count: int) -> str:
+    name = plain.label or (f"{label} ({number})" if label and count > 1 else label)
+    name = " ".join(name.replace("\x00", "").split())
+    if not name:
+        raise ValidationError("Give the key a label: whose it is, and what it is for.")
+    if len(name) > LONGEST_LABEL:
+        raise ValidationError(f"A label has at most {LONGEST_LABEL} characters.")
+    return name
+
+
+@transaction.atomic
+def remove_key(*, membership: Membership, key: EscrowedKey, unreadable: int) -> None:
+    """Remove a key for good. What it opened goes with it, by the database's own rule.
+
+    Args:
+        membership: who removes it; an owner of its workspace.
+        key: the key.
+        unreadable: how many messages nobody can read any more after it.
+
+    Raises:
+        PermissionDenied: for anybody but an owner of its workspace.
+        ValidationError: where it is gone already.
+    """
+    if not membership.is_owner or membership.workspace_id != key.workspace_id:
+        raise PermissionDenied("only an owner of this workspace removes keys")
+    if EscrowedKey.objects.filter(pk=key.pk).delete()[0] == 0:
+        raise ValidationError("somebody else has removed it already")
+    note_events(kind=KeyEvent.Kind.REMOVED, counts={key: unreadable}, by=membership.user)
+
+
+def note_events(
+    *,
+    kind: str,
+    counts: Mapping[EscrowedKey, int],
+    by: User | None = None,
+    api_key: ApiKey | None = None,
+    door: str = "",
+    messages: Mapping[EscrowedKey, Sequence[uuid.UUID]] | None = None,
+    conversation_id: uuid.UUID | None = None,
+) -> None:
+    """Note what was done with some keys; one row for each.
+
+    Args:
+        kind: of `KeyEvent.Kind`.
+        counts: how many messages it concerned, by key.
+        by, api_key: who did it; neither where the product did.
+        door: of `KeyEvent.Door`, where opened text was shown.
+        messages: which messages, by key.
+        conversation_id: in which conversation, where it is one.
+    """
+    KeyEvent.objects.bulk_create(
+        KeyEvent(
+            workspace_id=key.workspace_id,
+            kind=kind,
+            key=key.pk,
+            label=key.label,
+            fingerprint=key.fingerprint,
+            by=by,
+            by_api_key=str(api_key)[:160] if api_key else "",
+            door=door,
+            count=count,
+            messages=list(messages.get(key, ())) if messages else [],
+            conversation=conversation_id,
+        )
+        for key, count in counts.items()
+    )
+
+
+def rewrap_keys() -> tuple[int, int]:
+    """Seal every data key with the key-encryption key in use; how many were, and how many could not be opened.
+
+    Raises:
+        KeyringError: where there is none that can be used.
+    """
+    keks = load_keks()
+    by_id = {kek.id: kek for kek in keks}
+    done = failed = 0
+    for pk in EscrowedKey.objects.exclude(kek_id=keks[0].id).values_list("pk", flat=True):
+        with transaction.atomic():
+            row = EscrowedKey.objects.select_for_update().filter(pk=pk).first()
+            if row is None:
+                continue
+            try:
+                rewrap_key(row, by_id.get(row.kek_id), keks[0])
+            except KeyringError:
+                failed += 1
+                continue
+            row.save(update_fields=["kek_id", "data_key", "fingerprint"])
+            done += 1
+    return done, failed
