@@ -104,7 +104,7 @@ LAMBDA = (
         remark="the document reads it here as agreement and in 6.3 as acceptance: section 2.4 decides",
     ),
     Example("6.2", "?X/co", ("query",), ("What about consciousness?",)),
-    Example("6.2", "~X:th'em<pr/in", ("inform",), ("Perhaps", "X", "because")),
+    Example("6.2", "~X:th'em<pr/in", ("inform",), ("low confidence", "X", "because")),
     Example("6.2", "<?em", ("acknowledge",), ("need clarification", "emergence")),
     Example("6.2", '{def:em="emergence"}', ("control",), ('define em as "emergence"',)),
     Example("6.3", ">Ig/U[da]<Uw/[ti]", ("propose",), ("offer", "data", "in return for", "time")),

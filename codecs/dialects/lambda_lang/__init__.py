@@ -10,6 +10,7 @@ from __future__ import annotations
 from .._dialect import Dialect, Reply
 from .._record import Message
 from .detection import sniff
+from .doubts import DOUBT_NOTES
 from .encoding import encode
 from .form_notes import FORM_NOTES
 from .framing import open_block
@@ -51,7 +52,7 @@ DIALECT = Dialect(
     versions=SPOKEN,
     replies=find_replies,
     opens=open_block,
-    notes=(*NOTES, *FORM_NOTES),
+    notes=(*NOTES, *FORM_NOTES, *DOUBT_NOTES),
     glossary=make_glossary(),
     rank=40,
 )

@@ -10,6 +10,7 @@ from .._record import Entry, Message, Note, Span
 from .blocks import Node as Value
 from .blocks import parse_block
 from .clauses import Body, Said
+from .doubts import SUPPLIED_VERB
 from .lifting import read_table
 from .nodes import Node
 from .notes import MINUS, WORD_BY_WORD
@@ -91,8 +92,11 @@ class Acts:
         said = Body(self.text, mood, lead, self._define, self._explain).tell(nodes)
         if said.shape == "words":
             span = (0, nodes[0].span[1], nodes[-1].span[2])
-            text = "the words stand side by side: how they belong together is not written"
-            self.notes.append(WORD_BY_WORD.note(text, span))
+            self.notes.append(WORD_BY_WORD.note(_say_apart(nodes, mood), span))
+        supplied = next((piece for piece in said.pieces if piece.text.endswith("(use)")), None)
+        if supplied is not None:
+            text = "no verb stands after “can”: “(use)” is supplied, as the specification's own translation does"
+            self.notes.append(SUPPLIED_VERB.note(text, supplied.spans[0]))
         minus = next((node for node in nodes if node.kind == "joiner" and node.text == "-"), None)
         if minus is not None and said.shape != "sentence":
             text = "“-” is read as “not” before a word and as “less” before a number; it could be either"
@@ -231,7 +235,8 @@ class Acts:
         phrases = [(setting, phrase) for setting, phrase in said if phrase is not None]
         if not phrases:
             span = (0, *self._whole())
-            return [Piece("I set no context", (span,))]
+            blocks = any(item.kind == "block" for item in self.part.items)
+            return [Piece(_EMPTY_BLOCK if blocks else "No statement stands here", (span,))]
         pieces = []
         for index, (setting, phrase) in enumerate(phrases):
             self.said.add(f"{setting.kind}@{setting.start}")
@@ -285,6 +290,19 @@ _MODIFIED = {
     "!!": "stated twice over: emphasis, or in v0.2 “not”",
     "!!!": "stated as certain",
 }
+
+
+def _say_apart(nodes: Sequence[Node], mood: str) -> str:
+    """What is not written where words stand side by side: a verb to order or to ask with, or what joins them."""
+    what = {"request": "ordered", "query": "asked"}.get(mood)
+    words = [node for node in nodes if node.kind in ("word", "mixed")]
+    if what is None or any("v" in node.uses or "m" in node.uses for node in words):
+        return "the words stand side by side: how they belong together is not written"
+    is_known = all(node.basis != "unknown" and node.kind == "word" for node in words)
+    return f"no {'' if is_known else 'known '}verb is written: what is {what} is not said"
+
+
+_EMPTY_BLOCK = "An empty context block: it sets nothing"
 
 
 def _strip_brackets(pieces: list[Piece]) -> list[Piece]:

@@ -12,10 +12,11 @@ from .pieces import Define, Piece
 from .sentences import Sentence, ask_about
 from .values import Explain, say_block
 from .voices import tell_clause
+from .wording import say_arrow
 from .wordlists import WordList
 
 # How a body is told: as a sentence, word by word, as the one word or thing that it is, or not at all.
-Shape = Literal["sentence", "words", "word", "thing", "nothing"]
+Shape = Literal["sentence", "words", "word", "quote", "thing", "nothing"]
 
 # What is said between two clauses.
 _BETWEEN = {
@@ -73,6 +74,8 @@ class Body:
             return Said(sentence, "sentence")
         words = WordList(nodes, self.mood, self._tell_group, self.define)
         pieces = words.tell()
+        if len(held) == 1 and held[0].kind == "quote":
+            return Said(pieces, "quote")
         if len(held) - (held[0].kind == "domain") == 1:
             return Said(pieces, "word" if held[-1].kind == "word" and held[-1].entry is None else "thing")
         return Said(pieces, "words" if words.count > 1 else "thing")
@@ -99,11 +102,12 @@ class Body:
             if joiner.text not in (";", ",") and not (mood == "request" and joiner.text in (">", "=>")):
                 mood = "inform"
             returns = self.mood == "offer" and joiner.text == "<"
-            said.append(Piece(" in return for:" if returns else _BETWEEN[joiner.text], (joiner.span,)))
+            others = "" if returns else say_arrow([joiner, *clause], 0)
+            said.append(Piece(" in return for:" if returns else f"{_BETWEEN[joiner.text]}{others}", (joiner.span,)))
         told = tell_clause(clause, mood, lead, self._tell_group, self.define)
         if told is None and joiner is not None and joiner.text == "<" and len(clause) < 3:
             told = Sentence(clause, mood, (), self._tell_group, self.define).tell_thing()
-            said = [Piece(" because of", (joiner.span,))]
+            said = [Piece(f" because of{say_arrow([joiner, *clause], 0)}", (joiner.span,))]
         return None if told is None else said + told
 
     def _tell_group(self, nodes: Sequence[Node]) -> list[Piece]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .._record import Basis, Span
 from .nodes import Node
 from .pieces import Define, Piece, Tell
-from .wording import say_marker, say_others
+from .wording import say_marked, say_marker, say_others
 
 
 class Cursor:
@@ -28,6 +28,8 @@ class Cursor:
         self.pending: tuple[Span, ...] = ()
         # What is doubtful about a divided word, said at the end of the sentence.
         self.doubts: list[Piece] = []
+        # Whether a marker asks for a meaning that is not in force: a sentence would hide which one is meant.
+        self.is_unmet = False
 
     def _peek(self, by: int = 0) -> Node | None:
         """A node from here on; the domain before a word belongs to the word."""
@@ -68,3 +70,4 @@ class Cursor:
         if marker is not None and marker.kind == "marker":
             self.at += 1
             self._say(say_marker(node, marker.text), marker.span)
+            self.is_unmet = self.is_unmet or bool(say_marked(node, marker.text))

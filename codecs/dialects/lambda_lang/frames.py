@@ -36,6 +36,17 @@ def frame(act: Act, part: Part, message: Message) -> tuple[Piece | None, Piece |
     return Piece(f"{message.sender} {verb}{way}: “", spans), Piece("”", ())
 
 
+def say_lasting(settings: Sequence[Setting], message: Message, names: Mapping[str, str]) -> list[Piece]:
+    """What a statement also sets for the rest of the conversation, as a sentence behind it."""
+    said: list[Piece] = []
+    for setting in settings:
+        phrase = say_setting(setting, message.defines, names)
+        if phrase is not None:
+            joint = " and" if said else " The message also"
+            said.append(Piece(f"{joint} {phrase.third} {phrase.rest}", ((0, setting.start, setting.end),)))
+    return [*said, Piece(".", ())] if said else said
+
+
 def say_beside(
     part: Part, settings: Sequence[Setting], message: Message, said: Container[str], names: Mapping[str, str]
 ) -> list[Piece]:

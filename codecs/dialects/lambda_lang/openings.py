@@ -14,10 +14,10 @@ _OPENINGS = {
     "?": ("", "Asks"),
     ".": ("Orders:", "Orders"),
     ">": ("As an offer,", "Offers"),
-    "~": ("Perhaps", "Perhaps"),
-    "~~": ("Perhaps, very uncertainly,", "Perhaps, very uncertainly"),
+    "~": ("Perhaps", "States with low confidence (~)"),
+    "~~": ("Perhaps, very uncertainly,", "States with very low confidence (~~~)"),
     "#": ("About the exchange:", "States about the exchange"),
-    "": ("With no type given:", "With no type given"),
+    "": ("With no type given, read as a statement:", "With no type given, read as a statement"),
 }
 # What a frame around the words ("oscar instructs radar: …") says already.
 _FRAMED = {
@@ -28,8 +28,17 @@ _FRAMED = {
     "Orders": "",
     "Offers": "",
     "States about the exchange": "About the exchange",
+    "States with low confidence (~)": "With low confidence (~)",
+    "States with very low confidence (~~~)": "With very low confidence (~~~)",
 }
-_SHAPES = {"sentence": "", "words": "word by word", "word": "one word", "thing": "", "nothing": ""}
+_SHAPES = {
+    "sentence": "",
+    "words": "word by word",
+    "word": "one word",
+    "quote": "the literal text",
+    "thing": "",
+    "nothing": "",
+}
 
 
 def open_statement(symbol: str, said: Said, lead: tuple[Span, ...], *, is_spoken: bool) -> list[Piece]:

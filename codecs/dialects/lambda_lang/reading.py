@@ -229,7 +229,8 @@ def _read_statement(
     given["content"] = body or None
     if act is None:
         given |= {"performative": "inform", "native_act": "untyped"}
-        notes.append(NO_TYPE.note("no type symbol says what this is: read as a statement", (0, *part.body)))
+        doubt = "" if any(item.kind != "speaker" for item in part.items) else ": possible Lambda only (low)"
+        notes.append(NO_TYPE.note(f"no type symbol says what this is{doubt}", (0, *part.body)))
     else:
         given |= {"performative": act.performative, "native_act": part.symbol[0]}
         if len(part.symbol) > 1:

@@ -27,7 +27,7 @@ from .notes import (
 from .settings import Setting
 from .statements import Part
 from .vocabulary import other_domains, other_meanings, title_domain
-from .wording import fits_marker
+from .wording import fits_marker, say_arrow
 from .words import Scope, find_elsewhere, find_ever, find_withdrawn
 
 # A message that repeats a fault a thousand times carries it this often: the field tree shows every place.
@@ -65,8 +65,9 @@ def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: 
             if degree and (degree, None) not in seen:
                 seen.add((degree, None))
                 notes.append(TWO_MEANINGS.note(degree, node.span))
-            if node.text in _ARROWS and not (node.text == "<" and part.symbol in (">", "<->")):
-                notes.extend(_note_arrow(nodes, place))
+            returns = node.text == "<" and part.symbol in (">", "<->")
+            if node.text in _ARROWS and not returns and say_arrow(nodes, place):
+                notes.append(THEREFORE.note(_ARROWS[node.text], node.span))
             continue
         if node.kind == "marker" and place:
             notes.extend(_note_marker(nodes[place - 1], node, scope))
@@ -89,18 +90,10 @@ _DEGREES = {
     "^": "“^” means “high” or “important”: nothing written says which",
     "_": "“_” means “low” or “trivial”: nothing written says which",
 }
-_FRONTS = ("t", "m", "x")
 _ARROWS = {
-    ">": "“>” is read as “therefore”; senders also use it for “to”, “into” or “greater than”",
-    "<": "“<” is read as “because”; senders also use it for “from”, “on” or “less than”",
+    ">": "inside a statement “>” stands for “therefore”; senders also write it for “to”, “into” or “greater than”",
+    "<": "inside a statement “<” stands for “because”; senders also write it for “from”, “on” or “less than”",
 }
-
-
-def _note_arrow(nodes: Sequence[Node], place: int) -> Iterator[Note]:
-    """An arrow may not be meant as "therefore" or "because", unless it stands before somebody who does something."""
-    after = [node for node in nodes[place + 1 : place + 6] if node.kind != "space" and node.uses not in _FRONTS][:2]
-    if len(after) < 2 or after[0].kind != "entity" or after[1].kind in ("joiner", "close", "open"):
-        yield THEREFORE.note(_ARROWS[nodes[place].text], nodes[place].span)
 
 
 def _note_domain(node: Node, atom: str, scope: Scope) -> Note | None:
@@ -154,8 +147,7 @@ def _note_node(node: Node, domain: str | None, scope: Scope, *, is_declared: boo
     if meaning is None:
         return
     if meaning.entry is not None:
-        where = f"in message {meaning.entry.position}" if meaning.entry.position is not None else "earlier"
-        text = f"“{node.text}” means {str(meaning.entry.value)!r} because a sender defined it so {where}"
+        text = f"“{node.text}” means “{meaning.entry.value}” because a sender defined it so, not by the vocabulary"
         yield DEFINED.note(text, node.span)
     elif meaning.basis == "unknown" or (is_key and meaning.basis == "inferred"):
         yield _note_unknown(node, domain, scope)
@@ -183,7 +175,7 @@ def _note_meanings(node: Node, domain: str | None, scope: Scope, is_declared: bo
         text = f"“{atom}” is read as “{said}” (v{release}{why}); it was {', '.join(others).replace('/', ' or ')}"
         yield DIFFERS.note(text, node.span)
     if domain is None and meaning.domain is None and (elsewhere := find_withdrawn(atom, release, scope.domains)):
-        yield OTHER_DOMAIN.note(f"“{atom}” was also {', '.join(elsewhere)}", node.span)
+        yield OTHER_DOMAIN.note(f"history: “{atom}” was also {', '.join(elsewhere)}; not in force here", node.span)
     elif domain is None and meaning.domain is not None and (core := scope.vocabulary.find(atom)):
         text = f"“{atom}” is read in the {title_domain(meaning.domain)} domain, which is in force;"
         yield OTHER_DOMAIN.note(f"{text} elsewhere it is “{' or '.join(core)}”", node.span)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from .._record import Entry, Message, Note, Segment
 from .acts import Acts
 from .contexts import Standing
+from .doubts import find_weakness, note_doubts
 from .glosses import gloss_statement
 from .nodes import read_nodes
 from .pieces import Piece
@@ -43,6 +44,7 @@ class Saying(NamedTuple):
     gloss: tuple[Segment, ...]
     notes: tuple[Note, ...]
     said: frozenset[str] = frozenset()
+    weakness: Note | None = None
 
 
 def say_part(
@@ -135,9 +137,10 @@ def _say_again(key: _Key) -> Saying:
 
 def _make_saying(acts: Acts, notes: list[Note]) -> Saying:
     act, pieces = acts.tell()
-    notes.extend(acts.notes)
+    open_notes = note_doubts(acts.part, acts.nodes)
     gloss = gloss_statement(acts.text, acts.part, acts.nodes)
-    return Saying(act, make_segments(pieces), gloss, tuple(notes), frozenset(acts.said))
+    weakness = find_weakness(acts.part, acts.nodes)
+    return Saying(act, make_segments(pieces), gloss, (*open_notes, *notes, *acts.notes), frozenset(acts.said), weakness)
 
 
 def make_segments(pieces: Sequence[Piece]) -> tuple[Segment, ...]:
@@ -154,13 +157,14 @@ def make_segment(piece: Piece) -> Segment:
 
 def _shift(saying: Saying, by: int) -> Saying:
     """The same with every span moved to where the statement stands."""
-    act, english, gloss, notes, said = saying
+    act, english, gloss, notes, said, weakness = saying
     return Saying(
         act,
         tuple([_shift_segment(segment, by) for segment in english]),
         tuple([_shift_segment(segment, by) for segment in gloss]),
         tuple([_shift_note(note, by) for note in notes]),
         said,
+        None if weakness is None else _shift_note(weakness, by),
     )
 
 

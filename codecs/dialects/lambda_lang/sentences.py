@@ -40,7 +40,7 @@ class Sentence(Complements):
 
     def tell(self) -> list[Piece] | None:
         """The sentence, each piece with a space before it; None where the clause is of another shape."""
-        if not self._tell_clause() or self.at < len(self.nodes) or self.negation[0] or self.can:
+        if not self._tell_clause() or self.at < len(self.nodes) or self.negation[0] or self.can or self.is_unmet:
             return None
         return self.pieces + self.doubts
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .._record import Basis, Span
 from .nodes import Node
 from .pieces import Piece
-from .wording import say_degree, say_person, say_plural, say_word
+from .wording import say_arrow, say_degree, say_person, say_plural, say_word
 
 _CLAUSES = {
     ">": "; therefore:",
@@ -106,7 +106,8 @@ class Signs:
             self._attach(_say_slash(before, after), node.span)
         elif text[0] in "^_" or (text[0] == "+" and not self._leads(after)):
             is_joined = before is not None and before.kind not in ("space", "joiner")
-            self._say(f"({say_degree(text)})" if is_joined else say_degree(text), node.span)
+            plain = f"marked {say_degree(text)}:" if self._leads(after) else say_degree(text)
+            self._say(f"({say_degree(text)})" if is_joined else plain, node.span)
         elif text[0] == "+":
             self.is_apart = bool(self.pieces)
             self._say("more", node.span)
@@ -139,6 +140,8 @@ class Signs:
 
     def _take_clause(self, node: Node, after: Node | None) -> None:
         said = " in return for:" if node.text == "<" and self.mood == "offer" else _CLAUSES[node.text]
+        if self.mood != "offer" or node.text != "<":
+            said = f"{said.rstrip(':')}{say_arrow(self.nodes, self.at - 1)}{':' if said.endswith(':') else ''}"
         if after is not None and after.kind == "joiner" and after.text in (".", "!"):
             # A type symbol stands after the sign: what follows is an order or a statement of its own.
             said = f"{said.rstrip(':')}{' states' if after.text == '!' else ', an order'}:"

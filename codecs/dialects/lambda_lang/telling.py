@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from .._context import Context, Keys
 from .._record import Message, Note, Reading, Segment, Told
 from .contexts import Standing
+from .doubts import note_block
 from .fields import build_tree
 from .form_notes import DOMAIN_LETTER
-from .frames import frame, say_beside
+from .frames import frame, say_beside, say_lasting
 from .glosses import gloss_part
 from .json_layers import wrap_told
 from .reading import Parsed, read
@@ -19,6 +20,9 @@ from .settings import Setting
 from .statements import Part
 from .vocabulary import NEWEST, Vocabulary, load_vocabulary, other_domains, title_domain
 from .words import Scope
+
+# What holds for the rest of the conversation is said in the sentence, not beside it.
+_LASTING = frozenset({"def", "ns", "domain", "topic"})
 
 
 def tell(reading: Reading, context: Context, keys: Keys) -> Told:
@@ -39,11 +43,13 @@ def _tell_text(reading: Reading, parsed: Parsed, context: Context) -> Told:
     standing = Standing(context, reading.version)
     scopes: list[Scope] = []
     told = []
+    # A header, an address or another form of the protocol before the first statement is evidence enough.
+    has_form = any(item.kind != "speaker" for item in parsed.parts[0].items)
     for part, settings, message in zip(parsed.parts, parsed.settings, reading.messages, strict=False):
         standing.establish(message, settings)
         scope = standing.scope(message.attributes.get("domain"))
         scopes.append(scope)
-        told.append(_tell_message(parsed.text, part, settings, message, scope, standing))
+        told.append(_tell_message(parsed.text, part, settings, message, scope, standing, has_form=has_form))
     settled = _with_tree(reading, parsed, scopes, standing.vocabulary)
     if reading.version or standing.is_declared:
         settled = settled.replace(vocabulary=standing.vocabulary.release)
@@ -71,17 +77,34 @@ def _tell_malformed(message: Message, parsed: Parsed) -> Message:
 
 
 def _tell_message(
-    text: str, part: Part, settings: tuple[Setting, ...], message: Message, scope: Scope, standing: Standing
+    text: str,
+    part: Part,
+    settings: tuple[Setting, ...],
+    message: Message,
+    scope: Scope,
+    standing: Standing,
+    *,
+    has_form: bool,
 ) -> Message:
     saying = say_part(text, part, settings, message, scope, standing)
     english = saying.english
     before, after = frame(saying.act, part, message)
     if before is not None:
         english = (make_segment(before), *english, make_segment(after)) if after else (make_segment(before), *english)
+    said = saying.said
+    if settings and part.form != "context":
+        lasting = [setting for setting in settings if setting.kind in _LASTING]
+        english = (*english, *make_segments(say_lasting(lasting, message, scope.vocabulary.names)))
+        said |= {f"{setting.kind}@{setting.start}" for setting in lasting}
     told = {**message.__dict__, "english": english, "gloss": gloss_part(text, part, saying.gloss)}
     if settings or part.items or part.checksum or message.error is not None:
-        told["also"] = make_segments(say_beside(part, settings, message, saying.said, scope.vocabulary.names))
+        told["also"] = make_segments(say_beside(part, settings, message, said, scope.vocabulary.names))
     notes = (*message.notes, *note_settings(settings, scope), *_note_letters(settings, standing), *saying.notes)
+    if part.form == "context" and (message.native_act == "data" or not settings):
+        if all(item.kind == "block" for item in part.items):
+            notes = (note_block(part, is_data=message.native_act == "data"), *notes)
+    elif saying.weakness is not None and not has_form:
+        notes = (saying.weakness, *notes)
     if notes:
         told["notes"] = notes
     return Message.trust(told)

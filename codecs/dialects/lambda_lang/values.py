@@ -51,7 +51,14 @@ def say_item(item: Value, explain: Explain) -> list[Piece]:
     return [Piece(f" {_say_text(item.text)}", (span,)), *explain(item)]
 
 
-_SYMBOLS = {"^": "high", "_": "low", "^^^": "very high", "__": "very low", "": "(no value)", "...": "(left out: ...)"}
+_SYMBOLS = {
+    "^": "high",
+    "_": "low",
+    "^^^": "very high",
+    "__": "very low",
+    "": "with no value after it",
+    "...": "(left out: ...)",
+}
 
 
 _LENGTH = re.compile(r"\$?(\d{1,9}(?:\.\d{1,6})?)(s|m|min|h|d)\Z")

@@ -65,6 +65,10 @@ ASIDES: dict[str, Callable[[Node], str]] = {
     ),
 }
 _KINDS = {"H": "human", "A": "agent"}
+# arrow: (what senders also use it for, and before a number)
+_ARROWS = {">": ("to, into", "greater than"), "<": ("from, on", "less than")}
+# Tense, "can" and "not" stand before what somebody does.
+_FRONTS = ("t", "m", "x")
 
 
 def say_degree(text: str) -> str:
@@ -89,7 +93,38 @@ def say_value(node: Node) -> str:
 
 def say_key(node: Node) -> str:
     """The key of `key=…`. It is never divided: what has a tense is no name of a value."""
+    if is_literal_key(node):
+        return f'"{node.text}"'
     return f'unknown "{node.text}"' if node.basis == "inferred" else say_word(node)
+
+
+def is_literal_key(node: Node) -> bool:
+    """Whether a key is shown as it is written: a letter, `id`, or a word that names no thing."""
+    if node.kind != "word" or node.entry is not None or node.basis != "exact":
+        return False
+    return len(node.text) == 1 or node.text == "id" or "n" not in node.uses
+
+
+def is_compared(nodes: Sequence[Node], place: int) -> bool:
+    """Whether a letter is compared with a number, as in `t>$7`: it is a key then and no word."""
+    node = nodes[place]
+    if len(node.text) != 1 or place + 2 >= len(nodes) or not is_literal_key(node):
+        return False
+    return nodes[place + 1].text in _ARROWS and nodes[place + 2].kind == "number"
+
+
+def say_arrow(nodes: Sequence[Node], place: int) -> str:
+    """What else an arrow may mean: ` (or: to, into)`; empty before somebody who does something, or a type symbol."""
+    sign = nodes[place]
+    if sign.text not in _ARROWS:
+        return ""
+    after = [node for node in nodes[place + 1 : place + 6] if node.kind != "space" and node.uses not in _FRONTS][:2]
+    if after and after[0].kind == "joiner" and after[0].text in (".", "!"):
+        return ""
+    if len(after) > 1 and after[0].kind == "entity" and after[1].kind not in ("joiner", "close", "open"):
+        return ""
+    is_number = bool(after) and after[0].kind == "number"
+    return f" (or: {_ARROWS[sign.text][is_number]})"
 
 
 def say_marker(node: Node, marker: str) -> str:
@@ -97,6 +132,18 @@ def say_marker(node: Node, marker: str) -> str:
     wanted = () if fits_marker(node, marker) else find_marked(node, marker)
     perhaps = f""", so perhaps "{'" or "'.join(wanted)}\"""" if wanted else ""
     return f" (marker {marker}: {MARKERS[marker[1]]}{perhaps})"
+
+
+def say_marked(node: Node, marker: str) -> str:
+    """A word whose marker asks for a meaning that only other releases have; empty where none of them has."""
+    wanted = find_marked(node, marker)
+    if fits_marker(node, marker) or not wanted:
+        return ""
+    perhaps = '" or "'.join(wanted)
+    return (
+        f'"{node.text}" (marked {marker}, {MARKERS[marker[1]]}, so perhaps "{perhaps}"; '
+        f'without the marker "{say_word(node)}")'
+    )
 
 
 def fits_marker(node: Node, marker: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from .nodes import Node
 from .pieces import Define, Piece, Tell
 from .signs import Signs
-from .wording import ASIDES, say_amount, say_key, say_marker, say_person, say_value, say_word
+from .wording import ASIDES, is_compared, say_amount, say_key, say_marked, say_marker, say_person, say_value, say_word
 
 
 class WordList(Signs):
@@ -64,6 +64,8 @@ class WordList(Signs):
         elif kind in ("star", "quantity"):
             self._say(node.says, node.span)
             self._take_counted(is_one=node.text == "1")
+            # What is a key is not counted.
+            self.is_apart = self._is_key(self.at + 1)
         elif kind == "number":
             self._take_number(node)
         elif kind in ("open", "block"):
@@ -75,6 +77,7 @@ class WordList(Signs):
         elif kind == "unread":
             self._say(f'"{node.text}" (not readable)', node.span, "unknown")
         elif kind == "mixed":
+            self._set_unknown_apart(node)
             self._say(say_word(node), node.span, "unknown")
         else:
             self._say(node.says, node.span, node.basis)
@@ -85,7 +88,14 @@ class WordList(Signs):
             self._say(told[0].text.lstrip(), node.span)
             self.pieces[-1] = self.pieces[-1]._replace(source=told[0].source)
             return
-        said = say_word(node)
+        marker = self._next()
+        if marker is not None and marker.kind == "marker" and (marked := say_marked(node, marker.text)):
+            self._say(marked, node.span)
+            self._attach("", marker.span)
+            self.at += 1
+            return
+        said = f'"{node.text}"' if is_compared(self.nodes, self.at - 1) else say_word(node)
+        self._set_unknown_apart(node)
         if self._joins("-") and not self._has_after(1) and node.meaning is not None and node.basis == "exact":
             # A minus after a word, with nothing behind it, negates that word.
             self._say(f"no {said}", node.span, node.basis)
@@ -94,11 +104,15 @@ class WordList(Signs):
             return
         if node.text == "lo" and self._joins("-"):
             said = f'{said} (or lose: "lo-" is "lose" in v0.8)'
-        if node.text == "er" and not self.pieces and self.mood == "inform":
-            said = f"{said} (the word, not an error report)"
         if said == "not" and self._joins("/"):
             said = "no"
         self._say(said, node.span, node.basis)
+
+    def _set_unknown_apart(self, node: Node) -> None:
+        """`Iko` is "I, unknown “ko”": without the comma it would read as something that I do not know."""
+        before = self._before()
+        if node.basis == "unknown" or node.kind == "mixed":
+            self.is_apart = self.is_apart or (before is not None and before.kind == "entity")
 
     def _take_term(self, node: Node) -> None:
         before = self._before()
@@ -155,8 +169,15 @@ class WordList(Signs):
         if key.entry is not None:
             self._say(self.define(key)[0].text.lstrip(), key.span)
         else:
+            before = next(
+                (node for node in reversed(self.nodes[: self.at - 2 - is_negated]) if node.kind != "domain"), None
+            )
+            self.is_apart = self.is_apart or (before is not None and before.kind == "entity")
             self._say(say_key(key), key.span, "unknown" if key.basis == "inferred" else key.basis)
-        self._attach(" is not equal to" if is_negated else " =", equals.span)
+        if value is not None and (is_value or value.kind in ("open", "block")):
+            self._attach(" is not equal to" if is_negated else " =", equals.span)
+        else:
+            self._attach(" with “-=”" if is_negated else " with “=”", equals.span)
         if value is not None and is_value:
             told = self.define(value) if value.entry is not None else [Piece(f" {say_value(value)}", (value.span,))]
             self.pieces.extend(told)
@@ -167,7 +188,7 @@ class WordList(Signs):
                 self._attach(" or more" if sign.text == "+" else " or less", sign.span)
                 self.at += 1
         elif value is None or value.kind not in ("open", "block"):
-            self._attach(" (no value)", equals.span)
+            self._attach(" and nothing after it", equals.span)
 
     def _take_id(self, key: Node, value: Node) -> None:
         """`ta id=alpha` is "task alpha"."""
