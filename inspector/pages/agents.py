@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from inspector.threads.models import Conversation
+from inspector.threads.names import Label, Labels, load_labels
 
 from .hidden_characters import HIDDEN
 
@@ -13,35 +17,107 @@ COLOURS = 8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentMark:
-    """An agent as a page shows it: its name as the wire has it, its colour (1 to 8) and its monogram."""
+    """An agent as a page shows it: its name as the wire has it, its colour (1 to 8) and its monogram.
+
+    `label` is what people call it, empty where that is its name; `why` says who does.
+    """
 
     name: str
     number: int
     monogram: str
+    label: str = ""
+    why: str = ""
+
+    @property
+    def shown(self) -> str:
+        """What it is called where there is room for one name."""
+        return self.label or self.name
 
 
 class Cast:
-    """The agents of a page. Each keeps its colour; a ninth shares the first's, and its letters tell them apart."""
+    """The agents of a page. Each keeps its colour; a ninth shares the first's, and its letters tell them apart.
 
-    def __init__(self, names: Iterable[str] = ()) -> None:
+    Args:
+        names: in the order of their first appearance, where it is known.
+        labels: what people call them; none where the page knows no workspace.
+        channel_id, dialects: where those are found that are asked for by their name alone, and what is spoken there.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str] = (),
+        *,
+        labels: Labels | None = None,
+        channel_id: uuid.UUID | None = None,
+        dialects: Iterable[str] = (),
+    ) -> None:
+        self._labels = labels
+        self._channel_id = channel_id
+        self._dialects = tuple(dialects)
         # Only those that are shown are drawn: a conversation may have a hundred thousand.
-        self._places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-        self._marks: dict[str, AgentMark] = {}
+        self._places: dict[object, int] = {}
+        self._marks: dict[tuple[uuid.UUID | None, tuple[str, ...], str], AgentMark] = {}
+        for name in names:
+            self.find_place(name)
 
-    def find(self, name: str) -> AgentMark:
-        """The mark of this agent; one not seen before gets the next colour."""
-        if name not in self._marks:
-            number = self.find_place(name) % COLOURS + 1
-            self._marks[name] = AgentMark(name=name, number=number, monogram=make_monogram(name))
-        return self._marks[name]
+    def find(
+        self, name: str, *, channel_id: uuid.UUID | None = None, dialects: tuple[str, ...] | None = None
+    ) -> AgentMark:
+        """The mark of this agent; one not seen before gets the next colour.
 
-    def find_all(self, names: Iterable[str]) -> list[AgentMark]:
+        Args:
+            channel_id, dialects: where it is named, and in which dialects, if not everywhere on the page alike.
+        """
+        channel_id = channel_id or self._channel_id
+        dialects = self._dialects if dialects is None else dialects
+        key = (channel_id, dialects, name)
+        if key not in self._marks:
+            label = self._labels.find(channel_id, name, dialects) if self._labels and channel_id else None
+            text = label.text if label and label.text != name else ""
+            self._marks[key] = AgentMark(
+                name=name,
+                number=self.find_place(name, channel_id=channel_id) % COLOURS + 1,
+                monogram=make_monogram(text or name),
+                label=text,
+                why=say_basis(label) if label else "",
+            )
+        return self._marks[key]
+
+    def find_all(
+        self, names: Iterable[str], *, channel_id: uuid.UUID | None = None, dialects: tuple[str, ...] | None = None
+    ) -> list[AgentMark]:
         """The marks of these agents, in their order."""
-        return [self.find(name) for name in names]
+        return [self.find(name, channel_id=channel_id, dialects=dialects) for name in names]
 
-    def find_place(self, name: str) -> int:
-        """Its place in the order of first appearance; one not seen before gets the next."""
-        return self._places.setdefault(name, len(self._places))
+    def find_place(self, name: str, *, channel_id: uuid.UUID | None = None) -> int:
+        """Its place in the order of first appearance, shared by those that are one; a new one gets the next."""
+        channel_id = channel_id or self._channel_id
+        key: object = (channel_id, name)
+        if self._labels and channel_id and name in self._labels.names:
+            key = self._labels.who(channel_id, name)
+        return self._places.setdefault(key, len(self._places))
+
+
+def cast_conversation(conversation: Conversation) -> Cast:
+    """The agents of a conversation in the order of their first appearance, by what people call them; one statement."""
+    return Cast(
+        conversation.agents,
+        labels=load_labels(workspace_id=conversation.workspace_id),
+        channel_id=conversation.channel_id,
+        dialects=conversation.dialects,
+    )
+
+
+def say_basis(label: Label) -> str:
+    """Who says that an agent is called so."""
+    return BASES[label.basis]
+
+
+BASES = {
+    "given": "an auditor calls it so",
+    "joined": "an auditor says that they are one agent",
+    "convention": "by the convention of its dialect",
+}
 
 
 def make_monogram(name: str) -> str:

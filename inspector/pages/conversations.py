@@ -20,10 +20,11 @@ from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
 from inspector.threads.hidden import count_hidden
 from inspector.threads.models import Conversation
+from inspector.threads.names import load_labels
 from inspector.threads.selectors import TreeWindow, list_conversations, read_tree
 from inspector.threads.summaries import find_at, find_openings, read_timeline, sum_up
 
-from .agents import Cast
+from .agents import Cast, cast_conversation
 from .conversation_frame import frame_conversation, open_conversation
 from .disclosures import open_for
 from .forms import ConversationFilter, VerdictForm
@@ -49,7 +50,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     page = found[:PAGE_ROWS]
     reviews = find_latest_reviews(conversation_ids=[conversation.pk for conversation in page])
     openings = find_openings(conversation_ids=[one.pk for one in page if not is_named(one)])
-    cast = Cast()
+    cast = Cast(labels=load_labels(workspace_id=workspace.pk))
     last = page[-1] if len(found) > PAGE_ROWS else None
     context = {
         "rows": [
@@ -76,7 +77,7 @@ def _make_row(
         "url": reverse("pages:conversation", args=[slug, conversation.pk]),
         "title": shorten(openings.get(conversation.pk) or name_conversation(conversation)),
         "native_id": conversation.native_id,
-        "agents": cast.find_all(agents),
+        "agents": cast.find_all(agents, channel_id=conversation.channel_id, dialects=tuple(conversation.dialects)),
         "more_agents": len(conversation.agents) - len(agents),
         "dialects": ", ".join(name_dialect(dialect) for dialect in conversation.dialects),
         "state": conversation.state,
@@ -153,7 +154,7 @@ def _answer(
     read_window = read_tree if is_tree else read_timeline
     window = read_window(conversation=conversation, offset=offset, limit=WINDOW_ROWS)
     digest = sum_up(conversation=conversation)
-    cast = Cast(conversation.agents)
+    cast = cast_conversation(conversation)
     shown = sum(row.message is not None for row in window.rows)
     disclosed = open_for(membership, [row.message for row in window.rows if row.message], door="conversation")
     context = {

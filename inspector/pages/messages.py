@@ -28,7 +28,7 @@ from inspector.threads.selectors import (
 )
 from inspector.threads.summaries import count_parts, find_openings, list_messages_of
 
-from .agents import Cast
+from .agents import cast_conversation
 from .disclosures import Disclosed, open_for
 from .fields import MOST_LAYERS, cut_layers, has_secret, list_layers, list_rows, measure_syntax
 from .progress import name_delivery
@@ -126,7 +126,7 @@ def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, An
     opening = disclosed.openings.get(message.pk)
     return {
         "title": shorten(opening.english if opening else message.english) or "A message that is not told yet",
-        "line": make_line(message, Cast(message.conversation.agents)),
+        "line": make_line(message, cast_conversation(message.conversation)),
         "dialect": name_dialect(message.dialect, body["record"].get("version")),
         "is_sealed": message.is_sealed and opening is None,
         "is_withheld": message.pk in disclosed.withheld,

@@ -21,7 +21,7 @@ from inspector.threads.models import Message
 from inspector.threads.selectors import TreeRow
 from inspector.threads.summaries import has_record, load_records, read_timeline, sum_up
 
-from .agents import Cast
+from .agents import Cast, cast_conversation
 from .conversation_frame import frame_conversation, open_conversation
 from .fields import has_secret
 from .progress import name_delivery
@@ -77,7 +77,7 @@ def show_raw(request: HttpRequest, membership: Membership, conversation_id: uuid
     if jump is not None:
         return redirect(f"{request.path}?offset={jump // WINDOW_ROWS * WINDOW_ROWS}#r-{jump + 1}")
     window = read_timeline(conversation=conversation, offset=read_number(request, "offset"), limit=WINDOW_ROWS)
-    rows = _make_rows(window.rows, Cast(conversation.agents), membership)
+    rows = _make_rows(window.rows, cast_conversation(conversation), membership)
     pager = make_pager(
         start=window.offset,
         previous_start=window.previous_offset,

@@ -17,6 +17,7 @@ from inspector.search.language import QueryError, Term, parse
 from inspector.search.registry import names
 from inspector.search.selectors import count_hidden, find_messages
 from inspector.threads.models import Message
+from inspector.threads.names import load_labels
 from inspector.threads.selectors import unfold
 from inspector.threads.summaries import has_record, load_records
 
@@ -92,7 +93,7 @@ def _describe_error(error: QueryError, query: str, address: str) -> dict[str, st
 def _make_hits(messages: Sequence[Message], terms: Sequence[Term], slug: str) -> list[dict[str, Any]]:
     load_records(messages=messages, most_bytes=LONGEST_WIRE_BYTES)
     pattern = make_pattern(terms)
-    cast = Cast()
+    cast = Cast(labels=load_labels(workspace_id=messages[0].workspace_id) if messages else None)
     return [_make_hit(message, pattern, cast, slug) for message in messages]
 
 

@@ -17,7 +17,7 @@ from inspector.accounts.models import Membership
 from inspector.threads.sequence import WINDOW_STEPS, SequenceWindow, Step, read_sequence
 from inspector.threads.summaries import sum_up
 
-from .agents import Cast
+from .agents import Cast, cast_conversation
 from .conversation_frame import frame_conversation, open_conversation
 from .drawing import cut, draw
 from .lanes import choose_lanes
@@ -58,7 +58,7 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
     opened, is_all_opened = _read_opened(request)
     window = read_sequence(conversation=conversation, start=start, opened=opened, is_all_opened=is_all_opened)
     zone = ZoneInfo(membership.user.time_zone)
-    cast = Cast(conversation.agents)
+    cast = cast_conversation(conversation)
     is_everyone_shown = request.GET.get("agents") == "all"
     lanes = choose_lanes(steps=window.steps, agents=conversation.agents, cast=cast, is_everyone_shown=is_everyone_shown)
     drawing = draw(window.arrows, lanes, zone)

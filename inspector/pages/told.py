@@ -51,11 +51,12 @@ class Line:
 def make_line(message: Message, cast: Cast) -> Line:
     """The line of a message, its agents coloured by the cast of the page."""
     receivers = [name for name in message.receivers if name]
+    where: dict[str, Any] = {"channel_id": message.channel_id, "dialects": (message.dialect,)}
     is_to_itself = bool(message.sender) and receivers == [message.sender]
     return Line(
         at=message.order_time,
-        sender=cast.find(message.sender) if message.sender else None,
-        receivers=[] if is_to_itself else cast.find_all(receivers[:MOST_RECEIVERS]),
+        sender=cast.find(message.sender, **where) if message.sender else None,
+        receivers=[] if is_to_itself else cast.find_all(receivers[:MOST_RECEIVERS], **where),
         more_receivers=max(0, len(receivers) - MOST_RECEIVERS),
         is_broadcast=message.is_broadcast,
         is_to_itself=is_to_itself,

@@ -50,6 +50,12 @@ class Agent(models.Model):
         indexes = [
             # Serves search: the agents of a name in any case, and the names of a workspace.
             models.Index(fields=["workspace", "name_key"], name="agent_by_name"),
+            # Serves every page that shows agents: those of whom auditors said something.
+            models.Index(
+                fields=["workspace", "id"],
+                name="agent_spoken_of",
+                condition=models.Q(friendly_key__isnull=False) | models.Q(same_as__isnull=False),
+            ),
             # Serves search: the agents of a friendly name.
             models.Index(
                 fields=["workspace", "friendly_key"],

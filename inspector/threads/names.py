@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from django.db.models import Q
@@ -21,13 +21,12 @@ from .agents import Agent, key_of_name, make_agent_id
 from .terms import fold
 
 MOST_MEANINGS: Final = 200
+MOST_LABELS: Final = 10_000
 
 # The names that agents bear by the convention of a dialect, by dialect and by the name on the wire.
 CONVENTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     dialect.slug: dialect.agents for dialect in all_dialects() if dialect.agents
 }
-
-AgentPlace = tuple[uuid.UUID, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,31 +65,34 @@ def label_by_convention(name: str, dialects: Iterable[str]) -> Label | None:
 class Labels:
     """The labels of the agents of a page."""
 
-    workspace_id: uuid.UUID | None = None
-    agents: Mapping[uuid.UUID, Agent] = field(default_factory=dict)
+    workspace_id: uuid.UUID
+    agents: Mapping[uuid.UUID, Agent]
+    # Those that the agents bear on the wire: all others need no look-up.
+    names: frozenset[str]
 
     def find(self, channel_id: uuid.UUID, name: str, dialects: Iterable[str] = ()) -> Label | None:
         """The label of the agent of this name in a channel, as one who speaks these dialects; None for none."""
-        agent = self.agents.get(self.identify(channel_id, name))
+        agent = self.agents.get(self.identify(channel_id, name)) if name in self.names else None
         return label_agent(agent, dialects) if agent else label_by_convention(name, dialects)
 
     def identify(self, channel_id: uuid.UUID, name: str) -> uuid.UUID:
-        """The id of the agent; of those that are one, the id of the one they are known by is in `who`."""
-        return make_agent_id(self.workspace_id or channel_id, channel_id, name)
+        """The agent's own id."""
+        return make_agent_id(self.workspace_id, channel_id, name)
 
     def who(self, channel_id: uuid.UUID, name: str) -> uuid.UUID:
         """The id of the agent that the agent of this name is known by: its own, or that of the one it is joined to."""
         agent_id = self.identify(channel_id, name)
         agent = self.agents.get(agent_id)
-        return agent.same_as_id or agent_id if agent else agent_id
+        return (agent.same_as_id if agent else None) or agent_id
 
 
-def load_labels(*, workspace: Workspace, places: Iterable[AgentPlace]) -> Labels:
-    """The labels of these agents, each a channel and a name, in one statement. Conventions need none of it."""
-    ids = {make_agent_id(workspace.pk, channel_id, name) for channel_id, name in places if name}
-    named = Agent.objects.select_related("same_as").filter(workspace=workspace, pk__in=ids)
-    rows = named.exclude(friendly_name="", same_as=None) if ids else ()
-    return Labels(workspace.pk, {agent.pk: agent for agent in rows})
+def load_labels(*, workspace_id: uuid.UUID) -> Labels:
+    """The labels of the workspace's agents, in one statement: auditors give them one by one, so that they are few."""
+    spoken_of = Q(friendly_key__isnull=False) | Q(same_as__isnull=False)
+    rows = Agent.objects.select_related("same_as").filter(spoken_of, workspace_id=workspace_id).order_by("pk")
+    agents = {agent.pk: agent for agent in rows[:MOST_LABELS]}
+    principals = (agent.same_as for agent in agents.values() if agent.same_as)
+    return Labels(workspace_id, agents, frozenset(agent.name for agent in (*agents.values(), *principals)))
 
 
 @dataclass(frozen=True, slots=True)

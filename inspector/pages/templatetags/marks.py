@@ -103,37 +103,50 @@ def state(value: str, words: str | None = None) -> SafeString:
 
 @register.simple_tag
 def agent(mark: AgentMark | None) -> SafeString:
-    """An agent's tile and name; None is an agent that nothing names."""
+    """An agent's tile, what people call it and its name on the wire; None is an agent that nothing names."""
     if mark is None:
         return SafeString('<span class="agent quiet">someone</span>')
-    if len(mark.name) > LONGEST_NAME:
-        return format_html(
-            '<span class="agent" data-agent="{}" title="{}"><i class="tile" aria-hidden="true">{}</i>'
-            '<bdi>{}… <span class="quiet">({} characters)</span></bdi></span>',
-            mark.number,
-            spell_hidden(mark.name),
-            mark.monogram,
-            write_visible(mark.name, 0, LONGEST_NAME),
-            f"{len(mark.name):,}",
-        )
     return format_html(
-        '<span class="agent" data-agent="{}"><i class="tile" aria-hidden="true">{}</i><bdi>{}</bdi></span>',
+        '<span class="agent" data-agent="{}"{}><i class="tile" aria-hidden="true">{}</i>{}</span>',
         mark.number,
+        format_html(' title="{}"', say_mark(mark)) if mark.label or len(mark.name) > LONGEST_NAME else "",
         mark.monogram,
-        write_visible(mark.name),
+        agent_name(mark),
+    )
+
+
+@register.simple_tag
+def agent_name(mark: AgentMark) -> SafeString:
+    """What people call an agent, and its name on the wire beside it; cut where it is very long."""
+    name = write_visible(mark.name)
+    if len(mark.name) > LONGEST_NAME:
+        shown = write_visible(mark.name, 0, LONGEST_NAME)
+        name = format_html('{}… <span class="quiet">({} characters)</span>', shown, f"{len(mark.name):,}")
+    if not mark.label:
+        return format_html("<bdi>{}</bdi>", name)
+    return format_html(
+        '<bdi>{}</bdi> <bdi class="on-wire"><span class="sr">on the wire </span>{}</bdi>',
+        write_visible(mark.label),
+        name,
     )
 
 
 @register.simple_tag
 def tile(mark: AgentMark) -> SafeString:
-    """An agent's tile alone, its name for the pointer and for a screen reader."""
+    """An agent's tile alone, its names for the pointer and for a screen reader."""
     return format_html(
         '<i class="tile" data-agent="{}" title="{}">{}<span class="sr"> {}</span></i>',
         mark.number,
-        spell_hidden(mark.name),
+        say_mark(mark),
         mark.monogram,
-        spell_hidden(mark.name),
+        spell_hidden(f"{mark.label} ({mark.name})" if mark.label else mark.name),
     )
+
+
+def say_mark(mark: AgentMark) -> str:
+    """Both names of an agent and who gave it the one, where no markup can stand."""
+    name = spell_hidden(mark.name)
+    return f"{spell_hidden(mark.label)}: {name} on the wire, {mark.why}" if mark.label else name
 
 
 @register.simple_tag(takes_context=True)
