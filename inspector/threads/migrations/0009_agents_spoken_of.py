@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0001_initial'),
-        ('threads', '0007_tallies_and_places'),
+        ('threads', '0008_opened_messages'),
     ]
 
     operations = [
