@@ -65,7 +65,11 @@ class Retelling:
         if first.is_established:
             if first.id not in self._established:
                 self._load_established(at)
-            self._context.go_through(self._established.pop(first.id), position=first.position + 1)
+            established = self._established.pop(first.id, None)
+            # What was put elsewhere since the nodes were loaded stands under another id by now. Its conversation is
+            # marked, and is settled again with it.
+            if established is not None:
+                self._context.go_through(established, position=first.position + 1)
         if first.dialect != "prose":
             self._context.add([Entry(kind="dialect", name=first.dialect, value=first.dialect)])
 

@@ -17,6 +17,7 @@ from inspector.intake.framing import Framer
 from inspector.intake.models import Delivery, Door, Job, Record, Sighting
 from inspector.intake.services import open_delivery, take_stream
 from inspector.threads.models import Conversation, Message
+from inspector.threads.retelling import Retelling
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -111,7 +112,7 @@ def test_reading_into_a_conversation_that_is_being_settled_locks_in_one_order(
     # Settling is about to write when reading takes what it can get.
     started: list[Beside] = []
 
-    def begin_reading(*_: object) -> None:
+    def begin_reading(*_: object, **__: object) -> None:
         if not started:
             started.append(Beside(lambda: pipeline.ingest_batch(reading_job)))
             wait_for(waits_for_a_lock)
@@ -256,3 +257,40 @@ def test_a_citation_and_the_cited_that_pass_each_other_meet(cast: Cast, monkeypa
     Job.objects.filter(kind=Job.Kind.INGEST).update(state=Job.State.DONE)
     settle_all()
     assert Message.objects.get(native_id="q").parent == Message.objects.get(native_id="p").pk
+
+
+def test_what_moves_while_its_conversation_is_told_fails_nothing(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    definition = line('{def:zo="tea"}?Uk/zo', id="d", conversation="c", dialect="lambda_lang")
+    deliver(cast, b"before\n" + definition)
+    settle_all()
+    assert Message.objects.filter(conversation__native_id="c").exclude(established="").count() == 1
+    deliver(cast, line("?Uk/zo", conversation="c", dialect="lambda_lang"))
+    while (job := jobs.claim(kinds=[Job.Kind.INGEST])) is not None:
+        pipeline.run_job(job)
+    load = Retelling._load_established
+    moves = []
+
+    def load_late(self: Retelling, at: int) -> None:
+        # The same record arrives with an earlier time, and is put there.
+        Delivery.objects.update(received_at="2026-11-21T09:00:00Z")
+        Record.objects.update(order_time="2027-11-21T09:00:00Z")
+        deliver(cast, definition)
+        moves.append(jobs.claim(kinds=[Job.Kind.INGEST]))
+        pipeline.run_job(moves[0])
+        load(self, at)
+
+    monkeypatch.setattr(Retelling, "_load_established", load_late)
+    before = set(Message.objects.values_list("pk", flat=True))
+    Job.objects.filter(kind=Job.Kind.SETTLE).update(due_at="2020-01-01T00:00:00Z")
+    job = jobs.claim(kinds=[Job.Kind.SETTLE])
+    assert job is not None
+    pipeline.run_job(job)
+    monkeypatch.undo()
+    assert moves
+    assert not before <= set(Message.objects.values_list("pk", flat=True)), "nothing was put elsewhere"
+    job.refresh_from_db()
+    assert job.failure == ""
+    settle_all()
+    told = Message.objects.filter(conversation__native_id="c").order_by("order_time")
+    assert len(told) == 2
+    assert "tea" in told[1].english

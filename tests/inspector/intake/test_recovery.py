@@ -17,6 +17,7 @@ from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import psutil
 import pytest
 from django.db import connection
 from django.utils import timezone
@@ -284,6 +285,20 @@ def test_without_a_broker_the_sweeper_sees_to_the_work(
     print(f"\ndone {seconds:.2f} s after the sweeper was started, with no broker")
     assert Message.objects.count() == 20
     assert not Message.objects.filter(told_digest=None).exists()
+
+
+def test_a_killed_sweeper_is_started_again(cast: Cast, tmp_path: Path) -> None:
+    """A worker whose own beat is killed, and whose broker is down so that nothing else could wake it."""
+    words = ("worker", "--beat", "--concurrency=1", "-s", str(tmp_path / "beat"))
+    with celery(tmp_path, *words, CELERY_BROKER_URL="redis://127.0.0.1:1") as worker:
+        children = psutil.Process(worker.pid).children
+        wait_for(lambda: len(children()) == 2, 60, tmp_path / "process.log")
+        time.sleep(0.5)
+        for child in children():
+            child.kill()
+        deliver(cast, b"one line\n")
+        wait_for(is_done, 60, tmp_path / "process.log")
+    assert Message.objects.get().told_digest
 
 
 def test_a_flushed_broker_loses_no_work(cast: Cast, tmp_path: Path) -> None:
