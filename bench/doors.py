@@ -59,7 +59,7 @@ def measure_doors(options: Namespace) -> Iterator[Row]:
         # A first, small log through every door, so that every process has loaded what it needs.
         for number, door in enumerate(DOORS):
             _send(installation, visitor, door, f"warm-{door}", Log(seed=number, size_bytes=WARM_UP_BYTES, words=WORDS))
-        _wait_until_told(installation)
+        installation.wait_until_idle(seconds=PATIENCE_S)
         before = _measure_peaks(installation)
         for number, door in enumerate(DOORS):
             yield from _measure_door(installation, visitor, door, number, before, options.size, size)
@@ -87,7 +87,7 @@ def _measure_door(
     try:
         _send(installation, visitor, door, f"big-{door}", log)
         sent = time.perf_counter() - start
-        _wait_until_told(installation)
+        installation.wait_until_idle(seconds=PATIENCE_S)
         told = time.perf_counter() - start
     finally:
         is_over.set()
@@ -177,22 +177,6 @@ def _compare_counts(installation: Installation, channel: str, made: Made) -> str
     return (
         "" if found == expected else f"counts {found}, made {expected} (received, stored, duplicate, quarantined, read)"
     )
-
-
-def _wait_until_told(installation: Installation) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        installation.supervisor.check()
-        with installation.connect() as connection:
-            row = connection.execute(
-                "SELECT count(*) FILTER (WHERE state <> 'done'), count(*) FILTER (WHERE state = 'dead') FROM intake_job"
-            ).fetchone()
-        if row and row[1]:
-            raise RuntimeError(f"{row[1]} jobs are dead letters: {installation.read_log(WORKER, 5)[-1000:]}")
-        if row and not row[0]:
-            return
-        time.sleep(SAMPLE_S)
-    raise RuntimeError("the backlog is not drained")
 
 
 def _measure_peaks(installation: Installation) -> dict[str, float]:

@@ -40,6 +40,7 @@ WEB, WORKER = programs.WEB, programs.WORKER
 FOLDER = "folder"
 PATIENCE_S = 120.0
 RESTARTS = 20
+IDLE_POLL_S = 0.2
 
 
 class Installation:
@@ -165,6 +166,31 @@ class Installation:
                 self.cluster.start(self.supervisor)
                 return
         self.cluster.start(self.supervisor)
+
+    def wait_until_idle(self, *, seconds: float, may_fail: bool = False) -> None:
+        """Wait until every job has ended.
+
+        Args:
+            seconds: for how long at most.
+            may_fail: whether jobs may be given up.
+
+        Raises:
+            EmbeddedError: when time is over, or a job is a dead letter that may not be one.
+        """
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self.supervisor.check()
+            with self.connect() as connection:
+                row = connection.execute(
+                    "SELECT count(*) FILTER (WHERE state IN ('queued', 'running')), "
+                    "count(*) FILTER (WHERE state = 'dead') FROM intake_job"
+                ).fetchone()
+            if row and row[1] and not may_fail:
+                raise EmbeddedError(f"{row[1]} jobs are dead letters: {self.read_log(WORKER, 5)[-1000:]}")
+            if row and not row[0]:
+                return
+            time.sleep(IDLE_POLL_S)
+        raise EmbeddedError(f"the backlog is not drained: {self.read_log(WORKER, 5)[-1000:]}")
 
     def find_process(self, name: str) -> psutil.Process:
         """The process of one of the programs, the leader of its group.

@@ -5,6 +5,7 @@ Import it only after `enter_product` has set the environment: Django's settings 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -74,6 +75,23 @@ class Product:
         delivery = open_delivery(workspace=self.workspace, channel=self.channel, door=Door.IMPORT, file_name=name)
         take_stream(delivery=delivery, chunks=pieces)
         return Counts(delivery.received, delivery.stored, delivery.duplicate, delivery.quarantined)
+
+    def make_key(self) -> str:
+        """A key of the API with every scope."""
+        from inspector.accounts.models import ApiKey
+        from inspector.accounts.services import create_api_key
+
+        return create_api_key(workspace=self.workspace, name="bench", scopes=ApiKey.Scope.values)[1]
+
+    def hash_stream(self, delivery: str) -> bytes:
+        """The SHA-256 of what a delivery's scaffold and slices give back."""
+        from inspector.intake.models import Delivery
+        from inspector.intake.selectors import rebuild_stream
+
+        digest = hashlib.sha256()
+        for piece in rebuild_stream(delivery=Delivery.objects.get(pk=delivery)):
+            digest.update(piece)
+        return digest.digest()
 
     def work(self, *, kinds: tuple[str, ...] | None = None) -> None:
         """Work off every job, also those that pause.

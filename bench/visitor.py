@@ -83,9 +83,13 @@ class Visitor:
 
     def load(self, card: Form) -> tuple[int, bytes]:
         """Press a card's button that takes what waits into the log; 302 says that it is there, also from before."""
-        body = urlencode([*card.values, ("action", "load")]).encode()
-        headers = {"Content-Type": "application/x-www-form-urlencoded", "Referer": self._refer(card.action)}
-        status, _, answer = self._ask("POST", card.action, [body], {**headers, "Content-Length": str(len(body))})
+        return self.send(card, action="load")
+
+    def send(self, form: Form, **pressed: str) -> tuple[int, bytes]:
+        """Send a form as it stands, by the button that was pressed; the status and the answer."""
+        body = urlencode([*form.values, *pressed.items()]).encode()
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "Referer": self._refer(form.action)}
+        status, _, answer = self._ask("POST", form.action, [body], {**headers, "Content-Length": str(len(body))})
         return status, answer
 
     def upload(self, name: str, pieces: Iterable[bytes], *, size_bytes: int, channel: str) -> None:

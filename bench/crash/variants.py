@@ -8,12 +8,15 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import resource
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import psutil
 from django.apps import AppConfig
 
 CHOICE = "CRASH_VARIANT"
@@ -21,6 +24,9 @@ PRODUCT = ""
 # Many small transactions: most kills then fall between two of the same request or job.
 SMALL_BATCH = 20
 SMALL_PIECE_BYTES = 2048
+# What the text of a poisonous record begins with; the rest of it says which poison it is.
+POISON = "poison "
+ROOM_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -132,7 +138,60 @@ def sweep_nothing() -> None:
     replace(pipeline, "sweep", lambda: False)
 
 
+def raise_at_it(room: list[bytearray]) -> None:
+    """A bug of the decoder."""
+    raise ValueError("a bug of the decoder")
+
+
+def die_of_it(room: list[bytearray]) -> None:
+    """As when the system ends what has taken too much memory."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dawdle_over_it(room: list[bytearray]) -> None:
+    """No end in sight."""
+    while True:
+        time.sleep(0.05)
+
+
+def swell_from_it(room: list[bytearray]) -> None:
+    """More memory than this process may have, really asked for."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    held = psutil.Process().memory_info().vms
+    resource.setrlimit(resource.RLIMIT_AS, (held + ROOM_BYTES, before[1]))
+    try:
+        while True:
+            room.append(bytearray(ROOM_BYTES // 8))
+    finally:
+        room.clear()
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+POISONS: dict[str, Callable[[list[bytearray]], None]] = {
+    "raises": raise_at_it,
+    "kills its worker": die_of_it,
+    "takes no end": dawdle_over_it,
+    "takes all memory": swell_from_it,
+}
+
+
+def poison_reading() -> None:
+    """Not a broken product, but a decoder that certain records break."""
+    from inspector import pipeline
+    from inspector.intake import facts
+
+    def read_poison(wire: str, *words: Any, **names: Any) -> Any:
+        kind = wire.removeprefix(POISON) if wire.startswith(POISON) else ""
+        if kind in POISONS:
+            POISONS[kind]([])
+        return read_in_time(wire, *words, **names)
+
+    read_in_time = replace(facts, "read", read_poison)
+    replace(pipeline, "READING_SECONDS", 2.0)
+
+
 BREAKS: dict[str, Callable[[], None]] = {
+    "poison": poison_reading,
     "ack-early": answer_early,
     "checkpoint-first": checkpoint_first,
     "no-sweeper": sweep_nothing,
