@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dialects import Field, Reading, read
+from dialects import Reading, read
 from inspector.accounts.models import ApiKey
 from inspector.intake.models import Record
 from inspector.intake.selectors import read_source
+from inspector.threads.masks import find_secrets, mask
 from inspector.threads.models import Message
 from inspector.threads.selectors import unfold
 from inspector.threads.summaries import list_messages_of
 
-MARK: Final = "\N{BULLET}"
 # A record that is longer is not looked through on the way to an answer; nobody knows then what it holds.
 MOST_BYTES_LOOKED_THROUGH: Final = 1024 * 1024
 
@@ -74,27 +74,6 @@ def digest_source(record: Record) -> str:
     for piece in read_source(record=record):
         digest.update(piece)
     return digest.hexdigest()
-
-
-def find_secrets(fields: Iterable[Field]) -> Iterator[tuple[Any, int, int]]:
-    """The spans of the masked leaves of a tree."""
-    stack = list(fields)
-    while stack:
-        field = stack.pop()
-        if field.is_masked and not any(child.is_masked for child in field.children):
-            yield field.span
-        stack.extend(field.children)
-
-
-def mask(text: str, spans: Iterable[tuple[Any, int, int]]) -> str:
-    """The text with the characters of these spans as marks, one for each."""
-    pieces, at = [], 0
-    for _, start, end in sorted(spans, key=lambda span: (span[1], span[2])):
-        start = max(at, start)
-        if end > start:
-            pieces += [text[at:start], MARK * (end - start)]
-            at = end
-    return "".join((*pieces, text[at:]))
 
 
 def show_layers(reading: Reading) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -13,11 +14,11 @@ from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.search.cursors import write_cursor
-from inspector.search.language import QueryError, Term, parse
+from inspector.search.language import QueryError, Term, list_terms
 from inspector.search.registry import names
-from inspector.search.selectors import count_hidden, find_messages
+from inspector.search.selectors import count_hidden, read_query
+from inspector.search.selectors import search as search_messages
 from inspector.threads.models import Message
-from inspector.threads.names import load_labels
 from inspector.threads.selectors import unfold
 from inspector.threads.summaries import has_record, load_records
 
@@ -60,8 +61,16 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
     if query:
         before = read_place(request, membership)
         try:
-            terms = parse(query, names=names())
-            found = find_messages(workspace=workspace, query=query, before=before, limit=PAGE_ROWS + 1)
+            terms = list(list_terms(read_query(query)))
+            answer = search_messages(
+                workspace=workspace,
+                query=query,
+                before=before,
+                limit=PAGE_ROWS + 1,
+                zone=ZoneInfo(membership.user.time_zone),
+                may_see_secrets=membership.is_auditor,
+            )
+            found = answer.messages
         except QueryError as error:
             context["error"], status = _describe_error(error, query, address), 400
         else:
@@ -93,7 +102,7 @@ def _describe_error(error: QueryError, query: str, address: str) -> dict[str, st
 def _make_hits(messages: Sequence[Message], terms: Sequence[Term], slug: str) -> list[dict[str, Any]]:
     load_records(messages=messages, most_bytes=LONGEST_WIRE_BYTES)
     pattern = make_pattern(terms)
-    cast = Cast(labels=load_labels(workspace_id=messages[0].workspace_id) if messages else None)
+    cast = Cast()
     return [_make_hit(message, pattern, cast, slug) for message in messages]
 
 

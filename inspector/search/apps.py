@@ -8,3 +8,7 @@ class SearchConfig(AppConfig):
 
     name = "inspector.search"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register the conditions that are no exact terms."""
+        from . import conditions  # noqa: F401 (its import registers them)

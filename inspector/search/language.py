@@ -1,21 +1,36 @@
-"""The search language: words, phrases and `name:value`, each with its place, and errors that suggest. No database.
+"""The search language: a query as a tree of terms, each with its place, and errors that suggest. No database.
 
-    refactor "exact phrase" pre* dialect:nslip,clowl from:oscar -reviewed:yes
+    refactor "exact phrase" pre* dialect:nslip,clowl -reviewed:yes (from:oscar OR to:oscar) severity:>=warning
 
-Terms are ANDed; `-` before a term means not. A comma gives alternatives of one name. `*` after a word is a prefix.
+Terms are ANDed; `OR` between them gives alternatives and binds less than AND; `-` before a term or a group means not.
+A comma gives alternatives of one name. `*` after a word is a prefix. `>` `>=` `<` `<=` after a name compare.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
 MOST_CHARACTERS: Final = 2000
 MOST_TERMS: Final = 40
-_TOKEN: Final = re.compile(r'\s+|(-?)(?:([^\s":]+):)?(?:"([^"]*)("?)|([^\s"]+))?')
+DEEPEST: Final = 12
+_PATTERNS: Final = (
+    ("space", r"\s+"),
+    ("open", r"\("),
+    ("close", r"\)"),
+    ("or", r"OR(?=[\s(]|$)"),
+    # A minus before a space is a sign to look for, like any other.
+    ("not", r"-(?=\S)"),
+    (
+        "term",
+        r'(?:(?P<name>[^\s":()]+):(?P<operator>>=|<=|>|<)?)?'
+        r'(?:"(?P<quoted>[^"]*)(?P<closing>"?)|(?P<bare>[^\s"()]+))?',
+    ),
+)
+_TOKEN: Final = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS))
 
 
 class QueryError(Exception):
@@ -33,7 +48,10 @@ class QueryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One term: words (name is None) or a name with its alternatives; where it stands in the query."""
+    """One term: words (name is None) or a name with its alternatives; where it stands in the query.
+
+    `operator` is empty, or one of `>`, `>=`, `<`, `<=`.
+    """
 
     name: str | None
     values: tuple[str, ...]
@@ -42,55 +60,155 @@ class Term:
     is_prefix: bool
     start: int
     end: int
+    operator: str = ""
 
 
-def parse(text: str, *, names: Mapping[str, str] | Iterable[str]) -> tuple[Term, ...]:
-    """The terms of a query.
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Terms and groups of which all must hold, or any."""
+
+    parts: tuple[Term | Group, ...]
+    is_any: bool = False
+    is_negated: bool = False
+
+
+Node = Term | Group
+
+
+def list_terms(node: Node) -> Iterator[Term]:
+    """Every term of a query, in its order."""
+    stack = [node]
+    while stack:
+        at = stack.pop()
+        if isinstance(at, Term):
+            yield at
+        else:
+            stack.extend(reversed(at.parts))
+
+
+def parse(text: str, *, names: Iterable[str], is_path: Callable[[str], bool] = lambda name: False) -> Group:
+    """The tree of a query; an empty one is a group without parts.
 
     Args:
         text: the query as typed.
         names: the names that may be filtered by.
+        is_path: whether a name that is none of them may be, as in `attributes.det`.
 
     Raises:
-        QueryError: for an unknown name, an empty value, an open quotation mark, or too long a query.
+        QueryError: for an unknown name, an empty value, an open quotation mark or parenthesis, or too long a query.
     """
     if len(text) > MOST_CHARACTERS:
         raise QueryError(f"a query has at most {MOST_CHARACTERS} characters", MOST_CHARACTERS, len(text))
-    known = list(names)
-    terms: list[Term] = []
-    at = 0
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None or found.end() == at:
-            raise QueryError(f"{text[at]!r} cannot stand here", at, at + 1)
-        if not found[0].isspace():
-            terms.append(_make_term(found, known))
-        at = found.end()
-    if len(terms) > MOST_TERMS:
-        raise QueryError(f"a query has at most {MOST_TERMS} terms", terms[MOST_TERMS].start, len(text))
-    return tuple(terms)
+    reader = _Reader(text, list(names), is_path)
+    group = reader.read_any(0)
+    if reader.token is not None:
+        start = reader.token.start()
+        raise QueryError("this parenthesis closes none: take it away, or put ( before", start, start + 1)
+    return group if isinstance(group, Group) and not group.is_any and not group.is_negated else Group((group,))
 
 
-def _make_term(found: re.Match[str], known: list[str]) -> Term:
-    minus, name, quoted, closing, bare = found.groups()
-    start, end = found.span()
-    if quoted is not None and not closing:
-        raise QueryError('the quotation mark is not closed: add " at the end of the phrase', start, end)
-    if name is not None and name not in known:
-        close = get_close_matches(name.casefold(), known, n=1)
-        hint = f"did you mean {close[0]}:?" if close else f"names are {', '.join(known)}"
-        instead = found[0].replace(f"{name}:", f"{close[0]}:", 1) if close else ""
-        raise QueryError(f"there is no {name}: to search by; {hint}", start, end, instead)
-    value = quoted if quoted is not None else bare
-    if not value:
-        raise QueryError(f"{name}: needs a value" if name else "a minus needs a term after it", start, end)
-    is_prefix = quoted is None and value.endswith("*") and len(value) > 1
-    if is_prefix:
-        value = value[:-1]
-    values = tuple(part for part in value.split(",") if part) if name and quoted is None else (value,)
-    if not values:
-        raise QueryError(f"{name}: needs a value", start, end)
-    return Term(name, values, bool(minus), quoted is not None, is_prefix, start, end)
+class _Reader:
+    """Goes through the tokens of a query, one ahead."""
+
+    def __init__(self, text: str, names: list[str], is_path: Callable[[str], bool]) -> None:
+        self._text, self._names, self._is_path = text, names, is_path
+        self._count = 0
+        self._tokens = self._cut()
+        self.token: re.Match[str] | None = next(self._tokens, None)
+
+    def _cut(self) -> Iterator[re.Match[str]]:
+        at = 0
+        while at < len(self._text):
+            found = _TOKEN.match(self._text, at)
+            if found is None or found.end() == at:
+                raise QueryError(f"{self._text[at]!r} cannot stand here", at, at + 1)
+            if found.lastgroup != "space":
+                yield found
+            at = found.end()
+
+    def _next(self) -> re.Match[str]:
+        found = self.token
+        if found is None:  # pragma: no cover (its callers have looked)
+            raise QueryError("the query ends here", len(self._text), len(self._text))
+        self.token = next(self._tokens, None)
+        return found
+
+    def _kind(self) -> str:
+        if self.token is None:
+            return "end"
+        return next(kind for kind, _ in _PATTERNS if self.token[kind] is not None)
+
+    def read_any(self, depth: int) -> Node:
+        """Alternatives, up to a closing parenthesis or the end."""
+        found = [self._read_all(depth)]
+        while self._kind() == "or":
+            sign = self._next()
+            found.append(self._read_all(depth))
+            for side, where in ((found[-2], "before"), (found[-1], "after")):
+                if isinstance(side, Group) and not side.parts:
+                    raise QueryError(f"OR needs a term {where} it", *sign.span())
+        return found[0] if len(found) == 1 else Group(tuple(found), is_any=True)
+
+    def _read_all(self, depth: int) -> Node:
+        parts: list[Node] = []
+        while (kind := self._kind()) not in ("end", "close", "or"):
+            sign = self._next() if kind == "not" else None
+            parts.append(self._read_one(depth, sign))
+        return parts[0] if len(parts) == 1 and depth else Group(tuple(parts))
+
+    def _read_one(self, depth: int, sign: re.Match[str] | None) -> Node:
+        kind = self._kind()
+        if kind == "open":
+            return self._read_group(depth, is_negated=sign is not None)
+        if sign is not None and kind != "term":
+            raise QueryError("a minus needs a term after it", *sign.span())
+        self._count += 1
+        found = self._next()
+        start = sign.start() if sign else found.start()
+        if self._count > MOST_TERMS:
+            raise QueryError(f"a query has at most {MOST_TERMS} terms", start, len(self._text))
+        return self._make_term(found, start, is_negated=sign is not None)
+
+    def _read_group(self, depth: int, *, is_negated: bool) -> Node:
+        start, end = self._next().span()
+        if depth == DEEPEST:
+            raise QueryError(f"parentheses stand at most {DEEPEST} deep", start, end)
+        inner = self.read_any(depth + 1)
+        if self._kind() != "close":
+            raise QueryError("this parenthesis is not closed: add ) behind what belongs to it", start, end)
+        end = self._next().end()
+        if isinstance(inner, Group) and not inner.parts:
+            raise QueryError("there is nothing between these parentheses", start, end)
+        return Group((inner,), is_negated=True) if is_negated else inner
+
+    def _make_term(self, found: re.Match[str], start: int, *, is_negated: bool) -> Term:
+        name, quoted, bare = found["name"], found["quoted"], found["bare"]
+        end = found.end()
+        if quoted is not None and not found["closing"]:
+            raise QueryError('the quotation mark is not closed: add " at the end of the phrase', start, end)
+        if name is not None:
+            name = self._check_name(name, found, start)
+        value = quoted if quoted is not None else bare
+        if value == "-" and quoted is None:
+            raise QueryError("a minus needs a term after it", start, end)
+        if not value:
+            raise QueryError(f"{name}: needs a value" if name else "a term is missing here", start, end)
+        is_prefix = quoted is None and value.endswith("*") and len(value) > 1
+        value = value[:-1] if is_prefix else value
+        values = tuple(part for part in value.split(",") if part) if name and quoted is None else (value,)
+        if not values:
+            raise QueryError(f"{name}: needs a value", start, end)
+        operator = found["operator"] or ""
+        return Term(name, values, is_negated, quoted is not None, is_prefix, start, end, operator)
+
+    def _check_name(self, name: str, found: re.Match[str], start: int) -> str:
+        if name in self._names or self._is_path(name):
+            return name
+        close = get_close_matches(name.casefold(), self._names, n=1)
+        hint = f"did you mean {close[0]}:?" if close else f"names are {', '.join(self._names)}"
+        written = self._text[start : found.end()]
+        instead = written.replace(f"{name}:", f"{close[0]}:", 1) if close else ""
+        raise QueryError(f"there is no {name}: to search by; {hint}", start, found.end(), instead)
 
 
 def check_value(term: Term, allowed: Iterable[str]) -> None:
@@ -106,5 +224,5 @@ def check_value(term: Term, allowed: Iterable[str]) -> None:
             hint = f"did you mean {close[0]}?" if close else f"values are {', '.join(choices)}"
             sign = "-" if term.is_negated else ""
             better = ",".join(close[0] if one == value else one for one in term.values) if close else ""
-            instead = f"{sign}{term.name}:{better}" if close else ""
+            instead = f"{sign}{term.name}:{term.operator}{better}" if close else ""
             raise QueryError(f"{term.name}: has no {value!r}; {hint}", term.start, term.end, instead)

@@ -1,11 +1,11 @@
-"""What can be searched by name: the exact terms of messages, and conditions that other apps register."""
+"""What can be searched by name: exact terms of messages, conditions on them, and what other apps register."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from inspector.threads.searchable import SEARCHABLE, SearchableTerm
+from inspector.threads.searchable import ALIASES, PATHS, SEARCHABLE, SearchableTerm
 
 from .language import Term
 
@@ -14,12 +14,16 @@ Condition = tuple[str, list[object]]
 
 @dataclass(frozen=True, slots=True)
 class SearchableCondition:
-    """A name whose condition is SQL over the message `message`; `write` gives the SQL and its parameters."""
+    """A name whose condition is SQL over the message `threads_message`; `write` gives the SQL and its parameters.
+
+    `values`, where given, are all that exist. One whose values have an order `compares` with `>` and `<` too.
+    """
 
     name: str
     about: str
     values: tuple[str, ...] | None
     write: Callable[[Term], Condition]
+    compares: bool = False
 
 
 _TERMS: dict[str, SearchableTerm] = {term.name: term for term in SEARCHABLE}
@@ -27,7 +31,7 @@ _CONDITIONS: dict[str, SearchableCondition] = {}
 
 
 def register(condition: SearchableCondition) -> None:
-    """Add a name from an app above search.
+    """Add a name, also from an app above search.
 
     Raises:
         ValueError: for a name that exists; a mistake that stops the start.
@@ -38,7 +42,10 @@ def register(condition: SearchableCondition) -> None:
 
 
 def find_term(name: str) -> SearchableTerm | None:
-    """The exact term of that name, or None."""
+    """The exact term of that name, by the record's own name too, or of a path such as `attributes.det`; else None."""
+    name = ALIASES.get(name, name)
+    if is_path(name):
+        return SearchableTerm(name, name, "")
     return _TERMS.get(name)
 
 
@@ -47,7 +54,26 @@ def get_condition(name: str) -> SearchableCondition:
     return _CONDITIONS[name]
 
 
+def is_path(name: str) -> bool:
+    """Whether a name leads below one of the record's names, and may be searched by though it is listed nowhere."""
+    return any(name.startswith(path) and len(name) > len(path) for path in PATHS)
+
+
+def is_name(name: str) -> bool:
+    """Whether a name that is not listed may be searched by."""
+    return is_path(name) or name in ALIASES
+
+
 def names() -> dict[str, str]:
     """Every name with what it means, in the order of their registration."""
     terms = {term.name: term.about for term in _TERMS.values()}
     return terms | {condition.name: condition.about for condition in _CONDITIONS.values()}
+
+
+def list_values(name: str) -> tuple[str, ...] | None:
+    """All values of a name, where it has a closed list of them."""
+    term = find_term(name)
+    if term is not None:
+        return term.values
+    condition = _CONDITIONS.get(name)
+    return condition.values if condition else None

@@ -1,43 +1,188 @@
-"""Searching messages: the language's terms as SQL over the two indexes, newest first, by keyset."""
+"""Searching messages: newest first, by keyset, within a time that a reader is willing to wait.
+
+The whole timeline is asked for at once, which is nearly always quick. Where it is not (a common condition whose
+messages are all old makes PostgreSQL walk through everything newer), the timeline is gone through in windows that
+widen, newest first, until the time is up; the answer then says how far back it looked.
+"""
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from typing import Final
 
-from django.db import models
-from django.db.models.expressions import RawSQL
+from django.db import OperationalError, connection, models, transaction
 
 from inspector.accounts.models import Workspace
 from inspector.intake.withdrawals import has_hidden
-from inspector.threads import terms
-from inspector.threads.models import Message, MessageQuerySet
+from inspector.threads.masks import find_secrets, mask
+from inspector.threads.models import Message
+from inspector.threads.selectors import unfold
 
 from . import registry
-from .language import QueryError, Term, check_value, parse
-from .speakers import write_speakers
+from .language import Group, QueryError, Term, list_terms, parse
+from .values import zone_of_query
+from .writing import as_filter
+
+Place = tuple[datetime, uuid.UUID]
+
+AT_ONCE_MS: Final = 700
+PATIENCE_MS: Final = 2500
+WINDOWS: Final = tuple(timedelta(days=days) for days in (1, 7, 30, 120, 400, 1500))
+LONGEST_MASKED_BYTES: Final = 2_000_000
+_CANCELLED: Final = "57014"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Messages that a query means, newest first.
+
+    `searched_back_to` is the time to which the search came before its patience ended; None where it came to the end
+    of the timeline, or found as many as were asked for.
+    """
+
+    messages: list[Message]
+    searched_back_to: datetime | None = None
+
+
+def read_query(text: str) -> Group:
+    """The tree of a query in all names that are registered.
+
+    Raises:
+        QueryError: for a query that cannot be understood.
+    """
+    return parse(text, names=registry.names(), is_path=registry.is_name)
 
 
 def find_messages(
-    *, workspace: Workspace, query: str, before: tuple[datetime, uuid.UUID] | None = None, limit: int = 50
+    *,
+    workspace: Workspace,
+    query: str,
+    before: Place | None = None,
+    limit: int = 50,
+    zone: tzinfo | None = None,
+    may_see_secrets: bool = True,
 ) -> list[Message]:
-    """Messages that a query means, newest first, each with its conversation.
+    """The messages of `search`, for whom it is enough to have them; see there."""
+    return search(
+        workspace=workspace, query=query, before=before, limit=limit, zone=zone, may_see_secrets=may_see_secrets
+    ).messages
+
+
+def search(
+    *,
+    workspace: Workspace,
+    query: str,
+    before: Place | None = None,
+    limit: int = 50,
+    zone: tzinfo | None = None,
+    may_see_secrets: bool = True,
+) -> Found:
+    """Messages that a query means, each with its conversation and channel.
 
     Args:
         workspace: whose messages.
         query: in the search language; empty for all.
         before: (order_time, id) of the last message seen.
         limit: at most this many.
+        zone: whose days the days of the query are; UTC where none is given.
+        may_see_secrets: whether the reader may see masked characters; without it `raw:` finds no character of them.
 
     Raises:
         QueryError: for a query that cannot be understood.
     """
-    rows = _match(query, workspace).shown().select_related("conversation", "channel").defer("body", "words")
+    with _days_of(zone):
+        tree = read_query(query)
+        needles = [] if may_see_secrets else _find_needles(tree)
+        rows = Message.objects.filter(workspace=workspace).filter(as_filter(tree, workspace)).shown()
+    rows = rows.select_related("conversation", "channel").defer("body", "words")
     if before:
-        time, message_id = before
-        rows = rows.filter(models.Q(order_time__lt=time) | models.Q(order_time=time, pk__lt=message_id))
-    return list(rows.order_by("-order_time", "-id")[:limit])
+        at, message_id = before
+        rows = rows.filter(models.Q(order_time__lt=at) | models.Q(order_time=at, pk__lt=message_id))
+    rows = rows.order_by("-order_time", "-id")
+    messages = _fetch(rows[:limit], AT_ONCE_MS)
+    found = Found(messages) if messages is not None else _search_windows(rows, workspace, before, limit)
+    return _keep_unmasked(found, needles) if needles else found
+
+
+def _keep_unmasked(found: Found, needles: Sequence[str]) -> Found:
+    """Without the messages that hold what was asked for in masked characters alone; says so by its end in time."""
+    kept = [message for message in found.messages if _shows(message, needles)]
+    if len(kept) == len(found.messages):
+        return found
+    return Found(kept, found.searched_back_to or found.messages[-1].order_time)
+
+
+def _shows(message: Message, needles: Sequence[str]) -> bool:
+    if len(message.record.source) > LONGEST_MASKED_BYTES:
+        return False
+    reading = unfold(message=message)
+    text = mask(reading.wire, [span for span in find_secrets(reading.fields) if not span[0]])
+    return all(needle in text for needle in needles)
+
+
+def _find_needles(tree: Group) -> list[str]:
+    """What `raw:` asks for, in a query of one who may not see secrets.
+
+    Raises:
+        QueryError: where its absence, or an alternative to it, would tell what is masked.
+    """
+    tops = [part for part in tree.parts if isinstance(part, Term) and not part.is_negated]
+    for term in list_terms(tree):
+        if term.name == "raw" and term not in tops:
+            raise QueryError(
+                "raw: stands by itself here, without - or OR: only owners and auditors may ask otherwise",
+                term.start,
+                term.end,
+            )
+    return [term.values[0] for term in tops if term.name == "raw"]
+
+
+def _search_windows(rows: models.QuerySet[Message], workspace: Workspace, before: Place | None, limit: int) -> Found:
+    """Window by window back in time, each as long as there is patience left."""
+    until = time.monotonic() + PATIENCE_MS / 1000
+    newest = before[0] if before else find_newest(workspace=workspace)
+    found: list[Message] = []
+    reached = newest
+    for width in WINDOWS if newest else ():
+        left_ms = int((until - time.monotonic()) * 1000)
+        start = newest - width if newest else None
+        window = rows.filter(order_time__gte=start)
+        if found or width != WINDOWS[0]:
+            window = window.filter(order_time__lt=reached)
+        more = _fetch(window[: limit - len(found)], left_ms) if left_ms > 0 else None
+        if more is None:
+            break
+        found += more
+        reached = start
+        if len(found) >= limit:
+            return Found(found[:limit])
+    return Found(found, reached)
+
+
+def _fetch(rows: models.QuerySet[Message], patience_ms: int) -> list[Message] | None:
+    """The rows, or None where they take longer than this."""
+    with transaction.atomic():
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("SELECT set_config('statement_timeout', %s, TRUE)", [str(patience_ms)])
+                found = list(rows)
+                cursor.execute("SELECT set_config('statement_timeout', '0', TRUE)")
+                return found
+        except OperationalError as error:
+            if getattr(error.__cause__, "sqlstate", None) != _CANCELLED:
+                raise
+            return None
+
+
+def find_newest(*, workspace: Workspace) -> datetime | None:
+    """The order time of the workspace's newest message; None where there is none."""
+    rows = Message.objects.filter(workspace=workspace).order_by("-order_time", "-id")
+    return rows.values_list("order_time", flat=True).first()
 
 
 def count_hidden(*, workspace: Workspace, query: str, limit: int = 1001) -> int:
@@ -48,65 +193,15 @@ def count_hidden(*, workspace: Workspace, query: str, limit: int = 1001) -> int:
     """
     if not has_hidden(workspace=workspace):
         return 0
-    return _match(query, workspace).hidden().values("pk")[:limit].count()
+    rows = Message.objects.filter(workspace=workspace).filter(as_filter(read_query(query), workspace))
+    return rows.hidden().values("pk")[:limit].count()
 
 
-def _match(query: str, workspace: Workspace) -> MessageQuerySet:
-    rows = Message.objects.filter(workspace=workspace)
-    for condition, values in write_conditions(parse(query, names=registry.names()), workspace):
-        rows = rows.filter(RawSQL(condition, values, output_field=models.BooleanField()))  # noqa: S611
-    return rows
-
-
-def write_conditions(query: Sequence[Term], workspace: Workspace) -> list[tuple[str, list[object]]]:
-    """The query as SQL conditions with parameters; the values never become part of the SQL.
-
-    The workspace's own lexeme is asked for in both indexes, so that no term walks through other workspaces' rows.
-    """
-    mark = terms.workspace_term(workspace.pk)
-    conditions: list[tuple[str, list[object]]] = []
-    for term in query:
-        condition, values = _write_term(term, mark, workspace)
-        conditions.append((f"(NOT COALESCE({condition}, FALSE))" if term.is_negated else f"({condition})", values))
-    return conditions
-
-
-def _write_term(term: Term, mark: str, workspace: Workspace) -> tuple[str, list[object]]:
-    if term.name is None:
-        return _write_words(term, mark)
-    exact = registry.find_term(term.name)
-    if exact is None:
-        condition = registry.get_condition(term.name)
-        if condition.values is not None:
-            check_value(term, condition.values)
-        return condition.write(term)
-    if exact.values is not None:
-        check_value(term, exact.values)
-    if exact.is_agent:
-        return write_speakers(exact.atom, term.values, workspace)
-    wanted = [terms.term(exact.atom, value) for value in term.values]
-    if len(wanted) == 1:
-        return '"threads_message"."atoms" @> %s::text[]', [[mark, wanted[0]]]
-    return '"threads_message"."atoms" @> %s::text[] AND "threads_message"."atoms" && %s::text[]', [[mark], wanted]
-
-
-def _write_words(term: Term, mark: str) -> tuple[str, list[object]]:
-    text = term.values[0]
-    # A script without spaces has no words to look for: its characters are found one by one.
-    words = [terms.fold(word) for word in terms.find_words(text) if not all(map(terms.is_glyph, word))]
-    glyphs = sorted(terms.find_glyphs(text))
-    conditions: list[str] = []
-    values: list[object] = []
-    if words:
-        words = [terms.quote_lexeme(word) for word in words]
-        if term.is_prefix:
-            words[-1] += ":*"
-        joint = " <-> " if term.is_phrase else " & "
-        conditions.append('"threads_message"."words" @@ %s::tsquery')
-        values.append(f"{terms.quote_lexeme(mark)} & ({joint.join(words)})")
-    if glyphs:
-        conditions.append('"threads_message"."atoms" @> %s::text[]')
-        values.append([mark, *(f"glyph={glyph}" for glyph in glyphs)])
-    if not conditions:
-        raise QueryError(f"{text!r} has nothing that can be found by words", term.start, term.end)
-    return " AND ".join(conditions), values
+@contextmanager
+def _days_of(zone: tzinfo | None) -> Iterator[None]:
+    token = zone_of_query.set(zone) if zone else None
+    try:
+        yield
+    finally:
+        if token:
+            zone_of_query.reset(token)

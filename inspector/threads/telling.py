@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dialects import Entry, Message, Reading, Told, tell, to_json_type
@@ -13,6 +13,7 @@ from inspector.intake.models import Record
 from inspector.intake.text import make_storable
 
 from . import terms
+from .atoms import make_atoms
 from .contexts import DECODER_VERSION, TrackedContext
 from .models import Message as MessageRow
 
@@ -152,22 +153,6 @@ def _end(record: Record, reading: Reading, told: Told, context: TrackedContext) 
         for message in told.messages
     }
     return Telling(*context.end(reading.dialect), rows)
-
-
-def make_atoms(reading: Reading, message: Message, workspace_id: uuid.UUID, texts: Sequence[str]) -> list[str]:
-    """The exact terms of a message: its fields, its codes, its glyphs, its workspace."""
-    found = {terms.workspace_term(workspace_id), terms.term("dialect", reading.dialect)}
-    found.add(terms.term("performative", message.performative or "malformed"))
-    single = ("sender", "native_act", "conversation_id", "trace_id", "task_id", "message_id", "topic", "status")
-    for name in single:
-        value = getattr(message, name)
-        if value not in (None, ""):
-            found.add(terms.term(name, value))
-    found.update(terms.term("receiver", name) for name in message.receivers)
-    if message.broadcast:
-        found.add(terms.term("receiver", "*"))
-    found.update(f"glyph={glyph}" for glyph in terms.find_glyphs(reading.wire, *texts))
-    return sorted(found)
 
 
 def severity_of(reading: Reading, message: Message) -> int:

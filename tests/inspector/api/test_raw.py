@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 
 from inspector.accounts.services import create_api_key
-from inspector.api.masking import MARK, mask
 from inspector.intake.models import Record
+from inspector.threads.masks import MARK, mask
 from inspector.threads.models import Message
 
 from ..conftest import Cast, deliver, settle_all

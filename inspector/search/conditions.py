@@ -1,0 +1,166 @@
+"""Conditions that are no exact term: times, numbers, severities, what a message has and is, its English, its wire."""
+
+from __future__ import annotations
+
+from inspector.threads import terms
+from inspector.threads.atoms import PRESENT
+
+from .language import QueryError, Term
+from .registry import Condition, SearchableCondition, register
+from .values import SEVERITIES, read_number, read_severity, read_time
+
+_MESSAGE = '"threads_message"'
+_ANSWER = (
+    'EXISTS (SELECT 1 FROM "threads_message" "answer" '
+    'WHERE "answer"."conversation_id" = "threads_message"."conversation_id" '
+    """AND "answer"."parent" = "threads_message"."id" AND "answer"."parent_basis" <> 'adjacency')"""
+)
+HAS = {
+    "reply": _ANSWER,
+    "parent": f'{_MESSAGE}."parent" IS NOT NULL AND {_MESSAGE}."parent_basis" <> \'adjacency\'',
+    "ghost": f'{_MESSAGE}."parent_key" IS NOT NULL AND {_MESSAGE}."parent" IS NULL',
+    "note": f'{_MESSAGE}."severity" > 0',
+    "trace": f"{_MESSAGE}.\"trace_id\" <> ''",
+    "task": f"{_MESSAGE}.\"task_id\" <> ''",
+}
+_THINGS = (*HAS, *(name for name in PRESENT if name not in HAS))
+# `is:unanswered` is what was asked and has no answer in its conversation.
+_ASKS = "('request', 'query', 'propose', 'delegate', 'subscribe')"
+IS = {
+    "sealed": f'{_MESSAGE}."is_sealed"',
+    "broadcast": f'{_MESSAGE}."is_broadcast"',
+    "malformed": f'{_MESSAGE}."performative" IS NULL',
+    "unanswered": f'{_MESSAGE}."performative" IN {_ASKS} AND NOT {_ANSWER}',
+}
+# Numbers of the record that have no column stand in its body; whether a message has one is an exact term.
+_IN_BODY = {
+    "progress": "{message,progress}",
+    "score": "{message,score}",
+    "priority": "{message,priority,rank}",
+}
+_SIGNS = {"": "=", ">": ">", ">=": ">=", "<": "<", "<=": "<="}
+
+
+def _refuse_comparison(term: Term) -> None:
+    if term.operator:
+        raise QueryError(f"{term.name}: cannot be compared with {term.operator}", term.start, term.end)
+
+
+def _write_any(term: Term, conditions: dict[str, str]) -> Condition:
+    _refuse_comparison(term)
+    found: list[str] = []
+    values: list[object] = []
+    for value in dict.fromkeys(value.casefold() for value in term.values):
+        if value in conditions:
+            found.append(f"({conditions[value]})")
+        else:
+            found.append(f'{_MESSAGE}."atoms" @> %s::text[]')
+            values.append([terms.term("has", value)])
+    return " OR ".join(found), values
+
+
+def _write_has(term: Term) -> Condition:
+    return _write_any(term, HAS)
+
+
+def _write_is(term: Term) -> Condition:
+    return _write_any(term, IS)
+
+
+def _write_after(term: Term) -> Condition:
+    _refuse_comparison(term)
+    return f'{_MESSAGE}."order_time" >= %s', [read_time(term)]
+
+
+def _write_before(term: Term) -> Condition:
+    _refuse_comparison(term)
+    return f'{_MESSAGE}."order_time" < %s', [read_time(term)]
+
+
+def _write_severity(term: Term) -> Condition:
+    if not term.operator:
+        return f'{_MESSAGE}."severity" = ANY(%s)', [[read_severity(value) for value in term.values]]
+    if len(term.values) > 1:
+        raise QueryError(f"{term.name}:{term.operator} takes one value", term.start, term.end)
+    return f'{_MESSAGE}."severity" {_SIGNS[term.operator]} %s', [read_severity(term.values[0])]
+
+
+def _write_column(term: Term) -> Condition:
+    return f'{_MESSAGE}."{term.name}" {_SIGNS[term.operator]} %s::numeric', [read_number(term)]
+
+
+def _write_in_body(term: Term) -> Condition:
+    # The exact term comes first, so that no other body is taken apart; CASE keeps PostgreSQL from turning that round.
+    path = _IN_BODY[term.name or ""]
+    return (
+        f'CASE WHEN {_MESSAGE}."atoms" @> %s::text[] '
+        f'THEN ({_MESSAGE}."body"::json #>> %s)::numeric {_SIGNS[term.operator]} %s::numeric ELSE FALSE END',
+        [[terms.term("has", term.name)], path, read_number(term)],
+    )
+
+
+def _write_channel(term: Term) -> Condition:
+    _refuse_comparison(term)
+    return (
+        'EXISTS (SELECT 1 FROM "accounts_channel" WHERE "accounts_channel"."id" = "threads_message"."channel_id" '
+        'AND lower("accounts_channel"."name") = ANY(%s))',
+        [[value.lower() for value in term.values]],
+    )
+
+
+def _write_english(term: Term) -> Condition:
+    """The English itself, and not the names and codes beside it: any letter case, as it stands."""
+    _refuse_comparison(term)
+    pattern = term.values[0].replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f'{_MESSAGE}."english" ILIKE %s', [f"%{pattern.replace(chr(0), chr(0x2400))}%"]
+
+
+def _write_raw(term: Term) -> Condition:
+    """Characters of the wire, exactly; see `selectors` for who may ask for what."""
+    _refuse_comparison(term)
+    return (
+        'EXISTS (SELECT 1 FROM "intake_record" WHERE "intake_record"."id" = "threads_message"."record_id" '
+        'AND position(%s::bytea in COALESCE("intake_record"."wire", "intake_record"."source")) > 0)',
+        [term.values[0].encode("utf-8", "surrogatepass")],
+    )
+
+
+CONDITIONS = (
+    SearchableCondition(
+        "after", "at this time or later in the timeline: 2026-11-21, or 7d for within a week", None, _write_after
+    ),
+    SearchableCondition(
+        "before", "earlier in the timeline: 2026-11-21T09:30, or 7d for longer ago", None, _write_before
+    ),
+    SearchableCondition(
+        "has",
+        "what it has: an answer, a parent, a ghost in its parent's place, a note, a deadline …",
+        _THINGS,
+        _write_has,
+    ),
+    SearchableCondition(
+        "is", "what it is: sealed, broadcast, malformed, or asked and never answered", tuple(IS), _write_is
+    ),
+    SearchableCondition(
+        "severity",
+        "the gravest note of the decoder; >=warning for that and worse",
+        SEVERITIES,
+        _write_severity,
+        compares=True,
+    ),
+    SearchableCondition("turn", "the number of its turn; also >5 or <=9", None, _write_column, compares=True),
+    SearchableCondition("run", "which run of its conversation id; also >1", None, _write_column, compares=True),
+    SearchableCondition(
+        "progress", "how far the work is, as the wire says; also >=50", None, _write_in_body, compares=True
+    ),
+    SearchableCondition("score", "a judgement's score; also <0.5", None, _write_in_body, compares=True),
+    SearchableCondition(
+        "priority", "the rank of its priority, 1 the most urgent; also <=2", None, _write_in_body, compares=True
+    ),
+    SearchableCondition("channel", "the channel it came by", None, _write_channel),
+    SearchableCondition("en", "characters of the English as they stand, in any case", None, _write_english),
+    SearchableCondition("raw", "characters of the wire, exactly as they stand", None, _write_raw),
+)
+
+for _condition in CONDITIONS:
+    register(_condition)

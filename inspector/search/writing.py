@@ -1,0 +1,116 @@
+"""A query's tree as one SQL condition with parameters; its values never become part of the SQL."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.expressions import RawSQL
+
+from inspector.accounts.models import Workspace
+from inspector.threads import terms
+
+from . import registry
+from .language import Group, Node, QueryError, Term, check_value
+from .registry import Condition
+from .speakers import write_speakers
+
+_ATOMS, _WORDS = '"threads_message"."atoms"', '"threads_message"."words"'
+_BEGINS = 'EXISTS (SELECT 1 FROM unnest("threads_message"."atoms") AS atom WHERE atom LIKE %s)'
+
+
+def write_condition(query: Node, workspace: Workspace) -> Condition:
+    """The query as SQL over the message `threads_message`, and its parameters.
+
+    The workspace's own lexeme is asked for in both indexes, so that no term walks through other workspaces' rows.
+
+    Raises:
+        QueryError: for a value that cannot be searched for.
+    """
+    return _write(query, workspace)
+
+
+def as_filter(query: Node, workspace: Workspace) -> RawSQL:
+    """The query as a condition that a query set takes."""
+    condition, values = write_condition(query, workspace)
+    return RawSQL(condition, values, output_field=models.BooleanField())  # noqa: S611
+
+
+def _write(node: Node, workspace: Workspace) -> Condition:
+    """Recursion goes as deep as parentheses may stand: twelve."""
+    if isinstance(node, Group):
+        written = [_write(part, workspace) for part in node.parts]
+        joint = " OR " if node.is_any else " AND "
+        condition = joint.join(part for part, _ in written) or "TRUE"
+        values = [value for _, part_values in written for value in part_values]
+    else:
+        condition, values = _write_term(node, workspace)
+    return (f"(NOT COALESCE(({condition}), FALSE))" if node.is_negated else f"({condition})", values)
+
+
+def _write_term(term: Term, workspace: Workspace) -> Condition:
+    mark = terms.workspace_term(workspace.pk)
+    if term.name is None:
+        return _write_words(term, mark)
+    exact = registry.find_term(term.name)
+    if exact is None:
+        condition = registry.get_condition(term.name)
+        if condition.values is not None:
+            check_value(term, condition.values)
+        if term.operator and not condition.compares:
+            _refuse_operator(term)
+        return condition.write(term)
+    if term.operator:
+        _refuse_operator(term)
+    if exact.values is not None:
+        check_value(term, exact.values)
+    if term.is_prefix:
+        return _write_prefix(exact.atom, term, mark)
+    if exact.is_agent:
+        return write_speakers(exact.atom, term.values, workspace)
+    wanted = [terms.term(exact.atom, value) for value in term.values]
+    if len(wanted) == 1:
+        return f"{_ATOMS} @> %s::text[]", [[mark, wanted[0]]]
+    return f"{_ATOMS} @> %s::text[] AND {_ATOMS} && %s::text[]", [[mark], wanted]
+
+
+def _refuse_operator(term: Term) -> None:
+    without = ",".join(term.values)
+    raise QueryError(
+        f"{term.name}: cannot be compared; leave {term.operator} away, or put the value in quotes if it begins so",
+        term.start,
+        term.end,
+        f"{'-' if term.is_negated else ''}{term.name}:{without}",
+    )
+
+
+def _write_prefix(atom: str, term: Term, mark: str) -> Condition:
+    """Values that begin so. No index holds beginnings: the words find most of the messages, and the terms decide."""
+    if len(term.values) > 1:
+        raise QueryError(f"{term.name}: takes * behind one value alone", term.start, term.end)
+    beginning = terms.term(atom, term.values[0])
+    pattern = beginning.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return (
+        f"{_ATOMS} @> %s::text[] AND {_BEGINS}",
+        [[mark], f"{pattern}%"],
+    )
+
+
+def _write_words(term: Term, mark: str) -> Condition:
+    text = term.values[0]
+    # A script without spaces has no words to look for: its characters are found one by one.
+    words = [terms.fold(word) for word in terms.find_words(text) if not all(map(terms.is_glyph, word))]
+    glyphs = sorted(terms.find_glyphs(text))
+    conditions: list[str] = []
+    values: list[object] = []
+    if words:
+        words = [terms.quote_lexeme(word) for word in words]
+        if term.is_prefix:
+            words[-1] += ":*"
+        joint = " <-> " if term.is_phrase else " & "
+        conditions.append(f"{_WORDS} @@ %s::tsquery")
+        values.append(f"{terms.quote_lexeme(mark)} & ({joint.join(words)})")
+    if glyphs:
+        conditions.append(f"{_ATOMS} @> %s::text[]")
+        values.append([mark, *(f"glyph={glyph}" for glyph in glyphs)])
+    if not conditions:
+        raise QueryError(f"{text!r} has nothing that can be found by words", term.start, term.end)
+    return " AND ".join(conditions), values

@@ -1,0 +1,32 @@
+"""Masked characters: where the codecs say that a secret stands, and a text without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from dialects import Field
+
+MARK: Final = "\N{BULLET}"
+Span = tuple[int, int, int]
+
+
+def find_secrets(fields: Iterable[Field]) -> Iterator[Span]:
+    """The spans of the masked leaves of a tree."""
+    stack = list(fields)
+    while stack:
+        field = stack.pop()
+        if field.is_masked and not any(child.is_masked for child in field.children):
+            yield field.span
+        stack.extend(field.children)
+
+
+def mask(text: str, spans: Iterable[Span]) -> str:
+    """The text with the characters of these spans as marks, one for each."""
+    pieces, at = [], 0
+    for _, start, end in sorted(spans, key=lambda span: (span[1], span[2])):
+        start = max(at, start)
+        if end > start:
+            pieces += [text[at:start], MARK * (end - start)]
+            at = end
+    return "".join((*pieces, text[at:]))

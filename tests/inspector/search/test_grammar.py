@@ -1,0 +1,169 @@
+"""The whole grammar on real messages of every dialect: names, paths, comparisons, groups, times, the wire itself."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.db import connection
+from django.db.models import BooleanField
+from django.db.models.expressions import RawSQL
+from django.utils import timezone
+
+from inspector.search import selectors
+from inspector.search.language import QueryError, list_terms
+from inspector.search.selectors import find_messages, read_query, search
+
+from ..conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+NOW = timezone.now().replace(microsecond=0)
+RECENT, OLD = int((NOW - timedelta(hours=2)).timestamp()), int((NOW - timedelta(days=9)).timestamp())
+LOG = [
+    line.replace("RECENT", str(RECENT)).replace("LATER", str(RECENT + 1)).replace("OLD", str(OLD))
+    for line in (
+        '{"clowl":"0.2","mid":"m1","ts":RECENT,"p":"REQ","from":"oscar","to":"radar","cid":"c1","det":true,'
+        '"body":{"t":"search","d":{"q":"grain","limit":12}}}',
+        '{"clowl":"0.2","mid":"m2","ts":LATER,"pid":"m1","p":"PROG","from":"radar","to":"oscar","cid":"c1",'
+        '"body":{"t":"search","d":{"pct":60,"note":"Halfway"}}}',
+        '{"clowl":"0.2","mid":"m3","ts":LATER,"pid":"lost","p":"ERR","from":"radar","to":"oscar","cid":"c1",'
+        '"body":{"t":"error","d":{"code":"E003","msg":"not found","retry":true}}}',
+        '{"clowl":"0.2","mid":"m4","ts":OLD,"p":"REQ","from":"oscar","to":"*","cid":"c2","body":{"t":"survey","d":{}}}',
+        "@a3|f0|c1|S0|d1|T7|g1|k1|q2#",
+        "@a3|f0|c1",
+    )
+]
+QUERIES: dict[str, set[int]] = {
+    "from:oscar": {0, 3},
+    "sender:oscar": {0, 3},
+    "from:oscar OR from:radar": {0, 1, 2, 3},
+    "(topic:search OR topic:survey) -to:*": {0, 1},
+    "-(from:oscar OR from:radar)": {4, 5},
+    "from:radar -(performative:failure OR performative:progress)": set(),
+    "attributes.det:true": {0},
+    "content.limit:12": {0},
+    "error.code:E003": {2},
+    "error.retryable:true": {2},
+    "has:error": {2},
+    "has:ghost": {2},
+    "has:reply": {0},
+    "has:parent": {1},
+    "is:broadcast": {3},
+    "is:unanswered dialect:clowl": {3},
+    "is:malformed": {5},
+    "after:1d dialect:clowl": {0, 1, 2},
+    "before:7d dialect:clowl": {3},
+    "progress:>=50": {1},
+    "progress:<50": set(),
+    "progress:60": {1},
+    "priority:<=2": {4},
+    "turn:7": {4},
+    "turn:>7": set(),
+    "severity:error": {5},
+    "version:0.1 dialect:nslip": {4},
+    "from:osc*": {0, 3},
+    "parent:m1": {1},
+    "channel:main dialect:nslip": {4, 5},
+    "en:CARRY dialect:clowl": {0, 3},
+    'raw:"|q2#"': {4},
+    'raw:"|q9#"': set(),
+    '-raw:"clowl"': {4, 5},
+    "": {0, 1, 2, 3, 4, 5},
+}
+
+
+@pytest.fixture
+def log(cast: Cast) -> Cast:
+    deliver(cast, b"".join(line.encode() + b"\n" for line in LOG))
+    settle_all()
+    return cast
+
+
+def test_every_form_finds_what_it_says(log: Cast) -> None:
+    wrong = {}
+    for query, expected in QUERIES.items():
+        found = {message.order_index for message in find_messages(workspace=log.workspace, query=query)}
+        if found != expected:
+            wrong[query] = found
+    assert not wrong
+
+
+def test_a_day_is_a_day_where_the_reader_lives(log: Cast) -> None:
+    zone = ZoneInfo("Pacific/Auckland")
+    local = (NOW - timedelta(hours=2)).astimezone(zone)
+    found = search(workspace=log.workspace, query=f"after:{local:%Y-%m-%dT%H:%M} dialect:clowl", zone=zone)
+    assert {message.order_index for message in found.messages} == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("a OR", "OR needs a term after it"),
+        ("OR a", "OR needs a term before it"),
+        ("(a", "not closed"),
+        ("a)", "closes none"),
+        ("()", "nothing between"),
+        ("(" * 20 + "a" + ")" * 20, "12 deep"),
+        ("after:yesterday", "is no time"),
+        ("turn:many", "is no number"),
+        ("severity:>=bad", "did you mean|values are"),
+        ("from:>3", "cannot be compared"),
+        ("has:rely", "did you mean reply"),
+        ("attributes.:1", "there is no attributes."),
+        ("w " * 41, "at most 40 terms"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_at_its_place(log: Cast, query: str, says: str) -> None:
+    with pytest.raises(QueryError, match=says) as refused:
+        find_messages(workspace=log.workspace, query=query)
+    assert 0 <= refused.value.start <= refused.value.end <= len(query)
+
+
+def test_a_suggestion_is_a_query_that_works(log: Cast) -> None:
+    query = "from:oscar performativ:request"
+    with pytest.raises(QueryError) as refused:
+        read_query(query)
+    better = query[: refused.value.start] + refused.value.instead + query[refused.value.end :]
+    assert {message.order_index for message in find_messages(workspace=log.workspace, query=better)} == {0, 3}
+
+
+def test_masked_characters_are_not_found_by_those_who_may_not_see_them(cast: Cast) -> None:
+    secret = "opensesame-7731"
+    line = '{"clowl":"0.3","mid":"s1","p":"REQ","from":"a","to":"b","cid":"c","auth":"%s","body":{"t":"x","d":{}}}\n'
+    deliver(cast, (line % secret).encode())
+    settle_all()
+    query = f'raw:"{secret}"'
+    assert len(find_messages(workspace=cast.workspace, query=query)) == 1
+    assert find_messages(workspace=cast.workspace, query=query, may_see_secrets=False) == []
+    assert len(find_messages(workspace=cast.workspace, query='raw:"s1"', may_see_secrets=False)) == 1
+    for telling in (f"-{query}", f"{query} OR a", f"({query} OR b) a"):
+        with pytest.raises(QueryError, match="owners and auditors"):
+            find_messages(workspace=cast.workspace, query=telling, may_see_secrets=False)
+    # Nor is it a word or an exact term for anybody.
+    assert find_messages(workspace=cast.workspace, query=secret) == []
+
+
+def test_a_search_that_takes_too_long_says_how_far_it_came(log: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selectors, "AT_ONCE_MS", 1)
+    monkeypatch.setattr(selectors, "PATIENCE_MS", 600)
+    # A condition that takes its time for everything older than a day.
+    slow = "pg_sleep(CASE WHEN order_time < now() - interval '1 day' THEN 1 ELSE 0.01 END) IS NOT NULL"
+    monkeypatch.setattr(selectors, "as_filter", lambda tree, workspace: RawSQL(slow, [], output_field=BooleanField()))
+    found = search(workspace=log.workspace, query="dialect:clowl")
+    assert {message.order_index for message in found.messages} >= {0, 1, 2}
+    assert 3 not in {message.order_index for message in found.messages}
+    assert found.searched_back_to is not None
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW statement_timeout")
+        assert cursor.fetchone()[0] == "0"
+
+
+def test_every_term_has_its_place(log: Cast) -> None:
+    query = 'from:oscar (topic:search OR -"two words") x*'
+    assert [query[term.start : term.end] for term in list_terms(read_query(query))] == [
+        "from:oscar",
+        "topic:search",
+        '-"two words"',
+        "x*",
+    ]
