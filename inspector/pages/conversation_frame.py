@@ -25,6 +25,7 @@ from .transcript import make_anchor
 TABS: Final = (
     ("conversation", "Transcript"),
     ("sequence", "Sequence"),
+    ("conversation-tree", "Tree"),
     ("conversation-raw", "Raw"),
 )
 

@@ -156,13 +156,14 @@ class StoredTree:
                 yield self._depths[number][place - places[0]], lines[place]
             del self._depths[number]
 
-    def read_stretch(self, first: int, last: int) -> list[StoredLine]:
-        """The lines from the first place to the last, both included."""
-        lines = self._fetch_lines(
-            [place for place in (first, last, *self._starts[1:-1]) if first <= place <= last]
-            + [start - 1 for start in self._starts[1:-1] if first <= start - 1 <= last],
-            is_whole=True,
-        )
+    def read_lines_at(self, places: Sequence[int]) -> dict[int, StoredLine]:
+        """The lines at these places."""
+        return self._fetch_lines(places) if places else {}
+
+    def read_block(self, number: int) -> list[StoredLine]:
+        """Every line of a block."""
+        first, last = self._starts[number], self._starts[number + 1] - 1
+        lines = self._fetch_lines([first, last], is_whole=True)
         return [lines[place] for place in range(first, last + 1)]
 
     def _block_of(self, place: int) -> int:
@@ -215,6 +216,7 @@ class StoredTree:
                 steps.append(_Step(at, depth, is_parent, is_open, following - at - 1))
                 at = following
         except _ExhaustedError:
+            # What there is so far is a window; the next one goes on from its end.
             pass
         return steps, at
 

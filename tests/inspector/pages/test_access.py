@@ -20,7 +20,7 @@ from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import add_keys
 from inspector.keyring.spellings import PlainKey
 from inspector.pages.urls import workspace_urls
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Conversation, Message, Trace
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 SLUG = "acme"
@@ -52,6 +52,7 @@ def ids(cast: Cast, story: Delivery) -> dict[str, Any]:
         "key_id": create_api_key(workspace=cast.workspace, name="k", scopes=["read"])[0].pk,
         "membership_id": cast.viewer.pk,
         "dialect": "clowl",
+        "trace_id": Trace.objects.create(workspace=cast.workspace, key=b"trace", native_id="t-1").pk,
         "escrowed_key_id": keep_key(cast).pk,
     }
 

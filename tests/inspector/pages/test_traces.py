@@ -1,0 +1,137 @@
+"""The pages of traces and trees: folded, searched and scaled by the address alone, and safe whatever a log says."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from inspector.accounts.models import Channel
+from inspector.threads.models import Conversation, Trace
+from tests.inspector.conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+
+SignIn = Callable[..., Client]
+
+
+def say(number: int, conversation: str, *, parent: int | None = None, trace: str = "goal", text: str = "") -> bytes:
+    said = {
+        "raw": text or f"Line {number}.",
+        "id": f"m{number}",
+        "from": "ada",
+        "to": ["bob"],
+        "conversation": conversation,
+        "trace": trace,
+        "at": 1_763_715_600 + number,
+        "parent": f"m{parent}" if parent is not None else None,
+    }
+    return json.dumps({name: value for name, value in said.items() if value is not None}).encode() + b"\n"
+
+
+def tell(cast: Cast, *lines: bytes, channel: Channel | None = None) -> Trace:
+    deliver(cast, *lines, channel=channel)
+    settle_all()
+    return Trace.objects.filter(last_at__isnull=False).latest("created_at")
+
+
+def address(trace: Trace) -> str:
+    return reverse("pages:trace", args=["acme", trace.pk])
+
+
+def names_of(html: str) -> list[str]:
+    """The rows in their order, by the English they show."""
+    return re.findall(r"data-open>(?:<strong>)?([^<]+)</", html)
+
+
+@pytest.fixture
+def trace(cast: Cast) -> Trace:
+    """Two conversations: the second begins below a message of the first."""
+    return tell(
+        cast, say(1, "one"), say(2, "one", parent=1), say(3, "two", parent=2), say(4, "two", parent=3), say(5, "three")
+    )
+
+
+def test_the_tree_stands_beside_its_bars(cast: Cast, trace: Trace, sign_in: SignIn) -> None:
+    html = sign_in(cast.viewer).get(address(trace)).content.decode()
+    assert names_of(html) == ["one", "Line 1.", "Line 2.", "Line 3.", "Line 4.", "three", "Line 5."]
+    assert html.count('<svg class="waterfall"') == 1 + 7
+    assert "in two" in html, "a message below one of another conversation says where it is"
+    assert re.findall(r'aria-level="(\d+)"', html) == ["1", "2", "3", "4", "5", "1", "2"]
+
+
+def test_what_is_collapsed_says_how_much_it_hides(cast: Cast, trace: Trace, sign_in: SignIn) -> None:
+    client = sign_in(cast.viewer)
+    html = client.get(address(trace), {"level": "0"}).content.decode()
+    assert names_of(html) == ["one", "three"]
+    assert "Open, 4 below" in html
+    opened = re.findall(r'href="([^"]+)" rel="nofollow" data-twist', html)[0].replace("&amp;", "&").partition("#")[0]
+    assert names_of(client.get(address(trace) + opened).content.decode()) == ["one", "Line 1.", "three"]
+    stale = client.get(address(trace), {"level": "0", "fold": "0.00000000"}).content.decode()
+    assert names_of(stale) == ["one", "three"]
+    assert "can no longer be told apart" in stale
+
+
+def test_find_counts_and_opens_what_hides_it(cast: Cast, trace: Trace, sign_in: SignIn) -> None:
+    client = sign_in(cast.viewer)
+    html = client.get(address(trace), {"find": "line", "hit": "4"}).content.decode()
+    assert "4 of 5" in html
+    current = re.findall(r'data-hit aria-current="true".*?data-open>([^<]+)<', html)
+    assert current == ["Line 4."]
+    assert "Line 4." in client.get(address(trace), {"find": "Line 4", "level": "0"}).content.decode()
+    assert "No message here holds" in client.get(address(trace), {"find": "zebra"}).content.decode()
+
+
+def test_windows_come_alone_for_the_script(cast: Cast, trace: Trace, sign_in: SignIn) -> None:
+    answer = sign_in(cast.viewer).get(address(trace), {"at": "4"}, headers={"HX-Request": "true"})
+    assert answer.content.startswith(b"<tbody")
+    assert names_of(answer.content.decode())[0] == "Line 4."
+
+
+def test_the_same_id_in_another_channel_is_offered_and_not_joined(cast: Cast, sign_in: SignIn) -> None:
+    other = Channel.objects.create(workspace=cast.workspace, name="elsewhere")
+    wire = b'{"clowl":"0.2","mid":"%s","p":"INF","from":"a","to":"b","cid":"c","tid":"t001","ts":1763715600}\n'
+    tell(cast, wire % b"m1")
+    trace = tell(cast, wire % b"m2", channel=other)
+    html = sign_in(cast.viewer).get(address(trace)).content.decode()
+    assert "Same id elsewhere" in html
+    assert "channel main" in html
+
+
+def test_a_hostile_log_stays_text(cast: Cast, sign_in: SignIn) -> None:
+    evil = "<script>alert(1)</script>\u202e\"'>"
+    line = json.dumps(
+        {"raw": evil, "id": evil, "from": evil, "to": [evil], "conversation": evil, "trace": evil, "parent": evil + "x"}
+    )
+    trace = tell(cast, line.encode() + b"\n")
+    client = sign_in(cast.viewer)
+    for html in (
+        client.get(address(trace), {"find": "alert"}).content.decode(),
+        client.get(reverse("pages:traces", args=["acme"])).content.decode(),
+    ):
+        assert "<script>alert" not in html
+        assert "\u202e" not in html
+
+
+def test_statements_do_not_grow_with_the_tree(cast: Cast, sign_in: SignIn) -> None:
+    client = sign_in(cast.viewer)
+    small = tell(cast, *(say(at, "s", parent=at // 2 if at > 1 else None, trace="small") for at in range(1, 6)))
+    large = tell(
+        cast, *(say(at, f"l{at % 7}", parent=at // 2 if at > 1 else None, trace="large") for at in range(1, 400))
+    )
+    counts = []
+    for trace in (small, large):
+        with CaptureQueriesContext(connection) as caught:
+            assert client.get(address(trace)).status_code == 200
+        counts.append(len(caught))
+    assert counts[1] <= counts[0] <= 12
+    conversation = Conversation.objects.get(native_id="s")
+    with CaptureQueriesContext(connection) as caught:
+        assert client.get(reverse("pages:conversation-tree", args=["acme", conversation.pk])).status_code == 200
+    assert len(caught) <= 14
