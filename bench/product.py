@@ -24,7 +24,9 @@ TABLES = (
     "intake_job",
     "threads_conversation",
     "threads_message",
-    "threads_outlinechunk",
+    "threads_trace",
+    "threads_outline",
+    "threads_outlineblock",
 )
 PRINTED_SETTINGS = ("fsync", "synchronous_commit", "full_page_writes", "shared_buffers", "wal_compression", "jit")
 MOST_TURNS = 10_000

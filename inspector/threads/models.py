@@ -339,23 +339,6 @@ class OutlineBlock(models.Model):
         return f"block {bytes(self.digest).hex()}"
 
 
-class OutlineChunk(models.Model):
-    """A thousand nodes of a conversation's tree in display order, written by settling.
-
-    `nodes` is JSON text: a list of [message id or null for a ghost, depth, basis, key of the ghost or null].
-    """
-
-    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="outline")
-    number = models.IntegerField()
-    nodes = models.TextField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["conversation", "number"], name="outline_chunk_once")]
-
-    def __str__(self) -> str:
-        return f"chunk {self.number}"
-
-
 class Task(models.Model):
     """One thing asked in a conversation, and how it stands: written by settling, a row only where it came out new.
 
