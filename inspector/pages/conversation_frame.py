@@ -26,6 +26,7 @@ TABS: Final = (
     ("conversation", "Transcript"),
     ("sequence", "Sequence"),
     ("conversation-tree", "Tree"),
+    ("conversation-tasks", "Tasks"),
     ("conversation-raw", "Raw"),
 )
 

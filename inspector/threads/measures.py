@@ -73,9 +73,7 @@ def state_at(task: Task, moment: datetime | None) -> str:
     return State.STALLED.value if moment - task.last_at > STALLED_AFTER else task.state
 
 
-def annotate_state(
-    tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, datetime] | None
-) -> QuerySet[Task, Any]:
+def annotate_state(tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, datetime] | None) -> QuerySet[Any]:
     """The same tasks, each with `stands`: what `state_at` says, in SQL.
 
     Args:
@@ -238,3 +236,14 @@ def list_tasks(
         position, task_id = after
         rows = rows.filter(Q(position__gt=position) | Q(position=position, pk__gt=task_id))
     return list(rows.order_by("position", "pk")[:limit])
+
+
+def find_task(*, conversation: Conversation, task_id: uuid.UUID) -> Task | None:
+    """The task of that id in this conversation, or None."""
+    return Task.objects.filter(conversation=conversation, pk=task_id).first()
+
+
+def find_tasks_by_keys(*, conversation: Conversation, keys: Sequence[bytes]) -> dict[bytes, Task]:
+    """The tasks of a conversation by what makes them: those in the course of which others were asked."""
+    rows = Task.objects.filter(conversation=conversation, key__in=list(keys)) if keys else ()
+    return {bytes(task.key): task for task in rows}

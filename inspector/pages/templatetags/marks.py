@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from inspector.pages.agents import AgentMark
+from inspector.pages.budgets import fit
 from inspector.pages.hidden_characters import spell_hidden
 from inspector.pages.wire_markup import write_visible
 
@@ -31,6 +32,7 @@ STATES = {
     "open": ("open", "open"),
     "acknowledged": ("running", "acknowledged"),
     "in progress": ("running", "in progress"),
+    "in-progress": ("running", "in progress"),
     "waiting": ("waiting", "waiting"),
     "delegated": ("running", "delegated"),
     "stalled": ("waiting", "stands still"),
@@ -38,6 +40,7 @@ STATES = {
     "failed": ("failed", "failed"),
     "cancelled": ("cancelled", "cancelled"),
     "timed out": ("failed", "timed out"),
+    "timed-out": ("failed", "timed out"),
     "receiving": ("running", "receiving"),
     "framing": ("running", "framing"),
     "reading": ("running", "reading"),
@@ -58,6 +61,9 @@ STATES = {
 
 # A longer name is cut with its length beside it; the pointer shows the whole, and so does the wire.
 LONGEST_NAME = 48
+# With more than a few hidden characters the badges of a name would outweigh its line.
+LONGEST_NAME_BYTES = 400
+LONGEST_TITLE = 100
 
 SEVERITIES = ("none", "info", "notice", "warning", "error")
 
@@ -119,7 +125,8 @@ def agent(mark: AgentMark | None) -> SafeString:
 def agent_name(mark: AgentMark) -> SafeString:
     """What people call an agent, and its name on the wire beside it; cut where it is very long."""
     name = write_visible(mark.name)
-    if len(mark.name) > LONGEST_NAME:
+    shown = fit(mark.name, LONGEST_NAME_BYTES, LONGEST_NAME)
+    if shown < len(mark.name):
         shown = write_visible(mark.name, 0, LONGEST_NAME)
         name = format_html('{}… <span class="quiet">({} characters)</span>', shown, f"{len(mark.name):,}")
     if not mark.label:
