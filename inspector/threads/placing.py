@@ -226,7 +226,10 @@ class _Placer:
 
 
 def _break_cycles(nodes: Sequence[Node]) -> None:
-    """Cut each circle of parents at its smallest order key, so that every tree is finite."""
+    """Cut each circle of parents at its smallest order key, so that every tree is finite.
+
+    One that is closed by a message which only follows is cut there: what a wire says is not given up for that.
+    """
     # Only a parent that stands later can close a circle, and only an id that is named can lead to one.
     if not any(node.parent_at is not None and node.parent_at > node.position for node in nodes):
         return
@@ -237,9 +240,11 @@ def _break_cycles(nodes: Sequence[Node]) -> None:
         while at is not None and not is_clear[at]:
             if at in path:
                 walked = list(path)
-                first = min((nodes[inner] for inner in walked[walked.index(at) :]), key=lambda node: node.rank)
+                circle = (nodes[inner] for inner in walked[walked.index(at) :])
+                first = min(circle, key=lambda node: (node.basis != "adjacency", node.rank))
+                is_following = first.basis == "adjacency"
                 first.parent, first.parent_at, first.basis = None, None, ""
-                first.why = "its parents go round in a circle, which is cut here"
+                first.why = "" if is_following else "its parents go round in a circle, which is cut here"
                 break
             path[at] = None
             at = nodes[at].parent_at
