@@ -26,6 +26,8 @@ _IDS: tuple[tuple[str, str, tuple[Path, ...]], ...] = (
     ("task_id", "for task ", (("task_id",),)),
     ("parent_task_id", "part of task ", (("trace", "parent_task_id"),)),
 )
+# Acts that answer something.
+_ANSWERS = frozenset({"ACK", "PROG", "DONE", "ERR"})
 # Attributes that are said elsewhere, or in words of their own.
 _SAID = frozenset({"clowl", "cl", "profile", "extra", "repeated", "comment", "body"})
 
@@ -59,17 +61,17 @@ def say_beside(message: Message, piece: Piece) -> Iterator[Words]:
             if value is not True:
                 yield f"det is {say_value(value)}", ("det",)
             continue
-        words = (
-            "says that its result may come out otherwise another time (not deterministic)"
-            if key == "det"
-            else f"{key} is {say_value(value)}"
-        )
+        words = "it is marked as not deterministic (det false)" if key == "det" else f"{key} is {say_value(value)}"
         yield words, tuple(key.split("."))
     for path, value in find_extra(data, piece.profile or "0.2"):
         yield f"{'.'.join(say_key(str(step)) for step in path)} is {say_value(value)}", path
     for written, values in attributes.get("repeated", {}).items():
         earlier = ", then ".join(say_value(value) for value in values)
         yield f"{written} stood before as {earlier}", ()
+    if message.native_act in _ANSWERS and message.parent_id is None:
+        yield "which message it answers is not said", None
+    if message.native_act == "ERR" and message.topic == "error" and message.task_id is None:
+        yield "which task failed is not said", None
     if "comment" in attributes:
         yield f"a comment beside it says {say_value(attributes['comment'])}", None
 

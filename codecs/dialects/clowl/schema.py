@@ -213,7 +213,9 @@ def _check_act(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterator
     elif value.upper() in tables.ACTS:
         yield notes.ACT_CASE, path, f"{written} is written {value}; performatives are in capitals"
     else:
-        yield notes.UNKNOWN_ACT, path, f"{written} is none of CLowl's performatives"
+        is_blank = value.startswith("<") and value.endswith(">")
+        blank = f": “{value[:40]}” looks like a placeholder that was not filled in" if is_blank else ""
+        yield notes.UNKNOWN_ACT, path, f"{written} is none of CLowl's performatives{blank}"
 
 
 def _check_version(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterator[Found]:
@@ -254,7 +256,7 @@ def _check_nested(value: Any, rule: Rule, path: Path, profile: Profile) -> Itera
 def _check_secret(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterator[Found]:
     yield from _check_text(value, rule, path, profile)
     if value is not None:
-        yield notes.TOKEN, path, "it carries a token (unverified)"
+        yield notes.TOKEN, path, "nothing here verifies the token that it carries"
 
 
 def _check_state(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterator[Found]:

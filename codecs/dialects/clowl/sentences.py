@@ -14,6 +14,8 @@ from .telling import SOMEONE, Teller, Words, say_key, say_value
 
 # The documents' own examples call the text of a request or a search `q`.
 _QUERY = {"q": "the query"}
+# Keys of the data that would read as if the message went to or came from somebody else.
+_PARTIES = {key: f"“{key}” (a data key)" for key in ("target", "to", "from", "for", "receiver", "recipient", "sender")}
 
 
 def tell(message: Message, piece: Piece) -> list[Words]:
@@ -21,6 +23,7 @@ def tell(message: Message, piece: Piece) -> list[Words]:
     if piece.kind != "object":
         return _tell_text(message, piece)
     teller = Teller(message, piece)
+    teller.names = {**_QUERY, **_PARTIES} if is_text(teller.details.get("q")) else _PARTIES
     teller.say_sender()
     _TELLERS.get(message.native_act or "", _tell_unknown)(teller)
     teller.say_rest()
@@ -42,8 +45,6 @@ def _tell_request(teller: Teller) -> None:
     teller.say_receivers()
     teller.add((" to carry out ", teller.places.act))
     teller.say_topic()
-    if is_text(teller.details.get("q")):
-        teller.names = _QUERY
 
 
 def _tell_query(teller: Teller) -> None:
@@ -58,18 +59,19 @@ def _tell_query(teller: Teller) -> None:
 def _tell_inform(teller: Teller) -> None:
     teller.add((" informs ", teller.places.act))
     teller.say_receivers()
-    teller.add((" about ", teller.places.act))
-    teller.say_topic("", "something it does not name")
+    if teller.message.topic is None:
+        teller.add((" about ", teller.places.act))
+    teller.say_topic(", topic ", "something it does not name")
 
 
 def _tell_acknowledge(teller: Teller) -> None:
-    teller.add((" acknowledges ", teller.places.act))
-    teller.say_topic()
-    teller.add((" to ", None))
+    teller.add((" tells ", teller.places.act))
     teller.say_receivers()
-    # What ends a task is confirmed and not acted on; where a status says that it ended, no work is announced.
-    confirms = ", confirming receipt" if failing_key(teller.details) else ", confirming receipt and intent to act"
-    teller.add((confirms, teller.places.act))
+    teller.add((" that it has got ", teller.places.act))
+    teller.say_topic()
+    # The documents' "got it, proceeding"; where a status says that the task ended, no work is announced.
+    if not failing_key(teller.details):
+        teller.add((" and is proceeding", teller.places.act))
     teller.say_detail(", with an ETA of ", "eta")
 
 
@@ -91,7 +93,7 @@ def _tell_failure(teller: Teller) -> None:
     if code is not None:
         teller.used.add("code")
         shown = f"{code}" if is_text(code) else say_value(code)
-        teller.add((f": {shown}" + (f" ({name})" if name else ""), (*path, "code")))
+        teller.add((f": {shown}" + (f" (kind: {name})" if name else ""), (*path, "code")))
     teller.say_detail(", " if code is not None else ": ", "msg")
     teller.say_detail(", caused by ", "cascade_err")
     retry = teller.details.get("retry")

@@ -26,9 +26,7 @@ ACTS = {
     for act in (
         Act("REQ", "REQUEST", "request", "asks that a task be done", "0.1"),
         Act("INF", "INFORM", "inform", "gives information; no action is expected", "0.1"),
-        Act(
-            "ACK", "ACKNOWLEDGE", "acknowledge", "confirms that the message arrived, and the intent to act on it", "0.1"
-        ),
+        Act("ACK", "ACKNOWLEDGE", "acknowledge", "says that the sender has got the task and is proceeding", "0.1"),
         Act("ERR", "ERROR", "failure", "says that it failed, with a code and a message", "0.1"),
         Act("DLGT", "DELEGATE", "delegate", "passes the task on to another agent, in a delegation mode", "0.1"),
         Act("DONE", "COMPLETE", "done", "says that the task has ended, with its result", "0.1"),
@@ -162,7 +160,7 @@ FIELDS: dict[str, tuple[str, str]] = {
     "ctx.inline": ("context inline", "the context itself, at most 2,000 characters"),
     "ctx.hash": ("context hash", "the SHA-256 that the context must have"),
     "auth": ("token", "a token the message carries; nothing verifies it here"),
-    "det": ("deterministic", "whether the sender declares the result reproducible"),
+    "det": ("deterministic", "whether the sender marks the message deterministic"),
     "task": ("task", "what it is about"),
     "data": ("data", "the details"),
     "task_id": ("task id", "names the task across its messages"),

@@ -217,9 +217,9 @@ class Teller:
             path = self.places.parent if self._has(self.places.parent) else ("trace", "pid")
             self.add((f", in reply to message {message.parent_id}", path))
         if attributes.get("det") is True:
-            self.add((", and declares its result reproducible (deterministic)", ("det",)))
+            self.add((", marked deterministic (det true)", ("det",)))
         if message.security.claims:
-            self.add((", carrying a token (unverified)", ("auth",)))
+            self.add(("; it carries a token (unverified)", ("auth",)))
         if message.references:
             self.say_context()
         self.add((".", None))
