@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -19,16 +20,20 @@ from inspector.search.registry import names
 from inspector.search.selectors import count_hidden, read_query
 from inspector.search.selectors import search as search_messages
 from inspector.threads.models import Message
+from inspector.threads.names import load_labels
 from inspector.threads.selectors import unfold
 from inspector.threads.summaries import has_record, load_records
 
 from .agents import Cast
 from .fields import cut_layers
+from .search_aids import describe_saved
 from .shell import read_place, render_page, within_workspace, write_query
 from .told import make_line, name_conversation, name_dialect, shorten
 from .wire_markup import HIT_CHARACTERS, Stretch, join_ranges
 
 PAGE_ROWS = 25
+# Behind every message of its time: a search that goes on begins with what was not looked at.
+_LAST_ID = uuid.UUID(int=2**128 - 1)
 LONGEST_WIRE_BYTES = 20_000
 
 EXAMPLES = {
@@ -55,7 +60,8 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
     query = request.GET.get("q", "").strip()
     address = reverse("pages:search", args=[workspace.slug])
     context: dict[str, Any] = {"query": query, "error": None, "hits": [], "older_url": None, "newest_url": None}
-    context["hidden_count"] = 0
+    context |= {"hidden_count": 0, "searched_back_to": None, "saved": describe_saved(membership)}
+    context["facets_url"] = f"{reverse('pages:facets', args=[workspace.slug])}?{urlencode({'q': query})}"
     context["fields"] = [_describe_name(name, about, address) for name, about in names().items()]
     status = 200
     if query:
@@ -80,6 +86,10 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
             context["hidden_count"] = count_hidden(workspace=workspace, query=query)
             context["hits"] = _make_hits(page, terms, workspace.slug)
             context["older_url"] = write_query(request, before=cursor) if cursor else None
+            if answer.searched_back_to is not None:
+                on = write_cursor((answer.searched_back_to, _LAST_ID), workspace.pk)
+                context["searched_back_to"] = answer.searched_back_to
+                context["further_url"] = write_query(request, before=on)
             context["newest_url"] = write_query(request, before=None) if before else None
     return render_page(request, membership, "search/search.html", context, section="search", status=status)
 
@@ -102,7 +112,7 @@ def _describe_error(error: QueryError, query: str, address: str) -> dict[str, st
 def _make_hits(messages: Sequence[Message], terms: Sequence[Term], slug: str) -> list[dict[str, Any]]:
     load_records(messages=messages, most_bytes=LONGEST_WIRE_BYTES)
     pattern = make_pattern(terms)
-    cast = Cast()
+    cast = Cast(labels=load_labels(workspace_id=messages[0].workspace_id) if messages else None)
     return [_make_hit(message, pattern, cast, slug) for message in messages]
 
 
@@ -121,6 +131,7 @@ def _make_hit(message: Message, pattern: re.Pattern[str] | None, cast: Cast, slu
             "url": reverse("pages:conversation", args=[slug, message.conversation_id]),
         },
         "url": reverse("pages:message", args=[slug, message.pk]),
+        "around_url": reverse("pages:around", args=[slug, message.pk]),
         "english": message.english,
         "ranges": find_ranges(pattern, message.english),
         "wire": wire,

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
-from typing import Final
+from typing import Any, Final
 
 from django.db import OperationalError, connection, models, transaction
 
@@ -95,7 +95,7 @@ def search(
     Raises:
         QueryError: for a query that cannot be understood.
     """
-    with _days_of(zone):
+    with days_of(zone):
         tree = read_query(query)
         needles = [] if may_see_secrets else _find_needles(tree)
         rows = Message.objects.filter(workspace=workspace).filter(as_filter(tree, workspace)).shown()
@@ -104,7 +104,7 @@ def search(
         at, message_id = before
         rows = rows.filter(models.Q(order_time__lt=at) | models.Q(order_time=at, pk__lt=message_id))
     rows = rows.order_by("-order_time", "-id")
-    messages = _fetch(rows[:limit], AT_ONCE_MS)
+    messages = fetch(rows[:limit], AT_ONCE_MS)
     found = Found(messages) if messages is not None else _search_windows(rows, workspace, before, limit)
     return _keep_unmasked(found, needles) if needles else found
 
@@ -154,7 +154,7 @@ def _search_windows(rows: models.QuerySet[Message], workspace: Workspace, before
         window = rows.filter(order_time__gte=start)
         if found or width != WINDOWS[0]:
             window = window.filter(order_time__lt=reached)
-        more = _fetch(window[: limit - len(found)], left_ms) if left_ms > 0 else None
+        more = fetch(window[: limit - len(found)], left_ms) if left_ms > 0 else None
         if more is None:
             break
         found += more
@@ -164,7 +164,7 @@ def _search_windows(rows: models.QuerySet[Message], workspace: Workspace, before
     return Found(found, reached)
 
 
-def _fetch(rows: models.QuerySet[Message], patience_ms: int) -> list[Message] | None:
+def fetch(rows: models.QuerySet[Any, Any], patience_ms: int) -> list[Any] | None:
     """The rows, or None where they take longer than this."""
     with transaction.atomic():
         try:
@@ -198,7 +198,8 @@ def count_hidden(*, workspace: Workspace, query: str, limit: int = 1001) -> int:
 
 
 @contextmanager
-def _days_of(zone: tzinfo | None) -> Iterator[None]:
+def days_of(zone: tzinfo | None) -> Iterator[None]:
+    """Within this, the days of a query are days of that time zone; of UTC where none is given."""
     token = zone_of_query.set(zone) if zone else None
     try:
         yield

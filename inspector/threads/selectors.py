@@ -134,6 +134,14 @@ def find_neighbours(*, message: Message) -> tuple[Message | None, Message | None
     return before, after
 
 
+def list_around(*, message: Message, each_side: int = 3) -> list[Message]:
+    """A message among those before and after it in the timeline of its conversation."""
+    rows = Message.objects.shown().filter(conversation_id=message.conversation_id).defer("body", "words", "atoms")
+    before = rows.filter(position__lt=message.position).order_by("-position")[:each_side]
+    after = rows.filter(position__gt=message.position).order_by("position")[:each_side]
+    return [*reversed(before), message, *after]
+
+
 def list_answers(*, message: Message, limit: int = 50) -> list[Message]:
     """The messages that answer this one, in order."""
     rows = Message.objects.shown().filter(conversation_id=message.conversation_id, parent=message.pk)

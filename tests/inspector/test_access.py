@@ -18,6 +18,7 @@ from inspector.intake.models import Delivery, Record, Sighting
 from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import add_keys
 from inspector.keyring.spellings import PlainKey
+from inspector.search.saved import save_search
 from inspector.threads.models import Conversation, Message
 
 from .conftest import Cast, deliver, settle_all
@@ -81,6 +82,7 @@ def things(cast: Cast) -> dict[str, str]:
         "key_id": str(key.pk),
         "escrowed_key_id": str(add_keys(membership=cast.owner, keys=[SECRET_KEY], label="Secret key.")[0].pk),
         "membership_id": str(cast.viewer.pk),
+        "saved_id": str(save_search(membership=cast.owner, name="Secret search", query="a", is_shared=True).pk),
         "channel_id": str(cast.channel.pk),
         "dialect": "nslip",
         "token": "x",

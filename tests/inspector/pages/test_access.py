@@ -20,13 +20,14 @@ from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import add_keys
 from inspector.keyring.spellings import PlainKey
 from inspector.pages.urls import workspace_urls
+from inspector.search.saved import save_search
 from inspector.threads.models import Conversation, Message, Trace
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 SLUG = "acme"
 POSTED = {
     *("review", "revoke-key", "retry-dead-letters", "decide-waiting", "withdraw", "take-back"),
-    *("invite", "change-member", "invite-again", "remove-member"),
+    *("invite", "change-member", "invite-again", "remove-member", "save-search", "forget-search"),
 }
 
 
@@ -54,6 +55,7 @@ def ids(cast: Cast, story: Delivery) -> dict[str, Any]:
         "dialect": "clowl",
         "trace_id": Trace.objects.create(workspace=cast.workspace, key=b"trace", native_id="t-1").pk,
         "escrowed_key_id": keep_key(cast).pk,
+        "saved_id": save_search(membership=cast.owner, name="s", query="a", is_shared=True).pk,
     }
 
 

@@ -1,0 +1,156 @@
+"""What helps while searching: counts beside the hits, suggestions, saved searches, and what stands around a hit."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+from django.contrib import messages as remarks
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from inspector.accounts.models import Membership
+from inspector.search.facets import Facet, count_facets
+from inspector.search.language import MOST_CHARACTERS, QueryError
+from inspector.search.saved import SavedSearchError, forget_search, list_saved, save_search
+from inspector.search.suggestions import suggest
+from inspector.threads.selectors import find_message, list_around
+
+from .agents import Cast
+from .shell import within_workspace
+from .told import make_line, name_dialect
+
+
+@require_GET
+@within_workspace
+def show_facets(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """How the newest matches are spread: a part of the search page that comes when it is counted."""
+    query = request.GET.get("q", "").strip()
+    address = reverse("pages:search", args=[membership.workspace.slug])
+    try:
+        found = count_facets(workspace=membership.workspace, query=query, zone=ZoneInfo(membership.user.time_zone))
+    except QueryError as error:
+        return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
+    context = {
+        "found": found,
+        "facets": [_describe_facet(facet, query, address) for facet in found.facets] if found else [],
+        "workspace": membership.workspace,
+    }
+    response = render(request, "search/_facets.html", context)
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def _describe_facet(facet: Facet, query: str, address: str) -> dict[str, Any]:
+    most = max(count for _, count in facet.values)
+    return {
+        "name": facet.name,
+        "more": facet.more,
+        "values": [
+            {
+                "title": name_dialect(value) if facet.name == "dialect" else value,
+                "count": count,
+                "share": round(100 * count / most),
+                "url": f"{address}?{urlencode({'q': add_term(query, facet.name, value)})}",
+            }
+            for value, count in facet.values
+        ],
+    }
+
+
+def add_term(query: str, name: str, value: str) -> str:
+    """The query with one more condition; one that it has already is not said twice."""
+    value = value.replace('"', "")
+    is_plain = value and not any(sign in value for sign in " ,():*<>\t\n")
+    term = f"{name}:{value}" if is_plain else f'{name}:"{value}"'
+    return query if term in query.split() else f"{query} {term}".strip()
+
+
+@require_GET
+@within_workspace
+def suggest_terms(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """What may be meant by the end of a query, as JSON: where it begins, and what may stand there."""
+    found = suggest(workspace=membership.workspace, text=request.GET.get("q", "")[:MOST_CHARACTERS])
+    items = [{"text": item.text, "about": item.about} for item in found.items]
+    response = JsonResponse({"start": found.start, "items": items})
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+@require_GET
+@within_workspace
+def show_around(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
+    """The messages before and after one in its conversation, as a part that opens below a hit."""
+    message = find_message(workspace=membership.workspace, message_id=message_id)
+    if message is None:
+        raise Http404
+    cast = Cast(message.conversation.agents)
+    slug = membership.workspace.slug
+    context = {
+        "lines": [
+            {
+                "line": make_line(each, cast),
+                "dialect": name_dialect(each.dialect),
+                "english": each.english,
+                "url": reverse("pages:message", args=[slug, each.pk]),
+                "is_hit": each.pk == message.pk,
+            }
+            for each in list_around(message=message)
+        ],
+        "conversation_url": reverse("pages:conversation", args=[slug, message.conversation_id]),
+        "workspace": membership.workspace,
+        "time_zone": membership.user.time_zone,
+    }
+    response = render(request, "search/_surroundings.html", context)
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def describe_saved(membership: Membership) -> list[dict[str, Any]]:
+    """The saved searches of a page, each with its address."""
+    address = reverse("pages:search", args=[membership.workspace.slug])
+    return [
+        {
+            "id": saved.pk,
+            "name": saved.name,
+            "query": saved.query,
+            "url": f"{address}?{urlencode({'q': saved.query})}",
+            "is_shared": saved.is_shared,
+            "by": "" if saved.saved_by_id == membership.user.pk else saved.saved_by.get_username(),
+            "may_forget": saved.saved_by_id == membership.user.pk or membership.is_owner,
+        }
+        for saved in list_saved(membership=membership)
+    ]
+
+
+@require_POST
+@within_workspace
+def save(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Keep the query of the page under a name."""
+    query = request.POST.get("q", "").strip()
+    try:
+        saved = save_search(
+            membership=membership,
+            name=request.POST.get("name", ""),
+            query=query,
+            is_shared=bool(request.POST.get("is_shared")),
+        )
+        remarks.success(request, f"Saved as “{saved.name}”{', shared with the workspace' if saved.is_shared else ''}.")
+    except (SavedSearchError, QueryError) as error:
+        remarks.error(request, f"Not saved: {error}")
+    address = reverse("pages:search", args=[membership.workspace.slug])
+    return redirect(f"{address}?{urlencode({'q': query})}" if query else address)
+
+
+@require_POST
+@within_workspace
+def forget(request: HttpRequest, membership: Membership, saved_id: uuid.UUID) -> HttpResponse:
+    """Forget a saved search."""
+    if not forget_search(membership=membership, saved_id=saved_id):
+        raise Http404
+    remarks.success(request, "The saved search is forgotten.")
+    return redirect("pages:search", membership.workspace.slug)

@@ -1,0 +1,60 @@
+"""Keeping searches: saved under a name, shared or not, and forgotten again by who saved them."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import transaction
+from django.db.models import Q
+
+from inspector.accounts.models import Membership
+
+from .models import LONGEST_NAME, MOST_SAVED, SavedSearch
+from .selectors import read_query
+
+
+class SavedSearchError(Exception):
+    """A search that cannot be saved; the sentence says why."""
+
+
+def list_saved(*, membership: Membership) -> list[SavedSearch]:
+    """What this member saved, and what others share in the workspace, by name."""
+    rows = SavedSearch.objects.filter(workspace=membership.workspace)
+    rows = rows.filter(Q(saved_by=membership.user) | Q(is_shared=True)).select_related("saved_by")
+    return list(rows.order_by("name", "pk")[: 2 * MOST_SAVED])
+
+
+@transaction.atomic
+def save_search(*, membership: Membership, name: str, query: str, is_shared: bool) -> SavedSearch:
+    """Keep a query under a name; one of one's own of that name is replaced.
+
+    Raises:
+        SavedSearchError: for no name, too long a one, or too many searches.
+        QueryError: for a query that cannot be understood.
+    """
+    name = " ".join(name.split())
+    if not name:
+        raise SavedSearchError("Give the search a name.")
+    if len(name) > LONGEST_NAME:
+        raise SavedSearchError(f"A name has at most {LONGEST_NAME} characters.")
+    read_query(query)
+    mine = SavedSearch.objects.filter(workspace=membership.workspace, saved_by=membership.user)
+    if mine.exclude(name=name).count() >= MOST_SAVED:
+        raise SavedSearchError(f"You have {MOST_SAVED} saved searches: forget one first.")
+    saved, _ = SavedSearch.objects.update_or_create(
+        workspace=membership.workspace,
+        saved_by=membership.user,
+        name=name,
+        defaults={"query": query, "is_shared": is_shared},
+    )
+    return saved
+
+
+def forget_search(*, membership: Membership, saved_id: uuid.UUID) -> bool:
+    """Forget a search; its own saver may, and an owner. Whether there was one."""
+    rows = SavedSearch.objects.filter(workspace=membership.workspace, pk=saved_id)
+    if not membership.is_owner:
+        rows = rows.filter(saved_by=membership.user)
+    else:
+        rows = rows.filter(Q(saved_by=membership.user) | Q(is_shared=True))
+    return bool(rows.delete()[0])

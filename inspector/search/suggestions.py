@@ -1,0 +1,95 @@
+"""Suggestions while a query is typed: names, closed lists of values, and values that the newest messages hold."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from django.db import connection
+
+from inspector.accounts.models import Workspace
+from inspector.threads import terms
+from inspector.threads.searchable import ALIASES, PATHS
+
+from . import registry
+
+MOST: Final = 10
+# So many of the newest messages are looked through for values.
+LOOKED_THROUGH: Final = 3000
+_TYPED: Final = re.compile(r'(?:^|[\s(])(-?)(?:([^\s":()]+):(?:>=|<=|>|<)?)?([^\s"():]*)$')
+_BESIDES: Final = ("glyph=", "~")
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What may stand in the place of what was typed last, and what it means."""
+
+    text: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """Suggestions for the part of a query that begins at `start` and ends where it was cut."""
+
+    start: int
+    items: tuple[Suggestion, ...]
+
+
+def suggest(*, workspace: Workspace, text: str) -> Suggestions:
+    """What may be meant by the end of a query that is being typed.
+
+    Args:
+        workspace: whose values are suggested.
+        text: the query up to the place of writing.
+    """
+    found = _TYPED.search(text)
+    if found is None:
+        return Suggestions(len(text), ())
+    _, name, typed = found.groups()
+    if name is None:
+        start = len(text) - len(typed)
+        return Suggestions(start, tuple(_suggest_names(workspace, typed)) if typed else ())
+    value = typed.rsplit(",", 1)[-1]
+    return Suggestions(len(text) - len(value), tuple(_suggest_values(workspace, name, value)))
+
+
+def _suggest_names(workspace: Workspace, typed: str) -> list[Suggestion]:
+    names = registry.names()
+    found = [Suggestion(f"{name}:", about) for name, about in names.items() if name.startswith(typed.casefold())]
+    if len(found) < MOST and any(path.startswith(typed.casefold()) or typed.startswith(path) for path in PATHS):
+        paths = {atom.partition("=")[0] for atom in _find_atoms(workspace, typed.casefold())}
+        found += [Suggestion(f"{path}:", "a name that messages carry") for path in sorted(paths) if "." in path]
+    return found[:MOST]
+
+
+def _suggest_values(workspace: Workspace, name: str, typed: str) -> list[Suggestion]:
+    closed = registry.list_values(name)
+    if closed is not None:
+        return [Suggestion(value, "") for value in closed if value.startswith(typed.casefold())][:MOST]
+    term = registry.find_term(ALIASES.get(name, name))
+    if term is None:
+        return []
+    beginning = terms.term(term.atom, typed)
+    return [_quote(atom[len(term.atom) + 1 :]) for atom in _find_atoms(workspace, beginning)][:MOST]
+
+
+def _quote(value: str) -> Suggestion:
+    needs_quotes = any(sign in value for sign in ' ,"():') or value.startswith((">", "<"))
+    return Suggestion(f'"{value}"' if needs_quotes and '"' not in value else value, "")
+
+
+def _find_atoms(workspace: Workspace, beginning: str) -> list[str]:
+    """The exact terms of the newest messages that begin so, the commonest first; one short statement."""
+    if beginning.startswith(_BESIDES):
+        return []
+    pattern = beginning.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT atom FROM (SELECT unnest(newest.atoms) AS atom FROM (SELECT atoms FROM threads_message "
+            "WHERE workspace_id = %s ORDER BY order_time DESC, id DESC LIMIT %s) AS newest) AS seen "
+            "WHERE atom LIKE %s GROUP BY atom ORDER BY count(*) DESC, atom LIMIT 50",
+            [workspace.pk, LOOKED_THROUGH, f"{pattern}%"],
+        )
+        return [atom for (atom,) in cursor.fetchall()]

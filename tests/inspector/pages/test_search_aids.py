@@ -1,0 +1,117 @@
+"""Beside the search bar: facets, suggestions, saved searches, surroundings, and how far a search came."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils.html import escape
+
+from inspector.intake.models import Delivery
+from inspector.pages import search as search_page
+from inspector.pages.search_aids import add_term
+from inspector.search import facets
+from inspector.search.models import SavedSearch
+from inspector.search.selectors import Found, find_messages
+from inspector.threads.models import Message
+from tests.inspector.conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+SEARCH = "/w/acme/search/"
+
+
+def suggest(client: Client, text: str) -> tuple[int, list[str]]:
+    said = client.get(f"{SEARCH}suggestions/", {"q": text}).json()
+    return said["start"], [item["text"] for item in said["items"]]
+
+
+def test_facets_count_what_the_query_means_and_lead_to_less(viewer: Client, story: Delivery, cast: Cast) -> None:
+    part = viewer.get(f"{SEARCH}facets/", {"q": "dialect:clowl"}).content.decode()
+    assert "All 3 matches" in part
+    for name, value in (("from", "radar"), ("performative", "failure")):
+        query = f"dialect:clowl {name}:{value}"
+        assert f"?{escape('q=dialect%3Aclowl+')}{name}%3A{value}" in part
+        assert find_messages(workspace=cast.workspace, query=query)
+    assert viewer.get(f"{SEARCH}facets/", {"q": "nonsense:1"}).status_code == 400
+
+
+def test_facets_give_up_in_time(viewer: Client, story: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facets, "fetch", lambda rows, patience_ms: None)
+    assert "took too long" in viewer.get(f"{SEARCH}facets/", {"q": ""}).content.decode()
+
+
+def test_what_a_facet_adds_is_found_whatever_the_name_holds(cast: Cast, viewer: Client) -> None:
+    names = ["ada lovelace", "a,b", "x:y", "(z)", "*", "<i>", "Ада"]
+    lines = [json.dumps({"raw": f"Hello {number}.", "from": name}) for number, name in enumerate(names)]
+    deliver(cast, "\n".join(lines).encode())
+    settle_all()
+    for number, name in enumerate(names):
+        (message,) = find_messages(workspace=cast.workspace, query=add_term("Hello", "from", name))
+        assert message.english.endswith(f"Hello {number}.") or f"Hello {number}" in message.english
+
+
+def test_suggestions_know_names_values_and_what_was_seen(viewer: Client, story: Delivery) -> None:
+    assert suggest(viewer, "perf") == (0, ["performative:"])
+    assert suggest(viewer, "x -dia") == (3, ["dialect:"])
+    assert suggest(viewer, "dialect:ns") == (8, ["nslip"])
+    assert suggest(viewer, "a (from:osc") == (8, ["oscar"])
+    assert suggest(viewer, "from:radar,osc") == (11, ["oscar"])
+    start, values = suggest(viewer, "severity:>=w")
+    assert (start, values) == (11, ["warning"])
+    assert "content.q:" in suggest(viewer, "content.")[1]
+    assert suggest(viewer, "") == (0, [])
+    assert suggest(viewer, "from:%") == (5, [])
+
+
+def test_suggestions_never_tell_another_workspace(stranger_client: Client, story: Delivery) -> None:
+    said = stranger_client.get("/w/other/search/suggestions/", {"q": "from:osc"}).json()
+    assert said["items"] == []
+
+
+@pytest.fixture
+def stranger_client(cast: Cast, sign_in: Callable[..., Client]) -> Client:
+    return sign_in(cast.stranger)
+
+
+def test_a_search_is_saved_shared_and_forgotten(auditor: Client, viewer: Client, owner: Client, cast: Cast) -> None:
+    save = reverse("pages:save-search", args=["acme"])
+    answer = auditor.post(save, {"q": "from:oscar", "name": " Oscar  asks ", "is_shared": "1"})
+    assert parse_qs(urlsplit(answer["Location"]).query) == {"q": ["from:oscar"]}
+    auditor.post(save, {"q": "to:radar", "name": "Mine"})
+    assert "Oscar asks" in viewer.get(SEARCH).content.decode()
+    assert "Mine" not in viewer.get(SEARCH).content.decode()
+    shared = SavedSearch.objects.get(name="Oscar asks")
+    forget = reverse("pages:forget-search", args=["acme", shared.pk])
+    assert viewer.post(forget).status_code == 404
+    assert owner.post(forget).status_code == 302
+    assert owner.post(reverse("pages:forget-search", args=["acme", SavedSearch.objects.get().pk])).status_code == 404
+
+
+@pytest.mark.parametrize(("name", "query"), [("", "a"), ("x" * 81, "a"), ("fine", "nonsense:1")])
+def test_what_cannot_be_saved_says_why(auditor: Client, cast: Cast, name: str, query: str) -> None:
+    answer = auditor.post(reverse("pages:save-search", args=["acme"]), {"q": query, "name": name}, follow=True)
+    assert "Not saved" in answer.content.decode()
+    assert not SavedSearch.objects.exists()
+
+
+def test_what_stands_around_a_hit(viewer: Client, story: Delivery) -> None:
+    hit = Message.objects.get(native_id="m2")
+    part = viewer.get(reverse("pages:around", args=["acme", hit.pk])).content.decode()
+    assert part.count("<li") == 3
+    assert part.count('<li aria-current="true">') == 1
+
+
+def test_a_search_that_was_not_finished_says_so_and_goes_on(
+    viewer: Client, story: Delivery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached = datetime(2026, 11, 1, tzinfo=UTC)
+    monkeypatch.setattr(search_page, "search_messages", lambda **given: Found([], reached))
+    page = viewer.get(SEARCH, {"q": "zebra"}).content.decode()
+    assert "Searched back to" in page
+    assert "Search further back" in page
+    assert "Every message of this workspace was searched" not in page
