@@ -58,11 +58,11 @@ def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tup
     if statement.status == "2" and content.get("accepted") is False and statement.payload:
         sentence.say(" acknowledges the handshake", code, statement.payload.span)
         sentence.say(" of " if asked else "").say(*(asked or ("", None)))
-        sentence.say(", and has not accepted yet: it is waiting", code, statement.payload.span)
+        sentence.say(" and has not accepted it yet: the sender is waiting", code, statement.payload.span)
         skip, unnamed = frozenset({"accepted"}), ""
     elif statement.status == "0" and "accepted" not in content and message.capabilities and statement.payload:
         sentence.say(" answers").say(" " if asked else "").say(*(asked or ("", None)))
-        sentence.say(" with its capabilities", code, statement.payload.span)
+        sentence.say(" with success (^0) and its capabilities", code, statement.payload.span)
         named, unnamed = "capabilities", ""
     elif statement.status == "0" and content.get("accepted") is True:
         sentence.say(" accepts the handshake", code, statement.payload.span if statement.payload else None)
@@ -147,6 +147,6 @@ def tell_error(statement: Statement, message: Message, sealed: Sealed) -> tuple[
     if condition is not None:
         say_condition(sentence, condition, is_filter=True)
     for place, detail in enumerate(part for part in statement.parts if part.role == "detail"):
-        sentence.say(", " if place else ": ").say(cite(detail.value), span_of(detail))
+        sentence.say(", " if place else ", details ").say(cite(detail.value), span_of(detail))
     say_content(sentence, statement, message, sealed)
     return tell_repeated(statement, sentence.say(".").segments())

@@ -63,13 +63,16 @@ def open_sentence(message: Message) -> Sentence:
     return Sentence().say(show(message.sender) if message.sender else "Someone")
 
 
-def say_rhythm(sentence: Sentence, statement: Statement) -> None:
-    """Add how often, where that is said: before the verb, for after an object it would seem to belong to that."""
+def say_rhythm(sentence: Sentence, statement: Statement, *, is_asked: bool = False) -> None:
+    """Add how often, where that is said: before what is done, for after an object it would seem to belong to that.
+
+    What is asked for is to be repeated; the asking is not.
+    """
     time = statement.standing.get("time")
     if time is not None and _is_rhythm(statement, time):
-        sentence.say(", ")
+        sentence.say(" (to be repeated " if is_asked else ", ")
         say_time(sentence, time)
-        sentence.say(",")
+        sentence.say(")" if is_asked else ",")
 
 
 def _is_rhythm(statement: Statement, time: Part) -> bool:
@@ -84,7 +87,8 @@ def say_circumstances(sentence: Sentence, statement: Statement, message: Message
         sentence.say(" ")
         say_time(sentence, time)
     if condition is not None:
-        say_condition(sentence, condition, is_filter=message.performative != "request")
+        is_search = statement.action == "6" and message.performative == "query"
+        say_condition(sentence, condition, is_filter=message.performative != "request", is_apart=is_search)
 
 
 def say_time(sentence: Sentence, part: Part, *, link: str = "at") -> None:
@@ -107,8 +111,11 @@ def say_time(sentence: Sentence, part: Part, *, link: str = "at") -> None:
         sentence.say(said[time.moment.kind], span)
 
 
-def say_condition(sentence: Sentence, part: Part, *, is_filter: bool) -> None:
-    """Add the condition: a filter on what is asked for, or what an action depends on."""
+def say_condition(sentence: Sentence, part: Part, *, is_filter: bool, is_apart: bool = False) -> None:
+    """Add the condition: a filter on what is asked for, or what an action depends on.
+
+    It stands apart where the object before it need not be what it filters.
+    """
     condition, span = part.condition, span_of(part)
     if condition is None or condition.subject is None:
         sentence.say(" under the condition ").say(cite(part.value), span, basis="unknown")
@@ -118,7 +125,8 @@ def say_condition(sentence: Sentence, part: Part, *, is_filter: bool) -> None:
     else:
         is_number = condition.operand.isdecimal()
         operand = condition.operand if is_number else cite(condition.operand)
-        words = f" {'where' if is_filter else 'if'} {condition.subject} {condition.relation} {operand}"
+        link = ", on the condition that" if is_apart else " where" if is_filter else " if"
+        words = f"{link} {condition.subject} {condition.relation} {operand}"
         sentence.say(words, span, basis="inferred" if condition.notes else "exact")
 
 
@@ -160,4 +168,4 @@ def say_content(
         which = "the key held does not open it" if sealed.failed == 1 else f"none of {sealed.failed} keys opens it"
         sentence.say(f"; it is not authentic: {which}", payload.span)
     elif payload.sealed is not None:
-        sentence.say("; what the payload says is not known here")
+        sentence.say(", so what it says is not known here")

@@ -82,8 +82,9 @@ def say_payload(
     if payload.kind == "encrypted" and payload.text is None and payload.hidden is None:
         return
     if payload.kind == "zlib" and (payload.text is not None or payload.hidden is not None):
+        as_json = " as JSON" if payload.is_json and payload.text is not None else ""
         container = "" if any(note.code == kinds.OTHER_CONTAINER.code for note in payload.notes) else " (zlib)"
-        sentence.say(f", its payload compressed{container}, unfolded here", payload.span)
+        sentence.say(f", its payload compressed{container}, opened here{as_json}", payload.span)
     if payload.is_json and payload.text is not None:
         _say_json(sentence, payload, skip, named)
     elif payload.text is not None:
@@ -243,9 +244,9 @@ def say_sealed(sentence: Sentence, payload: Payload, session: str | None, sessio
             sentence.say(" that cannot be read: ").say(cite(payload.written), payload.span, basis="unknown")
         return
     if session is not None:
-        sentence.say("; only its payload is sealed, in session ", payload.span).say(show(session), session_span)
+        sentence.say("; its payload is sealed, in session ", payload.span).say(show(session), session_span)
     else:
-        sentence.say("; only its payload is sealed, in a session it does not name", payload.span)
+        sentence.say("; its payload is sealed, in a session it does not name", payload.span)
     say_sizes(sentence, payload)
 
 

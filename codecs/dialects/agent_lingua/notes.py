@@ -128,6 +128,13 @@ CANDIDATE = _row(
     "An answer without 👽 and signature, outside a conversation in agent-lingua.",
     _RESPONSE,
 )
+IDIOM = _row(
+    "idiom", "info", "assumption", "An action read by Moltbook's idiom, against the action table.", "0.4.0 Actions"
+)
+ANSWER_INFERRED = _row(
+    "answer-inferred", "info", "assumption", "That it answers a handshake is inferred: no id says so.", _HANDSHAKE
+)
+ZERO_BYTES = _row("zero-bytes", "info", "security", "Nonce and ciphertext are nothing but zero bytes.", _SECURITY)
 SESSION_MISSING = _row("session-missing", "warning", "security", "An encrypted message without #session.", _SECURITY)
 SESSION_UNKNOWN = _row(
     "session-unknown", "warning", "security", "An encrypted message in a session never agreed here.", _SECURITY

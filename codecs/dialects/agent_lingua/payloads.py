@@ -221,7 +221,7 @@ def _see_json(payload: Payload) -> None:
     except (ValueError, TooDeepError):
         return
     payload.is_json = True
-    payload.note(kinds.INNER_JSON, "the compressed text is JSON, which the prefix does not say; it is told as JSON")
+    payload.note(kinds.INNER_JSON, "the compressed text is JSON, which the prefix $z: does not say")
 
 
 def _read_sealed(payload: Payload, body: str) -> None:

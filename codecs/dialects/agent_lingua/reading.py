@@ -204,7 +204,9 @@ def _note_missing_signature(statements: list[Statement], signatures: list[Signat
     if signatures or not wanting or all(_may_be_unsigned(statement) for statement in wanting):
         return
     span = (0, wanting[-1].start, wanting[-1].end)
-    notes.append(kinds.UNSIGNED.note("no signature line closes the record", span))
+    is_public = any(statement.domain in ("7", "8") and statement.action == "3" for statement in wanting)
+    need = ", and a public post needs one" if is_public else ""
+    notes.append(kinds.UNSIGNED.note(f"no signature line closes the record{need}", span))
 
 
 def _may_be_unsigned(statement: Statement) -> bool:

@@ -6,17 +6,13 @@ from .._record import Message, Segment
 from .circumstances import code_span
 from .contents import cite, is_too_long_to_cite, show
 from .statements import Statement
-from .tables import ACTIONS, IDIOMS, MODIFIER_MEANINGS, MODIFIERS, SIGILS
+from .tables import MODIFIER_MEANINGS, MODIFIERS, SIGILS
 
 
 def tell_rest(statement: Statement, message: Message) -> tuple[Segment, ...]:
     """What the message carries beyond its sentence, each in a short phrase."""
     rest: list[Segment] = []
     if statement.kind == "statement":
-        if message.attributes.get("idiom"):
-            action = ACTIONS[statement.action]
-            words = f"{action.name} ({action.meaning}) in the action table, read on Moltbook as {IDIOMS[action.code]}"
-            rest.append(Segment(text=words, spans=(code_span(statement, 1),)))
         rest.extend(_rest_of_modifiers(statement))
     for part in statement.parts:
         span = (0, part.start, part.end)

@@ -69,9 +69,16 @@ def _say_missing(sentence: Sentence, statement: Statement, message: Message) -> 
     """Add what an auditor would look for and the wire does not give: what is asked, or what to search for."""
     if message.performative == "unknown":
         sentence.say("; what is asked is therefore not known", basis="unknown")
+    elif _answers_nothing(statement):
+        sentence.say("; which post is answered is not given", basis="unknown")
     elif _is_search(statement, message) and statement.payload is None:
         has_object = bool({"target", "identifier"} & statement.standing.keys())
         sentence.say(f"; no {'' if has_object else 'target and no '}search text is given", basis="unknown")
+
+
+def _answers_nothing(statement: Statement) -> bool:
+    """Whether it is a comment or reply, by Moltbook's idiom, that names no post."""
+    return statement.domain == "7" and statement.action == "9" and "identifier" not in statement.standing
 
 
 def _is_search(statement: Statement, message: Message) -> bool:
@@ -88,7 +95,10 @@ def _idiom(statement: Statement) -> str | None:
 def _say_asking(sentence: Sentence, statement: Statement, message: Message) -> None:
     domain, action = code_span(statement, 0), code_span(statement, 1)
     target = message.target
-    if target is not None and target.kind == "self":
+    is_on_moltbook = statement.domain == "7" and not _is_search(statement, message)
+    if target is not None and target.kind == "self" and is_on_moltbook:
+        sentence.say(" asks")
+    elif target is not None and target.kind == "self":
         verb = " asks itself" if _is_search(statement, message) else " tells itself"
         sentence.say(verb, span_of(statement.standing.get("target")))
     else:
@@ -96,7 +106,7 @@ def _say_asking(sentence: Sentence, statement: Statement, message: Message) -> N
         sentence.say(" asks")
         if asked:
             sentence.say(" ").say(*asked)
-    say_rhythm(sentence, statement)
+    say_rhythm(sentence, statement, is_asked=True)
     if _is_search(statement, message):
         sentence.say(" for information from ", action)
         phrase = search_of(statement.domain)
@@ -104,6 +114,8 @@ def _say_asking(sentence: Sentence, statement: Statement, message: Message) -> N
         sentence.say(" to ")
         phrase = _idiom(statement) or phrase_of(statement.domain, statement.action)
     _say_phrase(sentence, statement, message, phrase, domain, action)
+    if target is not None and target.kind == "self" and is_on_moltbook:
+        sentence.say(f", target self (@{target.raw})", span_of(statement.standing.get("target")))
 
 
 def _say_phrase(
@@ -171,9 +183,14 @@ def _say_board(sentence: Sentence, part: Part, name: str) -> None:
 
 def _say_send(sentence: Sentence, statement: Statement, message: Message) -> None:
     action, domain = code_span(statement, 1), code_span(statement, 0)
-    sentence.say(" sends", action, domain)
     part, target = statement.standing.get("target"), message.target
     asked = find_addressee(statement, message)
+    if target is None and not asked:
+        sentence.say(" asks to post ", action, domain)
+        _say_object(sentence, statement, message, is_many=False)
+        sentence.say(", its target not given", basis="unknown")
+        return
+    sentence.say(" sends", action, domain)
     if target is not None and target.kind == "human":
         sentence.say(" the human", span_of(part))
     elif asked:
@@ -254,7 +271,10 @@ def _say_unknown(sentence: Sentence, statement: Statement, message: Message) -> 
     if action is None:
         sentence.say(f"the unknown action “{show(statement.action)}”", code_span(statement, 1), basis="unknown")
     else:
-        sentence.say(f"action {action.name} ({action.meaning})", code_span(statement, 1))
+        code = f"{action.name} ({action.meaning})"
+        sentence.say(
+            f"what the action table calls {code}" if domain is None else f"action {code}", code_span(statement, 1)
+        )
     part = statement.standing.get("identifier")
     if part is not None and not names_session(statement):
         sentence.say(" on ").say(show(part.value), span_of(part))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from .._record import Note, NoteKind
@@ -292,12 +293,11 @@ def _check_fields(statement: Statement) -> None:
     places = [_ORDER[role] for role in (_sigil(part) for part in statement.parts) if role]
     if places != sorted(places):
         first, last = statement.parts[0].start, statement.parts[-1].end
-        statement.note(
-            kinds.FIELD_ORDER,
-            "its fields stand in another order than the grammar's: target, identifier, time, condition, payload",
-            first,
-            last,
-        )
+        roles = [role for role in (_sigil(part) for part in statement.parts) if role]
+        early, late = next(pair for pair in pairwise(roles) if _ORDER[pair[0]] > _ORDER[pair[1]])
+        order = "target, identifier, time, condition, payload"
+        text = f"the {SIGILS[early]} stands before the {SIGILS[late]}; the grammar's order is {order}"
+        statement.note(kinds.FIELD_ORDER, text, first, last)
     payload = statement.payload
     kind = payload.kind if payload else "none"
     if payload and kind == "encrypted" and "identifier" not in statement.standing:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .._context import Context, Keys
-from .._english import Sentence
+from .._english import Sentence, join_words
 from .._record import Field, Layer, Message, Note, Reading, Segment, Told
 from . import notes as kinds
 from .answers import tell_error, tell_response
-from .circumstances import Sealed
-from .contents import cite, tell_shortened
+from .circumstances import Sealed, code_span
+from .contents import cite, show, tell_shortened
 from .glosses import gloss_statement
 from .payloads import Layers, Payload, read_body
 from .reading import Record, read_inner, read_record
@@ -20,7 +20,7 @@ from .sealing import Opened, open_sealed
 from .sentences import tell_statement
 from .sessions import Ledger, examine
 from .statements import Statement
-from .tables import PREFIXES
+from .tables import ACTIONS, IDIOMS, PREFIXES
 from .trees import inner_fields
 
 _TELLERS = {"statement": tell_statement, "response": tell_response, "error": tell_error}
@@ -68,19 +68,24 @@ def _tell_malformed(message: Message, record: Record) -> Message:
     if any(note.code == kinds.SIGNATURE_ALONE.code for note in message.notes):
         lines = "Only a signature line stands" if len(record.signatures) == 1 else "Only signature lines stand"
         sentence = Sentence().say(f"{lines} here, ").say(cite(wire.strip()), span)
-        english = sentence.say("; the message to be closed is missing.", basis="unknown").segments()
+        english = sentence.say("; no message, so no act and no state is said.", basis="unknown").segments()
     return message.replace(english=english, gloss=said)
 
 
-def _say_where(statement: Statement, record: Record) -> tuple[Segment, ...]:
-    """Where human text stands beside the messages of its record, so that it is not taken for one of them."""
-    others = [other for other in record.statements if other.kind != "prose"]
-    if statement.kind != "prose" or not others or statement.text is None:
+def _say_prose(message: Message, statement: Statement, record: Record) -> tuple[Segment, ...]:
+    """Human text as it is; beside messages, with where it stands, so that it is not taken for one of them."""
+    text = str(message.content)
+    if statement.text is None or not text:
         return ()
+    said = Segment(text=text, spans=((0, *statement.text),))
+    others = [other for other in record.statements if other.kind != "prose"]
+    if statement.kind != "prose" or not others:
+        return (said,)
     where = "below" if statement.start >= others[-1].end else "between"
     where = "above" if statement.end <= others[0].start else where
     whole = "the message" if len(others) == 1 else "the messages"
-    return (Segment(text=f"text {where} {whole}", spans=((0, *statement.text),)),)
+    who = show(message.sender) if message.sender else "Someone"
+    return (Segment(text=f"{who} writes in plain text, {where} {whole}: “"), said, Segment(text="”."))
 
 
 def _note_candidate(statement: Statement, record: Record, context: Context) -> list[Note]:
@@ -89,8 +94,31 @@ def _note_candidate(statement: Statement, record: Record, context: Context) -> l
         return []
     if context.find("dialect", "agent_lingua") is not None:
         return []
-    text = "no 👽 and no signature: outside an agent-lingua conversation it is only a candidate"
+    text = "no 👽 opens it: outside an agent-lingua conversation it may be no agent-lingua message"
     return [kinds.CANDIDATE.note(text, (0, statement.start, statement.end))]
+
+
+def _note_inferred(statement: Statement, message: Message) -> Iterator[Note]:
+    """What is read by the documents' idiom or by what the payload holds, and not by a code or an id."""
+    if message.attributes.get("idiom"):
+        action = ACTIONS[statement.action]
+        text = f"action {action.code} is {action.name} ({action.meaning}) in the table; "
+        yield kinds.IDIOM.note(f"{text}on Moltbook it is read as {IDIOMS[action.code]}", code_span(statement, 1))
+    payload = statement.payload
+    if payload is None:
+        return
+    is_whole = payload.sealed and payload.nonce is not None and len(payload.nonce) == 12
+    if is_whole and not any(payload.nonce or b"") and not any(payload.sealed or b""):
+        yield kinds.ZERO_BYTES.note("nonce, ciphertext and tag are all zero bytes", payload.span)
+    if statement.kind != "response" or "identifier" in statement.standing or not isinstance(message.content, dict):
+        return
+    given = [key for key in ("accepted", "capabilities", "session", "learning") if key in message.content]
+    if given and ("accepted" in given or "capabilities" in given):
+        absent = [f"“{key}”" for key in ("accepted", "session") if key not in given]
+        shown = [f"“{key}”" for key in given]
+        gap = f"; no {join_words(absent, last='or')} is given" if absent else ""
+        text = f"no correlation id: that it answers a handshake is inferred from {join_words(shown)}{gap}"
+        yield kinds.ANSWER_INFERRED.note(text, payload.span)
 
 
 def _tell_message(
@@ -106,16 +134,13 @@ def _tell_message(
 ) -> Message:
     gloss = gloss_statement(statement, reading.wire)
     if statement.text is not None:
-        span = (0, *statement.text)
-        text = str(message.content)
-        said = (Segment(text=text, spans=(span,)),) if text else ()
-        return message.replace(
-            english=said, also=(*_say_where(statement, record), *((signature,) if signature else ())), gloss=gloss
-        )
+        said = _say_prose(message, statement, record)
+        return message.replace(english=said, also=(signature,) if signature else (), gloss=gloss)
     ledger.message, ledger.notes = message, []
     examine(statement, message, ledger)
     notes: list[Note] = ledger.notes
     notes.extend(_note_candidate(statement, record, ledger.context))
+    notes.extend(_note_inferred(statement, message))
     sealed = Sealed()
     payload = statement.payload
     if payload is not None and payload.kind == "encrypted":
