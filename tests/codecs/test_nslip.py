@@ -349,7 +349,7 @@ def test_the_segments_stand_on_the_characters_that_justify_them() -> None:
     assert found["goal 1"] == ["g1"]
     assert found["priority 2 of 3"] == ["q2"]
     assert found["“tidy”"] == ['t"tidy"']
-    assert [wire[part.spans[0][1] : part.spans[0][2]] for part in message.also] == ["c1", "T1"]
+    assert [wire[part.spans[0][1] : part.spans[0][2]] for part in message.also] == ["c1", "T1", "q2"]
 
 
 def test_the_gloss_goes_through_the_tag_in_wire_order() -> None:

@@ -195,7 +195,7 @@ NSLIP = (
         "Common Patterns: INFORM/OBSERVATION",
         '@a1|f2|c1|S2|d0|T3|g1|k1|r1|u"done"|t"exec_status"#',
         ("inform",),
-        ("executor (agent 2) informs the coordinator (agent 0)", "observation", "result 1", "status “done”"),
+        ("executor (agent 2) informs the coordinator (agent 0)", "observation", "result number 1", "status “done”"),
         {"result_id": "1", "status": "done", "frame": "OBSERVATION"},
     ),
     Example(
@@ -339,13 +339,14 @@ def test_an_example_reads_as_its_document_says(slug: str, example: Example) -> N
     assert tuple(message.performative for message in reading.messages) == example.acts
     for name, value in example.names.items():
         assert getattr(reading.messages[0], name) == value
-    told = " / ".join(part for message in reading.messages for part in (message.sentence, *map(_text, message.also)))
+    told = " / ".join(part for message in reading.messages for part in _all_told(message))
     for words in example.says:
         assert words in told, f"{words!r} is not in {told!r}"
 
 
-def _text(segment: dialects.Segment) -> str:
-    return segment.text
+def _all_told(message: dialects.Message) -> list[str]:
+    """The sentence, what stands beside it, and the notes: a doubt about a reading is told in a note."""
+    return [message.sentence, *(segment.text for segment in message.also), *(note.text for note in message.notes)]
 
 
 @pytest.mark.parametrize(("digits", "number"), BASE62)

@@ -12,14 +12,11 @@ from .._record import Message, Segment, Span
 from .fields import Read, TagRead
 from .tables import ACTS, AGENTS, FRAMES, PAIRS, RANGES, SLOTS
 
-# The noun of a message that names no task.
-_NO_TASK = "a task that is not named"
+# The noun of a message that gives no task.
+_NO_TASK = "a task with no number"
 
-# The tag is a label of the matter and is called one. A colon stands before it only where a task is asked for, since it
-# opens there what is to be done; after a status or an error it would make the tag read as a reason.
-_LABELLED = "tagged"
-_ASKS_FOR_TASK = (3, 0)
-_OUTCOMES = frozenset("ue")
+# A control message by act and frame: without a text of its own, what it is about is not on the wire.
+_CONTROL = (10, 4)
 
 # The slots that follow the task in the sentence, in this order.
 _DETAILS = "qruse"
@@ -52,10 +49,9 @@ class TagSentence:
             words = f"{quote(field.written)} (a field that nSLIP does not define)"
             self.sentence.say(words, span_of(field), basis="unknown")
         if "t" in self.used:
-            asks = (self._code("a"), self._code("f")) == _ASKS_FOR_TASK and _OUTCOMES.isdisjoint(self.used)
-            self.sentence.say(f"{': the one' if asks else ','} {_LABELLED} ").say(
-                quote(str(self.used["t"].value)), self._span("t")
-            )
+            self.sentence.say(", tagged ").say(quote(str(self.used["t"].value)), self._span("t"))
+        elif (self._code("a"), self._code("f")) == _CONTROL and "u" not in self.used:
+            self.sentence.say("; what is updated is not given", basis="unknown")
         return self.sentence.say(".").segments()
 
     def tell_sending(self) -> Sentence:
@@ -182,7 +178,8 @@ class TagSentence:
             return
         value = field.value
         said = quote(value) if isinstance(value, str) else f"{value}{_range_of(prefix, value)}"
-        self.sentence.say(", ").say(f"{SLOTS[prefix].label} {said}", span_of(field))
+        number = " number" if prefix == "r" and not isinstance(value, str) else ""
+        self.sentence.say(", ").say(f"{SLOTS[prefix].label}{number} {said}", span_of(field))
 
     def _say_unread(self, prefix: str) -> None:
         if prefix in self.unread:

@@ -190,7 +190,10 @@ PAIRS = {
     (7, 4): ("tells {whom} that it rejects", "the protocol operation"),
     (8, 3): ("gives {whom}", "its evaluation"),
     (9, 4): ("reports to {whom} an error", "at the protocol level"),
-    (10, 4): ("sends {whom}", "a protocol or capability update"),
+    (10, 4): (
+        "sends {whom}",
+        "a protocol-control message (META, frame CONTROL: protocol or capability update)",
+    ),
 }
 
 # The names an agent bears by convention: section "Agent IDs (convention)". A channel can name them otherwise.

@@ -32,9 +32,9 @@ def _tell_part(
 ) -> Message:
     if isinstance(part, Prose):
         span = (0, part.start, part.end)
-        said = (Segment(text=wire[part.start : part.end], spans=(span,)),)
-        where = Segment(text=_say_where(part, tags), spans=(span,))
-        return message.replace(english=said, also=(where,), gloss=said)
+        said = Segment(text=wire[part.start : part.end], spans=(span,))
+        english = (Segment(text=f"{_say_where(part, tags)}: “"), said, Segment(text="”."))
+        return message.replace(english=english, gloss=(said,))
     sentence = TagSentence(message, part, context)
     return message.replace(english=sentence.tell(), also=tuple(_tell_rest(wire, part)), gloss=gloss_tag(wire, part))
 
@@ -43,8 +43,8 @@ def _say_where(part: Prose, tags: Sequence[TagRead]) -> str:
     """Where text stands beside the tags, so that it is not taken for a message of its own."""
     what = "the tag" if len(tags) == 1 else "the tags"
     if part.end <= tags[0].tag.start:
-        return f"text before {what}"
-    return f"text after {what}" if part.start >= tags[-1].tag.end else f"text between {what}"
+        return f"Text before {what}"
+    return f"Text after {what}" if part.start >= tags[-1].tag.end else f"Text between {what}"
 
 
 def _tell_malformed(message: Message, record: Record, wire: str, context: Context) -> Message:
@@ -61,9 +61,13 @@ def _tell_malformed(message: Message, record: Record, wire: str, context: Contex
 
 def _tell_rest(wire: str, read: TagRead) -> Iterator[Segment]:
     """What the message carries beyond its sentence, one phrase each."""
-    for field in read.fields:
-        for phrase, basis in _tell_field(wire, field):
-            yield Segment(text=phrase, spans=(span_of(field),), basis=basis)
+    told = [
+        Segment(text=phrase, spans=(span_of(field),), basis=basis)
+        for field in read.fields
+        for phrase, basis in _tell_field(wire, field)
+    ]
+    # What is said comes before what is not.
+    yield from sorted(told, key=lambda segment: segment.basis == "unknown")
     present = {field.slot.prefix for field in read.fields if field.slot}
     if not read.tag.fault:
         for prefix in HEADER:
@@ -77,6 +81,12 @@ def _tell_rest(wire: str, read: TagRead) -> Iterator[Segment]:
 
 # The header fields that the sentence leaves to these phrases.
 _BESIDE = {"c": "in conversation {}", "T": "turn {}"}
+_EVAL = 8
+# What a reader would look for beside a number, and neither the message nor the specification gives.
+_OPEN = {
+    "q": "which end of the priorities is highest is not defined",
+    "r": "what the result holds is not in the message",
+}
 
 
 def _tell_field(wire: str, field: Read) -> Iterator[tuple[str, Basis]]:
@@ -84,13 +94,15 @@ def _tell_field(wire: str, field: Read) -> Iterator[tuple[str, Basis]]:
     label = slot.label if slot else f"field {field.prefix}"
     if field.role == "again":
         yield f"a second {label}, {quote(wire[field.start : field.end])}, is not used", "exact"
-    elif field.role == "empty":
-        yield f"the {label} has no value", "exact"
+    elif field.role == "used" and slot and slot.prefix == "a" and field.value == _EVAL:
+        yield "the plan or result that is evaluated is not in the message", "unknown"
+    elif field.role == "used" and slot and slot.prefix in _OPEN:
+        yield _OPEN[slot.prefix], "unknown"
     elif slot and slot.prefix in _BESIDE and field.role == "unread":
         yield f"the {label} is written {quote(field.written)}, which is not understood", "unknown"
     elif slot and slot.prefix in _BESIDE:
         is_same = str(field.value) == field.written
-        written = "" if is_same else f" (written {field.written})"
+        written = "" if is_same else f" (base 62: {field.written})"
         yield f"{_BESIDE[slot.prefix].format(field.value)}{written}", "exact"
     if field.rest < field.end:
         yield f"{quote(wire[field.rest : field.end])} stands after the closing quote and is not read", "unknown"
