@@ -3,7 +3,7 @@
 from django.urls import path, re_path
 from drf_spectacular.views import SpectacularAPIView
 
-from . import decoding, deliveries, ingest, messages, status
+from . import decoding, deliveries, ingest, messages, status, traces
 
 app_name = "api"
 urlpatterns = [
@@ -11,6 +11,18 @@ urlpatterns = [
     path("v1/messages/<uuid:message_id>", messages.MessageView.as_view(), name="message"),
     path("v1/conversations", messages.ConversationsView.as_view(), name="conversations"),
     path("v1/conversations/<uuid:conversation_id>", messages.ConversationView.as_view(), name="conversation"),
+    path(
+        "v1/conversations/<uuid:conversation_id>/tree", traces.ConversationTreeView.as_view(), name="conversation-tree"
+    ),
+    path(
+        "v1/conversations/<uuid:conversation_id>/waterfall",
+        traces.ConversationWaterfallView.as_view(),
+        name="conversation-waterfall",
+    ),
+    path("v1/traces", traces.TracesView.as_view(), name="traces"),
+    path("v1/traces/<uuid:trace_id>", traces.TraceView.as_view(), name="trace"),
+    path("v1/traces/<uuid:trace_id>/tree", traces.TraceTreeView.as_view(), name="trace-tree"),
+    path("v1/traces/<uuid:trace_id>/waterfall", traces.TraceWaterfallView.as_view(), name="trace-waterfall"),
     path("v1/deliveries/<uuid:delivery_id>", deliveries.DeliveryView.as_view(), name="delivery"),
     path("v1/records/<uuid:record_id>/raw", deliveries.RawView.as_view(), name="raw"),
     path("v1/decode", decoding.DecodeView.as_view(), name="decode"),

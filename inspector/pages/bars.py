@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -12,6 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from inspector.threads.blocks import StoredLine
+from inspector.threads.instants import read_instant
 from inspector.threads.outline import Kind, Outcome
 from inspector.threads.windows import StoredTree, WindowRow
 
@@ -28,12 +29,6 @@ _OUTCOMES: Final = {
     Outcome.FAILED: "failed",
     Outcome.CANCELLED: "cancelled",
 }
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def read_time(microseconds: int) -> datetime:
-    """A time from microseconds since 1970."""
-    return _EPOCH + timedelta(microseconds=microseconds)
 
 
 def write_span(microseconds: int) -> str:
@@ -59,7 +54,7 @@ class Axis:
 
     def write_clock(self, at: int) -> str:
         """A time of day; with its day where the axis is longer than one."""
-        here = read_time(at).astimezone(self.zone)
+        here = read_instant(at).astimezone(self.zone)
         return f"{here:%-d %b, %H:%M:%S}" if self.last - self.first > 86_400_000_000 else f"{here:%H:%M:%S}"
 
     def draw(self) -> SafeString:

@@ -6,7 +6,7 @@ import struct
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 from sys import intern
@@ -18,6 +18,7 @@ from django.db.models import Case, Value, When
 from inspector.intake.models import Record
 
 from .contexts import DECODER_VERSION, is_common
+from .instants import count_microseconds
 from .links import NO_WORK, Declared, Guess, Work, read_links
 from .models import Message
 from .placing import Node
@@ -58,7 +59,6 @@ _COLUMNS = (
 _CHUNK = 2000
 # The bases of a time that the message or its log carries; any other is the delivery's.
 SAID_TIMES = frozenset({"wire", "envelope"})
-_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 @dataclass(slots=True)
@@ -187,11 +187,6 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
         work=links.work if links else NO_WORK,
         was_placed=_hash_place(position, run, parent, None if parent_key is None else bytes(parent_key), basis, why),
     )
-
-
-def count_microseconds(at: datetime) -> int:
-    """A time as whole microseconds since 1970."""
-    return (at - _EPOCH) // _MICROSECOND
 
 
 def make_mark(source: bytes | memoryview, index: int, part: int) -> int:

@@ -185,7 +185,7 @@ def read_foliage(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> F
     return Foliage(
         said,
         {pk.bytes: each for pk, each in conversations.items()},
-        _name_ghosts(rows) if ids else {},
+        name_ghosts(rows),
         _find_answered(owner, rows, said),
     )
 
@@ -196,8 +196,8 @@ def _read_said(ids: Sequence[uuid.UUID]) -> Iterable[Said]:
         yield Said(*row)
 
 
-def _name_ghosts(rows: Sequence[WindowRow]) -> dict[int, str]:
-    """A missing message is called what the message below it, which cites it, calls it."""
+def name_ghosts(rows: Sequence[WindowRow]) -> dict[int, str]:
+    """What missing messages are called, by the places of their rows: as the message below, which cites it, does."""
     citing = {
         below.line.id: row.place
         for row, below in pairwise(rows)

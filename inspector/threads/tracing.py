@@ -23,11 +23,12 @@ from django.utils import timezone
 
 from inspector.intake.bulk import update_rows
 
+from .instants import count_microseconds
 from .keys import WIRE
 from .links import read_links
 from .marking import hold_traces
 from .models import Conversation, Message, MessageQuerySet, Trace
-from .nodes import count_microseconds, make_mark, order_by_identity
+from .nodes import make_mark, order_by_identity
 from .outline import ADJACENCY, ASKING, Knot
 from .trees import Tree, write_trees
 

@@ -37,7 +37,7 @@ import dialects
 from inspector.accounts.services import create_api_key
 from inspector.api.urls import urlpatterns
 from inspector.intake.models import Delivery, Record
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Conversation, Message, Trace
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -48,7 +48,7 @@ LOG: Final = [
     b'{"clowl":"0.2","mid":"m1","ts":1795118400,"p":"REQ","from":"oscar","to":"radar","cid":"c1",'
     b'"auth":"s3cret-t0ken","body":{"t":"search","d":{"q":"tea","n":1e400}}}\n',
     b'{"raw":"@a3|f0|c1|S0|d1|T1|k4|t\\"count aisle 6\\"#","at":"2026-11-21T09:00:00Z","conversation":"c2"}\n',
-    b'{"raw":"?Uk/co","from":"oscar","to":["radar","eve"],"conversation":"c3"}\n',
+    b'{"raw":"?Uk/co","from":"oscar","to":["radar","eve"],"conversation":"c3","trace":"goal"}\n',
     '{"raw":"👽42|@H|~+1d|$bWVldGluZw==","at":"2026-11-21T09:00:05Z","conversation":"c4","id":"e-2"}\n'.encode(),
     b'{"raw":"lone \\ud800 and nul \\u0000","from":"\\udfff","conversation":"\\ud800"}\n',
     b"\xff\xfe no text\n",
@@ -100,7 +100,13 @@ def known(cast: Cast) -> dict[str, list[str]]:
     """What is there to be asked for, by the name of its place in an address."""
     deliver(cast, *LOG)
     settle_all()
-    models = {"message": Message, "conversation": Conversation, "delivery": Delivery, "record": Record}
+    models = {
+        "message": Message,
+        "conversation": Conversation,
+        "trace": Trace,
+        "delivery": Delivery,
+        "record": Record,
+    }
     return {f"{name}_id": list(map(str, model.objects.values_list("pk", flat=True))) for name, model in models.items()}
 
 

@@ -1,0 +1,286 @@
+"""GET traces, and windows of trees: of a trace or a conversation, as rows or as bars over time."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dialects import all_dialects
+from inspector.intake.text import make_storable
+from inspector.search.cursors import CursorError, read_cursor, write_cursor
+from inspector.threads.instants import read_instant
+from inspector.threads.models import Conversation, Message, Trace
+from inspector.threads.outline import Kind
+from inspector.threads.selectors import find_conversation
+from inspector.threads.traces import find_trace, list_namesakes, list_traces, name_ghosts
+from inspector.threads.windows import MOST_TOGGLED, Fold, StoredTree, Window, WindowRow, load_tree
+
+from .authentication import caller_of
+from .endpoints import Endpoint
+from .messages import CURSOR, LIMIT, show_message
+from .parameters import Choice, Number, Parameter
+from .problems import ProblemError
+from .tree_shapes import (
+    TraceDetailSerializer,
+    TracePageSerializer,
+    TreeSerializer,
+    WaterfallSerializer,
+)
+
+MOST_ROWS: Final = 1000
+WINDOW: Final = (
+    Number(name="at", about="the place of the first row: `next` of the window before", default=0),
+    Number(name="limit", about="how many rows a window has", least=1, most=MOST_ROWS, default=200),
+    Number(name="level", about="rows are open above this depth; left out, everywhere", most=10**6),
+    Parameter(
+        name="toggled",
+        about=f"places of rows that are open or closed the other way round, commas between, {MOST_TOGGLED} at most",
+        default="",
+        most_characters=1000,
+    ),
+)
+
+
+def show_trace(trace: Trace) -> dict[str, Any]:
+    """A trace as the list shows it."""
+    return {
+        "id": trace.pk,
+        "native_id": trace.native_id,
+        "channel": trace.channel.name if trace.channel else None,
+        "subject": trace.subject,
+        "state": trace.state,
+        "agents": trace.agents,
+        "dialects": trace.dialects,
+        "message_count": trace.message_count,
+        "conversation_count": trace.conversation_count,
+        "missing_count": trace.missing_count,
+        "open_count": trace.open_count,
+        "severity": Message.Severity(trace.severity).label,
+        "first_at": trace.first_at,
+        "last_at": trace.last_at,
+        "is_settled": trace.is_settled,
+    }
+
+
+class TracesView(Endpoint):
+    """Traces, latest activity first."""
+
+    scopes: ClassVar = {"GET": "read"}
+    parameters: ClassVar = {
+        "GET": (
+            CURSOR,
+            LIMIT,
+            Choice(name="state", about="only those that stand so", choices=Conversation.State.values, default=""),
+            Choice(
+                name="dialect",
+                about="only those that hold a message in it",
+                choices=tuple(dialect.slug for dialect in all_dialects()),
+                default="",
+            ),
+            Parameter(name="agent", about="only those that name this agent", default=""),
+        )
+    }
+
+    @extend_schema(operation_id="list_traces", responses=TracePageSerializer)
+    def get(self, request: Request) -> Response:
+        """A page of traces."""
+        workspace = caller_of(request).workspace
+        limit = self.given["limit"]
+        wanted = {name: make_storable(self.given[name]) for name in ("state", "dialect", "agent")}
+        try:
+            before = read_cursor(self.given["cursor"], workspace.pk)
+        except CursorError as error:
+            raise ProblemError(400, str(error), parameter="cursor") from error
+        found = list_traces(workspace=workspace, before=before, limit=limit + 1, **wanted)
+        page = found[:limit]
+        cursor = None
+        if len(found) > limit and (last_at := page[-1].last_at):
+            cursor = write_cursor((last_at, page[-1].pk), workspace.pk)
+        return Response({"results": [show_trace(row) for row in page], "next": cursor})
+
+
+class TraceView(Endpoint):
+    """One trace, summed up."""
+
+    scopes: ClassVar = {"GET": "read"}
+
+    @extend_schema(operation_id="get_trace", responses=TraceDetailSerializer)
+    def get(self, request: Request, trace_id: uuid.UUID) -> Response:
+        """The trace, and the traces of the same id that nothing joins to it."""
+        trace = _find_trace(request, trace_id)
+        return Response(
+            {**show_trace(trace), "same_id_elsewhere": [show_trace(other) for other in list_namesakes(trace=trace)]}
+        )
+
+
+class TraceTreeView(Endpoint):
+    """A window of the tree of a trace."""
+
+    scopes: ClassVar = {"GET": "read"}
+    parameters: ClassVar = {"GET": WINDOW}
+
+    @extend_schema(operation_id="get_trace_tree", responses=TreeSerializer)
+    def get(self, request: Request, trace_id: uuid.UUID) -> Response:
+        """The rows from `at` on, folded as asked for: headings of conversations, messages, missing messages."""
+        return Response(show_tree(_find_trace(request, trace_id), self.given))
+
+
+class TraceWaterfallView(Endpoint):
+    """A window of the bars of a trace."""
+
+    scopes: ClassVar = {"GET": "read"}
+    parameters: ClassVar = {"GET": WINDOW}
+
+    @extend_schema(operation_id="get_trace_waterfall", responses=WaterfallSerializer)
+    def get(self, request: Request, trace_id: uuid.UUID) -> Response:
+        """When each row of the same window was said and until when it lasted, and a map of the whole."""
+        return Response(show_waterfall(_find_trace(request, trace_id), self.given))
+
+
+class ConversationTreeView(Endpoint):
+    """A window of the tree of a conversation."""
+
+    scopes: ClassVar = {"GET": "read"}
+    parameters: ClassVar = {"GET": WINDOW}
+
+    @extend_schema(operation_id="get_conversation_tree", responses=TreeSerializer)
+    def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
+        """The rows from `at` on, folded as asked for: messages and missing messages."""
+        return Response(show_tree(_find_conversation(request, conversation_id), self.given))
+
+
+class ConversationWaterfallView(Endpoint):
+    """A window of the bars of a conversation."""
+
+    scopes: ClassVar = {"GET": "read"}
+    parameters: ClassVar = {"GET": WINDOW}
+
+    @extend_schema(operation_id="get_conversation_waterfall", responses=WaterfallSerializer)
+    def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
+        """When each row of the same window was said and until when it lasted, and a map of the whole."""
+        return Response(show_waterfall(_find_conversation(request, conversation_id), self.given))
+
+
+def _find_trace(request: Request, trace_id: uuid.UUID) -> Trace:
+    trace = find_trace(workspace=caller_of(request).workspace, trace_id=trace_id)
+    if trace is None:
+        raise NotFound
+    return trace
+
+
+def _find_conversation(request: Request, conversation_id: uuid.UUID) -> Conversation:
+    conversation = find_conversation(workspace=caller_of(request).workspace, conversation_id=conversation_id)
+    if conversation is None:
+        raise NotFound
+    return conversation
+
+
+def read_window(owner: Conversation | Trace, given: Mapping[str, Any]) -> tuple[StoredTree | None, Window]:
+    """The tree, None where none is drawn, and the window that the parameters ask for.
+
+    Raises:
+        ProblemError: 400 for places that are none.
+    """
+    places = [piece for piece in given["toggled"].split(",") if piece]
+    if len(places) > MOST_TOGGLED or not all(
+        piece.isascii() and piece.isdigit() and len(piece) < 13 for piece in places
+    ):
+        allowed = f"at most {MOST_TOGGLED} whole numbers with commas between"
+        raise ProblemError(400, f"toggled is {allowed}", parameter="toggled", allowed=allowed)
+    fold = Fold(given["level"], frozenset(map(int, places)))
+    tree = load_tree(owner)
+    if tree is None:
+        return None, Window((), 0, None, None)
+    at = min(given["at"], max(0, tree.count - 1))
+    at = tree.find_shown(at, fold) if fold != Fold() and tree.count else at
+    return tree, tree.read_window(at=at, limit=given["limit"], fold=fold)
+
+
+def show_tree(owner: Conversation | Trace, given: Mapping[str, Any]) -> dict[str, Any]:
+    """A window of a tree."""
+    _, window = read_window(owner, given)
+    rows = window.rows
+    messages = Message.objects.defer("body", "words", "links", "established").in_bulk(_ids_of(rows, Kind.MESSAGE))
+    conversations = Conversation.objects.only("id", "native_id", "subject").in_bulk(_ids_of(rows, Kind.CONVERSATION))
+    ghosts = name_ghosts(rows)
+    return {
+        "rows": [
+            {
+                **_show_row(row),
+                "kind": row.line.kind.name.lower(),
+                "message": _show_linked(messages.get(uuid.UUID(bytes=row.line.id))),
+                "conversation": _show_heading(conversations.get(uuid.UUID(bytes=row.line.id))),
+                "missing": ghosts.get(row.place) if row.line.kind is Kind.GHOST else None,
+                "is_open": row.is_open if row.is_parent else None,
+                "hidden": row.hidden,
+            }
+            for row in rows
+        ],
+        **_show_place(window),
+    }
+
+
+def _ids_of(rows: Sequence[WindowRow], kind: Kind) -> list[uuid.UUID]:
+    return [uuid.UUID(bytes=row.line.id) for row in rows if row.line.kind is kind]
+
+
+def _show_row(row: WindowRow) -> dict[str, Any]:
+    return {"place": row.place, "depth": row.depth, "is_critical": row.is_critical}
+
+
+def _show_place(window: Window) -> dict[str, Any]:
+    return {"count": window.count, "next": window.next, "previous": window.previous}
+
+
+def _show_linked(message: Message | None) -> dict[str, Any] | None:
+    if message is None:
+        return None
+    return {
+        **show_message(message),
+        "native_id": message.native_id or None,
+        "parent": message.parent,
+        "parent_basis": message.parent_basis,
+        "parent_why": message.parent_why,
+    }
+
+
+def _show_heading(conversation: Conversation | None) -> dict[str, Any] | None:
+    if conversation is None:
+        return None
+    return {"id": conversation.pk, "native_id": conversation.native_id, "subject": conversation.subject}
+
+
+def show_waterfall(owner: Conversation | Trace, given: Mapping[str, Any]) -> dict[str, Any]:
+    """A window of bars, and a map of the whole by the blocks that it is stored in."""
+    tree, window = read_window(owner, given)
+    entries = tree.entries if tree is not None else ()
+    return {
+        "first_at": read_instant(min(entry.first for entry in entries)) if entries else None,
+        "last_at": read_instant(max(entry.last for entry in entries)) if entries else None,
+        "bars": [
+            {
+                **_show_row(row),
+                "starts_at": read_instant(row.line.start),
+                "ends_at": read_instant(row.line.end),
+                "outcome": row.line.outcome.name.lower(),
+                "severity": Message.Severity(row.line.severity).label,
+            }
+            for row in window.rows
+        ],
+        "map": [
+            {
+                "rows": entry.size,
+                "first_at": read_instant(entry.first),
+                "last_at": read_instant(entry.last),
+                "severity": Message.Severity(entry.severity).label,
+            }
+            for entry in entries
+        ],
+        **_show_place(window),
+    }
