@@ -17,6 +17,7 @@ from inspector.search.cursors import CursorError, read_cursor, write_cursor
 from inspector.search.language import QueryError
 from inspector.threads import selectors
 from inspector.threads.models import Conversation, Message
+from inspector.threads.wordings import Earlier, list_wordings
 
 from .authentication import caller_of
 from .disclosures import open_for
@@ -88,6 +89,20 @@ def show_conversation(conversation: Conversation) -> dict[str, Any]:
     }
 
 
+def show_wording(earlier: Earlier) -> dict[str, Any]:
+    """An earlier wording of a message."""
+    return {
+        "number": earlier.number,
+        "english": earlier.english,
+        "also": list(earlier.also),
+        "decoder": earlier.decoder,
+        "since": earlier.since,
+        "until": earlier.until,
+        "cause": earlier.cause,
+        "because_of": earlier.because_of,
+    }
+
+
 class MessageView(Endpoint):
     """One message in full."""
 
@@ -119,6 +134,8 @@ class MessageView(Endpoint):
                 "parent": message.parent,
                 "parent_basis": message.parent_basis,
                 "parent_why": message.parent_why,
+                "told_at": message.told_at,
+                "wordings": [show_wording(each) for each in list_wordings(message=message)],
             }
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Conversation, Message, Wording
 
 from .receipts import ReceiptSerializer
 from .shapes import list_of, refer
@@ -62,6 +62,19 @@ class MessagePageSerializer(serializers.Serializer[Any]):
     next = serializers.CharField(allow_null=True)
 
 
+class WordingSerializer(serializers.Serializer[Any]):
+    """What a message was told as until its conversation was told otherwise."""
+
+    number = serializers.IntegerField(help_text="counted from 1; a gap says how many are no longer kept")
+    english = serializers.CharField(allow_blank=True)
+    also = serializers.ListField(child=serializers.CharField())
+    decoder = serializers.CharField()
+    since = serializers.DateTimeField()
+    until = serializers.DateTimeField()
+    cause = serializers.ChoiceField(choices=Wording.Cause.values, help_text="why it was told otherwise then")
+    because_of = serializers.UUIDField(allow_null=True, help_text="the one message that arrived late, where it was one")
+
+
 class MessageDetailSerializer(MessageSerializer):
     """A message in full: its told record, its field tree and its layers."""
 
@@ -76,6 +89,8 @@ class MessageDetailSerializer(MessageSerializer):
     parent = serializers.UUIDField(allow_null=True)  # type: ignore[assignment]  # likewise
     parent_basis = serializers.CharField()
     parent_why = serializers.CharField()
+    told_at = serializers.DateTimeField(allow_null=True, help_text="since when it is told as it is")
+    wordings = WordingSerializer(many=True, help_text="its earlier wordings, oldest first")
 
 
 class ConversationSerializer(serializers.Serializer[Any]):

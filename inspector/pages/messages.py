@@ -31,6 +31,7 @@ from inspector.threads.summaries import count_parts, find_openings, list_message
 from .agents import cast_conversation
 from .disclosures import Disclosed, open_for
 from .fields import MOST_LAYERS, cut_layers, has_secret, list_layers, list_rows, measure_syntax
+from .histories import explain_english, show_wordings
 from .progress import name_delivery
 from .shell import render_page, within_workspace
 from .told import is_named, list_notes, make_line, name_conversation, name_dialect, read_segments, shorten
@@ -78,6 +79,8 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
         "gloss": read_segments(told.get("gloss")),
         "reference_line": told.get("reference_line") or "",
         **pieces,
+        "why": explain_english(message, body, slug),
+        **show_wordings(message, slug),
         "withdrawals": _list_withdrawals(message, slug),
         "notes": notes[:MOST_NOTES],
         "more_notes": max(0, len(notes) - MOST_NOTES),
@@ -138,6 +141,7 @@ def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, An
         "part": message.part,
         "parts": count_parts(record=message.record),
         "number": message.position + 1,
+        "run": message.run,
         "count": message.conversation.message_count,
     }
 
@@ -152,6 +156,8 @@ def _make_around(message: Message, body: Any, membership: Membership) -> dict[st
     answers = list_answers(message=message, limit=MOST_ANSWERS + 1)
     return {
         "parent": _find_parent(message, body, membership),
+        # Why a message that names a parent stands without one: it names itself, a circle, or nobody for certain.
+        "why_none": "" if message.parent_basis else message.parent_why,
         "children": [
             {
                 "url": reverse("pages:message", args=[membership.workspace.slug, answer.pk]),

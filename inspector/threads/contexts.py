@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from functools import cache, lru_cache
 from typing import Any
 
@@ -241,6 +241,17 @@ class TrackedContext(Context):
             place = position if at == "here" else at
             self.add([Entry(kind=kind, name=name, value=value, speaker=speaker, source=source, position=place)])
         self._changes = []
+
+
+def questions_of(told_in: str) -> frozenset[str]:
+    """The digests of what a telling asked of its context, as `asks_for` takes them."""
+    asked = told_in.rpartition(" ")[2].rstrip("+").partition("=")[0]
+    return frozenset(name for name in asked.split(",") if name) - {_POSITION, _SIZE}
+
+
+def asks_for(asked: Set[str], kind: str, name: str) -> bool:
+    """Whether a telling asked for an entry: for itself, for all of its kind, or for everything."""
+    return _ALL in asked or _question(kind, name) in asked or _question(kind) in asked
 
 
 def is_common(told_in: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,9 @@ from tests.inspector.pages.conftest import STORY
 
 SLUG = "acme"
 HOSTILE = b'{"clowl":"0.2","mid":"m1","p":"REQ","from":"rad\\u200bar","to":"' + b"x" * 300 + b'","cid":"h"}\n'
+LAMBDA = {"from": "ada", "to": "bob", "conversation": "lab", "dialect": "lambda_lang"}
+ASKED = json.dumps({"raw": "?Uk/fp", "id": "asked", "at": "2026-11-21T09:00:05Z"} | LAMBDA).encode() + b"\n"
+LATE = json.dumps({"raw": '{def:fp="flash point"}!ta', "id": "late", "at": "2026-11-21T09:00:01Z"} | LAMBDA).encode()
 BINARY = b"\xff\xfe broken\n"
 
 
@@ -39,6 +43,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "hostile-message": lambda: reverse(
         "pages:message", args=[SLUG, Message.objects.get(conversation__native_id="h").pk]
     ),
+    "retold-message": lambda: reverse("pages:message", args=[SLUG, Message.objects.get(native_id="asked").pk]),
     "malformed-message": lambda: reverse(
         "pages:message", args=[SLUG, Message.objects.get(dialect="nslip", performative=None).pk]
     ),
@@ -58,7 +63,10 @@ PAGES: dict[str, Callable[[], str]] = {
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_every_page(open_page: Open, cast: Cast, theme: str, width: int) -> None:
-    deliver(cast, STORY, HOSTILE, BINARY, name="story.log")
+    deliver(cast, STORY, HOSTILE, ASKED, BINARY, name="story.log")
+    settle_all()
+    # What comes late is told to the message that asked for it, whose page then has a history.
+    deliver(cast, LATE, name="late.log")
     settle_all()
     invite_member(workspace=cast.workspace, name="a-rather-long-name-of-somebody-invited", role="viewer")
     faults = []
