@@ -533,7 +533,10 @@ _INV = 'inv (means "the invoices", as defined in message 1)'
         ("?Uvf/inv", f"Asks, word by word: you {_VF} about {_INV}?"),
         ("!Ivf", f"States, word by word: I {_VF}."),
         (".f/vf", f"Orders: Find {_VF}."),
-        ("~eta=2026-11-20", 'States with low confidence (~): eta (means "day of arrival", as defined in message 1) = 2026-11-20.'),
+        (
+            "~eta=2026-11-20",
+            'States with low confidence (~): eta (means "day of arrival", as defined in message 1) = 2026-11-20.',
+        ),
         ("!vf/inv=412", f"States: {_VF} about {_INV} = 412."),
         ("?inv/ok", f"Asks: {_INV} about success?"),
         ("!Ipvf", 'States, word by word: I, unknown "pvf".'),

@@ -10,7 +10,7 @@ from .._record import Entry, Message, Note, Span
 from .blocks import Node as Value
 from .blocks import parse_block
 from .clauses import Body, Said
-from .doubts import SUPPLIED_VERB
+from .doubts import SUPPLIED_VERB, say_apart
 from .lifting import read_table
 from .nodes import Node
 from .notes import MINUS, WORD_BY_WORD
@@ -92,7 +92,7 @@ class Acts:
         said = Body(self.text, mood, lead, self._define, self._explain).tell(nodes)
         if said.shape == "words":
             span = (0, nodes[0].span[1], nodes[-1].span[2])
-            self.notes.append(WORD_BY_WORD.note(_say_apart(nodes, mood), span))
+            self.notes.append(WORD_BY_WORD.note(say_apart(nodes, mood), span))
         supplied = next((piece for piece in said.pieces if piece.text.endswith("(use)")), None)
         if supplied is not None:
             text = "no verb stands after “can”: “(use)” is supplied, as the specification's own translation does"
@@ -290,16 +290,6 @@ _MODIFIED = {
     "!!": "stated twice over: emphasis, or in v0.2 “not”",
     "!!!": "stated as certain",
 }
-
-
-def _say_apart(nodes: Sequence[Node], mood: str) -> str:
-    """What is not written where words stand side by side: a verb to order or to ask with, or what joins them."""
-    what = {"request": "ordered", "query": "asked"}.get(mood)
-    words = [node for node in nodes if node.kind in ("word", "mixed")]
-    if what is None or any("v" in node.uses or "m" in node.uses for node in words):
-        return "the words stand side by side: how they belong together is not written"
-    is_known = all(node.basis != "unknown" and node.kind == "word" for node in words)
-    return f"no {'' if is_known else 'known '}verb is written: what is {what} is not said"
 
 
 _EMPTY_BLOCK = "An empty context block: it sets nothing"

@@ -113,6 +113,16 @@ def find_weakness(part: Part, nodes: Sequence[Node]) -> Note | None:
     return POSSIBLE.note(f"possible Lambda only (low): {why}", span)
 
 
+def say_apart(nodes: Sequence[Node], mood: str) -> str:
+    """What is not written where words stand side by side: a verb to order or to ask with, or what joins them."""
+    what = {"request": "ordered", "query": "asked"}.get(mood)
+    words = [node for node in nodes if node.kind in ("word", "mixed")]
+    if what is None or any("v" in node.uses or "m" in node.uses for node in words):
+        return "the words stand side by side: how they belong together is not written"
+    is_known = all(node.basis != "unknown" and node.kind == "word" for node in words)
+    return f"no {'' if is_known else 'known '}verb is written: what is {what} is not said"
+
+
 def note_block(part: Part, *, is_data: bool) -> Note:
     """That a block alone may be anything."""
     span = (0, part.items[0].start, part.items[-1].end)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .cursors import Cursor
 from .nodes import Node
 from .pieces import Piece
-from .wording import say_amount, say_key, say_person, say_plural, say_value, say_word
+from .wording import say_amount, say_id, say_key, say_person, say_plural, say_value, say_word
 
 _LITERALS = frozenset({"name", "mixed", "quote", "term", "escape", "error", "nothing"})
 
@@ -122,7 +122,7 @@ class Things(Cursor):
             if value is None or not value.kind.startswith("value-"):
                 return False
             self.at += 3
-            self._say(f"{lead} {value.text}", key.span, value.span)
+            self._say(f"{lead} {say_id(value)}", key.span, value.span)
             if not (self._is_sign("&|") and self._is_id(1)):
                 break
             lead = f" {self.nodes[self.at].says}"

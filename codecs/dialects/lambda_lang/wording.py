@@ -91,6 +91,15 @@ def say_value(node: Node) -> str:
     return " or ".join(node.meaning.senses) if node.kind == "value-word" and node.meaning is not None else node.says
 
 
+def say_id(value: Node) -> str:
+    """The value of `id=`; one that could be taken for a word of the sentence, as `be`, stands in quotes."""
+    text = value.text
+    return f'"{text}"' if len(text) <= _LONGEST_LIKE_A_WORD and text.isalpha() and text.islower() else text
+
+
+_LONGEST_LIKE_A_WORD = 3
+
+
 def say_key(node: Node) -> str:
     """The key of `key=…`. It is never divided: what has a tense is no name of a value."""
     if is_literal_key(node):
@@ -106,11 +115,12 @@ def is_literal_key(node: Node) -> bool:
 
 
 def is_compared(nodes: Sequence[Node], place: int) -> bool:
-    """Whether a letter is compared with a number, as in `t>$7`: it is a key then and no word."""
+    """Whether a letter is compared with a number, as in `t>$7` and `t-$40`: it is a key then and no word."""
     node = nodes[place]
     if len(node.text) != 1 or place + 2 >= len(nodes) or not is_literal_key(node):
         return False
-    return nodes[place + 1].text in _ARROWS and nodes[place + 2].kind == "number"
+    sign = nodes[place + 1].text
+    return (sign == "-" or sign in _ARROWS) and nodes[place + 2].kind == "number"
 
 
 def say_arrow(nodes: Sequence[Node], place: int) -> str:

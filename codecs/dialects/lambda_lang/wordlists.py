@@ -11,7 +11,18 @@ from collections.abc import Sequence
 from .nodes import Node
 from .pieces import Define, Piece, Tell
 from .signs import Signs
-from .wording import ASIDES, is_compared, say_amount, say_key, say_marked, say_marker, say_person, say_value, say_word
+from .wording import (
+    ASIDES,
+    is_compared,
+    say_amount,
+    say_id,
+    say_key,
+    say_marked,
+    say_marker,
+    say_person,
+    say_value,
+    say_word,
+)
 
 
 class WordList(Signs):
@@ -55,6 +66,8 @@ class WordList(Signs):
         elif kind == "entity":
             after = self._next()
             is_all = after is not None and after.kind == "star"
+            before = self._before()
+            self.is_apart = self.is_apart or (before is not None and before.basis == "unknown")
             self._say(say_person(node.text, is_all=True) if is_all else node.says, node.span)
             if after is not None and is_all:
                 self._attach("", after.span)
@@ -196,6 +209,6 @@ class WordList(Signs):
         is_named = before is not None and (before.uses[:1] == "n" or before.text in ("&", "|"))
         if is_named:
             self.is_apart, self.is_joined = False, True
-        self._say(value.text if is_named else f"id {value.text}", key.span)
+        self._say(say_id(value) if is_named else f"id {say_id(value)}", key.span)
         self.pieces[-1] = self.pieces[-1]._replace(spans=(key.span, value.span))
         self.at += 1
