@@ -97,7 +97,7 @@ class ApiKey(models.Model):
 
         INGEST = "ingest", "Send messages"
         READ = "read", "Read messages"
-        SECRETS = "secrets", "Have the exact bytes of records that hold a secret"
+        SECRETS = "secrets", "Have exact bytes that hold a secret, and what keys have opened"
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="api_keys")

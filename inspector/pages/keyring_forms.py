@@ -50,7 +50,7 @@ class EscrowForm(forms.Form):
         label="Written as",
         required=False,
         choices=[
-            ("any", "see for yourself"),
+            ("any", "recognised by its form"),
             ("base64", "Base64"),
             ("hex", "hex"),
             ("text", "plain text (pre-shared keys)"),

@@ -14,9 +14,12 @@ from playwright.sync_api import Page
 
 from inspector.accounts.services import invite_member
 from inspector.intake.models import Delivery
+from inspector.keyring.models import EscrowedKey
 from inspector.threads.models import Conversation, Message
 from tests.browser.conftest import Open
 from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.keyring.conftest import LINES as SEALED
+from tests.inspector.keyring.conftest import add as add_key
 from tests.inspector.pages.conftest import STORY
 
 SLUG = "acme"
@@ -57,7 +60,15 @@ PAGES: dict[str, Callable[[], str]] = {
     "delivery": lambda: reverse("pages:delivery", args=[SLUG, Delivery.objects.get(quarantined=1).pk]),
     "settings": lambda: address("settings"),
     "account": lambda: address("account"),
+    "keyring": lambda: address("keyring"),
+    "remove-escrowed-key": lambda: reverse("pages:remove-escrowed-key", args=[SLUG, EscrowedKey.objects.get().pk]),
+    "opened-conversation": lambda: reverse("pages:conversation", args=[SLUG, find_opened().conversation_id]),
+    "opened-message": lambda: reverse("pages:message", args=[SLUG, find_opened().pk]),
 }
+
+
+def find_opened() -> Message:
+    return Message.objects.filter(is_sealed=True).order_by("position")[0]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -67,7 +78,9 @@ def test_every_page(open_page: Open, cast: Cast, theme: str, width: int) -> None
     settle_all()
     # What comes late is told to the message that asked for it, whose page then has a history.
     deliver(cast, LATE, name="late.log")
+    deliver(cast, b"\n".join(SEALED) + b"\n", name="sealed.jsonl")
     settle_all()
+    add_key(cast)
     invite_member(workspace=cast.workspace, name="a-rather-long-name-of-somebody-invited", role="viewer")
     faults = []
     for name, find in PAGES.items():
