@@ -21,10 +21,9 @@ from .conversation_frame import frame_conversation, open_conversation
 from .forms import ConversationFilter
 from .shell import read_place, render_page, within_workspace, write_query
 from .told import name_dialect, shorten, write_elapsed
-from .trees import make_tree_context
+from .trees import MOST_TILES, make_tree_context
 
 PAGE_ROWS = 50
-MOST_TILES = 6
 
 
 @require_GET
@@ -80,19 +79,16 @@ def show_trace(request: HttpRequest, membership: Membership, trace_id: uuid.UUID
     trace = find_trace(workspace=membership.workspace, trace_id=trace_id)
     if trace is None:
         raise Http404
-    cast = Cast(trace.agents)
-    context = make_tree_context(request, membership, trace, cast)
+    context = make_tree_context(request, membership, trace)
     if "HX-Request" in request.headers:
         return _answer_rows(request, context)
     slug = membership.workspace.slug
-    agents = trace.agents[:MOST_TILES]
     elapsed = trace.last_at - trace.first_at if trace.last_at and trace.first_at else None
     context |= {
         "trace": trace,
         "title": shorten(trace.subject or trace.native_id),
         "channel": trace.channel.name if trace.channel else "",
-        "agents": cast.find_all(agents),
-        "more_agents": len(trace.agents) - len(agents),
+        "more_agents": max(0, len(trace.agents) - MOST_TILES),
         "dialects": ", ".join(name_dialect(dialect) for dialect in trace.dialects),
         "elapsed": write_elapsed(elapsed) if elapsed else "",
         "namesakes": [
@@ -113,7 +109,7 @@ def show_trace(request: HttpRequest, membership: Membership, trace_id: uuid.UUID
 def show_conversation_tree(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """The tree of one conversation and its bars over time; with `HX-Request` the rows of a window alone."""
     conversation = open_conversation(membership, conversation_id)
-    context = make_tree_context(request, membership, conversation, Cast(conversation.agents))
+    context = make_tree_context(request, membership, conversation)
     if "HX-Request" in request.headers:
         return _answer_rows(request, context)
     digest = sum_up(conversation=conversation)

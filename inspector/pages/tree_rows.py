@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import Final
 
@@ -22,7 +22,7 @@ from inspector.threads.outline import ADJACENCY, ASKING, Kind
 from inspector.threads.traces import Foliage, Said
 from inspector.threads.windows import WindowRow
 
-from .agents import Cast
+from .agents import AgentMark, Cast
 from .bars import Axis, draw_bar
 from .hidden_characters import spell_hidden
 from .templatetags.marks import act, icon, severity, tile
@@ -38,16 +38,20 @@ _FAILING: Final = frozenset({"failure", "reject", "not-understood"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Painter:
-    """What every row of a page is drawn with."""
+    """What every row of a page is drawn with.
+
+    `colours` knows the agents in the order of their first appearance, `names` what people call them in a channel.
+    """
 
     slug: str
     owner: Conversation | Trace
-    cast: Cast
+    colours: Cast
+    names: Cast
     axis: Axis
     foliage: Foliage
     hits: frozenset[int] = frozenset()
     current: int | None = None
-    _tiles: dict[str, str] = field(default_factory=dict)
+    _tiles: dict[tuple[uuid.UUID, str, str], str] = field(default_factory=dict)
 
     def draw_all(self, rows: Iterable[WindowRow], links: Mapping[int, str]) -> SafeString:
         """The rows of a window; `links` lead, by place, to the same window with that row opened or closed."""
@@ -134,21 +138,27 @@ class Painter:
         return words
 
     def _write_agents(self, said: Said) -> str:
-        sender = self._write_tile(said.sender) if said.sender else '<span class="quiet small">someone</span>'
+        sender = self._write_tile(said, said.sender) if said.sender else '<span class="quiet small">someone</span>'
         receivers = [name for name in said.receivers if name]
         if said.is_broadcast:
             to = '<span class="quiet small">everyone</span>'
         else:
-            to = "".join(self._write_tile(name) for name in receivers[:MOST_RECEIVERS])
+            to = "".join(self._write_tile(said, name) for name in receivers[:MOST_RECEIVERS])
             more = len(receivers) - MOST_RECEIVERS
             to += f'<span class="quiet small">+{more:,}</span>' if more > 0 else ""
         return f'<span class="agents">{sender}{icon("arrow", "to") + to if to else ""}</span>'
 
-    def _write_tile(self, name: str) -> str:
-        found = self._tiles.get(name)
+    def _write_tile(self, said: Said, name: str) -> str:
+        key = (said.channel_id, said.dialect, name)
+        found = self._tiles.get(key)
         if found is None:
-            found = self._tiles[name] = tile(self.cast.find(name))
+            found = self._tiles[key] = tile(self.mark(name, said.channel_id, (said.dialect,)))
         return found
+
+    def mark(self, name: str, channel_id: uuid.UUID | None, dialects: tuple[str, ...]) -> AgentMark:
+        """The mark of an agent: coloured as in the whole tree, called as in its channel."""
+        number = self.colours.find(name).number
+        return replace(self.names.find(name, channel_id=channel_id, dialects=dialects), number=number)
 
     def _draw_bar(self, row: WindowRow, said: Said | None, agent: str) -> str:
         is_failing = said is not None and said.performative in _FAILING
@@ -160,7 +170,7 @@ class Painter:
             return ""
         receivers = [name for name in said.receivers if name]
         name = receivers[0] if said.performative in ASKING and receivers else said.sender
-        return f' data-agent="{self.cast.find(name).number}"' if name else ""
+        return f' data-agent="{self.colours.find(name).number}"' if name else ""
 
 
 def _write_aside(words: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,16 +14,18 @@ from django.utils.http import urlencode
 
 from inspector.accounts.models import Membership
 from inspector.threads.models import Conversation, Trace
+from inspector.threads.names import load_labels
 from inspector.threads.traces import MOST_FOUND, find_matching, read_foliage
 from inspector.threads.windows import MOST_TOGGLED, Fold, StoredTree, Window, WindowRow, load_tree
 
-from .agents import Cast
+from .agents import AgentMark, Cast
 from .bars import Axis, draw_map, find_axis, find_reach
 from .shell import read_number
 from .tree_rows import Painter, write_token
 
 WINDOW_ROWS: Final = 200
 LONGEST_FIND: Final = 200
+MOST_TILES: Final = 6
 # (value of the address, how it is called, the depth down to which rows are open)
 LEVELS: Final[tuple[tuple[str, str, int | None], ...]] = (
     ("0", "Collapse all", 0),
@@ -41,7 +44,7 @@ class Wish:
     tokens: tuple[str, ...]
     find: str
     hit: int
-    is_scaled: bool
+    message: uuid.UUID | None
     scale: tuple[int, int] | None
 
     def write(self, **changes: str | int | None) -> str:
@@ -69,9 +72,16 @@ def read_wish(request: HttpRequest) -> Wish:
         tokens=tuple(dict.fromkeys(tokens))[:MOST_TOGGLED],
         find=" ".join(request.GET.get("find", "").split())[:LONGEST_FIND],
         hit=read_number(request, "hit"),
-        is_scaled=scale is not None,
+        message=_read_id(request.GET.get("message", "")),
         scale=(int(scale[1]), int(scale[2])) if scale else None,
     )
+
+
+def _read_id(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +108,19 @@ def search_tree(tree: StoredTree, owner: Conversation | Trace, wish: Wish) -> Fo
     return Found(places, number, len(ids) > MOST_FOUND)
 
 
-def make_tree_context(
-    request: HttpRequest, membership: Membership, owner: Conversation | Trace, cast: Cast
-) -> dict[str, Any]:
-    """The context of `trace/_tree.html`, or with `tree` None where nothing is drawn yet."""
+def make_tree_context(request: HttpRequest, membership: Membership, owner: Conversation | Trace) -> dict[str, Any]:
+    """The context of `trace/_tree.html`, `tree` None where nothing is drawn yet; and `agents`, the first of them."""
     tree = load_tree(owner)
     wish = read_wish(request)
     if tree is None or not tree.count:
-        return {"tree": None}
+        return {"tree": None, "agents": Cast(owner.agents).find_all(owner.agents[:MOST_TILES])}
     found = search_tree(tree, owner, wish)
     fold, stale = _read_fold(tree, wish)
     at = min(wish.at, tree.count - 1)
-    if found is not None and found.current is not None:
+    place = _find_message(tree, wish)
+    if place is not None:
+        fold, at = (fold if not _is_hidden(tree, place, fold) else Fold()), max(0, place - 3)
+    elif found is not None and found.current is not None:
         # What is found must be seen: the tree is open around it.
         fold, at = (fold if not _is_hidden(tree, found.current, fold) else Fold()), max(0, found.current - 3)
     at = tree.find_shown(at, fold) if fold != Fold() else at
@@ -119,13 +130,15 @@ def make_tree_context(
     painter = Painter(
         slug=membership.workspace.slug,
         owner=owner,
-        cast=cast,
+        colours=Cast(owner.agents),
+        names=Cast(labels=load_labels(workspace_id=membership.workspace.pk)),
         axis=axis,
         foliage=read_foliage(owner=owner, rows=window.rows),
         hits=frozenset(found.places) if found else frozenset(),
-        current=found.current if found else None,
+        current=place if place is not None else found.current if found else None,
     )
     return {
+        "agents": _list_agents(painter, owner),
         "tree": {
             "rows": painter.draw_all(window.rows, _write_links(window.rows, wish)),
             "map": draw_map(tree, window.rows, find_axis(tree, zone)),
@@ -150,10 +163,22 @@ def make_tree_context(
             "find": wish.find,
             "found": found and _describe_found(found, wish),
             "stale": stale,
-            "is_scaled": wish.is_scaled,
-            "scale_url": wish.write(scale=None) if wish.is_scaled else _write_scale(window, wish, zone),
-        }
+            "is_scaled": wish.scale is not None,
+            "scale_url": wish.write(scale=None) if wish.scale else _write_scale(window, wish, zone),
+        },
     }
+
+
+def _find_message(tree: StoredTree, wish: Wish) -> int | None:
+    """The place of the message that the address names."""
+    return next(iter(tree.locate([wish.message.bytes]).values()), None) if wish.message else None
+
+
+def _list_agents(painter: Painter, owner: Conversation | Trace) -> list[AgentMark]:
+    """The first agents of the tree, by what they are called where all that is shown is of one channel."""
+    channels = {said.channel_id for said in painter.foliage.said.values()}
+    channel_id = next(iter(channels)) if len(channels) == 1 else None
+    return [painter.mark(name, channel_id, tuple(owner.dialects)) for name in owner.agents[:MOST_TILES]]
 
 
 def _find_last(window: Window) -> int:

@@ -122,7 +122,7 @@ def draw_traces(
         end_others: called inside the transaction with the ids of those; says which are still to be written.
     """
     together = _find_together(trace, others)
-    strands = _load_strands(together)
+    strands = load_strands(together)
     with transaction.atomic():
         hold_traces(together)
         fence()
@@ -162,7 +162,8 @@ def _channel_name(trace: Trace) -> str:
     return str(trace.channel_id or "")
 
 
-def _load_strands(traces: Sequence[Trace]) -> dict[uuid.UUID, Strand]:
+def load_strands(traces: Sequence[Trace]) -> dict[uuid.UUID, Strand]:
+    """What is drawn and summed up of each of these traces."""
     members = _members(traces)
     joined: set[tuple[bytes, uuid.UUID]] = {
         (bytes(key or b""), channel_id)

@@ -88,6 +88,8 @@ class StoredTree:
     entries: Sequence[Entry]
     _starts: list[int] = field(init=False)
     _depths: dict[int, array[int]] = field(init=False, default_factory=dict)
+    # The lines of blocks that were fetched together with their depths.
+    _lines: dict[int, bytes] = field(init=False, default_factory=dict)
     _fetches: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
@@ -155,6 +157,7 @@ class StoredTree:
             for place in places:
                 yield self._depths[number][place - places[0]], lines[place]
             del self._depths[number]
+            self._lines.pop(number, None)
 
     def read_lines_at(self, places: Sequence[int]) -> dict[int, StoredLine]:
         """The lines at these places."""
@@ -191,13 +194,18 @@ class StoredTree:
         }
         if not wanted:
             return
+        # Of one or two blocks the lines are wanted as well; of many only some of each.
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT digest, depths FROM threads_outlineblock WHERE outline_id = %s AND digest = ANY(%s)",
-                [self.outline_id, list(wanted)],
+                "SELECT digest, depths, CASE WHEN %s THEN lines END FROM threads_outlineblock"
+                " WHERE outline_id = %s AND digest = ANY(%s)",
+                [len(wanted) <= 2, self.outline_id, list(wanted)],
             )
-            for digest, depths in cursor:
-                self._depths[wanted[bytes(digest)]] = read_depths(depths)
+            for digest, depths, lines in cursor:
+                number = wanted[bytes(digest)]
+                self._depths[number] = read_depths(depths)
+                if lines is not None:
+                    self._lines[number] = bytes(lines)
 
     def _walk(self, at: int, limit: int, fold: Fold) -> tuple[list[_Step], int]:
         """The rows that are shown from a place on, and the place after them."""
@@ -332,6 +340,13 @@ class StoredTree:
             reach[number] = (min(low, place), max(high, place))
         found: dict[int, StoredLine] = {}
         wanted = None if is_whole else set(places)
+        for number in reach.keys() & self._lines.keys():
+            low, high = (place - self._starts[number] for place in reach.pop(number))
+            cut = self._lines[number][low * LINE_BYTES : (high + 1) * LINE_BYTES]
+            cut_lines = enumerate(read_lines(cut), self._starts[number] + low)
+            found |= {place: line for place, line in cut_lines if wanted is None or place in wanted}
+        if not reach:
+            return found
         starts = {self.entries[number].digest: low for number, (low, _) in reach.items()}
         with connection.cursor() as cursor:
             cursor.execute(
