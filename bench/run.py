@@ -15,11 +15,13 @@ from .doors import measure_doors
 from .ingest import measure_ingest
 from .measure import Row, write_table
 from .reliability import measure_reliability
+from .trees import measure_trees
 
 SUITES: dict[str, Callable[[argparse.Namespace], Iterable[Row]]] = {
     "codecs": lambda options: measure_codecs(),
     "ingest": measure_ingest,
     "doors": measure_doors,
+    "trees": measure_trees,
     "reliability": measure_reliability,
 }
 UNITS = {"kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
@@ -44,7 +46,11 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write the rows as JSON too")
     parser.add_argument("--rounds", type=int, default=5, help="ingest: interleaved rounds (default 5)")
     parser.add_argument("--records", type=int, default=4000, help="ingest: records a round (default 4,000)")
-    parser.add_argument("--long", action="store_true", help="ingest: growth to a million records, memory with 1 GB")
+    parser.add_argument(
+        "--long",
+        action="store_true",
+        help="ingest: growth to a million records, memory with 1 GB; trees: a million messages",
+    )
     parser.add_argument("--only", help="ingest, reliability: only these goals, as in P8,P24")
     parser.add_argument("--shuffles", type=int, default=50, help="reliability: how often writers meet (default 50)")
     parser.add_argument("--size", type=read_size, default="5MB", help="doors: how much goes in by each (default 5MB)")

@@ -1,0 +1,274 @@
+"""Windows of large trees, the building of trees, and what one late message costs: P19 to P21 of the goals.
+
+The messages are copies of one that the product took in, each with its own id, place and parent: what is measured is the
+tree and not the reading of logs. The trees are drawn by the product's own step for traces.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import sys
+import time
+import uuid
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from .installation import Installation
+from .measure import Goal, Row
+from .product import Product, enter_product
+
+if TYPE_CHECKING:
+    from inspector.threads.models import Conversation, Trace
+    from inspector.threads.outline import Knot
+
+P19: Final = Goal("P19", "first window of {count:,} messages, {shape}, {where}, p95 ms", 60, 20, is_share=True)
+P20: Final = Goal("P20", "the same of {large:,} messages v {small:,}, {where}", 1.5, 1.1, is_share=True)
+P21: Final = Goal("P21", "growth of drawing a tree less that of sorting its ids, {shape}", 0.15, 0.05, is_share=True)
+LATE: Final = Goal("late", "blocks written for one late message {where} of {count:,}, {shape}", 4, 2, is_share=True)
+SETTLED: Final = Goal("late", "settling one late message {where} of {count:,} v settling all", 1.0, 0.2, is_share=True)
+
+LARGE, SMALL, HUGE = 100_000, 10_000, 1_000_000
+SETTLED_COUNT: Final = 10_000
+ROUNDS: Final = 60
+WINDOW: Final = 200
+# The parent of the message n (from 1 on; 0 is the first), as SQL and as Python.
+SHAPES: Final[dict[str, tuple[str, Callable[[int], int]]]] = {
+    "chain": ("n - 1", lambda n: n - 1),
+    "star": ("0", lambda n: 0),
+    # Spread evenly, and the same in both languages.
+    "random": ("mod(mod(n::bigint * 48271, 2147483647), n)", lambda n: n * 48271 % 2147483647 % n),
+}
+
+
+def measure_trees(options: Namespace) -> Iterator[Row]:
+    """Every row of the suite; a million messages with `--long`."""
+    with Installation() as installation, enter_product(installation) as product:
+        yield from measure_growth()
+        for shape in SHAPES:
+            yield from measure_windows(product, shape)
+        yield from measure_size(product, HUGE if options.long else None)
+        yield from measure_late(product)
+
+
+def measure_growth() -> Iterator[Row]:
+    """P21: lines drawn and cut into blocks, beside sorting the same ids, in the same run."""
+    from inspector.threads.blocks import cut_blocks
+    from inspector.threads.outline import draw_lines
+
+    sizes = (10_000, 40_000, 160_000, 640_000)
+    for shape in SHAPES:
+        drawn, ordered = [], []
+        for size in sizes:
+            knots = make_knots(shape, size)
+            ids = [uuid.uuid4().bytes for _ in range(size)]
+            drawn.append(
+                min(_time(lambda knots=knots: sum(1 for _ in cut_blocks(draw_lines(knots)))) for _ in range(3))
+            )
+            ordered.append(min(_time(lambda ids=ids: sorted(ids)) for _ in range(3)))
+        span = math.log(sizes[-1] / sizes[0])
+        own, theirs = (math.log(times[-1] / times[0]) / span for times in (drawn, ordered))
+        goal = _fill(P21, shape=shape)
+        told = f"exponents {own:.2f} and {theirs:.2f}; {sizes[-1]:,} lines in {drawn[-1]:.2f} s"
+        yield Row(goal, own - theirs, remark=told)
+
+
+def make_knots(shape: str, count: int) -> list[Knot]:
+    """The messages of a tree of this shape, in memory."""
+    from inspector.threads.nodes import make_mark
+    from inspector.threads.outline import Knot
+
+    parent_of = SHAPES[shape][1]
+    return [
+        Knot(
+            id=n.to_bytes(16),
+            mark=make_mark(b"bench", n, 1),
+            at=n * 1_000_000,
+            performative="request" if n % 5 == 0 else "inform",
+            severity=0,
+            parent=parent_of(n) if n else None,
+        )
+        for n in range(count)
+    ]
+
+
+def measure_windows(product: Product, shape: str) -> Iterator[Row]:
+    """P19: the first window of a trace and of a conversation, from the selector, the page and the API."""
+    trace, conversation, elapsed = plant(product, shape, LARGE)
+    for where, call in doors(product, trace, conversation).items():
+        value, told = _find_p95(call)
+        yield Row(_fill(P19, count=LARGE, shape=shape, where=where), value, remark=f"{told}; drawn in {elapsed:.1f} s")
+    yield from measure_blocks(trace, shape)
+
+
+def measure_size(product: Product, huge: int | None) -> Iterator[Row]:
+    """P20: a random tree of a million messages beside one of ten thousand."""
+    found: dict[int, dict[str, float]] = {}
+    for count in (SMALL, huge or LARGE):
+        trace, conversation, elapsed = plant(product, "random", count)
+        print(f"trees: {count:,} messages drawn in {elapsed:.0f} s", file=sys.stderr, flush=True)
+        found[count] = {where: _find_p95(call)[0] for where, call in doors(product, trace, conversation).items()}
+    for where, value in found[huge or LARGE].items():
+        goal = _fill(P20, large=huge or LARGE, small=SMALL, where=where)
+        told = f"{value:.1f} v {found[SMALL][where]:.1f} ms" + ("" if huge else "; --long takes a million")
+        yield Row(goal, value / found[SMALL][where], remark=told)
+
+
+def measure_blocks(trace: Trace, shape: str) -> Iterator[Row]:
+    """What one message more makes the writing of a stored tree cost."""
+    from django.db import transaction
+
+    from inspector.threads.outline import Knot
+    from inspector.threads.tracing import load_strands
+    from inspector.threads.trees import Tree, write_trees
+
+    knots = load_strands([trace])[trace.pk].knots
+    for where, at in (("near the front", 10), ("at the end", len(knots))):
+        late = Knot(uuid.uuid4().bytes, 12345, knots[at - 1].at, "inform", 0, at - 1, None, knots[0].group)
+        moved = [
+            knot._replace(parent=knot.parent + 1) if knot.parent is not None and knot.parent >= at else knot
+            for knot in knots
+        ]
+        moved.insert(at, late)
+        with transaction.atomic():
+            start = time.perf_counter()
+            written = write_trees(trees=[Tree(trace.pk, moved)], owner="trace", workspace_id=trace.workspace_id)
+            elapsed = time.perf_counter() - start
+            transaction.set_rollback(True)
+        goal = _fill(LATE, where=where, count=len(knots), shape=shape)
+        yield Row(
+            goal, float(written), remark=f"of {len(trees_of(trace)):,} blocks; drawn and compared in {elapsed:.2f} s"
+        )
+
+
+def trees_of(trace: Trace) -> list[Any]:
+    """The directory of a trace's tree."""
+    from inspector.threads.windows import load_tree
+
+    tree = load_tree(trace)
+    return list(tree.entries) if tree is not None else []
+
+
+def measure_late(product: Product) -> Iterator[Row]:
+    """One message more in a large conversation, through the product's own reading and settling."""
+    product.clear()
+
+    def write(second: int, name: str) -> bytes:
+        said = {"raw": f"Line {name}.", "id": name, "conversation": "c", "from": "a", "to": ["b"], "trace": "t"}
+        return json.dumps(said | {"at": 1_763_715_600 + second}).encode() + b"\n"
+
+    product.take([write(10 + number, f"m{number}") for number in range(SETTLED_COUNT)])
+    product.work(kinds=("ingest",))
+    whole = _time(product.work)
+    for where, second in (("near the front", 11), ("at the end", 10 + SETTLED_COUNT)):
+        product.take([write(second, where)])
+        product.work(kinds=("ingest",))
+        before = int(product.execute("SELECT txid_current() % 4294967296")[0][0])
+        spent = _time(product.work)
+        written = product.execute(f"SELECT count(*) FROM threads_message WHERE xmin::text::bigint >= {before}")[0][0]
+        goal = _fill(SETTLED, where=where, count=SETTLED_COUNT)
+        yield Row(goal, spent / whole, remark=f"{spent:.2f} v {whole:.2f} s; {written:,} rows of messages written")
+
+
+def plant(product: Product, shape: str, count: int) -> tuple[Trace, Conversation, float]:
+    """A conversation and its trace of so many messages in this shape, drawn; and how many seconds drawing took."""
+    from django.db import connection
+
+    from inspector.threads.models import Conversation, Message, Trace
+    from inspector.threads.tracing import draw_traces, load_strands
+    from inspector.threads.trees import Tree, write_trees
+
+    product.clear()
+    said = {"raw": "Count aisle 6.", "id": "m0", "from": "ada", "to": ["bob"], "conversation": "c", "trace": "t"}
+    product.take([json.dumps(said | {"at": 1_763_715_600}).encode() + b"\n"])
+    product.work()
+    first = Message.objects.get()
+    parent = SHAPES[shape][0]
+    prefix = str(first.pk)[:23]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            INSERT INTO threads_message
+            SELECT (jsonb_populate_record(model, jsonb_build_object(
+                'id', '{prefix}-' || lpad(to_hex(n), 12, '0'),
+                'part', n + 1, 'order_index', n, 'position', n,
+                'order_time', model.order_time + n * interval '1 second',
+                'performative', CASE WHEN n %% 5 = 0 THEN 'request' ELSE 'inform' END,
+                'parent', CASE WHEN {parent} = 0 THEN %s ELSE '{prefix}-' || lpad(to_hex({parent}), 12, '0') END,
+                'parent_basis', 'explicit'))).*
+              FROM threads_message AS model, generate_series(1, %s) AS n WHERE model.id = %s
+            """,
+            [str(first.pk), count - 1, first.pk],
+        )
+        cursor.execute("ANALYZE threads_message")
+    Conversation.objects.update(message_count=count)
+    trace, conversation = Trace.objects.filter(last_at__isnull=False).get(), Conversation.objects.get()
+    elapsed = _time(lambda: draw_traces(trace=trace, fence=_nothing, finish=_nothing))
+    knots = [knot._replace(group=b"") for knot in load_strands([trace])[trace.pk].knots]
+    write_trees(trees=[Tree(conversation.pk, knots)], owner="conversation", workspace_id=trace.workspace_id)
+    trace.refresh_from_db()
+    return trace, conversation, elapsed
+
+
+def _nothing() -> None:
+    """A fence and an end for work that nobody else does."""
+
+
+def doors(product: Product, trace: Trace, conversation: Conversation) -> dict[str, Callable[[], object]]:
+    """What reads a first window: the selectors, the pages and the endpoints."""
+    from django.test import Client
+    from django.urls import reverse
+
+    from inspector.accounts.models import Membership
+    from inspector.accounts.services import create_api_key
+    from inspector.threads.traces import read_foliage
+    from inspector.threads.windows import Fold, load_tree
+
+    owner = Membership.objects.filter(workspace=product.workspace).select_related("user").first()
+    if owner is None:
+        raise RuntimeError("the workspace has no member")
+    client = Client()
+    client.force_login(owner.user, backend="django.contrib.auth.backends.ModelBackend")
+    key = {"Authorization": f"Bearer {create_api_key(workspace=product.workspace, name='bench', scopes=['read'])[1]}"}
+    slug = product.workspace.slug
+
+    def read(tree_of: Trace | Conversation, fold: Fold) -> object:
+        tree = load_tree(tree_of)
+        if tree is None:
+            raise RuntimeError("there is no tree")
+        return read_foliage(owner=tree_of, rows=tree.read_window(limit=WINDOW, fold=fold).rows)
+
+    def ask(address: str, **headers: str) -> object:
+        answer = client.get(address, headers=headers, SERVER_NAME="localhost")
+        if answer.status_code != 200:
+            raise RuntimeError(f"{address} was answered with {answer.status_code}")
+        return answer
+
+    return {
+        "selector": lambda: read(trace, Fold()),
+        "selector, one level": lambda: read(trace, Fold(level=2)),
+        "selector of a conversation": lambda: read(conversation, Fold()),
+        "page": lambda: ask(reverse("pages:trace", args=[slug, trace.pk])),
+        "page of a conversation's tree": lambda: ask(reverse("pages:conversation-tree", args=[slug, conversation.pk])),
+        "API": lambda: ask(f"/api/v1/traces/{trace.pk}/tree", **key),
+    }
+
+
+def _find_p95(call: Callable[[], object]) -> tuple[float, str]:
+    """The 95th percentile in milliseconds, and the median in words."""
+    for _ in range(3):
+        call()
+    times = [_time(call) * 1000 for _ in range(ROUNDS)]
+    return statistics.quantiles(times, n=20)[-1], f"median {statistics.median(times):.1f} ms"
+
+
+def _time(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def _fill(goal: Goal, **names: Any) -> Goal:
+    return Goal(goal.id, goal.about.format(**names), goal.required, goal.stretch, goal.is_share)
