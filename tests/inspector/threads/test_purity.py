@@ -124,10 +124,10 @@ def picture() -> dict[str, Any]:
     records = {str(record.pk): bytes(record.identity).hex() for record in Record.objects.all()}
     names = {message.pk: f"{records[str(message.record_id)]}/{message.part}" for message in Message.objects.all()}
     shown: dict[str, Any] = {}
-    for conversation in Conversation.objects.all():
+    for conversation in Conversation.objects.select_related("channel"):
         assert conversation.is_settled
         rows = []
-        for message in Message.objects.filter(conversation=conversation).order_by("position"):
+        for message in Message.objects.shown().filter(conversation=conversation).order_by("position"):
             body = message.body
             for pk, identity in records.items():
                 body = body.replace(pk, identity)
@@ -142,7 +142,7 @@ def picture() -> dict[str, Any]:
                 )
             )
         tree = draw(conversation, names)
-        shown[bytes(conversation.key).hex()] = {
+        shown[f"{conversation.channel.name} {bytes(conversation.key).hex()}"] = {
             "rows": rows,
             "tree": tree,
             "tasks": list_tasks(conversation, names),
