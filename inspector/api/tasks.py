@@ -1,0 +1,209 @@
+"""GET the tasks of a conversation, with its measures, as of a moment."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Final
+
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from inspector.threads.ledger import StepRow, read_steps
+from inspector.threads.measures import find_moment, find_task, list_tasks, measure_conversation
+from inspector.threads.memberships import LINKS
+from inspector.threads.models import Task
+from inspector.threads.selectors import find_conversation
+from inspector.threads.signs import EVENTS
+
+from .authentication import caller_of
+from .endpoints import Endpoint
+from .parameters import Choice, Number, Parameter
+from .problems import ProblemError
+
+
+class TimesSerializer(serializers.Serializer[Any]):
+    """How long it took, in seconds, of those tasks whose times are known."""
+
+    measured = serializers.IntegerField()
+    median = serializers.FloatField(allow_null=True)
+    p95 = serializers.FloatField(allow_null=True)
+
+
+class MeasuresSerializer(serializers.Serializer[Any]):
+    """What all tasks of the conversation come to."""
+
+    asked = serializers.IntegerField()
+    answered = serializers.IntegerField()
+    unanswered = serializers.IntegerField(help_text="that stand though nobody but the requester said a word on them")
+    states = serializers.DictField(child=serializers.IntegerField(), help_text="how many stand so, by state")
+    retries = serializers.IntegerField()
+    failures = serializers.IntegerField()
+    late = serializers.IntegerField(help_text="that ended after their deadline")
+    acknowledge = TimesSerializer(help_text="until the first word of anyone but the requester")
+    finish = TimesSerializer(help_text="until it ended")
+
+
+class StepSerializer(serializers.Serializer[Any]):
+    """A change of a task: the message that caused it, what that was to it, and the state after it."""
+
+    message = serializers.UUIDField()
+    event = serializers.ChoiceField(choices=list(EVENTS))
+    state = serializers.ChoiceField(choices=Task.State.values)
+    inferred = serializers.CharField(
+        allow_null=True, help_text="why the message is taken to belong to the task, where the wire does not say so"
+    )
+
+
+class TaskSerializer(serializers.Serializer[Any]):
+    """A task; docs/lifecycle.md says what each name means."""
+
+    id = serializers.UUIDField()
+    native_id = serializers.CharField(allow_null=True)
+    state = serializers.ChoiceField(choices=Task.State.values, help_text="as of the moment")
+    said_state = serializers.ChoiceField(choices=Task.State.values, help_text="what the messages say, at any moment")
+    request = serializers.UUIDField(allow_null=True, help_text="the message that asked; null: not received")
+    act = serializers.CharField(allow_null=True)
+    requester = serializers.CharField(allow_null=True)
+    performer = serializers.CharField(allow_null=True)
+    delegate = serializers.CharField(allow_null=True)
+    delegation = serializers.CharField(allow_null=True, help_text="the mode in which it was passed on")
+    deadline = serializers.CharField(allow_null=True, help_text="as the wire says")
+    deadline_at = serializers.DateTimeField(allow_null=True)
+    first_at = serializers.DateTimeField()
+    last_at = serializers.DateTimeField()
+    asked_at = serializers.DateTimeField(allow_null=True, help_text="null where wire and envelope carry no time")
+    acknowledged_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+    acknowledge_seconds = serializers.FloatField(allow_null=True)
+    finish_seconds = serializers.FloatField(allow_null=True)
+    message_count = serializers.IntegerField()
+    retries = serializers.IntegerField()
+    failures = serializers.IntegerField()
+    is_answered = serializers.BooleanField()
+    is_inferred = serializers.BooleanField()
+    step_count = serializers.IntegerField()
+    steps = StepSerializer(many=True, help_text="its changes; of more than 200 the first and the last hundred")
+
+
+class TaskPageSerializer(serializers.Serializer[Any]):
+    """Tasks in the order in which they begin; `next` is the cursor of the page after, or null."""
+
+    as_of = serializers.DateTimeField(allow_null=True, help_text="the moment at which they stand so")
+    measures = MeasuresSerializer()
+    results = TaskSerializer(many=True)
+    next = serializers.UUIDField(allow_null=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment(Parameter):
+    """`now`, or a time with its zone."""
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        return "now, or a time with its zone such as 2026-11-21T09:00:00Z"
+
+    def read(self, text: str) -> datetime:
+        """The moment.
+
+        Raises:
+            ValueError: for what is no time, or has no zone.
+        """
+        at = timezone.now() if text == "now" else parse_datetime(text)
+        if at is None or timezone.is_naive(at):
+            raise ValueError
+        return at
+
+
+AS_OF: Final = Moment(name="as_of", about="the moment of reading: by default the latest record of the channel")
+
+
+class TasksView(Endpoint):
+    """The tasks of a conversation."""
+
+    scopes: ClassVar = {"GET": "read"}
+    parameters: ClassVar = {
+        "GET": (
+            Parameter(name="cursor", about="`next` of the page before"),
+            Number(name="limit", about="how many rows a page has", least=1, most=200, default=50),
+            Choice(name="state", about="only those that stand so", choices=Task.State.values, default=""),
+            AS_OF,
+        )
+    }
+
+    @extend_schema(operation_id="list_tasks", responses=TaskPageSerializer)
+    def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
+        """A page of tasks, and the measures of all of them."""
+        conversation = find_conversation(workspace=caller_of(request).workspace, conversation_id=conversation_id)
+        if conversation is None:
+            raise NotFound
+        moment = self.given["as_of"] or find_moment(conversation=conversation)
+        after = None
+        if self.given["cursor"] is not None:
+            before = _find(conversation, self.given["cursor"])
+            after = (before.position, before.pk)
+        limit, state = self.given["limit"], self.given["state"]
+        found = list_tasks(
+            conversation=conversation, moment=moment, after=after, limit=limit + 1, states=[state] if state else []
+        )
+        page = found[:limit]
+        return Response(
+            {
+                "as_of": moment,
+                "measures": asdict(measure_conversation(conversation=conversation, moment=moment)),
+                "results": [show_task(task) for task in page],
+                "next": page[-1].pk if len(found) > limit else None,
+            }
+        )
+
+
+def _find(conversation: Any, text: str) -> Task:
+    try:
+        task = find_task(conversation=conversation, task_id=uuid.UUID(text))
+    except ValueError:
+        task = None
+    if task is None:
+        raise ProblemError(
+            400, "the cursor is no task of this conversation: start again without it", parameter="cursor"
+        )
+    return task
+
+
+_AS_STORED: Final = (
+    *("deadline_at", "first_at", "last_at", "asked_at", "acknowledged_at", "finished_at", "request"),
+    *("acknowledge_seconds", "finish_seconds", "message_count", "retries", "failures"),
+    *("is_answered", "is_inferred", "step_count"),
+)
+_OR_NULL: Final = ("native_id", "act", "requester", "performer", "delegate", "delegation", "deadline")
+
+
+def show_task(task: Task) -> dict[str, Any]:
+    """A task as the list shows it, of `list_tasks`."""
+    return {
+        "id": task.pk,
+        "state": getattr(task, "stands", task.state),
+        "said_state": task.state,
+        **{name: getattr(task, name) for name in _AS_STORED},
+        **{name: getattr(task, name) or None for name in _OR_NULL},
+        "steps": _show_steps(read_steps(task.steps)),
+    }
+
+
+def _show_steps(steps: Sequence[StepRow]) -> list[dict[str, Any]]:
+    return [
+        {
+            "message": step.message_id,
+            "event": step.event,
+            "state": step.state,
+            "inferred": LINKS.get(step.link, step.link) or None,
+        }
+        for step in steps
+    ]
