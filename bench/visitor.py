@@ -83,14 +83,18 @@ class Visitor:
 
     def load(self, card: Form) -> tuple[int, bytes]:
         """Press a card's button that takes what waits into the log; 302 says that it is there, also from before."""
-        return self.send(card, action="load")
+        status, answer = self.send(card, action="load")
+        if status == 302 and "/deliveries/" not in answer.decode():
+            raise VisitorError(f"loading led elsewhere: {answer!r}")
+        return status, answer
 
     def send(self, form: Form, **pressed: str) -> tuple[int, bytes]:
-        """Send a form as it stands, by the button that was pressed; the status and the answer."""
+        """Send a form as it stands, by the button that was pressed; the status, and the answer or where it leads."""
         body = urlencode([*form.values, *pressed.items()]).encode()
         headers = {"Content-Type": "application/x-www-form-urlencoded", "Referer": self._refer(form.action)}
-        status, _, answer = self._ask("POST", form.action, [body], {**headers, "Content-Length": str(len(body))})
-        return status, answer
+        headers["Content-Length"] = str(len(body))
+        status, told, answer = self._ask("POST", form.action, [body], headers)
+        return status, told["Location"].encode() if status == 302 else answer
 
     def upload(self, name: str, pieces: Iterable[bytes], *, size_bytes: int, channel: str) -> None:
         """Send a file and load it as it stands.

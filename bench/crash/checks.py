@@ -46,6 +46,14 @@ class Findings:
 def check_durable(connection: Connection, ledger: Ledger, claim: Claim, channel: str) -> Findings:
     """What holds at every moment: all that was accepted is there, once, with its bytes, and every receipt adds up."""
     found = Findings()
+    with connection.transaction():
+        # Of one moment: else what is framed between two questions has no records in the first.
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        _check_moment(connection, ledger, claim, channel, found)
+    return found
+
+
+def _check_moment(connection: Connection, ledger: Ledger, claim: Claim, channel: str, found: Findings) -> None:
     rows = connection.execute(
         "SELECT sha256(record.source), count(*) FROM intake_record record "
         "JOIN accounts_channel channel ON channel.id = record.channel_id WHERE channel.name = %s GROUP BY 1",
@@ -60,7 +68,6 @@ def check_durable(connection: Connection, ledger: Ledger, claim: Claim, channel:
     _check_files(connection, claim, channel, present, found)
     _check_receipts(connection, claim, found)
     _check_accounts(connection, channel, found)
-    return found
 
 
 def _check_files(connection: Connection, claim: Claim, channel: str, present: Iterable[bytes], found: Findings) -> None:
@@ -82,8 +89,11 @@ def _check_files(connection: Connection, claim: Claim, channel: str, present: It
         same = [one for one in held.get(load.name, []) if one[:2] == (len(load.body), digest)]
         if not same:
             found.lost |= load.digests
+            found.faults.append(f"{load.name} has no delivery")
         elif any(state == "framed" for _, _, state, _ in same):
-            found.lost |= load.digests - known
+            missing = load.digests - known
+            found.lost |= missing
+            found.faults += [f"{load.name} is framed without {len(missing)} of its records"] * bool(missing)
         elif not any(bytes(pieces) == digest for *_, pieces in same):
             found.faults.append(f"the pieces of {load.name} are not what was sent")
 
