@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -185,7 +186,17 @@ def test_pages_cost_the_same_however_much_is_sealed(
     add(cast)
     with django_assert_max_num_queries(40) as few:
         get(owner, "keyring")
+    count = len(few)
     for number in range(5):
         add(cast, f"{number:064x}".encode(), kind="psk", label=f"k{number}")
-    with django_assert_max_num_queries(len(few)):
-        get(owner, "keyring")
+    for _ in range(20):
+        get(owner, "message", sealed[0].pk)
+    with django_assert_max_num_queries(count):
+        page = get(owner, "keyring")
+    assert page.count("saw 1 opened message") == 20
+    older = re.search(r'href="([^"#]+)#trace">Older', page)
+    assert older is not None, "33 events are more than a page holds"
+    rest = owner.get(f"{KEYRING}{older[1]}").content.decode()
+    assert "added the key" in rest
+    assert "Older" not in rest
+    assert owner.get(f"{KEYRING}?before=nonsense").status_code == 404
