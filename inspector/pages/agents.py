@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from inspector.threads.models import Conversation
+from inspector.threads.models import Conversation, Trace
 from inspector.threads.names import Label, Labels, load_labels
 
 from .hidden_characters import HIDDEN
@@ -98,8 +98,8 @@ class Cast:
         return self._places.setdefault(key, len(self._places))
 
 
-def cast_conversation(conversation: Conversation) -> Cast:
-    """The agents of a conversation in the order of their first appearance, by what people call them; one statement."""
+def cast_conversation(conversation: Conversation | Trace) -> Cast:
+    """The agents of a conversation or a trace, in order of first appearance, with their labels; one statement."""
     return Cast(
         conversation.agents,
         labels=load_labels(workspace_id=conversation.workspace_id),

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET
 from inspector.accounts.models import Membership
 from inspector.search.cursors import write_cursor
 from inspector.threads.models import Trace
+from inspector.threads.names import load_labels
 from inspector.threads.summaries import sum_up
 from inspector.threads.traces import find_trace, list_namesakes, list_traces
 
@@ -37,7 +38,7 @@ def show_traces(request: HttpRequest, membership: Membership) -> HttpResponse:
     found = list_traces(workspace=workspace, before=before, limit=PAGE_ROWS + 1, **filters)
     page = found[:PAGE_ROWS]
     last = page[-1] if len(found) > PAGE_ROWS else None
-    cast = Cast()
+    cast = Cast(labels=load_labels(workspace_id=workspace.pk))
     context = {
         "rows": [_make_row(trace, cast, workspace.slug) for trace in page],
         "form": form,
@@ -58,7 +59,7 @@ def _make_row(trace: Trace, cast: Cast, slug: str) -> dict[str, Any]:
         "title": shorten(trace.subject or trace.native_id),
         "native_id": trace.native_id,
         "channel": trace.channel.name if trace.channel else "",
-        "agents": cast.find_all(agents),
+        "agents": cast.find_all(agents, channel_id=trace.channel_id, dialects=tuple(trace.dialects)),
         "more_agents": len(trace.agents) - len(agents),
         "dialects": ", ".join(name_dialect(dialect) for dialect in trace.dialects),
         "state": trace.state,

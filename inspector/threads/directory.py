@@ -1,4 +1,4 @@
-"""Reads of agents: the directory, the pairs of the graph, one agent. Sums over small rows, never over messages."""
+"""Reads of agents: the directory, one agent, names that can be confused. Sums over small rows, never over messages."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum, UUIDField, Value
+from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from inspector.accounts.models import Channel, Workspace
 
-from .agents import Agent, AgentWord, Appearance, Declaration, Exchange
+from .agents import Agent, AgentWord, Appearance, Declaration
 from .confusables import Likeness, find_likenesses, find_oddities
 from .models import Conversation
 from .names import CONVENTIONS, Label, label_agent
@@ -23,8 +23,6 @@ from .names import CONVENTIONS, Label, label_agent
 # How many of the busiest agents of a workspace are compared for confusable names.
 MOST_COMPARED: Final = 2000
 MOST_MATCHES: Final = 5000
-# Stands for nobody, where a key of a page has to say so.
-NOBODY: Final = uuid.UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +37,9 @@ class Choice:
     def is_narrow(self) -> bool:
         """Whether it leaves anything out."""
         return bool(self.channel or self.dialect or self.name)
+
+
+EVERYTHING: Final = Choice()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class AgentSum:
 def list_agents(
     *,
     workspace: Workspace,
-    choice: Choice = Choice(),
+    choice: Choice = EVERYTHING,
     after: tuple[int, uuid.UUID] | None = None,
     limit: int = 50,
     only: Iterable[uuid.UUID] | None = None,
@@ -85,7 +86,7 @@ def list_agents(
         after: (total, id) of the last one seen.
         only: the ids of the agents that are wanted, each by which it is known.
     """
-    rows = _choose(Appearance.objects.filter(workspace=workspace), choice)
+    rows = choose_rows(Appearance.objects.filter(workspace=workspace), choice)
     sums = rows.values(who=Coalesce("agent__same_as", "agent")).annotate(
         said=Sum("sent"),
         heard=Sum("received"),
@@ -119,7 +120,8 @@ def list_agents(
     ]
 
 
-def _choose(rows: QuerySet[Any], choice: Choice) -> QuerySet[Any]:
+def choose_rows(rows: QuerySet[Any], choice: Choice) -> QuerySet[Any]:
+    """The rows that a choice leaves."""
     if choice.channel:
         rows = rows.filter(channel=choice.channel)
     if choice.dialect:
@@ -150,110 +152,6 @@ def load_agents(*, workspace: Workspace, ids: Iterable[uuid.UUID]) -> dict[uuid.
     return {agent_id: (agent, aliases[agent_id]) for agent_id, agent in agents.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class PairSum:
-    """Who said how much to whom; None as sender is nobody named, as receiver everyone or nobody by name."""
-
-    sender: Agent | None
-    receiver: Agent | None
-    is_broadcast: bool
-    dialects: Sequence[str]
-    messages: int
-    failures: int
-    first_at: datetime
-    last_at: datetime
-
-    @property
-    def key(self) -> PairKey:
-        """Where the pair stands in the order of its page."""
-        ids = (self.sender.pk if self.sender else NOBODY, self.receiver.pk if self.receiver else NOBODY)
-        return self.messages, *ids, self.is_broadcast
-
-
-PairKey = tuple[int, uuid.UUID, uuid.UUID, bool]
-
-
-def list_pairs(
-    *,
-    workspace: Workspace,
-    choice: Choice = Choice(),
-    agent: Agent | None = None,
-    after: PairKey | None = None,
-    limit: int = 50,
-) -> list[PairSum]:
-    """Pairs by how much was said, the most first, by keyset.
-
-    Args:
-        choice: its name narrows to pairs one side of which bears it.
-        agent: only the pairs of this agent, and of all who are one with it.
-        after: the key of the last one seen.
-    """
-    pairs = _sum_pairs(workspace, choice, agent)
-    if after:
-        total, source, target, is_broadcast = after
-        pairs = pairs.filter(
-            Q(total__lt=total)
-            | Q(total=total, source__gt=source)
-            | Q(total=total, source=source, target__gt=target)
-            | Q(total=total, source=source, target=target, is_broadcast__gt=is_broadcast)
-        )
-    found = list(pairs.order_by("-total", "source", "target", "is_broadcast")[:limit])
-    ids = {row[side] for row in found for side in ("source", "target")} - {NOBODY}
-    rows = Agent.objects.select_related("channel", "same_as").filter(workspace=workspace)
-    agents = rows.in_bulk(ids) if ids else {}
-    return [
-        PairSum(
-            sender=agents.get(row["source"]),
-            receiver=agents.get(row["target"]),
-            is_broadcast=row["is_broadcast"],
-            dialects=row["spoken"],
-            messages=row["total"],
-            failures=row["failed"],
-            first_at=row["since"],
-            last_at=row["until"],
-        )
-        for row in found
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """How many pairs there are in all, and how many messages between them."""
-
-    pairs: int
-    messages: int
-
-
-def measure_pairs(*, workspace: Workspace, choice: Choice = Choice(), agent: Agent | None = None) -> Extent:
-    """How much `list_pairs` would list without a limit; a message to three counts with each of them."""
-    pairs = _sum_pairs(workspace, choice, agent)
-    sums = pairs.aggregate(pairs=Count("total"), messages=Sum("total"))
-    return Extent(sums["pairs"] or 0, int(sums["messages"] or 0))
-
-
-def _sum_pairs(workspace: Workspace, choice: Choice, agent: Agent | None) -> QuerySet[Any]:
-    nobody = Value(NOBODY, output_field=UUIDField())
-    rows = _choose(Exchange.objects.filter(workspace=workspace), choice)
-    if agent:
-        ids = [agent.pk, *agent.aliases.values_list("pk", flat=True)]
-        rows = rows.filter(Q(sender__in=ids) | Q(receiver__in=ids))
-    pairs: QuerySet[Any] = rows.values(
-        "is_broadcast",
-        source=Coalesce("sender__same_as", "sender", nobody),
-        target=Coalesce("receiver__same_as", "receiver", nobody),
-    ).annotate(
-        total=Sum("messages"),
-        failed=Sum("failures"),
-        since=Min("first_at"),
-        until=Max("last_at"),
-        spoken=ArrayAgg("dialect", distinct=True),
-    )
-    if choice.name:
-        named = find_named(workspace=workspace, name=choice.name)
-        pairs = pairs.filter(Q(source__in=named) | Q(target__in=named))
-    return pairs
-
-
 def find_agent(*, workspace: Workspace, agent_id: uuid.UUID) -> Agent | None:
     """The agent of that id in this workspace, with its channel and the agent it is known by, or None."""
     rows = Agent.objects.select_related("channel", "same_as", "same_as__channel")
@@ -281,11 +179,10 @@ def list_declarations(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID], l
     return list(latest[:limit])
 
 
-def count_abilities(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, list[str]]:
-    """The abilities that each of these agents declared, in the order of the alphabet, by the agent's own id."""
+def list_abilities(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID]) -> list[tuple[uuid.UUID, str, str]]:
+    """The abilities that these agents declared: (the agent's own id, dialect, ability), each once."""
     rows = Declaration.objects.filter(workspace=workspace, agent__in=list(agent_ids), kind=Declaration.Kind.ABILITY)
-    sums = rows.values("agent").annotate(values=ArrayAgg("value", distinct=True))
-    return {row["agent"]: row["values"] for row in sums}
+    return list(rows.values_list("agent", "dialect", "value").distinct().order_by("agent", "value", "dialect"))
 
 
 def list_conversations_of(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID], limit: int) -> list[Conversation]:

@@ -15,7 +15,7 @@ from playwright.sync_api import Page
 from inspector.accounts.services import invite_member
 from inspector.intake.models import Delivery
 from inspector.keyring.models import EscrowedKey
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Agent, Conversation, Message
 from tests.browser.conftest import Open
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.keyring.conftest import LINES as SEALED
@@ -37,6 +37,11 @@ def address(name: str) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "sign-in": lambda: reverse("pages:sign-in"),
     "conversations": lambda: address("conversations"),
+    "agents": lambda: address("agents"),
+    "no-agent": lambda: address("agents") + "?name=nobody",
+    "agents-graph": lambda: address("agents-graph"),
+    "agent": lambda: reverse("pages:agent", args=[SLUG, Agent.objects.get(name="radar").pk]),
+    "hostile-agent": lambda: reverse("pages:agent", args=[SLUG, Agent.objects.get(name__contains="\u200b").pk]),
     "no-match": lambda: address("conversations") + "?agent=nobody",
     "conversation": lambda: reverse("pages:conversation", args=[SLUG, Conversation.objects.get(native_id="story").pk]),
     "timeline": lambda: (

@@ -19,7 +19,8 @@ from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import add_keys
 from inspector.keyring.spellings import PlainKey
 from inspector.search.saved import save_search
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Agent, AgentWord, Conversation, Message
+from inspector.threads.naming import name_agent
 
 from .conftest import Cast, deliver, settle_all
 
@@ -58,7 +59,9 @@ ROUTES = sorted(find_routes(get_resolver()))
 @pytest.fixture
 def things(cast: Cast) -> dict[str, str]:
     """One of each thing that an address may name, all of the first workspace."""
-    delivery = deliver(cast, b'{"raw": "Secret plan.", "id": "m1", "conversation": "c1"}\n\xff broken\n')
+    delivery = deliver(
+        cast, b'{"raw": "Secret plan.", "id": "m1", "conversation": "c1", "from": "Secret agent"}\n\xff broken\n'
+    )
     settle_all()
     key, _ = create_api_key(workspace=cast.workspace, name="k", scopes=["read"])
     conversation = Conversation.objects.get()
@@ -69,11 +72,14 @@ def things(cast: Cast) -> dict[str, str]:
         comment="Secret comment.",
         seen=bytes(conversation.settled_digest or b""),
     )
+    agent = Agent.objects.get()
     return {
         "slug": cast.workspace.slug,
         "workspace": cast.workspace.slug,
         "workspace_slug": cast.workspace.slug,
         "delivery_id": str(delivery.pk),
+        "agent_id": str(agent.pk),
+        "word_id": str(name_agent(membership=cast.auditor, agent=agent, friendly_name="Secret name").pk),
         "record_id": str(Record.objects.filter(is_quarantined=False).get().pk),
         "sighting_id": str(Sighting.objects.first().pk),  # type: ignore[union-attr]
         "conversation_id": str(conversation.pk),
@@ -121,7 +127,7 @@ def test_a_stranger_finds_nothing(
             content = b"".join(response.streaming_content) if response.streaming else response.content
             assert b"Secret" not in content
             allowed = {302, 400, 401, 403, 404, 405, 415}
-            if name in {"api:messages", "api:conversations"} and headers:
+            if name in {"api:messages", "api:conversations", "api:agents"} and headers:
                 allowed.add(200)  # The stranger's own workspace, which is empty.
             assert response.status_code in allowed, f"{method} {url}: {response.status_code}"
             if "<" in route and client is not None and not headers and "sessionid" in client.cookies:
@@ -134,6 +140,7 @@ def test_a_stranger_finds_nothing(
 def snapshot(cast: Cast) -> tuple[object, ...]:
     return (
         Review.objects.count(),
+        AgentWord.objects.filter(undone_at=None).count(),
         Delivery.objects.count(),
         ApiKey.objects.filter(workspace=cast.workspace, revoked_at=None).count(),
         EscrowedKey.objects.filter(workspace=cast.workspace).count(),

@@ -21,13 +21,15 @@ from inspector.keyring.services import add_keys
 from inspector.keyring.spellings import PlainKey
 from inspector.pages.urls import workspace_urls
 from inspector.search.saved import save_search
-from inspector.threads.models import Conversation, Message, Trace
+from inspector.threads.models import Agent, Conversation, Message, Trace
+from inspector.threads.naming import name_agent
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 SLUG = "acme"
 POSTED = {
     *("review", "revoke-key", "retry-dead-letters", "decide-waiting", "withdraw", "take-back"),
     *("invite", "change-member", "invite-again", "remove-member", "save-search", "forget-search"),
+    *("name-agent", "join-agent", "undo-agent-word"),
 }
 
 
@@ -45,11 +47,14 @@ def keep_key(cast: Cast) -> EscrowedKey:
 @pytest.fixture
 def ids(cast: Cast, story: Delivery) -> dict[str, Any]:
     """One of each thing that an address can name, all of the first workspace."""
+    radar = Agent.objects.get(name="radar")
     return {
         "conversation_id": Conversation.objects.get(native_id="story").pk,
         "message_id": Message.objects.filter(native_id="m1").get().pk,
         "record_id": Message.objects.filter(native_id="m1").get().record_id,
         "delivery_id": story.pk,
+        "agent_id": radar.pk,
+        "word_id": name_agent(membership=cast.auditor, agent=radar, friendly_name="listener").pk,
         "key_id": create_api_key(workspace=cast.workspace, name="k", scopes=["read"])[0].pk,
         "membership_id": cast.viewer.pk,
         "dialect": "clowl",

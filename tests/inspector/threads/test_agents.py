@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable
 from itertools import permutations
@@ -17,15 +18,10 @@ from inspector.intake.models import Door
 from inspector.intake.services import withdraw_delivery
 from inspector.search.selectors import find_messages
 from inspector.threads.agents import Agent, AgentWord, Appearance, Declaration, Exchange, make_agent_id
-from inspector.threads.directory import (
-    Choice,
-    compare_names,
-    list_agents,
-    list_declarations,
-    list_pairs,
-    measure_pairs,
-)
+from inspector.threads.directory import Choice, compare_names, list_agents, list_declarations
+from inspector.threads.models import Conversation, Message
 from inspector.threads.naming import join_agents, name_agent, undo_word
+from inspector.threads.pairs import list_pairs, measure_pairs
 from inspector.threads.services import mark_dirty
 
 from ..conftest import Cast, deliver, settle_all
@@ -106,8 +102,6 @@ def test_who_said_how_much_to_whom(cast: Cast) -> None:
 
 def test_what_an_agent_declares_names_the_message_that_said_it(cast: Cast) -> None:
     key = {"capabilities": ["1", "7"], "pubkey": "MCowBQYDK2VuAyEA" + "x" * 32, "security": ["P"]}
-    import base64
-
     offer = f"👽09|@bob|$j:{base64.b64encode(json.dumps(key).encode()).decode()}"
     deliver(cast, *STORY, line(9, offer, **{"from": "ada", "conversation": "hello"}))
     settle_all()
@@ -123,8 +117,6 @@ def test_what_an_agent_declares_names_the_message_that_said_it(cast: Cast) -> No
         ("bob", "ability", "merge", ""),
         ("bob", "ability", "search", ""),
     ]
-    from inspector.threads.models import Message
-
     message = Message.objects.get(native_id="k3")
     assert {row.message for row in Declaration.objects.filter(agent__name="bob")} == {message.pk}
 
@@ -138,8 +130,6 @@ def test_the_rows_do_not_depend_on_what_came_first(cast: Cast, order: Iterable[i
     stepwise = picture()
     for model in (Appearance, Exchange, Declaration):
         model._default_manager.all().delete()
-    from inspector.threads.models import Conversation
-
     conversations = set(Conversation.objects.values_list("pk", flat=True))
     mark_dirty(conversation_ids=conversations, workspace_id=cast.workspace.pk)
     settle_all()

@@ -1,0 +1,78 @@
+"""What was asked of agents and what came of it: their tasks counted, for the rows of the directory and the graph."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+
+from inspector.accounts.models import Workspace
+
+from .agents import Agent
+from .directory import AgentSum
+from .models import Task
+from .pairs import PairSum
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How many things were asked, and how many of them stand as done and as failed (cancelled ones are neither)."""
+
+    asked: int = 0
+    done: int = 0
+    failed: int = 0
+
+    @property
+    def standing(self) -> int:
+        """How many have not come to an end that is either."""
+        return self.asked - self.done - self.failed
+
+
+def count_asked_of(*, workspace: Workspace, sums: Sequence[AgentSum]) -> dict[uuid.UUID, Outcome]:
+    """What was asked of each of these agents and how it ended, by the id it is known by; one statement."""
+    who = {(each.channel_id, each.name): row.agent.pk for row in sums for each in row.every}
+    rows = _count_tasks(workspace, "channel", "performer").filter(
+        channel__in={channel for channel, _ in who}, performer__in={name for _, name in who}
+    )
+    found: dict[uuid.UUID, Outcome] = {}
+    for row in rows if who else ():
+        agent_id = who.get((row["channel"], row["performer"]))
+        if agent_id is not None:
+            found[agent_id] = _add(found.get(agent_id, Outcome()), row)
+    return found
+
+
+def count_asked_between(
+    *, workspace: Workspace, pairs: Sequence[PairSum]
+) -> dict[tuple[uuid.UUID, uuid.UUID], Outcome]:
+    """What the first of each of these pairs asked of the second and how it ended; two statements."""
+    agents = {agent.pk for pair in pairs for agent in (pair.sender, pair.receiver) if agent}
+    known = Agent.objects.filter(Q(pk__in=agents) | Q(same_as__in=agents), workspace=workspace)
+    who = {
+        (channel, name): same or pk for pk, same, channel, name in known.values_list("pk", "same_as", "channel", "name")
+    }
+    names = {name for _, name in who}
+    rows = _count_tasks(workspace, "channel", "requester", "performer").filter(requester__in=names, performer__in=names)
+    found: dict[tuple[uuid.UUID, uuid.UUID], Outcome] = {}
+    for row in rows if names else ():
+        asking, asked = (who.get((row["channel"], row[side])) for side in ("requester", "performer"))
+        if asking is not None and asked is not None:
+            found[asking, asked] = _add(found.get((asking, asked), Outcome()), row)
+    return found
+
+
+def _count_tasks(workspace: Workspace, *by: str) -> QuerySet[Any]:
+    tasks: QuerySet[Any] = Task.objects.filter(workspace=workspace).values(*by)
+    counted: QuerySet[Any] = tasks.annotate(
+        asked=Count("pk"),
+        done=Count("pk", filter=Q(state=Task.State.DONE)),
+        failed=Count("pk", filter=Q(state__in=[Task.State.FAILED, Task.State.TIMED_OUT])),
+    )
+    return counted
+
+
+def _add(outcome: Outcome, row: Mapping[str, Any]) -> Outcome:
+    return Outcome(outcome.asked + row["asked"], outcome.done + row["done"], outcome.failed + row["failed"])

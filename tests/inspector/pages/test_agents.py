@@ -1,0 +1,213 @@
+"""The pages of agents: what they show, what they say of names, and that their cost does not grow with their rows."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from inspector.accounts.models import Channel
+from inspector.intake.models import Delivery
+from inspector.pages.agent_graph import HEIGHT, draw
+from inspector.pages.agent_rows import Gallery
+from inspector.threads.agents import Agent, AgentWord, make_agent_id
+from inspector.threads.models import Message
+from inspector.threads.naming import name_agent
+from inspector.threads.pairs import list_pairs
+from tests.inspector.conftest import Cast, deliver, settle_all
+
+SLUG = "acme"
+
+
+def text_of(response: object) -> str:
+    page = response.content.decode()  # type: ignore[attr-defined]
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
+
+
+def find(cast: Cast, name: str, channel: Channel | None = None) -> Agent:
+    return Agent.objects.get(pk=make_agent_id(cast.workspace.pk, (channel or cast.channel).pk, name))
+
+
+def make_log(agents: int) -> bytes:
+    """Everybody asks the hub for something and is answered; one agent's name looks like another's."""
+    lines = []
+    names = [f"worker-{number}" for number in range(agents - 2)] + ["r\u0430dar", "radar"]
+    for number, name in enumerate(names):
+        for act, sender, to in (("REQ", name, "hub"), ("ERR", "hub", name)):
+            body = '{"t":"search"}' if act == "REQ" else '{"t":"error","d":{"code":"E003","msg":"no"}}'
+            lines.append(
+                f'{{"clowl":"0.2","mid":"{act}{number}","ts":{1795251600 + number},"p":"{act}","from":"{sender}",'
+                f'"to":"{to}","cid":"c{number % 7}","body":{body}}}'
+            )
+    return "\n".join(lines).encode()
+
+
+@pytest.mark.parametrize("name", ["agents", "agents-graph"])
+def test_an_empty_workspace_says_what_to_do_next(name: str, viewer: Client, cast: Cast) -> None:
+    page = text_of(viewer.get(reverse(f"pages:{name}", args=[SLUG])))
+    assert "Nobody has spoken yet" in page
+    assert "Agents appear here by themselves" in page
+
+
+def test_the_directory_tells_who_speaks_and_what_came_of_it(viewer: Client, story: Delivery) -> None:
+    response = viewer.get(reverse("pages:agents", args=[SLUG]))
+    page = text_of(response)
+    assert "4 agents on this page" in page
+    for words in ("oscar", "radar", "coordinator on the wire 0", "planner on the wire 1", "CLowl", "nSLIP"):
+        assert words in page
+    radar = re.search(r"radar CLowl (\S+) (\S+)", page)
+    assert radar is not None
+    assert radar.groups() == ("2", "1")
+
+
+def test_names_that_can_be_confused_are_flagged_with_the_reason(viewer: Client, cast: Cast) -> None:
+    deliver(cast, make_log(4))
+    settle_all()
+    page = text_of(viewer.get(reverse("pages:agents", args=[SLUG])))
+    assert page.count("looks alike, and") == 2
+    assert "mixes Latin and Cyrillic letters" in page
+    agent = text_of(viewer.get(reverse("pages:agent", args=[SLUG, find(cast, "radar").pk])))
+    assert "Its name can be taken for another's" in agent
+
+
+def test_an_agents_page_says_whom_it_talks_with_and_what_it_can(viewer: Client, cast: Cast) -> None:
+    caps = (
+        b'{"clowl":"0.2","mid":"k","ts":1795251700,"p":"CAPS","from":"hub","to":"*","cid":"x",'
+        b'"body":{"t":"capabilities","d":{"supports":["search"]}}}\n'
+    )
+    deliver(cast, make_log(5), b"\n", caps)
+    settle_all()
+    response = viewer.get(reverse("pages:agent", args=[SLUG, find(cast, "hub").pk]))
+    page = text_of(response)
+    assert "11 pairs, 11 messages" in page
+    assert "5 of them report failures" in page
+    message = Message.objects.get(native_id="k")
+    assert reverse("pages:message", args=[SLUG, message.pk]) in response.content.decode()
+    assert "from%3Ahub" in response.content.decode() or "from:hub" in html.unescape(response.content.decode())
+
+
+def test_what_is_not_drawn_is_said_and_follows_on_the_next_page(viewer: Client, cast: Cast) -> None:
+    deliver(cast, make_log(60))
+    settle_all()
+    address = reverse("pages:agents-graph", args=[SLUG])
+    first = viewer.get(address)
+    assert "40 pairs of 120" in text_of(first)
+    assert "Not drawn here: 80 pairs with 80 messages." in text_of(first)
+    seen = 0
+    url: str | None = address
+    while url:
+        page = viewer.get(url).content.decode()
+        seen += page.count('class="flow"')
+        more = re.search(r'rel="next" href="([^"]+)"', page)
+        url = address + html.unescape(more[1]) if more else None
+    assert seen == 120
+
+
+def test_the_drawing_is_the_same_each_time_and_stays_within_its_frame(cast: Cast) -> None:
+    deliver(cast, make_log(20))
+    settle_all()
+
+    def make() -> object:
+        pairs = list_pairs(workspace=cast.workspace)
+        gallery = Gallery(cast.workspace, [side for pair in pairs for side in (pair.sender, pair.receiver)])
+        return draw(pairs, [gallery.make_pair(pair, {}) for pair in pairs])
+
+    drawing = make()
+    assert drawing == make()
+    heights = [float(each) for flow in drawing.flows for each in re.findall(r"[ M,]\d+ ([\d.]+)", flow.path)]  # type: ignore[attr-defined]
+    assert len(heights) == 4 * 40 or heights
+    assert all(0 < height < HEIGHT for height in heights)
+    starts = [flow.path.partition("C")[0] for flow in drawing.flows]  # type: ignore[attr-defined]
+    assert len(set(starts)) == len(starts), "two lines begin at one point"
+
+
+@pytest.mark.parametrize("name", ["agents", "agents-graph"])
+def test_the_number_of_statements_does_not_grow_with_the_rows(name: str, viewer: Client, cast: Cast) -> None:
+    counts = []
+    for agents in (3, 45):
+        deliver(cast, make_log(agents), name=f"{agents}.log")
+        settle_all()
+        viewer.get(reverse(f"pages:{name}", args=[SLUG]))
+        with CaptureQueriesContext(
+            connection,
+        ) as asked:
+            viewer.get(reverse(f"pages:{name}", args=[SLUG]))
+        counts.append(len(asked))
+    assert counts[0] == counts[1]
+    assert counts[0] < 20
+
+
+def test_a_name_is_given_shown_everywhere_and_undone(
+    auditor: Client, viewer: Client, cast: Cast, story: Delivery
+) -> None:
+    radar = find(cast, "radar")
+    page = reverse("pages:agent", args=[SLUG, radar.pk])
+    assert "Give it a name for people" in text_of(auditor.get(page))
+    assert "Give it a name for people" not in text_of(viewer.get(page))
+    act = reverse("pages:name-agent", args=[SLUG, radar.pk])
+    assert viewer.post(act, {"friendly_name": "Listener"}).status_code == 403
+    refused = auditor.post(act, {"friendly_name": "oscar"})
+    assert refused.status_code == 422
+    assert "another agent of this channel is called oscar" in text_of(refused)
+    assert auditor.post(act, {"friendly_name": "Listener", "reason": "the rota"}).status_code == 302
+    message = Message.objects.get(native_id="m2")
+    for address in (
+        page,
+        reverse("pages:agents", args=[SLUG]),
+        reverse("pages:agents-graph", args=[SLUG]),
+        reverse("pages:message", args=[SLUG, message.pk]),
+        reverse("pages:conversation", args=[SLUG, message.conversation_id]),
+        reverse("pages:search", args=[SLUG]) + "?q=from:listener",
+    ):
+        assert "Listener on the wire radar" in text_of(viewer.get(address)), address
+    word = AgentWord.objects.get()
+    assert "amir" in text_of(viewer.get(page))
+    undo = reverse("pages:undo-agent-word", args=[SLUG, word.pk])
+    assert viewer.post(undo).status_code == 403
+    assert auditor.post(undo).status_code == 302
+    assert "undone by amir" in text_of(viewer.get(page))
+    assert "Listener on the wire" not in text_of(viewer.get(reverse("pages:agents", args=[SLUG])))
+
+
+def test_two_are_one_by_an_auditors_word(auditor: Client, cast: Cast, story: Delivery) -> None:
+    radar, oscar = find(cast, "radar"), find(cast, "oscar")
+    act = reverse("pages:join-agent", args=[SLUG, radar.pk])
+    for wrong, why in (
+        ({"same_as": "nobody", "reason": "x"}, "no agent of the channel main has this name"),
+        ({"same_as": "oscar", "reason": ""}, "Say how you know"),
+        ({"same_as": "radar", "reason": "x"}, "it is that agent already"),
+    ):
+        refused = auditor.post(act, wrong)
+        assert refused.status_code == 422
+        assert why in text_of(refused)
+    response = auditor.post(act, {"same_as": "oscar", "reason": "one key"}, follow=True)
+    assert response.redirect_chain[-1][0] == reverse("pages:agent", args=[SLUG, oscar.pk])
+    assert "also radar" in text_of(response)
+    again = auditor.get(reverse("pages:agent", args=[SLUG, radar.pk]))
+    assert again["Location"] == reverse("pages:agent", args=[SLUG, oscar.pk])
+    assert "oscar on the wire radar" in text_of(
+        auditor.get(reverse("pages:message", args=[SLUG, Message.objects.get(native_id="m2").pk]))
+    )
+
+
+def test_agents_of_equal_names_in_two_channels_are_two(auditor: Client, cast: Cast, story: Delivery) -> None:
+    second = Channel.objects.create(workspace=cast.workspace, name="second")
+    deliver(cast, b'{"raw": "Hello.", "from": "radar", "to": ["oscar"]}\n', channel=second, name="b.log")
+    settle_all()
+    name_agent(membership=cast.auditor, agent=find(cast, "radar", second), friendly_name="Other one")
+    page = text_of(auditor.get(reverse("pages:agents", args=[SLUG])))
+    assert "6 agents on this page" in page
+    assert page.count("Other one on the wire radar") == 1
+    narrow = text_of(auditor.get(reverse("pages:agents", args=[SLUG]) + "?channel=second"))
+    assert "2 agents on this page" in narrow
+    assert "No agent matches" in text_of(auditor.get(reverse("pages:agents", args=[SLUG]) + "?name=zebra"))
+
+
+def test_a_cursor_from_elsewhere_finds_nothing(viewer: Client, story: Delivery) -> None:
+    for name in ("agents", "agents-graph"):
+        assert viewer.get(reverse(f"pages:{name}", args=[SLUG]) + "?after=forged").status_code == 404
