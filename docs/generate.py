@@ -1,6 +1,6 @@
 """Writes the parts of the documents that come from the code: worked records, note codes, glossaries.
 
-    make docs                            rewrites docs/record.md and docs/dialects.md
+    make docs                            rewrites docs/record.md, docs/dialects.md and docs/lifecycle.md
     .venv/bin/python docs/generate.py --check     only says what is out of date, and ends with 1 if anything is
 
 A part stands between `<!-- begin: … -->` and `<!-- end -->`; everything else in a document is written by hand and left
@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).resolve().parent
-sys.path.insert(0, str(DOCS.parent / "codecs"))
+sys.path[:0] = [str(DOCS.parent / "codecs"), str(DOCS.parent)]
 
 import dialects  # noqa: E402  # the codecs' folder is a source root, not a package
+from inspector.threads import lifecycle, signs  # noqa: E402  # plain tables: they need neither Django nor a database
 
 PART = re.compile(r"(<!-- begin: ([a-z]+) ([a-z_]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -129,11 +130,77 @@ def write_acts(_: str) -> str:
     return "\n".join(rows) + "\n"
 
 
+def write_lifecycle(table: str) -> str:
+    """One of the tables of a task's lifecycle."""
+    return "\n".join(LIFECYCLE[table]()) + "\n"
+
+
+def list_statuses() -> list[str]:
+    """What status words mean to a task."""
+    rows = [
+        write_row((meaning, ", ".join(f"`{word}`" for word in words))) for meaning, words in signs.STATUS_WORDS.items()
+    ]
+    return ["| it means | words |", "|---|---|", *rows]
+
+
+def list_signs() -> list[str]:
+    """What each act is to a task, in the order in which the rows are tried."""
+    rows = [
+        write_row((f"`{sign.event}`", ", ".join(sorted(sign.acts)), sign.by or "anyone", say_conditions(sign)))
+        for sign in signs.SIGNS
+    ]
+    return ["| event | acts | by | and |", "|---|---|---|---|", *rows]
+
+
+def say_conditions(sign: signs.Sign) -> str:
+    """What else must hold, in words."""
+    flags = {
+        "is_retryable": "it may be tried again",
+        "has_result": "it names a result",
+        "has_progress": "it says how far it is",
+        "is_again": "it is the act that was asked with",
+        "is_waiting": "the task waits",
+    }
+    said = [f"the status means {sign.status}"] if sign.status else []
+    said += [f"the task wants {' or '.join(sorted(sign.wish))}"] if sign.wish else []
+    said += [f"it answers a {' or '.join(sorted(sign.answers))}"] if sign.answers else []
+    said += [
+        words if getattr(sign, name) else f"not: {words}"
+        for name, words in flags.items()
+        if getattr(sign, name) is not None
+    ]
+    return "; ".join(said)
+
+
+def list_transitions() -> list[str]:
+    """Where each event leads."""
+    rows = [
+        write_row(
+            (
+                f"`{row.event}`",
+                signs.EVENTS[row.event].about,
+                ", ".join(str(source) or "nothing yet" for source in row.sources),
+                f"**{row.to}**",
+                row.why,
+            )
+        )
+        for row in lifecycle.TRANSITIONS
+    ]
+    return ["| event | who acted … | from | to | because |", "|---|---|---|---|---|", *rows]
+
+
+LIFECYCLE: dict[str, Callable[[], list[str]]] = {
+    "statuses": list_statuses,
+    "signs": list_signs,
+    "transitions": list_transitions,
+}
+
 WRITERS: dict[str, Callable[[str], str]] = {
     "record": write_record,
     "notes": write_notes,
     "glossary": write_glossary,
     "acts": write_acts,
+    "lifecycle": write_lifecycle,
 }
 
 

@@ -188,10 +188,11 @@ def _make_lines(
     tasks: Sequence[Task], moment: datetime | None, membership: Membership, conversation: Conversation
 ) -> list[TaskLine]:
     shown = {task.pk: _choose_steps(read_steps(task.steps)) for task in tasks}
+    keys = [bytes(task.within_key) for task in tasks if task.within_key]
+    wholes = find_tasks_by_keys(conversation=conversation, keys=keys)
     ids = {step.message_id for first, last in shown.values() for step in (*first, *last)}
-    ids |= {task.request for task in tasks if task.request}
+    ids |= {task.request for task in (*tasks, *wholes.values()) if task.request}
     messages = find_messages_by_ids(workspace=membership.workspace, message_ids=list(ids))
-    wholes = find_tasks_by_keys(conversation=conversation, keys=[bytes(t.within_key) for t in tasks if t.within_key])
     maker = _Maker(messages, wholes, moment, membership.workspace.slug, Cast(conversation.agents))
     return [maker.make(task, *shown[task.pk]) for task in tasks]
 
@@ -223,7 +224,7 @@ class _Maker:
         return TaskLine(
             anchor=make_task_anchor(task),
             native_id=task.native_id,
-            title=shorten(asked.topic or asked.english, 120) if asked else "",
+            title=self._name(task),
             url=self._link(asked.pk) if asked else "",
             stands=stands,
             is_standing=is_standing,
@@ -245,14 +246,18 @@ class _Maker:
             is_late=bool(task.deadline_at and task.finished_at and task.finished_at > task.deadline_at),
             retries=task.retries,
             failures=task.failures,
-            part_of=(whole.native_id or "another task") if whole else "",
-            part_of_url=f"#{make_task_anchor(whole)}" if whole else "",
+            part_of=(self._name(whole) or whole.native_id or "another task") if whole else "",
+            part_of_url=self._link(whole.request) if whole and whole.request else "",
             first_steps=[self._make_step(step) for step in first],
             last_steps=[self._make_step(step) for step in last],
             steps_between=max(0, task.step_count - len(first) - len(last)),
             step_count=task.step_count,
             message_count=task.message_count,
         )
+
+    def _name(self, task: Task) -> str:
+        asked = self._messages.get(task.request) if task.request else None
+        return shorten(asked.topic or asked.english, 120) if asked else ""
 
     def _say_silence(self, task: Task) -> str:
         if self._moment is None or self._moment - task.last_at <= STALLED_AFTER:

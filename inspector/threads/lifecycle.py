@@ -7,11 +7,25 @@ from each state; from a state that is not named there it changes nothing. docs/l
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from enum import StrEnum
 from typing import Final, NamedTuple
 
-from .models import Conversation, Task
 
-State = Task.State
+class State(StrEnum):
+    """How a task stands; those of the rows (`Task.State`) are the same, without needing a database to be named."""
+
+    OPEN = "open"
+    ACKNOWLEDGED = "acknowledged"
+    IN_PROGRESS = "in-progress"
+    WAITING = "waiting"
+    DELEGATED = "delegated"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed-out"
+    STALLED = "stalled"
+
+
 # Before anything was said of a task, where an answer is the first that stands in the log.
 NOT_BEGUN: Final = ""
 STANDING: Final = (State.OPEN, State.ACKNOWLEDGED, State.IN_PROGRESS, State.WAITING, State.DELEGATED)
@@ -133,7 +147,7 @@ def derive_state(roots: Collection[str], others: Collection[str] = ()) -> str:
     """
     states = set(roots or others)
     if not states or not states.isdisjoint(STANDING):
-        return str(Conversation.State.OPEN)
+        return str(State.OPEN)
     if not states.isdisjoint((State.FAILED, State.TIMED_OUT)):
-        return str(Conversation.State.FAILED)
-    return str(Conversation.State.DONE if State.DONE in states else Conversation.State.CANCELLED)
+        return str(State.FAILED)
+    return str(State.DONE if State.DONE in states else State.CANCELLED)

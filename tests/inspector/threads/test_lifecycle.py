@@ -12,7 +12,7 @@ from django.db import connection
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads import ledger
 from inspector.threads.ledger import read_steps
-from inspector.threads.lifecycle import TRANSITIONS, derive_state, follow
+from inspector.threads.lifecycle import TRANSITIONS, State, derive_state, follow
 from inspector.threads.memberships import LINKS
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.signs import EVENTS, SIGNS, STATUS_WORDS, read_status
@@ -384,6 +384,7 @@ def test_the_tables_name_nothing_that_is_not_there() -> None:
     assert {sign.event for sign in SIGNS} | {"asked", "delegate-done", "delegate-failed", "help-ended"} == set(EVENTS)
     assert {row.event for row in TRANSITIONS} == set(EVENTS)
     assert {sign.status for sign in SIGNS} - {None} == set(STATUS_WORDS)
+    assert [state.value for state in State] == Task.State.values
     rows = [(row.event, source) for row in TRANSITIONS for source in row.sources]
     assert len(rows) == len(set(rows)), "two rows say where the same event leads from the same state"
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from inspector.search.selectors import find_messages
 from inspector.threads.measures import (
     STALLED_AFTER,
     Times,
@@ -23,7 +24,7 @@ from ..conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
 
-NINE = datetime(2026, 11, 21, 9, tzinfo=UTC)
+NINE = datetime(2024, 11, 21, 9, tzinfo=UTC)
 
 
 def clowl(seconds: float | None, name: str, act: str, sender: str, receiver: str, parent: str = "") -> bytes:
@@ -110,6 +111,12 @@ def test_what_stands_too_long_while_its_channel_goes_on_is_stalled(cast: Cast) -
         assert measure_agent(workspace=cast.workspace, names=[(cast.channel.pk, "bob")]).asked_of.states == {stands: 1}
     assert [row.pk for row in list_tasks(conversation=conversation, moment=moment, states=["stalled"])] == [task.pk]
     assert list_tasks(conversation=conversation, moment=moment, states=["open"]) == []
+    # Search means the same, and finds what asked for it.
+    found = {
+        state: [message.native_id for message in find_messages(workspace=cast.workspace, query=f"state:{state}")]
+        for state in ("stalled", "open", "stalled,open", "done")
+    }
+    assert found == {"stalled": ["a"], "open": [], "stalled,open": ["a"], "done": []}
     # What is stored does not know of the moment.
     assert Task.objects.get().state == "open"
 
@@ -132,6 +139,7 @@ def test_what_stands_beyond_its_deadline_is_timed_out_and_what_ended_after_it_la
     measures = measure_conversation(conversation=conversation)
     assert measures.states == {"timed-out": 1, "done": 1}
     assert measures.late == 1
+    assert [row.task_id for row in find_messages(workspace=cast.workspace, query="state:timed-out")] == ["alpha"]
     assert state_at(Task.objects.get(native_id="alpha"), find_moment(conversation=conversation)) == "timed-out"
 
 
