@@ -15,6 +15,7 @@ from .doors import measure_doors
 from .ingest import measure_ingest
 from .measure import Row, write_table
 from .reliability import measure_reliability
+from .searching import measure_searching
 from .trees import measure_trees
 
 SUITES: dict[str, Callable[[argparse.Namespace], Iterable[Row]]] = {
@@ -22,6 +23,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], Iterable[Row]]] = {
     "ingest": measure_ingest,
     "doors": measure_doors,
     "trees": measure_trees,
+    "search": measure_searching,
     "reliability": measure_reliability,
 }
 UNITS = {"kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
@@ -49,7 +51,7 @@ def main() -> int:
     parser.add_argument(
         "--long",
         action="store_true",
-        help="ingest: growth to a million records, memory with 1 GB; trees: a million messages",
+        help="ingest: growth to a million records, memory with 1 GB; trees, search: a million messages",
     )
     parser.add_argument("--only", help="ingest, reliability: only these goals, as in P8,P24")
     parser.add_argument("--shuffles", type=int, default=50, help="reliability: how often writers meet (default 50)")

@@ -1,0 +1,226 @@
+"""Searching among many messages: P14 to P17 of the goals.
+
+A log is taken in and settled by the product; its rows are then copied backwards in time until there are as many as
+wanted, so that every message is one that the product wrote. The oldest tenth holds words that stand nowhere else, and
+another workspace holds words that this one does not.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from .installation import Installation
+from .logs import Log
+from .measure import Goal, Row
+from .product import Product, enter_product
+
+P14: Final = Goal("P14", "search page less its own SQL, p95 ms, {term}", 10, 5, is_share=True)
+P15: Final = Goal("P15", "newest 25 of {large:,} messages v {small:,}, {term}", 2, 1.2, is_share=True)
+P16: Final = Goal("P16", "a deep page v the first, {term}", 1.5, 1.1, is_share=True)
+P17: Final = Goal("P17", "search page of {large:,} messages, p95 ms, {term}", 50, 15, is_share=True)
+
+SEED_RECORDS: Final = 10_000
+MANY, MORE = 200_000, 1_000_000
+WARM_UPS, CALLS = 5, 60
+DEEP: Final = 40
+# Words of the generated logs: every message of CLowl has the first, few have the last.
+TERMS: Final = {
+    "one common word": "planner",
+    "two common words": "planner request",
+    "a rare word": "quilen*",
+    "a phrase": '"asks archivist"',
+    "a name": "from:planner performative:request",
+    "alternatives": "(from:planner OR from:mill) -performative:request",
+    "a path": "dialect:clowl has:content",
+    "only old messages": "bygone",
+    "half of the old": "bygone from:planner",
+    "another workspace's word": "elsewhere",
+    "a miss": "zzyzx",
+    "a sign": "🛰",
+    "a comparison": "severity:>=error",
+}
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Milliseconds: the median and the 95th of a hundred."""
+
+    p50: float
+    p95: float
+
+
+def measure_searching(options: Namespace) -> Iterator[Row]:
+    """Every row of the suite; a million messages with `--long`."""
+    large = MORE if options.long else MANY
+    with Installation() as installation, enter_product(installation) as product:
+        print(product.tell_settings(), file=sys.stderr)
+        small = plant(product, SEED_RECORDS)
+        first = {name: time_page(product, query) for name, query in TERMS.items()}
+        count = plant(product, large)
+        print(f"search: {small:,} messages, then {count:,}", file=sys.stderr, flush=True)
+        for name, query in TERMS.items():
+            page, bare = time_page(product, query), time_statement(product, query)
+            told = f"page {page.p50:.1f}/{page.p95:.1f} ms, SQL {bare.p50:.1f}/{bare.p95:.1f} ms (p50/p95)"
+            yield Row(_fill(P14, term=name), page.p95 - bare.p95, remark=told)
+            yield Row(_fill(P15, term=name, large=count, small=small), page.p95 / first[name].p95, remark=told)
+            yield Row(_fill(P17, term=name, large=count), page.p95)
+        for name in ("one common word", "a name"):
+            yield measure_depth(product, name)
+
+
+def _fill(goal: Goal, **values: Any) -> Goal:
+    return Goal(goal.id, goal.about.format(**values), goal.required, goal.stretch, goal.is_share)
+
+
+def plant(product: Product, count: int) -> int:
+    """So many messages at least in the workspace, the oldest tenth with a word of their own; how many there are."""
+    if not product.execute("SELECT 1 FROM threads_message LIMIT 1"):
+        product.take(Log(seed=5, records=SEED_RECORDS).pieces())
+        product.work()
+        product.execute("CREATE TABLE bench_seed AS SELECT id FROM threads_message")
+        _copy(product, 0, workspace_word="elsewhere")
+    (have,) = product.execute(f"SELECT count(*) FROM threads_message WHERE workspace_id = '{product.workspace.pk}'")[0]
+    (seeds,) = product.execute("SELECT count(*) FROM bench_seed")[0]
+    first = have // seeds
+    last = -(-count // seeds)
+    for number in range(first, last):
+        _copy(product, number, word="bygone" if number >= last * 9 // 10 else "")
+        print(f"search: copy {number} of {last - 1}", file=sys.stderr, flush=True) if number % 10 == 0 else None
+    product.execute("VACUUM ANALYZE threads_message")
+    product.execute("VACUUM ANALYZE intake_record")
+    (found,) = product.execute(f"SELECT count(*) FROM threads_message WHERE workspace_id = '{product.workspace.pk}'")[0]
+    return int(found)
+
+
+def _copy(product: Product, number: int, *, word: str = "", workspace_word: str = "") -> None:
+    """The seed once more, `number` spans of time earlier; or, with `workspace_word`, in a workspace of its own."""
+    from inspector.accounts.services import create_workspace
+    from inspector.threads.terms import workspace_term
+
+    workspace, channel = product.workspace, product.channel
+    mark = f"copy {number}"
+    if workspace_word:
+        workspace = create_workspace(slug="bench-other", name="Other")
+        channel = workspace.channels.get(name="main")
+        mark, word = "other", workspace_word
+    (span,) = product.execute(
+        "SELECT max(order_time) - min(order_time) FROM threads_message JOIN bench_seed USING (id)"
+    )[0]
+    earlier = f"interval '{(span.total_seconds() + 1) * number:.0f} seconds'"
+    fresh = "md5({0}::text || '" + mark + "')::uuid"
+    own, other = workspace_term(product.workspace.pk), workspace_term(workspace.pk)
+    of_workspace = {"workspace_id": f"'{workspace.pk}'::uuid", "channel_id": f"'{channel.pk}'::uuid"}
+    digest = "sha256(convert_to({0}::text || '" + mark + "', 'UTF8'))"
+    words = f"array_to_tsvector(array_replace(tsvector_to_array(words), '{own}', '{other}'))"
+    changed = {
+        "threads_conversation": of_workspace | {"id": fresh.format("id"), "key": digest.format("key")},
+        "intake_record": of_workspace | {"id": fresh.format("id"), "identity": digest.format("identity"),
+                                          "order_time": f"order_time - {earlier}"},
+        "threads_message": of_workspace | {
+            "id": fresh.format("id"),
+            "record_id": fresh.format("record_id"),
+            "conversation_id": fresh.format("conversation_id"),
+            "parent": "CASE WHEN parent IS NULL THEN NULL ELSE " + fresh.format("parent") + " END",
+            "order_time": f"order_time - {earlier}",
+            # The places of words are kept where the workspace stays the same.
+            "words": ("words" if not workspace_word else words) + (f" || '''{word}'':1'::tsvector" if word else ""),
+            "atoms": f"array_replace(atoms, '{own}', '{other}')",
+        },
+    }  # fmt: skip
+    chosen = {
+        "threads_message": "JOIN bench_seed USING (id)",
+        "intake_record": "WHERE id IN (SELECT record_id FROM threads_message JOIN bench_seed USING (id))",
+        "threads_conversation": "WHERE id IN (SELECT conversation_id FROM threads_message JOIN bench_seed USING (id))",
+    }
+    for table, values in changed.items():
+        names = [name for (name,) in product.execute(
+            f"SELECT column_name FROM information_schema.columns WHERE table_name = '{table}' ORDER BY ordinal_position"
+        )]  # fmt: skip
+        columns = ", ".join(f'"{name}"' for name in names)
+        given = ", ".join(values.get(name, f'{table}."{name}"') for name in names)
+        given = given.replace("order_time -", f"{table}.order_time -").replace("md5(id::", f"md5({table}.id::")
+        product.execute(f"INSERT INTO {table} ({columns}) SELECT {given} FROM {table} {chosen[table]}")
+
+
+def time_page(product: Product, query: str, **more: str) -> Timed:
+    """The search page, as its view answers a signed-in member."""
+    client, address = _enter(product)
+    path = f"{address}?{urlencode({'q': query, **more})}"
+    return _time(lambda: client.get(path))
+
+
+def _enter(product: Product) -> tuple[Any, str]:
+    from django.conf import settings
+    from django.test import Client
+    from django.urls import reverse
+
+    from inspector.accounts.models import Membership
+
+    settings.ALLOWED_HOSTS = ["*"]
+    client = Client()
+    client.force_login(Membership.objects.filter(workspace=product.workspace).first().user)  # type: ignore[union-attr]
+    return client, reverse("pages:search", args=[product.workspace.slug])
+
+
+def time_statement(product: Product, query: str) -> Timed:
+    """The one statement that finds the page's messages, by itself."""
+    from inspector.pages.search import PAGE_ROWS
+    from inspector.search.selectors import find_messages
+
+    def find() -> None:
+        find_messages(workspace=product.workspace, query=query, limit=PAGE_ROWS + 1)
+
+    from django.db import connection
+
+    seen: list[tuple[str, Any]] = []
+
+    def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        seen.append((sql, params))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(note):
+        find()
+    sql, params = max(seen, key=lambda one: len(one[0]))
+
+    def run() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, params)
+            cursor.fetchall()
+
+    return _time(run)
+
+
+def measure_depth(product: Product, name: str) -> Row:
+    """P16: the fortieth page of a common query beside its first."""
+    import html
+    import re
+
+    client, address = _enter(product)
+    path = first = f"{address}?{urlencode({'q': TERMS[name]})}"
+    for _ in range(DEEP):
+        page = client.get(path).content.decode()
+        older = re.search(r'rel="next" href="([^"]+)"', page)
+        if older is None:
+            break
+        path = address + html.unescape(older[1])
+    deep, front = _time(lambda: client.get(path)), _time(lambda: client.get(first))
+    told = f"{deep.p95:.1f} v {front.p95:.1f} ms, page {DEEP}"
+    return Row(_fill(P16, term=name), deep.p95 / front.p95, remark=told)
+
+
+def _time(call: Callable[[], object]) -> Timed:
+    spent = []
+    for number in range(WARM_UPS + CALLS):
+        start = time.perf_counter()
+        call()
+        if number >= WARM_UPS:
+            spent.append((time.perf_counter() - start) * 1000)
+    ordered = statistics.quantiles(spent, n=20)
+    return Timed(statistics.median(spent), ordered[-1])
