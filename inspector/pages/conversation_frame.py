@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -16,8 +15,10 @@ from inspector.audit.selectors import is_current, list_reviews
 from inspector.threads.hidden import count_hidden_in
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import find_conversation, read_body
+from inspector.threads.sequence import WINDOW_STEPS, Missing, find_missing
 from inspector.threads.summaries import Digest, find_openings
 
+from .budgets import shorten_name
 from .told import is_named, list_notes, name_conversation, name_dialect, shorten, write_elapsed
 from .transcript import make_anchor
 
@@ -56,20 +57,21 @@ def open_conversation(membership: Membership, conversation_id: uuid.UUID) -> Con
 
 
 def frame_conversation(
-    *, membership: Membership, conversation: Conversation, digest: Digest, current: str
+    *, membership: Membership, conversation: Conversation, digest: Digest | None, current: str, stop: int | None = None
 ) -> dict[str, Any]:
-    """The context of the frame: `conversation`, `answers`, `views`, `hidden_count`.
+    """The context of the frame: `conversation`, `answers`, `views`, `hidden_count`, and the ways to what is missing.
 
     Args:
         membership: the reader's.
         conversation: which.
-        digest: it summed up.
+        digest: it summed up; None where the five answers are not shown.
         current: the address name of the view that is shown.
+        stop: the position after the window that is shown, where it is one of the timeline.
     """
     slug = membership.workspace.slug
     return {
-        "conversation": _describe(conversation, find_openings(conversation_ids=[conversation.pk])),
-        "answers": _make_answers(conversation, digest, slug),
+        "conversation": _describe(conversation),
+        "answers": _make_answers(conversation, digest, slug) if digest else None,
         "views": [
             {
                 "name": title,
@@ -80,20 +82,40 @@ def frame_conversation(
             for name, title in TABS
         ],
         "hidden_count": count_hidden_in(conversation=conversation),
+        **_find_ghosts(conversation, slug, current, stop),
     }
 
 
-def _describe(conversation: Conversation, openings: Mapping[uuid.UUID, str]) -> dict[str, Any]:
+def _find_ghosts(conversation: Conversation, slug: str, current: str, stop: int | None) -> dict[str, str]:
+    """Where the first missing message stands, and the first after what is shown; in the sequence from there."""
+    if not conversation.missing_count:
+        return {"missing_url": "", "next_missing_url": ""}
+    name, query = ("sequence", "?") if current == "sequence" else ("conversation", "?order=time&")
+    address = reverse(f"pages:{name}", args=[slug, conversation.pk])
+    first, after = find_missing(conversation=conversation, after=None if stop is None else stop - 1)
     return {
-        "title": shorten(
-            name_conversation(conversation) if is_named(conversation) else openings.get(conversation.pk) or "Untitled"
-        ),
+        "missing_url": _write_ghost(address + query, first),
+        "next_missing_url": _write_ghost(address + query, after) if after else "",
+    }
+
+
+def _write_ghost(address: str, missing: Missing | None) -> str:
+    if missing is None:
+        return "#main"
+    return f"{address}offset={missing.position // WINDOW_STEPS * WINDOW_STEPS}#ghost-{missing.key[:16]}"
+
+
+def _describe(conversation: Conversation) -> dict[str, Any]:
+    openings = {} if is_named(conversation) else find_openings(conversation_ids=[conversation.pk])
+    return {
+        "title": shorten_name(shorten(openings.get(conversation.pk) or name_conversation(conversation)), 500),
         "id": conversation.pk,
-        "native_id": conversation.native_id,
+        "native_id": shorten_name(conversation.native_id),
         "channel": conversation.channel.name,
         "state": conversation.state,
         "is_settled": conversation.is_settled,
         "settled_at": conversation.settled_at,
+        "last_at": conversation.last_at,
         "missing_count": conversation.missing_count,
         "message_count": conversation.message_count,
         "dialects": ", ".join(name_dialect(dialect) for dialect in conversation.dialects),
@@ -102,7 +124,7 @@ def _describe(conversation: Conversation, openings: Mapping[uuid.UUID, str]) -> 
 
 
 def _make_answers(conversation: Conversation, digest: Digest, slug: str) -> dict[str, Any]:
-    names = {number: Message.Severity(number).label for number in digest.severities if number}
+    names = {number: Message.Severity(number).label for number in digest.tally.severities if number}
     elapsed = None
     if conversation.first_at and conversation.last_at:
         elapsed = conversation.last_at - conversation.first_at
@@ -111,20 +133,20 @@ def _make_answers(conversation: Conversation, digest: Digest, slug: str) -> dict
             "url": reverse("pages:message", args=[slug, digest.asked.pk]),
             "anchor": make_anchor(digest.asked.pk),
             "sentence": shorten(digest.asked.english, 120),
-            "more": digest.asked_count - 1,
+            "more": digest.tally.asked_count - 1,
         }
         if digest.asked
         else None,
         "elapsed": write_elapsed(elapsed) if elapsed else "",
         "severities": [
             {"name": names[number], "count": count}
-            for number, count in sorted(digest.severities.items(), reverse=True)
+            for number, count in sorted(digest.tally.severities.items(), reverse=True)
             if number
         ],
         "problems": [_name_problem(message, slug) for message in digest.gravest],
         "missing_count": conversation.missing_count,
-        "failed_count": digest.failed_count,
-        "malformed_count": digest.malformed_count,
+        "failed_count": digest.tally.failed_count,
+        "malformed_count": digest.tally.malformed_count,
         "reviews": _list_verdicts(conversation),
     }
 

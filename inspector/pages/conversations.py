@@ -34,7 +34,7 @@ from .transcript import make_anchor, make_rows
 from .windows import Pager, make_pager, read_jump
 
 PAGE_ROWS = 50
-WINDOW_ROWS = 100
+WINDOW_ROWS = 50
 MOST_TILES = 6
 
 
@@ -158,13 +158,20 @@ def _answer(
     shown = sum(row.message is not None for row in window.rows)
     disclosed = open_for(membership, [row.message for row in window.rows if row.message], door="conversation")
     context = {
-        **frame_conversation(membership=membership, conversation=conversation, digest=digest, current="conversation"),
+        **frame_conversation(
+            membership=membership,
+            conversation=conversation,
+            digest=digest,
+            current="conversation",
+            stop=None if is_tree else window.offset + WINDOW_ROWS,
+        ),
         "orders": [
             {"name": "As answers", "url": request.path, "is_current": is_tree},
             {"name": "By time", "url": f"{request.path}?order=time", "is_current": not is_tree},
         ],
         "cast": [
-            {"mark": cast.find(name), "count": digest.senders.get(name, 0)} for name in conversation.agents[:MOST_TILES]
+            {"mark": cast.find(name), "count": digest.tally.senders.get(name, 0)}
+            for name in conversation.agents[:MOST_TILES]
         ],
         "more_agents": max(0, len(conversation.agents) - MOST_TILES),
         "rows": make_rows(

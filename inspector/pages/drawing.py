@@ -23,6 +23,7 @@ ARROW_HEIGHT, BUCKET_HEIGHT, LOOP_HEIGHT, BAND_HEIGHT, GHOST_HEIGHT = 44, 56, 54
 # How much of a text a label holds; the whole stands in its title and in the table.
 LONGEST_LABEL: Final = 34
 LONGEST_NAME: Final = 48
+LONGEST_SPELLED: Final = 500
 # A silence is said from so many seconds on, if it is also so many times as long as is usual in the window.
 LEAST_GAP, UNUSUAL = timedelta(seconds=10), 4
 # The verb and the names at the head of a sentence are what the arrow draws already.
@@ -164,13 +165,13 @@ class _Pen:
             yield f"{write_elapsed(-arrow.since)} back in time: the turns decide the order here"
 
     def _draw_ghost(self, step: Step) -> Ghost:
-        name = cut(step.missing_name, LONGEST_LABEL) if step.missing_name else "A cited message"
+        name = cut(spell_hidden(step.missing_name), LONGEST_LABEL - 8) if step.missing_name else "A cited message"
         source, targets = self._find_ends(step)
         return Ghost(
             y=self._go(GHOST_HEIGHT),
             x=self._lanes.place((source + targets[0]) / 2 if targets else source),
             anchor=f"ghost-{step.missing[:16]}",
-            words=f"{spell_hidden(name)} not received",
+            words=f"{name} not received",
             title=f"{spell_hidden(cut(step.missing_name, 200)) or 'A message'} is cited by message "
             f"{step.position + 1:,} and was not received",
         )
@@ -195,7 +196,7 @@ class _Pen:
             # Beside the sender, where several are spoken to: the far end may lie beyond the window's edge.
             label_x=self._lanes.place((source + targets[0]) / 2 if targets else source),
             act=f"! {act}" if step.is_failed else act,
-            about=spell_hidden(write_about(step)),
+            about=cut(spell_hidden(write_about(step)), LONGEST_LABEL),
             title=write_title(arrow, self._zone),
             cast="broadcast" if step.is_broadcast else "",
             basis="inferred" if step.is_inferred else "",
@@ -235,6 +236,11 @@ def cut(text: str, length: int) -> str:
     return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
 
 
+def cut_name(name: str) -> str:
+    """An agent's name for a line of text, its hidden characters spelled out."""
+    return cut(spell_hidden(name[: 2 * LONGEST_NAME]), LONGEST_NAME)
+
+
 def write_about(step: Step) -> str:
     """What a label says beside the act: the topic, else what the sentence says beyond who, whom and how."""
     if step.topic:
@@ -270,12 +276,12 @@ def write_title(arrow: Arrow, zone: ZoneInfo) -> str:
         names.append(cut(step.english, 300))
     if step.is_inferred:
         names.append(f"the answer is inferred: {step.parent_why}" if step.parent_why else "the answer is inferred")
-    return spell_hidden(". ".join(names))
+    return cut(spell_hidden(". ".join(names)), LONGEST_SPELLED)
 
 
 def name_sender(step: Step) -> str:
     """The sender by name; `someone` where nothing names one."""
-    return cut(step.sender, LONGEST_NAME) or "someone"
+    return cut_name(step.sender) or "someone"
 
 
 def name_receivers(step: Step) -> str:
@@ -285,5 +291,5 @@ def name_receivers(step: Step) -> str:
     if not step.receivers:
         return "to everyone" if step.is_broadcast else "to nobody named"
     more = len(step.receivers) - 3
-    names = ", ".join(cut(name, LONGEST_NAME) for name in step.receivers[:3])
+    names = ", ".join(cut_name(name) for name in step.receivers[:3])
     return f"to {names} and {more:,} more" if more > 0 else f"to {names}"

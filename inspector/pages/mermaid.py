@@ -17,7 +17,7 @@ from .drawing import LONGEST_LABEL, LONGEST_NAME, cut, write_about
 from .hidden_characters import spell_hidden
 
 # An arrow to more receivers than these is drawn to the first, and says how many there are.
-MOST_RECEIVERS = 12
+MOST_RECEIVERS = 4
 
 _PLAIN = re.compile(r"[^A-Za-z0-9 ]")
 # Words that Mermaid reads as keywords wherever they stand.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
@@ -19,19 +19,20 @@ from inspector.intake.models import Sighting
 from inspector.intake.selectors import find_first_sightings
 from inspector.threads.models import Message
 from inspector.threads.selectors import TreeRow
-from inspector.threads.summaries import has_record, load_records, read_timeline, sum_up
+from inspector.threads.summaries import has_record, load_records, read_timeline
 
 from .agents import Cast, cast_conversation
+from .budgets import share_out, shorten_name
 from .conversation_frame import frame_conversation, open_conversation
 from .fields import has_secret
 from .progress import name_delivery
 from .shell import read_number, render_page, within_workspace
 from .told import Line, make_line, name_dialect
-from .transcript import LONGEST_RECORD_BYTES, cut_wire
+from .transcript import LONGEST_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
 from .windows import make_pager, read_jump
 from .wire_markup import Stretch
 
-WINDOW_ROWS: Final = 100
+WINDOW_ROWS: Final = 50
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,9 +48,9 @@ class Part:
 class RecordRow:
     """A record: its wire, where it was seen first, and the messages of this window that were read from it.
 
-    `size_bytes` and `sha256` are those of its source; `is_left_out` where
-    it is too large for this page, and `raw_url` is for those who may have the
-    exact bytes whatever they hold; others find it on the message's page.
+    `size_bytes` and `sha256` are those of its source; `is_left_out` where it is too large for this page, of which
+    `wire_characters` says how much of the wire it carries. `raw_url` is for those who may have the exact bytes whatever
+    they hold; others find it on the message's page.
     """
 
     anchor: str
@@ -66,6 +67,7 @@ class RecordRow:
     seen_in: str
     seen_url: str
     line_number: int
+    wire_characters: int
 
 
 @require_GET
@@ -90,8 +92,9 @@ def show_raw(request: HttpRequest, membership: Membership, conversation_id: uuid
         **frame_conversation(
             membership=membership,
             conversation=conversation,
-            digest=sum_up(conversation=conversation),
+            digest=None,
             current="conversation-raw",
+            stop=window.offset + WINDOW_ROWS,
         ),
         "rows": rows,
         "pager": pager,
@@ -103,10 +106,12 @@ def _make_rows(rows: Sequence[TreeRow], cast: Cast, membership: Membership) -> l
     messages = [row.message for row in rows if row.message]
     left_out = load_records(messages=messages, most_bytes=LONGEST_RECORD_BYTES)
     seen = find_first_sightings(record_ids={message.record_id for message in messages})
-    return [
+    made = [
         _make_row(list(parts), left_out.get(record_id), seen.get(record_id), cast, membership)
         for record_id, parts in groupby(messages, key=lambda message: message.record_id)
     ]
+    most = share_out(weigh_wire(row.wire, row.stretches) for row in made)
+    return [replace(row, wire_characters=fit_wire(row.wire, row.stretches, most)) for row in made]
 
 
 def _make_row(
@@ -134,7 +139,8 @@ def _make_row(
         stretches=stretches,
         is_masked=has_secret({0: stretches}),
         raw_url=reverse("pages:raw", args=[slug, first.record_id]) if membership.is_auditor else "",
-        seen_in=name_delivery(sighting.delivery) if sighting else "",
+        seen_in=shorten_name(name_delivery(sighting.delivery)) if sighting else "",
         seen_url=reverse("pages:delivery", args=[slug, sighting.delivery_id]) if sighting else "",
         line_number=sighting.line if sighting else 0,
+        wire_characters=0,
     )

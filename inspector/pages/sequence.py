@@ -17,19 +17,23 @@ from inspector.accounts.models import Membership
 from inspector.threads.sequence import WINDOW_STEPS, SequenceWindow, Step, read_sequence
 from inspector.threads.summaries import sum_up
 
-from .agents import Cast, cast_conversation
+from .agents import cast_conversation
+from .budgets import shorten_name
 from .conversation_frame import frame_conversation, open_conversation
-from .drawing import cut, draw
+from .drawing import cut, draw, name_receivers, name_sender
+from .hidden_characters import spell_hidden
 from .lanes import choose_lanes
 from .mermaid import write_mermaid
 from .shell import read_number, render_page, within_workspace, write_query
-from .told import MOST_RECEIVERS, Line
 from .windows import make_pager, read_jump
 
 # How many messages one Mermaid text is made of at most, and how many buckets an address can open.
 MOST_EXPORTED: Final = 2_000
 MOST_OPENED: Final = 50
 LONGEST_ENGLISH: Final = 240
+# A longer text is for a download alone.
+LONGEST_MERMAID: Final = 50_000
+NOBODY: Final = uuid.UUID(int=0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,12 +42,14 @@ class TableRow:
 
     number: int
     step: Step
-    line: Line
+    sender: str
+    receivers: str
     url: str
     english: str
     left_out: int
     alike_count: int
     missing_name: str
+    why: str
 
 
 @require_GET
@@ -72,12 +78,14 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
         total=conversation.message_count,
         **_keep(request),
     )
+    mermaid = write_mermaid(window.arrows, agents=conversation.agents, zone=zone, heading=pager.words)
     context = {
         **frame_conversation(
             membership=membership,
             conversation=conversation,
             digest=sum_up(conversation=conversation),
             current="sequence",
+            stop=window.stop,
         ),
         "drawing": drawing,
         "lanes": lanes.lanes,
@@ -91,9 +99,9 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
         "open_all_url": write_query(request, open="all") if drawing.bucket_count else "",
         "fold_url": write_query(request, open=None) if opened or is_all_opened else "",
         "open_base": _write_open_base(request, opened),
-        "message_base": reverse("pages:message", args=[slug, uuid.UUID(int=0)]).replace(str(uuid.UUID(int=0)), ""),
-        "table": _make_table(window, cast, slug),
-        "mermaid": write_mermaid(window.arrows, agents=conversation.agents, zone=zone, heading=pager.words),
+        "message_base": reverse("pages:message", args=[slug, NOBODY]).removesuffix(f"{NOBODY}/"),
+        "table": _make_table(window, slug),
+        "mermaid": mermaid if len(mermaid) <= LONGEST_MERMAID else "",
         "mermaid_url": reverse("pages:sequence-mermaid", args=[slug, conversation.pk]),
         "most_exported": MOST_EXPORTED,
         "start": start,
@@ -151,36 +159,25 @@ def _write_window(request: HttpRequest, start: int) -> str:
     return f"{request.path}?offset={start}{parameters}"
 
 
-def _make_table(window: SequenceWindow, cast: Cast, slug: str) -> list[TableRow]:
+def _make_table(window: SequenceWindow, slug: str) -> list[TableRow]:
     return [
-        _make_table_row(step, arrow.count if arrow.is_bucket else 0, cast, slug)
+        _make_table_row(step, arrow.count if arrow.is_bucket else 0, slug)
         for arrow in window.arrows
         for step in arrow.steps
     ]
 
 
-def _make_table_row(step: Step, alike_count: int, cast: Cast, slug: str) -> TableRow:
+def _make_table_row(step: Step, alike_count: int, slug: str) -> TableRow:
+    english = shorten_name(cut(step.english, LONGEST_ENGLISH), 400)
     return TableRow(
         number=step.position + 1,
         step=step,
-        line=_make_line(step, cast),
+        sender=name_sender(step),
+        receivers=name_receivers(step).removeprefix("to "),
         url=reverse("pages:message", args=[slug, step.id]),
-        english=cut(step.english, LONGEST_ENGLISH),
-        left_out=max(0, step.english_length - LONGEST_ENGLISH),
+        english=english,
+        left_out=max(0, step.english_length - len(english)) if english.endswith("…") else 0,
         alike_count=alike_count,
-        missing_name=cut(step.missing_name, LONGEST_ENGLISH),
-    )
-
-
-def _make_line(step: Step, cast: Cast) -> Line:
-    receivers = [] if step.is_to_itself else cast.find_all(step.receivers[:MOST_RECEIVERS])
-    return Line(
-        at=step.at,
-        sender=cast.find(step.sender) if step.sender else None,
-        receivers=receivers,
-        more_receivers=max(0, len(step.receivers) - MOST_RECEIVERS),
-        is_broadcast=step.is_broadcast,
-        is_to_itself=step.is_to_itself,
-        performative=step.performative,
-        native_act=step.native_act,
+        missing_name=shorten_name(step.missing_name),
+        why=cut(spell_hidden(step.parent_why), LONGEST_ENGLISH),
     )

@@ -18,7 +18,7 @@ Segments = Sequence[Segment]
 
 LONGEST_TITLE = 90
 # So many receivers of a message are named in a line; of the rest their number.
-MOST_RECEIVERS = 12
+MOST_RECEIVERS = 5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.urls import reverse
@@ -15,12 +16,16 @@ from inspector.threads.selectors import TreeRow, find_messages_by_ids, unfold
 from inspector.threads.summaries import has_record, load_records
 
 from .agents import Cast
+from .budgets import fit, join_texts, share_out, shorten_name, weigh
 from .disclosures import NOTHING_DISCLOSED, Disclosed
 from .fields import DEEPEST, cut_layers
 from .told import Line, NoteLine, Segments, list_notes, make_line, name_dialect, read_segments, write_elapsed
-from .wire_markup import Stretch
+from .wire_markup import SENTENCE_CHARACTERS, Stretch
 
 MOST_NOTES = 4
+WIRE_CHARACTERS = 5_000
+# What the mark of a field costs in a wire.
+MARK_BYTES = 12
 # A longer record is shown on its own page only: here it would cost more than all the others together.
 LONGEST_RECORD_BYTES = 100_000
 
@@ -64,6 +69,9 @@ class MessageRow:
     wire: str
     left_out_bytes: int
     stretches: Sequence[Stretch]
+    # How many characters of the sentence and of the wire this page carries: see `budgets`.
+    english_characters: int
+    wire_characters: int
     kind: str = "message"
 
 
@@ -125,7 +133,41 @@ def make_rows(
             made.append(make_ghost_row(missing, row, 0))
         run = row.message.run
         made.append(builder.make_message(row, row.message))
-    return made
+    return _fit_rows(made)
+
+
+def _fit_rows(rows: Sequence[Row]) -> list[Row]:
+    """Give each message its share of what the page may weigh."""
+    texts = {
+        at: (join_texts((*row.segments, *row.also)), row) for at, row in enumerate(rows) if isinstance(row, MessageRow)
+    }
+    said = {at: weigh(text, SENTENCE_CHARACTERS) for at, (text, _) in texts.items()}
+    wires = {at: weigh_wire(row.wire, row.stretches) for at, (_, row) in texts.items()}
+    most = share_out([*said.values(), *wires.values()])
+    fitted = list(rows)
+    for at, (text, row) in texts.items():
+        fitted[at] = replace(
+            row,
+            english_characters=fit(text, most, SENTENCE_CHARACTERS),
+            wire_characters=fit_wire(row.wire, row.stretches, most),
+        )
+    return fitted
+
+
+def weigh_wire(wire: str, stretches: Sequence[Stretch]) -> int:
+    """What the wire of a row weighs, the marks of its fields among it."""
+    return weigh(wire, WIRE_CHARACTERS) + MARK_BYTES * bisect_left(stretches, WIRE_CHARACTERS, key=_start_of)
+
+
+def fit_wire(wire: str, stretches: Sequence[Stretch], most_bytes: int) -> int:
+    """How many characters of the wire weigh at most so much."""
+    weight = weigh_wire(wire, stretches)
+    shown = min(len(wire), WIRE_CHARACTERS)
+    return shown if weight <= most_bytes else min(fit(wire, most_bytes, shown), shown * most_bytes // weight)
+
+
+def _start_of(stretch: Stretch) -> int:
+    return stretch.start
 
 
 class _Builder:
@@ -176,7 +218,7 @@ class _Builder:
             dialect=name_dialect(message.dialect, row.body["record"].get("version"))
             if self._has_several_dialects
             else "",
-            native_id=message.native_id,
+            native_id=shorten_name(message.native_id),
             is_sealed=message.is_sealed and message.pk not in self._disclosed.openings,
             is_withheld=message.pk in self._disclosed.withheld,
             opened_with=self._disclosed.name_keys(message),
@@ -189,6 +231,8 @@ class _Builder:
             wire=wire,
             left_out_bytes=self._left_out.get(message.record_id, 0),
             stretches=stretches,
+            english_characters=0,
+            wire_characters=0,
         )
 
     def _find_earlier(self, message: Message, previous: Message | None) -> Message | None:
@@ -209,7 +253,7 @@ class _Builder:
                 basis="explicit",
                 verb="answers",
                 anchor=f"#ghost-{missing[:16]}",
-                name=cited,
+                name=shorten_name(cited),
                 why="",
                 is_missing=True,
             )
@@ -242,8 +286,8 @@ def make_ghost_row(ghost: str, citing: TreeRow | None, depth: int) -> GhostRow:
     who = citing.message.native_id if citing and citing.message else ""
     return GhostRow(
         anchor=f"ghost-{ghost[:16]}",
-        name=name or "A message",
-        cited_by=f"{who or 'The message below'} cites it.",
+        name=shorten_name(name or "A message"),
+        cited_by=f"{shorten_name(who) or 'The message below'} cites it.",
         depth=depth,
     )
 
@@ -262,7 +306,7 @@ def make_anchor(message_id: uuid.UUID) -> str:
 
 def name_message(message: Message) -> str:
     """What another message is called by in a line: its id on the wire, else its number."""
-    return message.native_id or f"message {message.position + 1:,}"
+    return shorten_name(message.native_id) or f"message {message.position + 1:,}"
 
 
 def _write_why(message: Message, parent: Message) -> str:

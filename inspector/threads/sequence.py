@@ -8,15 +8,16 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
+from django.db.models import Case, F, TextField, Value, When
 from django.db.models.functions import MD5, Left, Length
 
 from .models import Conversation, Message
-from .summaries import FAILING
+from .tallies import FAILING
 
 WINDOW_STEPS: Final = 100
 # Two alike are soon read; three and more are one arrow with their number.
@@ -50,6 +51,7 @@ _COLUMNS: Final = (
     "is_sealed",
     "severity",
     "run",
+    "citing_body",
 )
 
 
@@ -165,7 +167,7 @@ def read_sequence(
     opened: Collection[int] = (),
     is_all_opened: bool = False,
 ) -> SequenceWindow:
-    """A window of the sequence, in three queries at most.
+    """A window of the sequence, in one query.
 
     Args:
         conversation: whose.
@@ -178,7 +180,7 @@ def read_sequence(
     found = _read_steps(conversation, start - before, size + before + 1)
     stop = start + size
     previous = found[0] if found and found[0].position < start else None
-    steps = _name_missing([step for step in found if start <= step.position < stop])
+    steps = [step for step in found if start <= step.position < stop]
     beyond = next((step.position for step in found if step.position >= stop), None)
     arrows = list(_gather(steps, previous, opened, is_all_opened=is_all_opened))
     return SequenceWindow(arrows, start, stop, max(0, start - size) if start else None, beyond)
@@ -188,11 +190,17 @@ def _read_steps(conversation: Conversation, start: int, limit: int) -> list[Step
     rows = (
         Message.objects.shown()
         .filter(conversation=conversation, position__gte=start)
+        .alias(body_length=Length("body"))
         .annotate(
             topic_start=Left("topic", LONGEST_TOPIC),
             topic_digest=MD5("topic"),
             english_start=Left("english", LONGEST_ENGLISH),
             english_length=Length("english"),
+            citing_body=Case(
+                When(parent_key__isnull=False, parent=None, body_length__lte=LARGEST_BODY, then=F("body")),
+                default=Value(""),
+                output_field=TextField(),
+            ),
         )
         .order_by("position")
         .values_list(*_COLUMNS)[:limit]
@@ -202,7 +210,7 @@ def _read_steps(conversation: Conversation, start: int, limit: int) -> list[Step
 
 def _make_step(row: Sequence[object]) -> Step:
     values = dict(zip(_COLUMNS, row, strict=True))
-    key = values.pop("parent_key")
+    key, body = values.pop("parent_key"), str(values.pop("citing_body"))
     names = {"order_time": "at", "order_basis": "at_basis", "topic_start": "topic", "english_start": "english"}
     receivers = tuple(name for name in values.pop("receivers") or () if name)  # type: ignore[attr-defined]
     missing = bytes(key).hex() if key is not None and values["parent"] is None else ""  # type: ignore[call-overload]
@@ -210,21 +218,12 @@ def _make_step(row: Sequence[object]) -> Step:
         **{names.get(name, name): value for name, value in values.items()},  # type: ignore[arg-type]
         receivers=receivers,
         missing=missing,
+        missing_name=_find_cited_name(body),
     )
 
 
-def _name_missing(steps: list[Step]) -> list[Step]:
-    """Give those that cite what was not received its name, which stands in what was told of them."""
-    citing = [step.id for step in steps if step.missing]
-    if not citing:
-        return steps
-    rows = Message.objects.filter(pk__in=citing).annotate(size=Length("body")).filter(size__lte=LARGEST_BODY)
-    names = {pk: _find_cited_name(body) for pk, body in rows.values_list("pk", "body") if body}
-    return [replace(step, missing_name=names.get(step.id, "")) if step.missing else step for step in steps]
-
-
 def _find_cited_name(body: str) -> str:
-    return str(msgspec.json.decode(body)["message"].get("parent_id") or "")
+    return str(msgspec.json.decode(body)["message"].get("parent_id") or "") if body else ""
 
 
 def _gather(
@@ -253,9 +252,21 @@ def _count_alike(steps: Sequence[Step], at: int) -> int:
     return end - at
 
 
-def find_next_missing(*, conversation: Conversation, after: int = -1) -> int | None:
-    """The position of the first message after this one that cites what was not received; None where none is left."""
-    rows = Message.objects.shown().filter(
-        conversation=conversation, parent_key__isnull=False, parent=None, position__gt=after
-    )
-    return rows.order_by("position").values_list("position", flat=True).first()
+@dataclass(frozen=True, slots=True, order=True)
+class Missing:
+    """A message that cites what was not received: its position, and the digest of what it cites."""
+
+    position: int
+    key: str
+
+
+def find_missing(*, conversation: Conversation, after: int | None = None) -> tuple[Missing | None, Missing | None]:
+    """The first message that cites what was not received, and the first after a position, in one query.
+
+    None where there is none; the second is None too where it is the first, or where no position is given.
+    """
+    rows = Message.objects.shown().filter(conversation=conversation, parent_key__isnull=False, parent=None)
+    citing = rows.order_by("position").values_list("position", "parent_key")
+    both = citing[:1] if after is None else citing[:1].union(citing.filter(position__gt=after)[:1])
+    found = sorted(Missing(position, bytes(key or b"").hex()) for position, key in both)
+    return (found[0] if found else None), (found[1] if len(found) > 1 else None)

@@ -5,57 +5,61 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any
 
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import BinaryField, Case, Count, F, Min, Q, QuerySet, Value, When
 from django.db.models.functions import Length
 
 from inspector.intake.models import Delivery, Job, Record, Sighting
 
 from .models import Conversation, Message
 from .selectors import TreeRow, TreeWindow, read_body
+from .tallies import ASKING, FAILING, GREETING, MOST_GRAVE, MOST_SENDERS, Tally, read_tally
 
-# The acts that ask somebody for something.
-ASKING: Final = ("request", "query", "delegate", "propose", "subscribe")
-# The acts that say it did not work.
-FAILING: Final = ("failure", "not-understood")
+# Of so many first messages one is taken that says what a conversation is about.
+OPENING_MESSAGES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """A conversation summed up.
+    """A conversation summed up: its tally, the first message that asks for something, and the gravest ones."""
 
-    `severities` counts messages by their gravest note (0 is none), `senders` by who sent them ("" is nobody named).
-    """
-
+    tally: Tally
     asked: Message | None
-    asked_count: int
-    severities: dict[int, int]
-    senders: dict[str, int]
     gravest: Sequence[Message]
-    failed_count: int
-    malformed_count: int
 
 
 def sum_up(*, conversation: Conversation) -> Digest:
-    """What a conversation asked for, who spoke how often, and where its gravest notes are (at most three)."""
-    messages = Message.objects.shown().filter(conversation=conversation)
-    asking = messages.filter(performative__in=ASKING)
-    counts = messages.aggregate(
-        failed=Count("id", filter=Q(performative__in=FAILING)), malformed=Count("id", filter=Q(performative=None))
-    )
-    severities = messages.values_list("severity").annotate(count=Count("id")).order_by("-severity")
-    senders = messages.values_list("sender").annotate(count=Count("id"))
+    """What a conversation asked for, who spoke how often, and where its gravest notes are, in one query."""
+    tally = read_tally(conversation.tally) if conversation.tally else _count_messages(conversation)
+    places = {*tally.gravest, *([] if tally.asked is None else [tally.asked])}
+    rows = Message.objects.shown().filter(conversation=conversation, position__in=places)
+    found = {message.position: message for message in rows} if places else {}
     return Digest(
-        asked=asking.order_by("position").first(),
-        asked_count=asking.count(),
+        tally=tally,
+        asked=found.get(tally.asked) if tally.asked is not None else None,
+        gravest=[found[place] for place in tally.gravest if place in found],
+    )
+
+
+def _count_messages(conversation: Conversation) -> Tally:
+    """The same from the rows, for a conversation that has not been settled since tallies are kept."""
+    messages = Message.objects.shown().filter(conversation=conversation)
+    counts = messages.aggregate(
+        asked=Min("position", filter=Q(performative__in=ASKING)),
+        asked_count=Count("id", filter=Q(performative__in=ASKING)),
+        failed_count=Count("id", filter=Q(performative__in=FAILING)),
+        malformed_count=Count("id", filter=Q(performative=None)),
+    )
+    severities = messages.values_list("severity").annotate(count=Count("id")).order_by("severity")
+    known = messages.filter(sender__in=conversation.agents[:MOST_SENDERS])
+    senders = known.values_list("sender").annotate(count=Count("id")).order_by()
+    gravest = messages.filter(severity__gte=Message.Severity.WARNING).order_by("-severity", "position")
+    return Tally(
+        **counts,
         severities=dict(severities),
         senders=dict(senders),
-        gravest=list(
-            messages.filter(severity__gte=Message.Severity.WARNING).order_by("-severity", "position")[:3],
-        ),
-        failed_count=counts["failed"],
-        malformed_count=counts["malformed"],
+        gravest=list(gravest.values_list("position", flat=True)[:MOST_GRAVE]),
     )
 
 
@@ -79,25 +83,41 @@ def find_at(*, conversation: Conversation, position: int) -> uuid.UUID | None:
 
 
 def find_openings(*, conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, str]:
-    """The English of the first message of each of these conversations: what one without a name is called by."""
+    """The English that each of these conversations opens with: what one without a name is called by.
+
+    A greeting says nothing of what comes, so that the first of the opening messages is taken that is none, if there is
+    one.
+    """
     rows = Message.objects.shown().filter(
-        conversation_id__in=list(conversation_ids), position=0, told_digest__isnull=False
+        conversation_id__in=list(conversation_ids), position__range=(0, OPENING_MESSAGES - 1), told_digest__isnull=False
     )
-    return dict(rows.values_list("conversation_id", "english"))
+    is_greeting = Case(When(performative__in=GREETING, then=Value(True)), default=Value(False))
+    first = rows.annotate(is_greeting=is_greeting).order_by("conversation_id", "is_greeting", "position")
+    return dict(first.distinct("conversation_id").values_list("conversation_id", "english"))
 
 
 def load_records(*, messages: Sequence[Message], most_bytes: int) -> dict[uuid.UUID, int]:
-    """Give these messages their records in two queries, those over `most_bytes` left out.
+    """Give these messages their records in one query, those over `most_bytes` left out.
 
     Returns:
         the size in bytes of each record that was left out, by its id; `has_record` tells which message has one.
     """
-    ids = {message.record_id for message in messages}
-    sizes = dict(Record.objects.filter(pk__in=ids).annotate(bytes=Length("source")).values_list("pk", "bytes"))
-    left_out = {record_id: size for record_id, size in sizes.items() if size > most_bytes}
-    records = Record.objects.in_bulk(ids - left_out.keys())
+    is_bearable = Q(size_bytes__lte=most_bytes)
+    bearable = {
+        f"bearable_{name}": Case(When(is_bearable, then=F(name)), default=None, output_field=BinaryField())
+        for name in ("source", "wire")
+    }
+    rows = Record.objects.filter(pk__in={message.record_id for message in messages})
+    records: dict[uuid.UUID, Any] = {
+        record.pk: record
+        for record in rows.defer("source", "wire").annotate(size_bytes=Length("source")).annotate(**bearable)
+    }
+    left_out = {pk: record.size_bytes for pk, record in records.items() if record.size_bytes > most_bytes}
+    for pk, record in records.items():
+        if pk not in left_out:
+            record.source, record.wire = record.bearable_source, record.bearable_wire
     for message in messages:
-        if message.record_id in records:
+        if message.record_id in records and message.record_id not in left_out:
             message.record = records[message.record_id]
     return left_out
 

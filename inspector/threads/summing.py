@@ -12,15 +12,15 @@ from datetime import datetime
 from django.utils import timezone
 
 from inspector.intake.bulk import update_rows
+from inspector.intake.text import make_storable
 
 from .ledger import TaskRow, make_rows, write_tasks
 from .lifecycle import derive_state
 from .models import Conversation, Message
 from .nodes import StoredNode, Timeline
+from .tallies import ASKING, GREETING, count_nodes, write_tally
 from .tasks import list_states, play_tasks
 
-# What is asked for names a conversation better than what is announced before it.
-_ASKS = frozenset({"request", "query", "delegate", "propose", "subscribe"})
 _COLUMNS = (
     "id",
     "settled_generation",
@@ -33,6 +33,7 @@ _COLUMNS = (
     "message_count",
     "missing_count",
     "severity",
+    "tally",
     "first_at",
     "last_at",
 )
@@ -51,6 +52,7 @@ class Sum:
     message_count: int
     missing_count: int
     severity: int
+    tally: str
     first_at: datetime | None
     last_at: datetime | None
     tasks: Sequence[TaskRow]
@@ -75,6 +77,7 @@ def sum_nodes(conversation: Conversation, timeline: Timeline) -> Sum:
         message_count=len(nodes),
         missing_count=len({node.ghost for node in nodes if node.ghost}),
         severity=max((node.severity for node in nodes), default=0),
+        tally=make_storable(write_tally(count_nodes(nodes, list(agents)))),
         first_at=timeline.first_at,
         last_at=timeline.last_at,
         tasks=list(make_rows(plays, nodes)),
@@ -96,8 +99,9 @@ def digest_nodes(nodes: Iterable[StoredNode]) -> bytes:
 
 
 def _find_subject(nodes: Sequence[StoredNode]) -> uuid.UUID | None:
-    named = [node for node in nodes if node.has_topic]
-    asked = next((node for node in named if node.performative in _ASKS), None)
+    """What is asked for names a conversation better than what is announced before it."""
+    named = [node for node in nodes if node.has_topic and node.performative not in GREETING]
+    asked = next((node for node in named if node.performative in ASKING), None)
     best = asked or (named[0] if named else None)
     return best.id if best else None
 
@@ -120,6 +124,7 @@ def write_sums(sums: Sequence[Sum]) -> None:
             each.message_count,
             each.missing_count,
             each.severity,
+            each.tally,
             each.first_at,
             each.last_at,
         )

@@ -59,11 +59,11 @@ STATES = {
     "violation": ("failed", "a violation"),
 }
 
-# A longer name is cut with its length beside it; the pointer shows the whole, and so does the wire.
+# A longer name is cut with its length beside it; the pointer shows more of it, and the wire the whole.
 LONGEST_NAME = 48
 # With more than a few hidden characters the badges of a name would outweigh its line.
-LONGEST_NAME_BYTES = 400
-LONGEST_TITLE = 100
+LONGEST_NAME_BYTES = 200
+LONGEST_TITLE = 200
 
 SEVERITIES = ("none", "info", "notice", "warning", "error")
 
@@ -115,7 +115,9 @@ def agent(mark: AgentMark | None) -> SafeString:
     return format_html(
         '<span class="agent" data-agent="{}"{}><i class="tile" aria-hidden="true">{}</i>{}</span>',
         mark.number,
-        format_html(' title="{}"', say_mark(mark)) if mark.label or len(mark.name) > LONGEST_NAME else "",
+        format_html(' title="{}"', say_mark(mark)[:LONGEST_TITLE])
+        if mark.label or len(mark.name) > LONGEST_NAME
+        else "",
         mark.monogram,
         agent_name(mark),
     )
@@ -124,10 +126,9 @@ def agent(mark: AgentMark | None) -> SafeString:
 @register.simple_tag
 def agent_name(mark: AgentMark) -> SafeString:
     """What people call an agent, and its name on the wire beside it; cut where it is very long."""
-    name = write_visible(mark.name)
-    shown = fit(mark.name, LONGEST_NAME_BYTES, LONGEST_NAME)
-    if shown < len(mark.name):
-        shown = write_visible(mark.name, 0, LONGEST_NAME)
+    end = fit(mark.name, LONGEST_NAME_BYTES, LONGEST_NAME)
+    shown = name = write_visible(mark.name, 0, end)
+    if end < len(mark.name):
         name = format_html('{}… <span class="quiet">({} characters)</span>', shown, f"{len(mark.name):,}")
     if not mark.label:
         return format_html("<bdi>{}</bdi>", name)

@@ -11,6 +11,7 @@ from inspector.pages.hidden_characters import spell_hidden
 from inspector.pages.wire_markup import (
     OPEN_CHARACTERS,
     PAGE_CHARACTERS,
+    SENTENCE_CHARACTERS,
     mark_ranges,
     name_spans,
     write_english,
@@ -54,9 +55,14 @@ def wire(
 
 
 @register.simple_tag
-def english(segments: Any, linked: bool = False, open_characters: int = OPEN_CHARACTERS) -> SafeString:
-    """A sentence from its segments (text, spans, basis); what is over `open_characters` is folded."""
-    return write_english(segments, is_linked=linked, open_characters=open_characters)
+def english(
+    segments: Any,
+    linked: bool = False,
+    open_characters: int = OPEN_CHARACTERS,
+    page_characters: int = SENTENCE_CHARACTERS,
+) -> SafeString:
+    """A sentence from its segments (text, spans, basis); folded over `open_characters`, cut at `page_characters`."""
+    return write_english(segments, is_linked=linked, open_characters=open_characters, page_characters=page_characters)
 
 
 @register.simple_tag

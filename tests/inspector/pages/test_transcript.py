@@ -83,9 +83,9 @@ def test_a_long_conversation_is_shown_in_windows(viewer: Client, cast: Cast) -> 
     deliver(cast, *(say(index) for index in range(230)))
     settle_all()
     first, last = open_conversation(viewer), open_conversation(viewer, offset="200")
-    assert first.count('class="message"') == 100
-    assert "100 of 230 messages" in " ".join(first.split())
-    assert "?offset=100" in first
+    assert first.count('class="message"') == 50
+    assert "50 of 230 messages" in " ".join(first.split())
+    assert "?offset=50" in first
     assert "Show what comes before" not in first
     assert last.count('class="message"') == 30
     assert "Show what comes before" in last
