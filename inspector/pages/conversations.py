@@ -30,6 +30,7 @@ from .disclosures import open_for
 from .forms import ConversationFilter, VerdictForm
 from .shell import read_number, read_place, render_page, within_workspace, write_query
 from .told import is_named, name_conversation, name_dialect, shorten
+from .trace_links import link_traces
 from .transcript import make_anchor, make_rows
 from .windows import Pager, make_pager, read_jump
 
@@ -182,6 +183,7 @@ def _answer(
             is_tree=is_tree,
             disclosed=disclosed,
         ),
+        "traces": link_traces(workspace, [row.message for row in window.rows if row.message]),
         "pager": _make_pager(conversation, window, shown=shown, is_tree=is_tree),
         "verdict_form": verdict_form,
         "verdict_errors": errors,

@@ -35,6 +35,7 @@ from .histories import explain_english, show_wordings
 from .progress import name_delivery
 from .shell import render_page, within_workspace
 from .told import is_named, list_notes, make_line, name_conversation, name_dialect, read_segments, shorten
+from .trace_links import link_traces
 from .transcript import ReplyLine, name_message
 
 MOST_SIGHTINGS = 10
@@ -71,7 +72,10 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
         "conversation": {
             "title": shorten(_name_conversation(message), 40),
             "url": reverse("pages:conversation", args=[slug, message.conversation_id]),
+            "tree_url": reverse("pages:conversation-tree", args=[slug, message.conversation_id])
+            + f"?message={message.pk}",
         },
+        "traces": link_traces(membership.workspace, [message]),
         "previous_url": reverse("pages:message", args=[slug, before.pk]) if before else None,
         "next_url": reverse("pages:message", args=[slug, after.pk]) if after else None,
         "english": read_segments(told.get("english")) or ((message.english, (), "exact"),),

@@ -24,7 +24,7 @@ from inspector.threads.windows import WindowRow
 
 from .agents import AgentMark, Cast
 from .bars import Axis, draw_bar
-from .hidden_characters import spell_hidden
+from .hidden_characters import HIDDEN, spell_hidden
 from .templatetags.marks import act, icon, severity, tile
 from .told import name_conversation, shorten
 from .wire_markup import write_visible
@@ -33,6 +33,7 @@ from .wire_markup import write_visible
 DEEPEST: Final = 12
 MOST_RECEIVERS: Final = 3
 LONGEST_SUBJECT: Final = 160
+_NOBODY: Final = uuid.UUID(int=0)
 _FAILING: Final = frozenset({"failure", "reject", "not-understood"})
 
 
@@ -52,6 +53,7 @@ class Painter:
     hits: frozenset[int] = frozenset()
     current: int | None = None
     _tiles: dict[tuple[uuid.UUID, str, str], str] = field(default_factory=dict)
+    _addresses: dict[str, list[str]] = field(default_factory=dict)
 
     def draw_all(self, rows: Iterable[WindowRow], links: Mapping[int, str]) -> SafeString:
         """The rows of a window; `links` lead, by place, to the same window with that row opened or closed."""
@@ -89,8 +91,8 @@ class Painter:
         conversation = self.foliage.conversations.get(row.line.id)
         if conversation is None:
             return "<strong>A conversation</strong>"
-        url = reverse("pages:conversation", args=[self.slug, conversation.pk])
-        name = write_visible(shorten(name_conversation(conversation)))
+        url = self._link("conversation", conversation.pk)
+        name = write_text(shorten(name_conversation(conversation)))
         count = f"{conversation.message_count:,} message{'' if conversation.message_count == 1 else 's'}"
         return (
             f'<a class="subject" href="{url}" data-open><strong>{name}</strong></a>'
@@ -99,21 +101,21 @@ class Painter:
 
     def _write_ghost(self, row: WindowRow) -> str:
         name = self.foliage.ghost_names.get(row.place)
-        shown = f"<bdi>{write_visible(shorten(name, 60))}</bdi>" if name else "A message"
-        return f'<span class="missing">{icon("ghost")}{shown} was not received</span>{_write_hidden(row)}'
+        shown = f"<bdi>{write_text(shorten(name, 60))}</bdi>" if name else "A message"
+        return f'<span class="missing">{draw_icon("ghost")}{shown} was not received</span>{_write_hidden(row)}'
 
     def _write_message(self, row: WindowRow, said: Said | None, above: uuid.UUID | None) -> str:
         if said is None:
             return '<span class="quiet">a message that is gone: look again</span>'
-        url = reverse("pages:message", args=[self.slug, said.id])
+        url = self._link("message", said.id)
         deeper = f'<span class="quiet small">level {row.depth + 1:,}</span>' if row.depth > DEEPEST else ""
         sentence = said.english or said.topic or "not told yet"
         return (
             f"{deeper}{self._write_agents(said)}{write_act(said.performative, said.native_act)}"
             f'<a class="subject" href="{url}" title="{escape(spell_hidden(sentence))}" data-open>'
-            f"{write_visible(shorten(sentence, LONGEST_SUBJECT))}</a>"
+            f"{write_text(shorten(sentence, LONGEST_SUBJECT))}</a>"
             f"{_write_hidden(row)}{_write_severity(row.line)}"
-            f"{icon('lock', 'sealed') if said.is_sealed else ''}{self._write_link(row, said, above)}"
+            f"{draw_icon('lock', 'sealed') if said.is_sealed else ''}{self._write_link(row, said, above)}"
         )
 
     def _write_link(self, row: WindowRow, said: Said, above: uuid.UUID | None) -> str:
@@ -126,14 +128,14 @@ class Painter:
         if answered is not None and answered.is_inside:
             words += f'<span class="basis">circle{_write_aside("what it answers goes round, and is cut here")}</span>'
         elif answered is not None and said.parent_basis != ADJACENCY:
-            url = reverse("pages:message", args=[self.slug, said.parent])
-            name = write_visible(shorten(answered.native_id, 40)) or "a message"
+            url = self._link("message", said.parent)
+            name = write_text(shorten(answered.native_id, 40)) or "a message"
             words += f'<a class="basis" href="{url}">answers <bdi>{name}</bdi>, which is not here</a>'
         if isinstance(self.owner, Trace) and above is not None and said.conversation_id != above:
             conversation = self.foliage.conversations.get(said.conversation_id.bytes)
             if conversation is not None:
-                url = reverse("pages:conversation", args=[self.slug, conversation.pk])
-                name = write_visible(shorten(name_conversation(conversation), 40))
+                url = self._link("conversation", conversation.pk)
+                name = write_text(shorten(name_conversation(conversation), 40))
                 words += f'<a class="basis" href="{url}">in {name}</a>'
         return words
 
@@ -146,7 +148,7 @@ class Painter:
             to = "".join(self._write_tile(said, name) for name in receivers[:MOST_RECEIVERS])
             more = len(receivers) - MOST_RECEIVERS
             to += f'<span class="quiet small">+{more:,}</span>' if more > 0 else ""
-        return f'<span class="agents">{sender}{icon("arrow", "to") + to if to else ""}</span>'
+        return f'<span class="agents">{sender}{draw_icon("arrow", "to") + to if to else ""}</span>'
 
     def _write_tile(self, said: Said, name: str) -> str:
         key = (said.channel_id, said.dialect, name)
@@ -159,6 +161,12 @@ class Painter:
         """The mark of an agent: coloured as in the whole tree, called as in its channel."""
         number = self.colours.find(name).number
         return replace(self.names.find(name, channel_id=channel_id, dialects=dialects), number=number)
+
+    def _link(self, name: str, pk: uuid.UUID | None) -> str:
+        """The address of a message or a conversation: worked out once, for a window names hundreds."""
+        if name not in self._addresses:
+            self._addresses[name] = reverse(f"pages:{name}", args=[self.slug, _NOBODY]).split(str(_NOBODY))
+        return str(pk).join(self._addresses[name])
 
     def _draw_bar(self, row: WindowRow, said: Said | None, agent: str) -> str:
         is_failing = said is not None and said.performative in _FAILING
@@ -187,6 +195,17 @@ def _write_twist(row: WindowRow, link: str) -> str:
 
 def _write_hidden(row: WindowRow) -> str:
     return f'<span class="quiet small">{row.hidden:,} below</span>' if row.hidden else ""
+
+
+def write_text(text: str) -> str:
+    """Text from a log; most of it holds nothing that is hidden."""
+    return write_visible(text) if HIDDEN.search(text) else escape(text)
+
+
+@cache
+def draw_icon(name: str, label: str = "") -> str:
+    """An icon as markup; the same few are drawn again and again."""
+    return icon(name, label)
 
 
 @cache

@@ -60,16 +60,20 @@
       for (const { target, isIntersecting } of seen) {
         if (!isIntersecting) continue;
         if ("empty" in target.dataset) guarded(() => fill(target));
-        else if (target === windows().at(-1) && target.dataset.next) guarded(extend);
+        else if (target === lastRow() && windows().at(-1).dataset.next) guarded(extend);
       }
     },
     { rootMargin: "900px 0px" },
   );
+  const lastRow = () => windows().at(-1).lastElementChild;
 
-  const watch = (body) => {
-    near.unobserve(body);
-    near.observe(body);
-  };
+  // A window that gave up its rows is watched as a whole; of the last one its last row is.
+  function watch(body) {
+    const target = "empty" in body.dataset ? body : body.lastElementChild;
+    if (!target) return;
+    near.unobserve(target);
+    near.observe(target);
+  }
 
   async function fill(body) {
     const fresh = await fetchRows(addressOf(body.dataset.at));
@@ -81,20 +85,17 @@
 
   async function extend() {
     const last = windows().at(-1);
-    const bottom = last.getBoundingClientRect().bottom;
-    if (bottom > window.innerHeight + 900) return;
     const fresh = await fetchRows(new URL(last.dataset.next, location.href));
     if (!fresh) return;
     const next = document.importNode(fresh, true);
     last.after(next);
-    watch(next);
     const more = document.querySelector("[data-more]");
     if (more) {
       if (next.dataset.next) more.href = next.dataset.next;
       else more.replaceWith(Object.assign(document.createElement("span"), { className: "push quiet", textContent: "End of the tree" }));
     }
     trim(next);
-    requestAnimationFrame(() => watch(next));
+    watch(next);
   }
 
   function trim(around) {

@@ -15,7 +15,7 @@ from playwright.sync_api import Page
 from inspector.accounts.services import invite_member
 from inspector.intake.models import Delivery
 from inspector.keyring.models import EscrowedKey
-from inspector.threads.models import Agent, Conversation, Message
+from inspector.threads.models import Agent, Conversation, Message, Trace
 from tests.browser.conftest import Open
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.keyring.conftest import LINES as SEALED
@@ -34,6 +34,10 @@ def address(name: str) -> str:
     return reverse(f"pages:{name}", args=[SLUG])
 
 
+def find_trace() -> Trace:
+    return Trace.objects.filter(last_at__isnull=False).earliest("created_at")
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "sign-in": lambda: reverse("pages:sign-in"),
     "conversations": lambda: address("conversations"),
@@ -46,6 +50,12 @@ PAGES: dict[str, Callable[[], str]] = {
     "conversation": lambda: reverse("pages:conversation", args=[SLUG, Conversation.objects.get(native_id="story").pk]),
     "timeline": lambda: (
         reverse("pages:conversation", args=[SLUG, Conversation.objects.get(native_id="h").pk]) + "?order=time"
+    ),
+    "traces": lambda: address("traces"),
+    "trace": lambda: reverse("pages:trace", args=[SLUG, find_trace().pk]),
+    "trace-found": lambda: reverse("pages:trace", args=[SLUG, find_trace().pk]) + "?level=1&find=search",
+    "conversation-tree": lambda: reverse(
+        "pages:conversation-tree", args=[SLUG, Conversation.objects.get(native_id="h").pk]
     ),
     "message": lambda: reverse("pages:message", args=[SLUG, Message.objects.get(native_id="m2").pk]),
     "hostile-message": lambda: reverse(

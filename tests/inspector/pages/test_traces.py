@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inspector.accounts.models import Channel
-from inspector.threads.models import Conversation, Trace
+from inspector.threads.models import Conversation, Message, Trace
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
@@ -135,3 +135,18 @@ def test_statements_do_not_grow_with_the_tree(cast: Cast, sign_in: SignIn) -> No
     with CaptureQueriesContext(connection) as caught:
         assert client.get(reverse("pages:conversation-tree", args=["acme", conversation.pk])).status_code == 200
     assert len(caught) <= 14
+
+
+def test_a_message_and_its_conversation_lead_to_their_trace(cast: Cast, trace: Trace, sign_in: SignIn) -> None:
+    client = sign_in(cast.viewer)
+    message = Message.objects.get(native_id="m4")
+    html = client.get(reverse("pages:message", args=["acme", message.pk])).content.decode()
+    there = f"{address(trace)}?message={message.pk}"
+    assert there in html
+    assert re.findall(
+        r'tabindex="-1" aria-current="true".*?data-open>([^<]+)<', client.get(there).content.decode()
+    ) == ["Line 4."]
+    assert (
+        address(trace)
+        in client.get(reverse("pages:conversation", args=["acme", message.conversation_id])).content.decode()
+    )
