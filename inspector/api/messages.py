@@ -16,6 +16,7 @@ from inspector.search import selectors as search
 from inspector.search.cursors import CursorError, read_cursor, write_cursor
 from inspector.search.language import QueryError
 from inspector.threads import selectors
+from inspector.threads.measures import find_state
 from inspector.threads.models import Conversation, Message
 from inspector.threads.wordings import Earlier, list_wordings
 
@@ -77,7 +78,7 @@ def show_conversation(conversation: Conversation) -> dict[str, Any]:
         "native_id": conversation.native_id,
         "channel": conversation.channel.name,
         "subject": conversation.subject,
-        "state": conversation.state,
+        "state": find_state(conversation),
         "agents": conversation.agents,
         "dialects": conversation.dialects,
         "message_count": conversation.message_count,

@@ -13,6 +13,7 @@ from django.urls import reverse
 from inspector.accounts.models import Membership
 from inspector.audit.selectors import is_current, list_reviews
 from inspector.threads.hidden import count_hidden_in
+from inspector.threads.measures import find_state
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import find_conversation, read_body
 from inspector.threads.sequence import WINDOW_STEPS, Missing, find_missing
@@ -112,7 +113,7 @@ def _describe(conversation: Conversation) -> dict[str, Any]:
         "id": conversation.pk,
         "native_id": shorten_name(conversation.native_id),
         "channel": conversation.channel.name,
-        "state": conversation.state,
+        "state": find_state(conversation),
         "is_settled": conversation.is_settled,
         "settled_at": conversation.settled_at,
         "last_at": conversation.last_at,

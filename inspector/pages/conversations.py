@@ -19,6 +19,7 @@ from inspector.audit.selectors import find_latest_reviews
 from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
 from inspector.threads.hidden import count_hidden
+from inspector.threads.measures import find_state
 from inspector.threads.models import Conversation
 from inspector.threads.names import load_labels
 from inspector.threads.selectors import TreeWindow, list_conversations, read_tree
@@ -81,7 +82,7 @@ def _make_row(
         "agents": cast.find_all(agents, channel_id=conversation.channel_id, dialects=tuple(conversation.dialects)),
         "more_agents": len(conversation.agents) - len(agents),
         "dialects": ", ".join(name_dialect(dialect) for dialect in conversation.dialects),
-        "state": conversation.state,
+        "state": find_state(conversation),
         "is_settled": conversation.is_settled,
         "last_at": conversation.last_at,
         "message_count": conversation.message_count,

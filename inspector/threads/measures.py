@@ -19,6 +19,7 @@ from django.db.models import (
     Case,
     CharField,
     Count,
+    Exists,
     Expression,
     F,
     FloatField,
@@ -30,6 +31,7 @@ from django.db.models import (
     Value,
     When,
 )
+from django.db.models.functions import Least, Now
 from django.utils import timezone
 
 from inspector.accounts.models import Channel, Workspace
@@ -92,6 +94,31 @@ def annotate_state(tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, 
             output_field=CharField(),
         )
     )
+
+
+def annotate_stands(conversations: QuerySet[Conversation]) -> QuerySet[Any]:
+    """The same conversations, each with `stands`: its state, or stalled, as of the latest record of its channel.
+
+    It is stalled when it is open, something asked in it stands, and nobody has said a word in it for too long.
+    """
+    latest = Conversation.objects.filter(
+        workspace_id=OuterRef("workspace_id"), channel_id=OuterRef("channel_id"), last_at__isnull=False
+    ).order_by("-last_at", "-id")
+    asked = Task.objects.filter(conversation_id=OuterRef("pk"), state__in=[each.value for each in STANDING])
+    moment = Least(Subquery(latest.values("last_at")[:1]), Now())
+    is_silent = Q(state=Conversation.State.OPEN, last_at__lt=moment - Value(STALLED_AFTER))
+    return conversations.annotate(
+        stands=Case(
+            When(is_silent & Exists(asked), then=Value(Conversation.State.STALLED.value)),
+            default=F("state"),
+            output_field=CharField(),
+        )
+    )
+
+
+def find_state(conversation: Conversation) -> str:
+    """How a conversation stands: as of its channel's latest record where it was asked for so, else what is stored."""
+    return str(getattr(conversation, "stands", conversation.state))
 
 
 def _write_moment(moment: datetime | Mapping[uuid.UUID, datetime] | None) -> Expression | None:

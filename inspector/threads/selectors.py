@@ -15,14 +15,17 @@ from dialects import Context, Keys, Reading, choose_dialect, tell
 from inspector.accounts.models import Workspace
 from inspector.intake.facts import read_with_facts
 
+from .measures import annotate_stands
 from .models import Conversation, Message
 from .outline import Kind
 from .windows import load_tree
 
 
 def find_conversation(*, workspace: Workspace, conversation_id: uuid.UUID) -> Conversation | None:
-    """The conversation of that id in this workspace, or None."""
-    return Conversation.objects.select_related("channel").filter(workspace=workspace, pk=conversation_id).first()
+    """The conversation of that id in this workspace, with how it `stands`, or None."""
+    rows = Conversation.objects.select_related("channel").filter(workspace=workspace, pk=conversation_id)
+    found: Conversation | None = annotate_stands(rows).first()
+    return found
 
 
 def list_conversations(
@@ -34,13 +37,15 @@ def list_conversations(
     agent: str = "",
     state: str = "",
 ) -> list[Conversation]:
-    """Conversations with at least one settled message, latest activity first, by keyset.
+    """Conversations with at least one settled message, latest activity first, by keyset, each with how it `stands`.
 
     Args:
         before: (last_at, id) of the last one seen.
         dialect, agent, state: only conversations that hold this dialect, name this agent, or stand so.
     """
-    rows = Conversation.objects.select_related("channel").filter(workspace=workspace, last_at__isnull=False)
+    rows = annotate_stands(
+        Conversation.objects.select_related("channel").filter(workspace=workspace, last_at__isnull=False)
+    )
     if before:
         last_at, conversation_id = before
         rows = rows.filter(Q(last_at__lt=last_at) | Q(last_at=last_at, pk__lt=conversation_id))
@@ -49,7 +54,7 @@ def list_conversations(
     if agent:
         rows = rows.filter(agents__contains=[agent])
     if state:
-        rows = rows.filter(state=state)
+        rows = rows.filter(stands=state)
     return list(rows.order_by("-last_at", "-id")[:limit])
 
 

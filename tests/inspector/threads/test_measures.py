@@ -19,6 +19,7 @@ from inspector.threads.measures import (
     state_at,
 )
 from inspector.threads.models import Conversation, Task
+from inspector.threads.selectors import list_conversations
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -117,8 +118,15 @@ def test_what_stands_too_long_while_its_channel_goes_on_is_stalled(cast: Cast) -
         for state in ("stalled", "open", "stalled,open", "done")
     }
     assert found == {"stalled": ["a"], "open": [], "stalled,open": ["a"], "done": []}
+    # So does the list of conversations; one in which nobody asked for anything does not stand still.
+    deliver(cast, say(-9000, "Nobody asked.", conversation="quiet"))
+    settle_all()
+    listed = {row.native_id: row.stands for row in list_conversations(workspace=cast.workspace)}  # type: ignore[attr-defined]
+    assert listed == {"story": "stalled", "other": "open", "quiet": "open"}
+    stalled = list_conversations(workspace=cast.workspace, state="stalled")
+    assert [row.native_id for row in stalled] == ["story"]
     # What is stored does not know of the moment.
-    assert Task.objects.get().state == "open"
+    assert (Task.objects.get().state, Conversation.objects.get(native_id="story").state) == ("open", "open")
 
 
 def test_what_stands_beyond_its_deadline_is_timed_out_and_what_ended_after_it_late(cast: Cast) -> None:
