@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from inspector import pipeline
+from inspector.accounts.models import Channel
 from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.threads import selectors
 from inspector.threads.models import Conversation, Message
@@ -111,6 +112,24 @@ def test_a_parent_in_another_conversation_is_found_when_it_arrives_later(cast: C
     child = Message.objects.get(native_id="q1")
     assert child.parent == Message.objects.get(native_id="p3").pk
     assert child.conversation.missing_count == 0
+
+
+def test_an_id_means_the_message_of_its_trace_and_never_one_of_another_channel(cast: Cast) -> None:
+    def line(native_id: str, conversation: str, trace: str, parent: str | None = None) -> bytes:
+        said = {"raw": "So it is.", "id": native_id, "conversation": conversation, "trace": trace, "parent": parent}
+        return json.dumps(said | {"at": "2026-11-21T09:00:00Z"}).encode() + b"\n"
+
+    other = Channel.objects.create(workspace=cast.workspace, name="other")
+    deliver(cast, line("only", "far", "t2"), door=Door.API, channel=other)
+    deliver(cast, line("p", "one", "t1"), line("p", "two", "t2"), line("only", "three", "t3"), door=Door.API)
+    asked = [line("q", "side", "t2", "p"), line("r", "side", "t9", "p"), line("s", "side", "t2", "only")]
+    deliver(cast, *asked, door=Door.API)
+    settle_all()
+    parents = {}
+    for message in Message.objects.filter(conversation__native_id="side"):
+        parent = Message.objects.filter(pk=message.parent).first()
+        parents[message.native_id] = parent.conversation.native_id if parent else message.parent_why
+    assert parents == {"q": "two", "r": "it names its parent; 2 messages bear that id", "s": "three"}
 
 
 def test_settling_again_writes_nothing_anew(cast: Cast, django_assert_num_queries: Any) -> None:

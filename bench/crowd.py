@@ -1,0 +1,173 @@
+"""`python -m bench.crowd`: writers in processes of their own load overlapping files at once: R5 of the goals.
+
+A story of conversations that cite each other is cut into overlapping files. Each writer sends its share in batches, in
+an order of its own, and works off whatever is due between them, so that framing, reading and settling of all meet.
+Then every message must be there once, every link as it was written, no job dead and no record set aside; and the whole
+picture must be that of the first shuffle.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from inspector.embedded.state import PROJECT
+
+from .installation import Installation
+from .product import Product, enter_product
+
+START = datetime(2026, 11, 1, 8, tzinfo=UTC)
+CONVERSATIONS = 12
+CHILD = """
+import json, random, sys
+import django
+django.setup()
+from bench.crowd import make_lines
+from bench.product import Product
+from inspector import pipeline
+from inspector.intake.models import Door
+from inspector.intake.services import open_delivery, take_stream
+
+product = Product()
+print("ready", flush=True)
+for order in sys.stdin:
+    seed, number, writers, records = json.loads(order)
+    chance = random.Random(f"{seed}/{number}")
+    lines = make_lines(records)
+    # Its own share, so that the files together hold everything, and as much again of the others'.
+    mine = lines[number::writers] + chance.sample(lines, len(lines) // writers)
+    chance.shuffle(mine)
+    while mine:
+        size = chance.randint(1, 40)
+        batch, mine = mine[:size], mine[size:]
+        delivery = open_delivery(
+            workspace=product.workspace, channel=product.channel, door=Door.IMPORT, file_name=f"{number}.log"
+        )
+        take_stream(delivery=delivery, chunks=batch)
+        if chance.random() < 0.5:
+            pipeline.run_due(seconds=0.5)
+    pipeline.run_due(seconds=2)
+    print("done", flush=True)
+"""
+
+
+def find_parents(records: int) -> list[int | None]:
+    """Whom each message of the story answers: one before or after it, in its conversation or another, or nobody."""
+    chance = random.Random(records)
+    return [chance.choice([None, chance.randrange(records), max(0, at - 1)]) for at in range(records)]
+
+
+def make_lines(records: int) -> list[bytes]:
+    """The lines of the story, each with an id, a time of its own and the message that it answers."""
+    lines = []
+    for at, parent in enumerate(find_parents(records)):
+        said: dict[str, Any] = {"raw": f"Step {at}.", "id": f"m{at}", "conversation": f"c{at % CONVERSATIONS}"}
+        said |= {"at": (START + timedelta(seconds=at)).isoformat(), "from": f"agent-{at % 5}"}
+        said |= {"parent": f"m{parent}"} if parent is not None else {}
+        lines.append(json.dumps(said).encode() + b"\n")
+    return lines
+
+
+def check(product: Product, records: int) -> tuple[list[str], list[tuple[object, ...]]]:
+    """What is wrong after a shuffle, in words, and the picture that it left."""
+    from inspector.intake.models import DeadLetter, Delivery, Job
+    from inspector.threads.models import Conversation, Message
+
+    faults = [f"job {job.kind}: {job.failure}" for job in Job.objects.exclude(state=Job.State.DONE)]
+    faults += [f"set aside: {letter.failure}" for letter in DeadLetter.objects.all()]
+    faults += [f"{each.file_name}: {each.state} {each.failure}" for each in Delivery.objects.exclude(state="framed")]
+    stored = sum(Delivery.objects.values_list("stored", flat=True))
+    faults += [f"{stored} stored of {records}"] if stored != records else []
+    rows = list(Message.objects.order_by("native_id", "part"))
+    names = {row.pk: row.native_id for row in rows}
+    faults += [f"{len(rows)} messages of {records}"] if len(rows) != records else []
+    parents = find_parents(records)
+    for row in rows:
+        at = int(row.native_id[1:])
+        wanted = None if parents[at] in (None, at) else f"m{parents[at]}"
+        found = names.get(row.parent) if row.parent else None
+        if found != wanted and "circle" not in row.parent_why:
+            faults.append(f"{row.native_id} answers {wanted}, and came out below {found}: {row.parent_why}")
+    rest = Conversation.objects.order_by("native_id").values_list(
+        "native_id", "state", "message_count", "missing_count", "settled_digest", "agents"
+    )
+    picture: list[tuple[object, ...]] = [
+        (row.native_id, row.position, names.get(row.parent) if row.parent else None, row.parent_why, row.english)
+        for row in rows
+    ]
+    # The digest of a conversation stands for everything that a reader sees of it.
+    return faults, [*picture, *((*each[:4], bytes(each[4] or b""), each[5]) for each in rest)]
+
+
+def main() -> int:
+    """Let the writers meet as often as asked, and print what went wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shuffles", type=int, default=50, help="how often (default 50)")
+    parser.add_argument("--writers", type=int, default=4, help="how many at once (default 4)")
+    parser.add_argument("--records", type=int, default=300, help="how many messages the story has (default 300)")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    first: list[tuple[object, ...]] | None = None
+    broken = differing = 0
+    with ExitStack() as stack:
+        installation = stack.enter_context(Installation())
+        product = stack.enter_context(enter_product(installation))
+        writers = [stack.enter_context(_start(installation)) for _ in range(options.writers)]
+        stack.callback(lambda: [writer.kill() for writer in writers])
+        _expect(writers, "ready")
+        for shuffle in range(options.shuffles):
+            product.clear()
+            for number, writer in enumerate(writers):
+                order = [options.seed + shuffle, number, options.writers, options.records]
+                assert writer.stdin is not None
+                writer.stdin.write(json.dumps(order) + "\n")
+                writer.stdin.flush()
+            _expect(writers, "done")
+            product.work()
+            faults, picture = check(product, options.records)
+            first = first or picture
+            broken += bool(faults)
+            differing += picture != first
+            print(f"shuffle {shuffle + 1}: {len(faults)} faults", file=sys.stderr, flush=True)
+            for fault in faults[:10]:
+                print(f"  {fault}", flush=True)
+    print(
+        f"R5: {options.writers} writers, {options.shuffles} shuffles of {options.records} records:"
+        f" {broken} with faults, {differing} with another picture"
+    )
+    return 1 if broken or differing else 0
+
+
+def _start(installation: Installation) -> subprocess.Popen[str]:
+    environment = {
+        **installation.environment(),
+        "CELERY_BROKER_URL": "memory://",
+        "PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}",
+        "LOG_LEVEL": "ERROR",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD],
+        env=environment,
+        cwd=PROJECT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _expect(writers: list[subprocess.Popen[str]], word: str) -> None:
+    for writer in writers:
+        assert writer.stdout is not None
+        said = writer.stdout.readline().strip()
+        if said != word:
+            raise RuntimeError(f"a writer said {said!r} instead of {word!r}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
