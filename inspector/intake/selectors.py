@@ -180,6 +180,11 @@ def list_letters(
     return list(rows.order_by("-created_at", "-id")[:limit])
 
 
+def count_letters(*, workspace: Workspace) -> int:
+    """How many records could not be read yet."""
+    return _open_letters(workspace).count()
+
+
 def list_given_up(*, workspace: Workspace, limit: int = 100) -> list[Job]:
     """Work that was given up after three attempts, latest first."""
     rows = Job.objects.filter(workspace=workspace, state=Job.State.DEAD)

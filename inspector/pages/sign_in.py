@@ -65,7 +65,7 @@ def show_home(request: HttpRequest) -> HttpResponse:
     membership = list_memberships(user=request.user).first()
     if membership is None:
         return render(request, "sign_in/no_workspace.html", status=200)
-    return redirect("pages:conversations", membership.workspace.slug)
+    return redirect("pages:overview", membership.workspace.slug)
 
 
 def _choose_next(request: HttpRequest) -> str:

@@ -14,6 +14,7 @@ from . import (
     keyring,
     members,
     messages,
+    overview,
     problems,
     raw,
     search,
@@ -31,6 +32,8 @@ from . import (
 app_name = "pages"
 
 workspace_urls = [
+    path("overview/", overview.show_overview, name="overview"),
+    path("overview/activity/", overview.show_activity, name="activity"),
     path("conversations/", conversations.show_conversations, name="conversations"),
     path("conversations/<uuid:conversation_id>/", conversations.show_conversation, name="conversation"),
     path("conversations/<uuid:conversation_id>/review/", conversations.review_conversation, name="review"),

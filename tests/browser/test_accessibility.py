@@ -40,6 +40,7 @@ def find_trace() -> Trace:
 
 PAGES: dict[str, Callable[[], str]] = {
     "sign-in": lambda: reverse("pages:sign-in"),
+    "overview": lambda: address("overview"),
     "conversations": lambda: address("conversations"),
     "agents": lambda: address("agents"),
     "no-agent": lambda: address("agents") + "?name=nobody",
@@ -48,6 +49,10 @@ PAGES: dict[str, Callable[[], str]] = {
     "hostile-agent": lambda: reverse("pages:agent", args=[SLUG, Agent.objects.get(name__contains="\u200b").pk]),
     "no-match": lambda: address("conversations") + "?agent=nobody",
     "conversation": lambda: reverse("pages:conversation", args=[SLUG, Conversation.objects.get(native_id="story").pk]),
+    "tasks": lambda: reverse("pages:conversation-tasks", args=[SLUG, Conversation.objects.get(native_id="story").pk]),
+    "hostile-tasks": lambda: reverse(
+        "pages:conversation-tasks", args=[SLUG, Conversation.objects.get(native_id="h").pk]
+    ),
     "timeline": lambda: (
         reverse("pages:conversation", args=[SLUG, Conversation.objects.get(native_id="h").pk]) + "?order=time"
     ),

@@ -160,7 +160,7 @@ def test_someone_in_no_workspace_is_told_so(client: Client, db: None) -> None:
 
 
 def test_home_leads_to_the_first_workspace(owner: Client) -> None:
-    assert owner.get("/")["Location"] == reverse("pages:conversations", args=[SLUG])
+    assert owner.get("/")["Location"] == reverse("pages:overview", args=[SLUG])
 
 
 def test_other_workspaces_of_the_reader_are_offered(owner: Client, cast: Cast) -> None:

@@ -1,0 +1,216 @@
+"""The overview: what goes on, what stands still, who talks most, what came in last. Each number leads to its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from inspector.accounts.models import Membership, Workspace
+from inspector.intake.selectors import count_letters, list_deliveries
+from inspector.search.selectors import fetch
+from inspector.threads.activity import (
+    SLOTS,
+    Span,
+    count_all,
+    count_over_time,
+    fill_slots,
+    find_span,
+    list_unanswered,
+)
+from inspector.threads.models import Task
+from inspector.threads.names import load_labels
+from inspector.threads.pairs import list_pairs
+from inspector.threads.selectors import find_messages_by_ids
+
+from .agent_rows import Gallery
+from .agents import AgentMark, Cast
+from .progress import name_delivery
+from .shell import render_page, within_workspace
+from .told import name_conversation, name_dialect, shorten, write_elapsed
+
+PERIODS: Final = {
+    "1h": ("1 h", timedelta(hours=1)),
+    "24h": ("24 h", timedelta(days=1)),
+    "7d": ("7 d", timedelta(days=7)),
+    "30d": ("30 d", timedelta(days=30)),
+    "all": ("all", None),
+}
+MOST_PAIRS, MOST_DELIVERIES, MOST_UNANSWERED = 8, 6, 8
+PATIENCE_MS: Final = 2500
+PLOT_HEIGHT: Final = 48
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Column:
+    """A bar of a plot: where it stands in percent, its height in pixels, and what it counts."""
+
+    x: str
+    y: str
+    height: str
+    number: int
+    start: datetime
+    url: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plot:
+    """The messages of one dialect over time."""
+
+    dialect: str
+    number: int
+    url: str
+    most: int
+    columns: Sequence[Column]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unanswered:
+    """What was asked and never answered."""
+
+    url: str
+    title: str
+    act: str
+    requester: AgentMark | None
+    performer: AgentMark | None
+    at: datetime
+    waited: str
+    dialects: str
+
+
+@require_GET
+@within_workspace
+def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The numbers of the workspace, and below them what they are made of."""
+    workspace = membership.workspace
+    pairs = list_pairs(workspace=workspace, limit=MOST_PAIRS)
+    gallery = Gallery(workspace, [agent for pair in pairs for agent in (pair.sender, pair.receiver)])
+    period = _read_period(request)
+    slug = workspace.slug
+    context = {
+        "numbers": count_all(workspace=workspace),
+        "dead_count": count_letters(workspace=workspace),
+        "unanswered": _list_unanswered(workspace),
+        "unanswered_url": _search(slug, "is:unanswered"),
+        "errors_url": _search(slug, "severity:error"),
+        "missing_url": _search(slug, "has:ghost"),
+        "failed_url": f"{reverse('pages:conversations', args=[slug])}?{urlencode({'state': 'failed'})}",
+        "pairs": [gallery.make_pair(pair, {}) for pair in pairs],
+        "deliveries": [
+            {
+                "name": name_delivery(delivery),
+                "url": reverse("pages:delivery", args=[slug, delivery.pk]),
+                "at": delivery.received_at,
+                "stored": delivery.stored,
+                "duplicate": delivery.duplicate,
+                "quarantined": delivery.quarantined,
+            }
+            for delivery in list_deliveries(workspace=workspace, limit=MOST_DELIVERIES)
+        ],
+        "period": period,
+        "periods": [{"key": key, "title": title} for key, (title, _) in PERIODS.items()],
+        "plots_url": f"{reverse('pages:activity', args=[slug])}?{urlencode({'period': period})}",
+    }
+    return render_page(request, membership, "overview/overview.html", context, section="overview")
+
+
+def _read_period(request: HttpRequest) -> str:
+    period = request.GET.get("period", "all")
+    return period if period in PERIODS else "all"
+
+
+def _search(slug: str, query: str) -> str:
+    return f"{reverse('pages:search', args=[slug])}?{urlencode({'q': query})}"
+
+
+def _list_unanswered(workspace: Workspace) -> list[Unanswered]:
+    tasks = list_unanswered(workspace=workspace, limit=MOST_UNANSWERED)
+    requests = find_messages_by_ids(workspace=workspace, message_ids=[task.request for task in tasks if task.request])
+    cast = Cast(labels=load_labels(workspace_id=workspace.pk))
+    return [_describe(task, requests.get(task.request) if task.request else None, cast, workspace) for task in tasks]
+
+
+def _describe(task: Task, request: Any, cast: Cast, workspace: Workspace) -> Unanswered:
+    conversation = task.conversation
+    dialects = tuple(conversation.dialects)
+
+    def mark(name: str) -> AgentMark | None:
+        return cast.find(name, channel_id=task.channel_id, dialects=dialects) if name else None
+
+    elapsed = conversation.last_at - task.last_at if conversation.last_at else timedelta()
+    return Unanswered(
+        url=reverse("pages:message", args=[workspace.slug, task.request])
+        if request
+        else reverse("pages:conversation", args=[workspace.slug, conversation.pk]),
+        title=shorten(request.english if request else name_conversation(conversation)),
+        act=task.act,
+        requester=mark(task.requester),
+        performer=mark(task.performer),
+        at=task.last_at,
+        waited=write_elapsed(elapsed) if elapsed else "",
+        dialects=", ".join(name_dialect(dialect) for dialect in dialects),
+    )
+
+
+@require_GET
+@within_workspace
+def show_activity(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Messages over time by dialect: a part that comes when it is counted, and says where that takes too long."""
+    workspace = membership.workspace
+    period = _read_period(request)
+    span = find_span(workspace=workspace, period=PERIODS[period][1])
+    counted = fetch(count_over_time(workspace=workspace, span=span), PATIENCE_MS) if span else []
+    context = {
+        "span": span,
+        "is_counted": counted is not None,
+        "plots": _draw(counted or [], span, workspace.slug) if span else [],
+        "time_zone": membership.user.time_zone,
+        "workspace": workspace,
+    }
+    response = render(request, "overview/_activity.html", context)
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def _draw(counted: list[tuple[str, int, int]], span: Span, slug: str) -> list[Plot]:
+    """One plot for each dialect, all on one scale."""
+    slots = fill_slots(counted)
+    most = max((number for numbers in slots.values() for number in numbers), default=1)
+    return [
+        Plot(
+            dialect=name_dialect(dialect),
+            number=sum(numbers),
+            url=_search(slug, f"dialect:{dialect} {_within(span.start, span.end)}"),
+            most=max(numbers),
+            columns=[
+                _draw_column(at, number, most, span, slug, dialect) for at, number in enumerate(numbers) if number
+            ],
+        )
+        for dialect, numbers in slots.items()
+    ]
+
+
+def _draw_column(at: int, number: int, most: int, span: Span, slug: str, dialect: str) -> Column:
+    # What is there at all is seen.
+    height = max(2.0, PLOT_HEIGHT * number / most)
+    start = span.start + span.width * at
+    return Column(
+        x=f"{100 * at / SLOTS:.2f}%",
+        y=f"{PLOT_HEIGHT - height:.1f}",
+        height=f"{height:.1f}",
+        number=number,
+        start=start,
+        url=_search(slug, f"dialect:{dialect} {_within(start, start + span.width)}"),
+    )
+
+
+def _within(start: datetime, end: datetime) -> str:
+    """A stretch of time in the search language, whoever reads it."""
+    return f'after:"{start.isoformat()}" before:"{end.isoformat()}"'

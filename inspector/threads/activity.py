@@ -1,0 +1,100 @@
+"""What goes on in a workspace, for its overview: numbers, messages over time, and what was asked and never answered."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Count, Min, Q, QuerySet, Sum
+from django.db.models.expressions import RawSQL
+
+from inspector.accounts.models import Workspace
+
+from .lifecycle import STANDING
+from .models import Conversation, Message, Task
+
+SLOTS: Final = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Sums over a workspace's settled conversations and its tasks."""
+
+    messages: int
+    conversations: int
+    failed: int
+    with_errors: int
+    with_missing: int
+    unanswered: int
+
+
+def count_all(*, workspace: Workspace) -> Numbers:
+    """The numbers of a workspace: two statements over small rows, none over messages."""
+    found = Conversation.objects.filter(workspace=workspace, last_at__isnull=False).aggregate(
+        messages=Sum("message_count"),
+        conversations=Count("pk"),
+        failed=Count("pk", filter=Q(state=Conversation.State.FAILED)),
+        with_errors=Count("pk", filter=Q(severity=Message.Severity.ERROR)),
+        with_missing=Count("pk", filter=Q(missing_count__gt=0)),
+    )
+    found["messages"] = int(found["messages"] or 0)
+    return Numbers(**found, unanswered=_unanswered(workspace).count())
+
+
+def _unanswered(workspace: Workspace) -> QuerySet[Task]:
+    """Tasks that stand though nobody but who asked said a word on them."""
+    standing = [state.value for state in STANDING]
+    return Task.objects.filter(workspace=workspace, state__in=standing, is_answered=False)
+
+
+def list_unanswered(*, workspace: Workspace, limit: int = 8) -> list[Task]:
+    """What was asked and never answered, the latest first, each with its conversation."""
+    rows = _unanswered(workspace).select_related("conversation")
+    return list(rows.order_by("-last_at", "-pk")[:limit])
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of the timeline in slots of equal width."""
+
+    start: datetime
+    width: timedelta
+
+    @property
+    def end(self) -> datetime:
+        """Where the last slot ends."""
+        return self.start + self.width * SLOTS
+
+
+def find_span(*, workspace: Workspace, period: timedelta | None) -> Span | None:
+    """The slots of a period that ends with the newest message, or of the whole timeline; None where there is none."""
+    rows = Conversation.objects.filter(workspace=workspace, last_at__isnull=False)
+    newest = rows.order_by("-last_at", "-id").values_list("last_at", flat=True).first()
+    if newest is None:
+        return None
+    oldest = rows.aggregate(first=Min("first_at"))["first"] if period is None else None
+    start = newest - period if period is not None else oldest or newest
+    # The newest message falls into the last slot and is not its end; what rounding takes away is given back.
+    end = newest + timedelta(seconds=1)
+    width = max((end - start if period is None else newest - start) / SLOTS, timedelta(seconds=1))
+    return Span(end - width * SLOTS if period is not None else start, width + timedelta(microseconds=1))
+
+
+def count_over_time(*, workspace: Workspace, span: Span) -> QuerySet[Message, tuple[str, int, int]]:
+    """(dialect, slot, number) of the messages in a span, to be fetched within a reader's patience."""
+    rows = Message.objects.shown().filter(workspace=workspace, order_time__gte=span.start, order_time__lt=span.end)
+    slot = RawSQL(
+        'floor(extract(epoch FROM "threads_message"."order_time" - %s) / %s)::int',
+        [span.start, span.width.total_seconds()],
+    )
+    return rows.annotate(slot=slot).order_by().values_list("dialect", "slot").annotate(number=Count("pk"))
+
+
+def fill_slots(counts: list[tuple[str, int, int]]) -> dict[str, list[int]]:
+    """The numbers of each dialect slot by slot, the dialect with most messages first."""
+    found: dict[str, list[int]] = defaultdict(lambda: [0] * SLOTS)
+    for dialect, slot, number in counts:
+        found[dialect][min(max(slot, 0), SLOTS - 1)] += number
+    return dict(sorted(found.items(), key=lambda item: (-sum(item[1]), item[0])))
