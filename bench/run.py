@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from .browser import measure_browser
 from .codecs import measure_codecs
 from .doors import measure_doors
 from .ingest import measure_ingest
@@ -25,6 +26,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], Iterable[Row]]] = {
     "trees": measure_trees,
     "search": measure_searching,
     "reliability": measure_reliability,
+    "browser": measure_browser,
 }
 UNITS = {"kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
 
@@ -56,6 +58,7 @@ def main() -> int:
     parser.add_argument("--only", help="ingest, reliability: only these goals, as in P8,P24")
     parser.add_argument("--shuffles", type=int, default=50, help="reliability: how often writers meet (default 50)")
     parser.add_argument("--size", type=read_size, default="5MB", help="doors: how much goes in by each (default 5MB)")
+    parser.add_argument("--replies", type=int, default=100_000, help="browser: length of the chain (default 100,000)")
     arguments = parser.parse_args()
     chosen = SUITES if arguments.suite == "all" else {arguments.suite: SUITES[arguments.suite]}
     rows = []
