@@ -14,6 +14,7 @@ from django.db.models import Count, Exists, OuterRef
 from dialects import KeyList, Keys
 from inspector.accounts.models import ApiKey, User, Workspace
 from inspector.intake.models import Job
+from inspector.intake.text import make_storable
 from inspector.keyring.encryption import KeyringError
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.ring import unseal_keys
@@ -40,7 +41,7 @@ class Opening:
     @property
     def english(self) -> str:
         """The opened message as a sentence."""
-        return "".join(segment["text"] for segment in self.said.get("english") or ())
+        return make_storable("".join(segment["text"] for segment in self.said.get("english") or ()))
 
     def lay_over(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The body of the message as told, with what was opened in the place of what was sealed."""

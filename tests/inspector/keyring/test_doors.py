@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable
@@ -17,9 +18,9 @@ from inspector.accounts.models import Membership
 from inspector.accounts.services import create_api_key
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.threads.models import Message
-from tests.inspector.conftest import Cast, settle_all
+from tests.inspector.conftest import Cast, deliver, settle_all
 
-from .conftest import KEY_FILE, SAMPLE_KEY, WORDS, add
+from .conftest import KEY_FILE, PSK, SAMPLE_KEY, WORDS, add, make_line
 
 pytestmark = pytest.mark.django_db
 
@@ -42,7 +43,7 @@ def test_the_whole_way_from_sealed_to_open_and_back(cast: Cast, sealed: list[Mes
     before = get(owner, "conversation", conversation)
     assert before.count("sealed</span>") == 2
     assert not any(words in before for words in WORDS)
-    assert "Add its key to the keyring" in get(owner, "message", sealed[0].pk)
+    assert f'No key of the <a href="{KEYRING}">keyring</a> opens it.' in get(owner, "message", sealed[0].pk)
 
     said = {"kind": "x25519", "file": SimpleUploadedFile("keys.json", KEY_FILE)}
     kept = owner.post(KEYRING, said, follow=True)
@@ -140,6 +141,24 @@ def test_each_act_and_each_look_leaves_a_trace_that_nobody_changes(
     page = get(auditor, "keyring")
     assert "2 messages became unreadable" in page
     assert "saw 2 opened messages on the conversation&#x27;s page" in page
+
+
+def test_hostile_text_that_was_sealed_is_as_harmless_as_any_other(cast: Cast, auditor: Client) -> None:
+    packed = base64.b64encode(
+        b'{"t":"<script>alert(1)</script>\\u202e\\ud800\\u0000","bd":"https://evil.example/"}'
+    ).decode()
+    deliver(cast, make_line(f"j:{packed}", "s9", "c9") + b"\n")
+    settle_all()
+    add(cast, PSK, kind="psk", written="text", label="<b>\u202elabel")
+    message = Message.objects.get(is_sealed=True)
+    for page in (
+        get(auditor, "message", message.pk),
+        get(auditor, "conversation", message.conversation_id),
+        get(auditor, "keyring"),
+    ):
+        assert not any(raw in page for raw in ("<script>alert", "<b>", "\u202e", 'href="https://evil'))
+    assert "&lt;script&gt;alert(1)" in get(auditor, "message", message.pk)
+    assert "alert(1)" in ask(cast, f"/api/v1/messages/{message.pk}", "read", "secrets")["english"]
 
 
 def test_an_auditor_looks_at_the_keyring_and_changes_nothing(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,8 +16,10 @@ from django.db import connection, transaction
 from inspector.intake.models import Job
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.services import remove_key
+from inspector.keyring.spellings import read_keys
 from inspector.threads.disclosing import count_opened, count_unreadable_without, find_openings_of
 from inspector.threads.models import Message, OpenedMessage
+from inspector.threads.opening import Attempt, escrow_keys, open_batch
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 from .conftest import KEY_FILE, LINES, PSK, SAMPLE_KEY, WORDS, add, make_line
@@ -120,8 +125,6 @@ def test_a_message_that_is_read_anew_is_opened_anew(cast: Cast, sealed: list[Mes
 
 
 def test_what_was_opened_is_not_opened_again(cast: Cast, sealed: list[Message]) -> None:
-    from inspector.threads.opening import Attempt, open_batch
-
     add(cast)
     attempt = Attempt.begin(conversation_id=sealed[0].conversation_id, workspace_id=cast.workspace.pk)
     assert not open_batch(attempt, lambda: None)
@@ -130,8 +133,6 @@ def test_what_was_opened_is_not_opened_again(cast: Cast, sealed: list[Message]) 
 
 
 def test_a_key_removed_while_its_work_goes_on_leaves_nothing(cast: Cast, sealed: list[Message]) -> None:
-    from inspector.threads.opening import Attempt, open_batch
-
     key = add(cast)
     OpenedMessage.objects.all().delete()
     with connection.cursor() as cursor:
@@ -175,10 +176,47 @@ def test_what_a_log_shows_as_public_keys_harms_nobody(cast: Cast) -> None:
     assert len(read_opened()) == 2
 
 
-def test_the_workspaces_keys_open_nothing_elsewhere(cast: Cast, sealed: list[Message]) -> None:
-    from inspector.keyring.spellings import read_keys
-    from inspector.threads.opening import escrow_keys
+@pytest.mark.django_db(transaction=True)
+def test_a_key_and_a_sealed_message_that_come_together_do_not_pass_each_other(cast: Cast) -> None:
+    deliver(cast, make_line("r:just in time", "s9", "c9") + b"\n")
+    settling = threading.Thread(target=settle_apart)
+    keys = read_keys(PSK, kind="psk", written="text")
+    with transaction.atomic():
+        _, count = escrow_keys(membership=cast.owner, keys=keys, label="shared")
+        assert count == 0, "the message is not there yet"
+        settling.start()
+        wait_until(lambda: is_somebody_waiting() or not settling.is_alive())
+    settling.join()
+    settle_all()
+    assert [labels for labels, _ in read_opened().values()] == [("shared",)]
 
+
+def settle_apart() -> None:
+    """Work off every job on a connection of this thread's own."""
+    try:
+        settle_all()
+    finally:
+        connection.close()
+
+
+def is_somebody_waiting() -> bool:
+    """Whether a session of this database waits for an advisory lock."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database ="
+            " (SELECT oid FROM pg_database WHERE datname = current_database()))"
+        )
+        return bool(cursor.fetchone()[0])
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_the_workspaces_keys_open_nothing_elsewhere(cast: Cast, sealed: list[Message]) -> None:
     keys = read_keys(KEY_FILE, kind=EscrowedKey.Kind.X25519)
     escrow_keys(membership=cast.stranger, keys=keys, label="")
     settle_all()
