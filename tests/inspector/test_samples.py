@@ -20,6 +20,9 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.test import Client
 
 import dialects
+from inspector.threads.models import Message, Trace
+
+from .conftest import settle_all
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 README = (SAMPLES / "README.md").read_text()
@@ -142,6 +145,26 @@ def test_one_trace_joins_the_story_and_nothing_else() -> None:
             assert traces == {TRACE}, path.name
         else:
             assert TRACE not in traces, path.name
+
+
+@pytest.mark.django_db
+def test_the_story_is_settled_as_one_trace_in_four_dialects(client: Client, token: str) -> None:
+    for path in FILES:
+        client.post(
+            "/api/v1/messages",
+            path.read_bytes(),
+            content_type=CONTENT_TYPES[path.suffix],
+            headers={"Authorization": f"Bearer {token}"},
+        )
+    settle_all()
+    trace = Trace.objects.get(native_id=TRACE)
+    told = Message.objects.filter(trace_id=TRACE)
+    assert trace.message_count == told.count() == 49
+    assert set(trace.dialects) == {"clowl", "nslip", "lambda_lang", "agent_lingua"}
+    assert trace.conversation_count == told.values("conversation").distinct().count() == 3
+    # What came from another place, and later, answers what it names.
+    summary = told.get(native_id="c16")
+    assert summary.parent == told.get(native_id="c15").pk
 
 
 def test_no_envelope_of_the_story_disagrees_with_its_wire() -> None:
