@@ -1,4 +1,8 @@
-"""Trees as they are stored: the blocks of an outline that are new are written, those that are gone are dropped."""
+"""Trees as they are stored: the blocks of an outline that are new are written, those long gone are dropped.
+
+Whoever reads a tree has its directory first and its blocks then, in statements of their own. So blocks that a tree no
+longer has stay until it is written once more: a directory just read never leads to nothing.
+"""
 
 from __future__ import annotations
 
@@ -37,30 +41,29 @@ def write_trees(*, trees: Sequence[Tree], owner: Owner, workspace_id: uuid.UUID)
     known = _find_outlines(owner, [tree.owner_id for tree in trees])
     fresh: list[tuple[uuid.UUID, Block]] = []
     rows: list[tuple[Any, ...]] = []
-    gone: list[tuple[uuid.UUID, bytes]] = []
+    kept: list[tuple[uuid.UUID, bytes]] = []
     written = 0
     for tree in trees:
         outline_id, directory = known.get(tree.owner_id, (make_id(), b""))
-        standing = {entry.digest for entry in read_directory(directory)}
+        before = {entry.digest for entry in read_directory(directory)}
         entries: list[Entry] = []
         latest = _Latest(tree.knots)
         for block in cut_blocks(map(latest.look, draw_lines(tree.knots))):
             entries.append(block.entry)
-            if block.entry.digest in standing:
-                standing.discard(block.entry.digest)
-                continue
-            fresh.append((outline_id, block))
-            written += 1
+            if block.entry.digest not in before:
+                fresh.append((outline_id, block))
+                written += 1
             if len(fresh) >= _BLOCKS_AT_ONCE:
                 _put_blocks(fresh)
                 fresh = []
         text = write_directory(entries)
         if text != directory or tree.owner_id not in known:
             rows.append((outline_id, workspace_id, tree.owner_id, sum(each.size for each in entries), latest.at, text))
-        gone.extend((outline_id, digest) for digest in standing)
+            if before:
+                kept.extend((outline_id, digest) for digest in before.union(entry.digest for entry in entries))
     _put_blocks(fresh)
     _put_outlines(owner, rows)
-    _drop_blocks(gone)
+    _drop_others(kept)
     return written
 
 
@@ -128,15 +131,21 @@ def _put_outlines(owner: Owner, rows: Sequence[tuple[Any, ...]]) -> None:
         )
 
 
-def _drop_blocks(gone: Sequence[tuple[uuid.UUID, bytes]]) -> None:
-    if not gone:
+def _drop_others(kept: Sequence[tuple[uuid.UUID, bytes]]) -> None:
+    """Of the outlines named here, drop every other block."""
+    if not kept:
         return
     with connection.cursor() as cursor:
         cursor.execute(
             """
             DELETE FROM threads_outlineblock AS block
-             USING unnest(%s::uuid[], %s::bytea[]) AS gone (outline_id, digest)
-             WHERE block.outline_id = gone.outline_id AND block.digest = gone.digest
+             WHERE block.outline_id = ANY(%s)
+               AND NOT EXISTS (SELECT 1 FROM unnest(%s::uuid[], %s::bytea[]) AS kept (outline_id, digest)
+                                WHERE kept.outline_id = block.outline_id AND kept.digest = block.digest)
             """,
-            [[outline_id for outline_id, _ in gone], [digest for _, digest in gone]],
+            [
+                list({outline_id for outline_id, _ in kept}),
+                [outline_id for outline_id, _ in kept],
+                [digest for _, digest in kept],
+            ],
         )

@@ -170,6 +170,11 @@ def test_one_late_message_writes_the_blocks_around_it_alone(cast: Cast, shape: s
     after = {bytes(digest) for digest in blocks.values_list("digest", flat=True)}
     assert 1 <= written <= 4 < len(before), "only the blocks around it"
     assert len(after - before) == written
+    tree = StoredTree(tree.outline_id, tree.count, tree.latest, tree.entries)
+    assert len(list(tree.read_all())) == len(knots), "who read the directory before still finds its blocks"
+    write_trees(trees=[Tree(conversation.pk, knots)], owner="conversation", workspace_id=conversation.workspace_id)
+    write_trees(trees=[Tree(conversation.pk, moved)], owner="conversation", workspace_id=conversation.workspace_id)
+    assert blocks.count() == len(before | after), "of earlier trees the last one is kept"
     again = load_tree(conversation)
     assert again is not None
     assert [line.id for _, line in again.read_all()] == [line.id for line in draw_lines(moved)]
