@@ -53,6 +53,7 @@ class Node:
     basis: str = ""
     why: str = ""
     is_answered: bool = field(default=False)
+    opens_run: bool = False
 
 
 class Citation(NamedTuple):
@@ -146,7 +147,7 @@ class _Runs:
         turn = (node.sender, node.turn)
         is_repeated = bool(node.said) and node.said in self._seen.get(turn, ())
         if turn in self._seen and not is_repeated and (node.turn or 0) < self._latest:
-            self._run, self._latest = self._run + 1, -1
+            self._run, self._latest, node.opens_run = self._run + 1, -1, True
             self._seen.clear()
         self._seen[turn].add(node.said)
         self._latest = max(self._latest, node.turn or 0)
@@ -176,6 +177,11 @@ class _Placer:
             for way in node.ways:
                 if self._follow(node, way):
                     break
+            if node.opens_run:
+                said = (
+                    f"turn {node.turn} was said before, in other bytes and before a later turn: run {node.run} begins"
+                )
+                node.why = f"{node.why}; {said}" if node.why else said
             self._seen.add(node)
 
     def _follow(self, node: Node, way: Way) -> bool:

@@ -140,6 +140,7 @@ def test_a_turn_said_again_in_other_bytes_after_a_later_one_opens_a_new_run() ->
         nowhere,
     )
     assert [one.run for one in placed] == [1, 1, 2, 2]
+    assert [one.why for one in placed if "run 2 begins" in one.why] == [placed[2].why]
 
 
 def test_a_turn_that_is_only_repeated_opens_no_run() -> None:
