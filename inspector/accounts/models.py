@@ -98,6 +98,7 @@ class ApiKey(models.Model):
         INGEST = "ingest", "Send messages"
         READ = "read", "Read messages"
         SECRETS = "secrets", "Have exact bytes that hold a secret, and what keys have opened"
+        WITHDRAW = "withdraw", "Withdraw deliveries, in your name"
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="api_keys")

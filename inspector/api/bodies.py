@@ -9,7 +9,7 @@ from typing import Final
 
 from django.http import HttpRequest
 
-from inspector.intake.containers import READ_BYTES, ContainerError, unfold
+from inspector.intake.containers import READ_BYTES, BeyondLimitsError, ContainerError, unfold
 
 from .problems import ProblemError
 
@@ -70,7 +70,8 @@ def _unfold(encoding: str, raw: Pieces, most_bytes: int) -> Pieces:
         try:
             yield from unfold(encoding, raw, most_bytes=most_bytes)
         except ContainerError as error:
-            raise BrokenBodyError(f"the body cannot be unfolded: {error}") from error
+            status = 413 if isinstance(error, BeyondLimitsError) else 400
+            raise BrokenBodyError(f"the body cannot be unfolded: {error}", status=status) from error
 
 
 def _read_raw(request: HttpRequest, left: int | None) -> Pieces:

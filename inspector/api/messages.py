@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Set
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
@@ -12,6 +13,7 @@ from rest_framework.response import Response
 
 from dialects import all_dialects
 from inspector.intake.text import make_storable
+from inspector.intake.withdrawals import is_hidden
 from inspector.search import selectors as search
 from inspector.search.cursors import CursorError, read_cursor, write_cursor
 from inspector.search.language import QueryError
@@ -24,21 +26,29 @@ from .authentication import caller_of
 from .disclosures import open_for
 from .endpoints import Endpoint
 from .masking import show_layers
-from .parameters import Choice, Number, Parameter
+from .parameters import Choice, Names, Number, Parameter
 from .problems import ProblemError
 from .serializers import (
     ConversationDetailSerializer,
     ConversationPageSerializer,
+    ConversationSerializer,
     MessageDetailSerializer,
+    MessageSerializer,
 )
 
 CURSOR: Final = Parameter(name="cursor", about="`next` of the page before")
 LIMIT: Final = Number(name="limit", about="how many rows a page has", least=1, most=200, default=50)
-SEARCH: Final = (Parameter(name="q", about="the search language", default=""), CURSOR, LIMIT)
+FIELDS_ABOUT: Final = "only these members of each row, and its id; all where it is left out"
+SEARCH: Final = (
+    Parameter(name="q", about="the search language", default=""),
+    CURSOR,
+    LIMIT,
+    Names(name="fields", about=FIELDS_ABOUT, choices=tuple(MessageSerializer().fields)),
+)
 TREE_ROWS: Final = 200
 
 
-def list_messages(request: Request, *, q: str, cursor: str | None, limit: int) -> Response:
+def list_messages(request: Request, *, q: str, cursor: str | None, limit: int, fields: Set[str] | None) -> Response:
     """A page of messages for a query."""
     workspace = caller_of(request).workspace
     try:
@@ -50,7 +60,12 @@ def list_messages(request: Request, *, q: str, cursor: str | None, limit: int) -
         raise ProblemError(400, str(error), parameter="cursor") from error
     page = found[:limit]
     after = write_cursor((page[-1].order_time, page[-1].pk), workspace.pk) if len(found) > limit else None
-    return Response({"results": [show_message(message) for message in page], "next": after})
+    return Response({"results": [choose(show_message(message), fields) for message in page], "next": after})
+
+
+def choose(row: dict[str, Any], names: Set[str] | None) -> dict[str, Any]:
+    """A row with only these members and its id; as it is where none are named."""
+    return row if names is None else {name: value for name, value in row.items() if name == "id" or name in names}
 
 
 def show_message(message: Message) -> dict[str, Any]:
@@ -137,6 +152,7 @@ class MessageView(Endpoint):
                 "parent_why": message.parent_why,
                 "told_at": message.told_at,
                 "wordings": [show_wording(each) for each in list_wordings(message=message)],
+                "is_withdrawn": is_hidden(record=message.record),
             }
         )
 
@@ -157,6 +173,7 @@ class ConversationsView(Endpoint):
                 default="",
             ),
             Parameter(name="agent", about="only those that name this agent", default=""),
+            Names(name="fields", about=FIELDS_ABOUT, choices=tuple(ConversationSerializer().fields)),
         )
     }
 
@@ -175,7 +192,8 @@ class ConversationsView(Endpoint):
         cursor = None
         if len(found) > limit and (last_at := page[-1].last_at):
             cursor = write_cursor((last_at, page[-1].pk), workspace.pk)
-        return Response({"results": [show_conversation(row) for row in page], "next": cursor})
+        rows = [choose(show_conversation(row), self.given["fields"]) for row in page]
+        return Response({"results": rows, "next": cursor})
 
 
 class ConversationView(Endpoint):

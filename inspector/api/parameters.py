@@ -100,6 +100,31 @@ class Choice(Parameter):
         return text
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names(Parameter):
+    """Some of these names, with commas between them; all of them where the parameter is left out."""
+
+    choices: Sequence[str]
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        return f"names with commas between them, of {', '.join(self.choices)}"
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """What may stand there, as a JSON schema."""
+        one = f"({'|'.join(self.choices)})"
+        return {"type": "string", "pattern": f"^{one}(,{one})*$", "maxLength": self.most_characters}
+
+    def read(self, text: str) -> frozenset[str]:
+        """The names."""
+        names = frozenset(super(Names, self).read(text).split(","))
+        if not names <= frozenset(self.choices):
+            raise ValueError
+        return names
+
+
 def read_parameters(query: QueryDict, parameters: Sequence[Parameter]) -> Mapping[str, Any]:
     """The value of every parameter of the table, by name; the default where it is left out.
 

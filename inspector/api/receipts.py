@@ -8,7 +8,8 @@ from django.urls import reverse
 from rest_framework import serializers
 
 from inspector.intake import selectors
-from inspector.intake.models import Delivery, Door
+from inspector.intake.models import Delivery, Door, Withdrawal
+from inspector.intake.withdrawals import find_withdrawal, is_weighing
 
 
 class ProblemRowSerializer(serializers.Serializer[Any]):
@@ -33,6 +34,18 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     links = serializers.DictField(child=serializers.CharField())
 
 
+class WithdrawalSerializer(serializers.Serializer[Any]):
+    """An act of withdrawal, and of taking it back."""
+
+    by = serializers.CharField(help_text="who withdrew it")
+    at = serializers.DateTimeField()
+    reason = serializers.CharField()
+    taken_back_by = serializers.CharField(allow_null=True)
+    taken_back_at = serializers.DateTimeField(allow_null=True)
+    taken_back_reason = serializers.CharField()
+    is_done = serializers.BooleanField(help_text="whether its records are all hidden, or shown again, by now")
+
+
 class DeliverySerializer(ReceiptSerializer):
     """A receipt with custody and progress."""
 
@@ -47,6 +60,7 @@ class DeliverySerializer(ReceiptSerializer):
     is_framed = serializers.BooleanField(help_text="whether the counts are final")
     is_read = serializers.BooleanField(help_text="whether every stored record has been read")
     failure = serializers.CharField()
+    withdrawal = WithdrawalSerializer(allow_null=True, help_text="the one in force")
 
 
 def make_receipt(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
@@ -75,6 +89,7 @@ def make_receipt(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
 def make_delivery(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
     """The members of a delivery's resource."""
     progress = selectors.find_progress(delivery=delivery)
+    withdrawal = find_withdrawal(delivery=delivery)
     receipt = make_receipt(delivery, after=after)
     if len(receipt["problems"]) == 100:
         last = receipt["problems"][-1]["index"]
@@ -92,4 +107,19 @@ def make_delivery(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
         "is_framed": progress.is_framed,
         "is_read": progress.is_read,
         "failure": progress.failure,
+        "withdrawal": make_withdrawal(withdrawal) if withdrawal else None,
+    }
+
+
+def make_withdrawal(withdrawal: Withdrawal) -> dict[str, Any]:
+    """The members of an act of withdrawal."""
+    taken_back_by = withdrawal.taken_back_by
+    return {
+        "by": withdrawal.by.get_username(),
+        "at": withdrawal.at,
+        "reason": withdrawal.reason,
+        "taken_back_by": taken_back_by.get_username() if taken_back_by else None,
+        "taken_back_at": withdrawal.taken_back_at,
+        "taken_back_reason": withdrawal.taken_back_reason,
+        "is_done": not is_weighing(delivery=withdrawal.delivery),
     }

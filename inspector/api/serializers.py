@@ -55,10 +55,25 @@ class WaitedReceiptSerializer(ReceiptSerializer):
     has_more_messages = serializers.BooleanField(required=False)
 
 
+class ChosenMembers(serializers.Serializer[Any]):
+    """Each member but the id may be left out of an answer, by the parameter `fields`."""
+
+    def get_fields(self) -> dict[str, Any]:
+        """The members; only the id is always there."""
+        members = super().get_fields()
+        for name, member in members.items():
+            member.required = name == "id"
+        return members
+
+
+class ChosenMessageSerializer(ChosenMembers, MessageSerializer):
+    """A message in a list; with `fields` only its id and what was chosen."""
+
+
 class MessagePageSerializer(serializers.Serializer[Any]):
     """Messages, newest first; `next` is the cursor of the page after, or null."""
 
-    results = MessageSerializer(many=True)
+    results = ChosenMessageSerializer(many=True)
     next = serializers.CharField(allow_null=True)
 
 
@@ -78,6 +93,9 @@ class WordingSerializer(serializers.Serializer[Any]):
 class MessageDetailSerializer(MessageSerializer):
     """A message in full: its told record, its field tree and its layers."""
 
+    is_withdrawn = serializers.BooleanField(
+        help_text="whether every delivery of its record is withdrawn: lists do not show it then"
+    )
     opened_with = serializers.ListField(
         child=serializers.CharField(),
         help_text="the labels of the keys that opened it; empty where it is shown as it was sent, or sealed",
@@ -111,10 +129,14 @@ class ConversationSerializer(serializers.Serializer[Any]):
     is_settled = serializers.BooleanField()
 
 
+class ChosenConversationSerializer(ChosenMembers, ConversationSerializer):
+    """A conversation in a list; with `fields` only its id and what was chosen."""
+
+
 class ConversationPageSerializer(serializers.Serializer[Any]):
     """Conversations, latest activity first."""
 
-    results = ConversationSerializer(many=True)
+    results = ChosenConversationSerializer(many=True)
     next = serializers.CharField(allow_null=True)
 
 

@@ -3,7 +3,7 @@
 from django.urls import path, re_path
 from drf_spectacular.views import SpectacularAPIView
 
-from . import decoding, deliveries, ingest, messages, status, tasks, traces
+from . import decoding, deliveries, ingest, manual, messages, status, tasks, traces, withdrawals
 
 app_name = "api"
 urlpatterns = [
@@ -25,10 +25,14 @@ urlpatterns = [
     path("v1/traces/<uuid:trace_id>/tree", traces.TraceTreeView.as_view(), name="trace-tree"),
     path("v1/traces/<uuid:trace_id>/waterfall", traces.TraceWaterfallView.as_view(), name="trace-waterfall"),
     path("v1/deliveries/<uuid:delivery_id>", deliveries.DeliveryView.as_view(), name="delivery"),
+    path(
+        "v1/deliveries/<uuid:delivery_id>/withdrawal", withdrawals.WithdrawalView.as_view(), name="delivery-withdrawal"
+    ),
     path("v1/records/<uuid:record_id>/raw", deliveries.RawView.as_view(), name="raw"),
     path("v1/decode", decoding.DecodeView.as_view(), name="decode"),
     path("v1/encode", decoding.EncodeView.as_view(), name="encode"),
     path("v1/limits", status.LimitsView.as_view(), name="limits"),
+    path("docs/", manual.ManualView.as_view(), name="docs"),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     re_path("", status.NothingView.as_view(), name="nothing"),
 ]

@@ -37,6 +37,10 @@ class ContainerError(Exception):
     """A container is damaged, cut short, nested, or unfolds beyond the limits."""
 
 
+class BeyondLimitsError(ContainerError):
+    """A container unfolds to more than the limits allow; it need not be damaged."""
+
+
 class Arrival:
     """Pieces on their way in, counted and digested as they pass."""
 
@@ -120,7 +124,7 @@ def _bound(kind: str, pieces: Iterator[tuple[bytes, int]], most_bytes: int) -> I
     for piece, taken in pieces:
         total += len(piece)
         if is_beyond(total, taken, most_bytes=most_bytes):
-            raise ContainerError(
+            raise BeyondLimitsError(
                 f"the {kind} unfolds beyond the limits: at most {most_bytes:,} bytes, "
                 f"and past {FREE_BYTES:,} at most {MOST_RATIO} of one"
             )

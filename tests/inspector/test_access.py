@@ -34,6 +34,7 @@ OPEN = {
     "pages:home",
     "api:limits",
     "api:schema",
+    "api:docs",
     "api:nothing",
     "pages:health",
     # Sums over all workspaces that name none; tests/inspector/api/test_probes.py holds who may see them.

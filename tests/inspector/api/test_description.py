@@ -34,9 +34,11 @@ from schemathesis.specs.openapi.checks import (
 )
 
 import dialects
+from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
 from inspector.api.urls import urlpatterns
 from inspector.intake.models import Delivery, Record
+from inspector.intake.services import withdraw_delivery
 from inspector.threads.models import Conversation, Message, Trace
 
 from ..conftest import Cast, deliver, settle_all
@@ -91,7 +93,9 @@ def api(db: None) -> Iterator[Any]:
 @pytest.fixture
 def headers(cast: Cast, settings: Any) -> dict[str, str]:
     settings.LIMITS = {**settings.LIMITS, "requests_per_minute": 0}
-    key = create_api_key(workspace=cast.workspace, name="all", scopes=["ingest", "read", "secrets"])[1]
+    key = create_api_key(workspace=cast.workspace, name="all", scopes=ApiKey.Scope.values, created_by=cast.owner.user)[
+        1
+    ]
     return {"Authorization": f"Bearer {key}"}
 
 
@@ -99,6 +103,7 @@ def headers(cast: Cast, settings: Any) -> dict[str, str]:
 def known(cast: Cast) -> dict[str, list[str]]:
     """What is there to be asked for, by the name of its place in an address."""
     deliver(cast, *LOG)
+    withdraw_delivery(membership=cast.owner, delivery=deliver(cast, LOG[1], name="again.log"), reason="sent twice")
     settle_all()
     models = {
         "message": Message,

@@ -97,9 +97,14 @@ def test_a_binary_body_is_answered_and_kept(token: str) -> None:
 
 
 def test_a_gzip_bomb_stops(token: str) -> None:
-    response = post(token, gzip.compress(b"\n" * 40_000_000), "text/plain", **{"Content-Encoding": "gzip"})
-    assert response.status_code == 400
-    assert "limit" in response.json()["detail"]
+    response = post(
+        token, gzip.compress(b"one line\n" + b"x" * 40_000_000), "text/plain", **{"Content-Encoding": "gzip"}
+    )
+    assert response.status_code == 413
+    said = response.json()
+    assert "limit" in said["detail"]
+    # What was whole before that stands, and is counted.
+    assert (said["received"], said["stored"]) == (2, 1)
 
 
 def test_a_body_that_breaks_off_keeps_its_complete_records(token: str) -> None:

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from inspector.accounts.models import ApiKey
+from inspector.accounts.services import create_api_key
 from inspector.threads.models import Message
 
-from ..conftest import settle_all
+from ..conftest import Cast, settle_all
 from .test_server import port
 
 __all__ = ["port"]
@@ -61,7 +63,10 @@ def read_answers(printed: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/api.md"])
-def test_every_block_works_when_pasted(port: int, token: str, page: str) -> None:  # the fixture's name
+def test_every_block_works_when_pasted(port: int, cast: Cast, page: str) -> None:
+    token = create_api_key(
+        workspace=cast.workspace, name="all", scopes=ApiKey.Scope.values, created_by=cast.owner.user
+    )[1]
     variables = {"URL": f"http://127.0.0.1:{port}", "KEY": token}
     blocks = list_blocks(page)
     assert blocks

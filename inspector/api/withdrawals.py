@@ -1,0 +1,122 @@
+"""The withdrawal of a delivery: a person's act, which a key with the scope for it does in their name."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied, ValidationError
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+import dialects
+from inspector.accounts.models import ApiKey, Membership
+from inspector.accounts.selectors import find_membership
+from inspector.intake import selectors, services
+from inspector.intake.models import Delivery, Withdrawal
+from inspector.intake.withdrawals import LONGEST_REASON, find_withdrawal
+
+from .authentication import caller_of
+from .bodies import BrokenBodyError, read_body
+from .endpoints import Endpoint
+from .parameters import Parameter
+from .problems import ProblemError
+from .receipts import WithdrawalSerializer, make_withdrawal
+
+logger = logging.getLogger(__name__)
+
+WANTED: Final = 'send {"reason": "…"} as application/json'
+_BODY: Final[dict[str, Any]] = {
+    "application/json": {
+        "type": "object",
+        "properties": {"reason": {"type": "string", "minLength": 1, "maxLength": LONGEST_REASON}},
+        "required": ["reason"],
+        "additionalProperties": False,
+    }
+}
+
+
+class WithdrawalView(Endpoint):
+    """That a delivery is withdrawn. Nothing is erased by it, and its receipt stands."""
+
+    scopes: ClassVar = {"GET": "ingest", "POST": "withdraw", "DELETE": "withdraw"}
+    parameters: ClassVar = {
+        "DELETE": (Parameter(name="reason", about="why it is taken back", default="", most_characters=LONGEST_REASON),)
+    }
+    refusals: ClassVar = {"POST": (408, 409, 413, 415, 422), "DELETE": (409, 422)}
+
+    @extend_schema(operation_id="get_withdrawal", responses=WithdrawalSerializer)
+    def get(self, request: Request, delivery_id: uuid.UUID) -> Response:
+        """The withdrawal in force; 404 where there is none."""
+        found = find_withdrawal(delivery=_find(request, delivery_id))
+        if found is None:
+            raise NotFound
+        return Response(make_withdrawal(found))
+
+    @extend_schema(operation_id="withdraw_delivery", request=_BODY, responses={201: WithdrawalSerializer})
+    def post(self, request: Request, delivery_id: uuid.UUID) -> Response:
+        """Withdraw the delivery in the name of whoever made the key: what no other delivery holds is hidden."""
+        delivery = _find(request, delivery_id)
+        return _act(request, delivery, read_reason(request), services.withdraw_delivery, status=201)
+
+    @extend_schema(operation_id="take_withdrawal_back", responses={200: WithdrawalSerializer})
+    def delete(self, request: Request, delivery_id: uuid.UUID) -> Response:
+        """Take the withdrawal back, in the same name: its records are shown again. Both acts are kept."""
+        return _act(request, _find(request, delivery_id), self.given["reason"], services.take_back, status=200)
+
+
+def read_reason(request: Request) -> str:
+    """The reason in the body.
+
+    Raises:
+        ProblemError: 400 or 408 for a body that is no JSON or breaks off, 413 for one that is too long, 415 for
+            another type, 422 where it holds anything else.
+    """
+    if (request.headers.get("Content-Type") or "").partition(";")[0].strip().lower() != "application/json":
+        raise ProblemError(415, WANTED)
+    try:
+        given = dialects.parse_json(b"".join(read_body(request._request, most_bytes=settings.LIMITS["decode_bytes"])))
+    except BrokenBodyError as error:
+        raise ProblemError(error.status, str(error)) from error
+    except dialects.EnvelopeError as error:
+        raise ProblemError(400, f"the body is {error}: {WANTED}") from error
+    if not isinstance(given, dict) or set(given) != {"reason"} or not isinstance(given["reason"], str):
+        raise ProblemError(422, WANTED)
+    return str(given["reason"])
+
+
+def _find(request: Request, delivery_id: uuid.UUID) -> Delivery:
+    delivery = selectors.find_delivery(workspace=caller_of(request).workspace, delivery_id=delivery_id)
+    if delivery is None:
+        raise NotFound
+    return delivery
+
+
+def _act(request: Request, delivery: Delivery, reason: str, act: Callable[..., Withdrawal], *, status: int) -> Response:
+    key = caller_of(request)
+    membership = _find_person(key)
+    try:
+        made = act(membership=membership, delivery=delivery, reason=reason)
+    except PermissionDenied as error:
+        raise ProblemError(403, "only an auditor withdraws: whoever made this key is none any more") from error
+    except ValidationError as error:
+        raise ProblemError(422 if hasattr(error, "error_dict") else 409, "; ".join(error.messages)) from error
+    logger.info("key %s: %s delivery %s", key.prefix, act.__name__, delivery.pk)
+    return Response(make_withdrawal(made), status=status)
+
+
+def _find_person(key: ApiKey) -> Membership:
+    """Whoever made the key, as a member of its workspace today.
+
+    Raises:
+        ProblemError: 403 where that is nobody.
+    """
+    person = find_membership(user=key.created_by, slug=key.workspace.slug) if key.created_by else None
+    if person is None:
+        raise ProblemError(403, "a withdrawal is a person's act: use a key that a member of the workspace made")
+    return person
