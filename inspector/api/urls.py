@@ -3,7 +3,7 @@
 from django.urls import path, re_path
 from drf_spectacular.views import SpectacularAPIView
 
-from . import decoding, deliveries, ingest, manual, messages, status, tasks, traces, withdrawals
+from . import agents, decoding, deliveries, ingest, manual, messages, status, tasks, traces, withdrawals
 
 app_name = "api"
 urlpatterns = [
@@ -24,6 +24,8 @@ urlpatterns = [
     path("v1/traces/<uuid:trace_id>", traces.TraceView.as_view(), name="trace"),
     path("v1/traces/<uuid:trace_id>/tree", traces.TraceTreeView.as_view(), name="trace-tree"),
     path("v1/traces/<uuid:trace_id>/waterfall", traces.TraceWaterfallView.as_view(), name="trace-waterfall"),
+    path("v1/agents", agents.AgentsView.as_view(), name="agents"),
+    path("v1/agents/<uuid:agent_id>", agents.AgentView.as_view(), name="agent"),
     path("v1/deliveries/<uuid:delivery_id>", deliveries.DeliveryView.as_view(), name="delivery"),
     path(
         "v1/deliveries/<uuid:delivery_id>/withdrawal", withdrawals.WithdrawalView.as_view(), name="delivery-withdrawal"

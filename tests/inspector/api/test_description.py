@@ -39,7 +39,7 @@ from inspector.accounts.services import create_api_key
 from inspector.api.urls import urlpatterns
 from inspector.intake.models import Delivery, Record
 from inspector.intake.services import withdraw_delivery
-from inspector.threads.models import Conversation, Message, Trace
+from inspector.threads.models import Agent, Conversation, Message, Trace
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -106,6 +106,7 @@ def known(cast: Cast) -> dict[str, list[str]]:
     withdraw_delivery(membership=cast.owner, delivery=deliver(cast, LOG[1], name="again.log"), reason="sent twice")
     settle_all()
     models = {
+        "agent": Agent,
         "message": Message,
         "conversation": Conversation,
         "trace": Trace,

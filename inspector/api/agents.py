@@ -1,0 +1,246 @@
+"""GET agents: the directory by keyset, and one agent with whom it talks to and what it declares."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dialects import all_dialects
+from inspector.accounts.selectors import find_channel
+from inspector.intake.text import make_storable
+from inspector.search.cursors import CursorError, read_key, write_key
+from inspector.threads import directory
+from inspector.threads.agents import Agent, Declaration
+from inspector.threads.directory import AgentSum
+from inspector.threads.names import Label, find_customs, label_agent
+from inspector.threads.outcomes import Outcome, count_asked_of
+from inspector.threads.pairs import PairSum, list_pairs
+
+from .authentication import caller_of
+from .endpoints import Endpoint
+from .messages import CURSOR, LIMIT
+from .parameters import Choice, Parameter
+from .problems import ProblemError
+
+MOST_PAIRS, MOST_DECLARED = 200, 200
+
+
+class NameSerializer(serializers.Serializer[Any]):
+    """An agent by its name on the wire, in its channel."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField(help_text="as the wire or the envelope says")
+    channel = serializers.CharField()
+
+
+class CalledSerializer(NameSerializer):
+    """An agent with what people call it."""
+
+    friendly_name = serializers.CharField(allow_null=True, help_text="what people call it; for display alone")
+    friendly_name_basis = serializers.ChoiceField(
+        choices=["given", "joined", "convention"],
+        allow_null=True,
+        help_text="who says so: an auditor of it, an auditor of the agent it is one with, or its dialect",
+    )
+
+
+class AskedSerializer(serializers.Serializer[Any]):
+    """What was asked of an agent, by the tasks of its conversations."""
+
+    asked = serializers.IntegerField()
+    done = serializers.IntegerField()
+    failed = serializers.IntegerField()
+
+
+class AgentSerializer(CalledSerializer):
+    """An agent of the directory; joined names count as one."""
+
+    aliases = NameSerializer(many=True, help_text="other names that an auditor says are the same agent")
+    dialects = serializers.ListField(child=serializers.CharField())
+    sent = serializers.IntegerField()
+    received = serializers.IntegerField(help_text="messages sent to it by name")
+    failures = serializers.IntegerField(help_text="of those it sent: those that report a failure")
+    conversations = serializers.IntegerField()
+    asked_of_it = AskedSerializer()
+    first_at = serializers.DateTimeField(allow_null=True)
+    last_at = serializers.DateTimeField(allow_null=True)
+
+
+class AgentPageSerializer(serializers.Serializer[Any]):
+    """Agents, the busiest first; `next` is the cursor of the page after, or null."""
+
+    results = AgentSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+class PairSerializer(serializers.Serializer[Any]):
+    """How much one agent said to another; a message to three counts with each of them."""
+
+    sender = CalledSerializer(allow_null=True, help_text="null: nobody is named")
+    receiver = CalledSerializer(allow_null=True, help_text="null: everyone, or nobody by name")
+    is_broadcast = serializers.BooleanField()
+    dialects = serializers.ListField(child=serializers.CharField())
+    messages = serializers.IntegerField()
+    failures = serializers.IntegerField()
+    first_at = serializers.DateTimeField()
+    last_at = serializers.DateTimeField()
+
+
+class DeclarationSerializer(serializers.Serializer[Any]):
+    """One thing that an agent says of itself, with the latest message that says it."""
+
+    kind = serializers.ChoiceField(
+        choices=Declaration.Kind.values, help_text="more: so many further things of one message are not kept here"
+    )
+    value = serializers.CharField()
+    name = serializers.CharField(allow_blank=True, help_text="the name under which a key is shown")
+    dialect = serializers.CharField()
+    message = serializers.UUIDField()
+    at = serializers.DateTimeField()
+
+
+class AgentDetailSerializer(AgentSerializer):
+    """An agent in full; the first 200 of each list."""
+
+    pairs = PairSerializer(many=True, help_text="whom it talks with, the most first")
+    declared = DeclarationSerializer(many=True)
+
+
+def show_name(agent: Agent) -> dict[str, Any]:
+    """An agent by its name on the wire."""
+    return {"id": agent.pk, "name": agent.name, "channel": agent.channel.name}
+
+
+def show_called(agent: Agent, label: Label | None) -> dict[str, Any]:
+    """An agent with what people call it."""
+    return {
+        **show_name(agent),
+        "friendly_name": label.text if label else None,
+        "friendly_name_basis": label.basis if label else None,
+    }
+
+
+def show_agent(row: AgentSum, outcome: Outcome) -> dict[str, Any]:
+    """An agent as the directory has it."""
+    return {
+        **show_called(row.agent, row.label),
+        "aliases": [show_name(alias) for alias in row.aliases],
+        "dialects": row.dialects,
+        "sent": row.sent,
+        "received": row.received,
+        "failures": row.failures,
+        "conversations": row.conversations,
+        "asked_of_it": {"asked": outcome.asked, "done": outcome.done, "failed": outcome.failed},
+        "first_at": row.first_at,
+        "last_at": row.last_at,
+    }
+
+
+def show_pair(pair: PairSum, customs: dict[uuid.UUID, list[str]]) -> dict[str, Any]:
+    """A pair, its sides with what people call them."""
+    sides = {
+        name: show_called(side, label_agent(side, customs.get(side.pk, ()))) if side else None
+        for name, side in (("sender", pair.sender), ("receiver", pair.receiver))
+    }
+    return {
+        **sides,
+        "is_broadcast": pair.is_broadcast,
+        "dialects": pair.dialects,
+        "messages": pair.messages,
+        "failures": pair.failures,
+        "first_at": pair.first_at,
+        "last_at": pair.last_at,
+    }
+
+
+class AgentsView(Endpoint):
+    """Agents, the busiest first."""
+
+    scopes: ClassVar = {"GET": "read"}
+    parameters: ClassVar = {
+        "GET": (
+            CURSOR,
+            LIMIT,
+            Parameter(name="name", about="only those with this in a name, on the wire or friendly", default=""),
+            Parameter(name="channel", about="only what was said in this channel", default=""),
+            Choice(
+                name="dialect",
+                about="only what was said in it",
+                choices=tuple(dialect.slug for dialect in all_dialects()),
+                default="",
+            ),
+        )
+    }
+
+    @extend_schema(operation_id="list_agents", responses=AgentPageSerializer)
+    def get(self, request: Request) -> Response:
+        """A page of the directory; a channel or a dialect narrows the counts as well."""
+        workspace = caller_of(request).workspace
+        limit = self.given["limit"]
+        try:
+            after = read_key(self.given["cursor"], workspace.pk, of="agents")
+        except CursorError as error:
+            raise ProblemError(400, str(error), parameter="cursor") from error
+        channel = find_channel(workspace=workspace, name=self.given["channel"]) if self.given["channel"] else None
+        if self.given["channel"] and channel is None:
+            return Response({"results": [], "next": None})
+        found = directory.list_agents(
+            workspace=workspace,
+            choice=directory.Choice(
+                channel=channel, dialect=self.given["dialect"], name=make_storable(self.given["name"])
+            ),
+            after=(after[0], uuid.UUID(after[1])) if after else None,
+            limit=limit + 1,
+        )
+        page = found[:limit]
+        outcomes = count_asked_of(workspace=workspace, sums=page)
+        cursor = None
+        if len(found) > limit:
+            cursor = write_key([page[-1].total, str(page[-1].agent.pk)], workspace.pk, of="agents")
+        return Response(
+            {
+                "results": [show_agent(row, outcomes.get(row.agent.pk, Outcome())) for row in page],
+                "next": cursor,
+            }
+        )
+
+
+class AgentView(Endpoint):
+    """One agent in full."""
+
+    scopes: ClassVar = {"GET": "read"}
+
+    @extend_schema(operation_id="get_agent", responses=AgentDetailSerializer)
+    def get(self, request: Request, agent_id: uuid.UUID) -> Response:
+        """The agent with whom it talks and what it declares; a joined name gives the agent it is known by."""
+        workspace = caller_of(request).workspace
+        agent = directory.find_agent(workspace=workspace, agent_id=agent_id)
+        if agent is None:
+            raise NotFound
+        known = directory.find_agent(workspace=workspace, agent_id=agent.same_as_id) if agent.same_as_id else agent
+        agent = known or agent
+        found = directory.list_agents(workspace=workspace, only=[agent.pk], limit=1)
+        row = found[0] if found else AgentSum(agent, (), (), 0, 0, 0, 0, None, None)
+        pairs = list_pairs(workspace=workspace, agent=agent, limit=MOST_PAIRS)
+        sides = [side for pair in pairs for side in (pair.sender, pair.receiver) if side]
+        customs = find_customs(workspace=workspace, agents=sides)
+        outcomes = count_asked_of(workspace=workspace, sums=[row])
+        declared = directory.list_declarations(
+            workspace=workspace, agent_ids=[each.pk for each in row.every], limit=MOST_DECLARED
+        )
+        return Response(
+            {
+                **show_agent(row, outcomes.get(agent.pk, Outcome())),
+                "pairs": [show_pair(pair, customs) for pair in pairs],
+                "declared": [
+                    {name: getattr(each, name) for name in ("kind", "value", "name", "dialect", "message", "at")}
+                    for each in declared
+                ],
+            }
+        )
