@@ -113,7 +113,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         "help-ended",
         (State.DELEGATED, State.WAITING),
         State.IN_PROGRESS,
-        "forked, assisted or asked back: who was asked first goes on and owes the end",
+        "forked, assisted, or asked back in vain: who was asked first goes on and owes the end",
     ),
 )
 _TARGETS: Final = {(row.event, str(source)): str(row.to) for row in TRANSITIONS for source in row.sources}
@@ -124,7 +124,7 @@ def follow(state: str, event: str) -> str:
     return _TARGETS.get((event, state), state)
 
 
-# (mode of the delegation, how the new task ended): what its end is to the task that was passed on.
+# By how the new task ended: what that is to the one that was transferred, and to the one that waited for an answer.
 TRANSFERRED: Final[Mapping[str, str]] = {
     State.DONE: "delegate-done",
     State.FAILED: "delegate-failed",
@@ -133,9 +133,19 @@ TRANSFERRED: Final[Mapping[str, str]] = {
 }
 
 
-def find_end_of_part(mode: str, state: str) -> str:
-    """The event that the end of a task is to the one in the course of which it was asked."""
-    return TRANSFERRED[state] if mode == "transfer" else "help-ended"
+ASKED_BACK: Final[Mapping[str, str]] = {State.DONE: "answered-back"}
+
+
+def find_end_of_part(wish: str, mode: str, state: str) -> str:
+    """The event that the end of a task is to the one in the course of which it was asked.
+
+    Args:
+        wish: what the task wants, see `signs.WISHES`.
+        mode: in which it was delegated; empty where none was said.
+        state: in which it ended.
+    """
+    ends = TRANSFERRED if mode == "transfer" else ASKED_BACK if wish == "answer" else {}
+    return ends.get(state, "help-ended")
 
 
 def derive_state(roots: Collection[str], others: Collection[str] = ()) -> str:

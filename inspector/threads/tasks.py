@@ -202,7 +202,7 @@ class _Playing:
                 play.finished_at = node.at if state in ENDED and node.is_timed else None
             cause = None
             if has_changed and state in ENDED and play.within is not None:
-                cause = find_end_of_part(play.mode, state)
+                cause = find_end_of_part(play.wish, play.mode, state)
                 play = play.within
 
 

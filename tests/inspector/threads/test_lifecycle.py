@@ -190,7 +190,7 @@ STORIES: dict[str, Story] = {
         [
             (
                 *("ada", "bob", "in-progress"),
-                [("a", "asked", "open"), ("b", "asked-back", "waiting"), ("c", "help-ended", "in-progress")],
+                [("a", "asked", "open"), ("b", "asked-back", "waiting"), ("c", "answered-back", "in-progress")],
             ),
             ("bob", "ada", "done", [("b", "asked", "open"), ("c", "answered", "done")]),
         ],
