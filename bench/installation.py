@@ -43,6 +43,10 @@ RESTARTS = 20
 IDLE_POLL_S = 0.2
 
 
+class LateError(EmbeddedError):
+    """The backlog was not drained in time."""
+
+
 class Installation:
     """One installation. Use it as a context manager; PostgreSQL runs and the schema is there once it is entered.
 
@@ -175,7 +179,8 @@ class Installation:
             may_fail: whether jobs may be given up.
 
         Raises:
-            EmbeddedError: when time is over, or a job is a dead letter that may not be one.
+            LateError: when time is over.
+            EmbeddedError: when a job is a dead letter that may not be one.
         """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -190,7 +195,7 @@ class Installation:
             if row and not row[0]:
                 return
             time.sleep(IDLE_POLL_S)
-        raise EmbeddedError(f"the backlog is not drained: {self.read_log(WORKER, 5)[-1000:]}")
+        raise LateError(f"the backlog is not drained: {self.read_log(WORKER, 5)[-1000:]}")
 
     def find_process(self, name: str) -> psutil.Process:
         """The process of one of the programs, the leader of its group.

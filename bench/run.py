@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .browser import measure_browser
 from .codecs import measure_codecs
-from .doors import measure_doors
+from .doors import DOORS, measure_doors
 from .ingest import measure_ingest
 from .measure import Row, write_table
 from .reliability import measure_reliability
@@ -59,6 +59,10 @@ def main() -> int:
     parser.add_argument("--shuffles", type=int, default=50, help="reliability: how often writers meet (default 50)")
     parser.add_argument("--size", type=read_size, default="5MB", help="doors: how much goes in by each (default 5MB)")
     parser.add_argument("--replies", type=int, default=100_000, help="browser: length of the chain (default 100,000)")
+    parser.add_argument("--door", choices=DOORS, action="append", help="doors: only this; may be given several times")
+    parser.add_argument(
+        "--minutes", type=float, default=360, help="doors: how long each may take; then what is read so far is said"
+    )
     arguments = parser.parse_args()
     chosen = SUITES if arguments.suite == "all" else {arguments.suite: SUITES[arguments.suite]}
     rows = []

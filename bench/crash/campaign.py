@@ -28,7 +28,7 @@ from .traffic import CALM, Pace, Traffic
 
 # A kill falls this long after everything was up and busy again.
 POINT_S = (0.05, 0.9)
-UP_S = 60.0
+# How long the backlog may take to drain after a kill: the goal on a machine that is not busy with anything else.
 DRAIN_S = 60.0
 DRAIN_EVERY = 10
 POLL_S = 0.05
@@ -68,6 +68,7 @@ class Campaign:
         channel: a name of its own; other campaigns' records do not count.
         visitor: who uploads, or None.
         pace: of the traffic.
+        patience_s: how long a backlog may take to drain.
         say: hears a line now and then.
     """
 
@@ -81,9 +82,11 @@ class Campaign:
         visitor: Visitor | None,
         say: Callable[[str], None],
         pace: Pace = CALM,
+        patience_s: float = DRAIN_S,
     ) -> None:
         self._installation, self._kinds, self._channel, self._say = installation, kinds, channel, say
         self._seed, self._visitor, self._pace = seed, visitor, pace
+        self._patience_s = patience_s
         self._chance = random.Random(seed)
         self._result = Result()
         # Kills after which not everything has been told yet.
@@ -132,9 +135,9 @@ class Campaign:
 
     def _settle(self, traffic: Traffic) -> None:
         """With no traffic the backlog has to be gone in time, and then everything has to be in its place."""
-        if not traffic.pause(patience_s=DRAIN_S):
-            self._find(Findings(faults=[f"requests are still not answered after {DRAIN_S:.0f} seconds"]))
-        fault, driven = drain(self._connect, patience_s=DRAIN_S, look_after=self._installation.bring_back)
+        if not traffic.pause(patience_s=self._patience_s):
+            self._find(Findings(faults=[f"requests are still not answered after {self._patience_s:.0f} seconds"]))
+        fault, driven = drain(self._connect, patience_s=self._patience_s, look_after=self._installation.bring_back)
         self._result.driven_again += driven
         with self._connect() as connection:
             claim = self._result.ledger.claim()
@@ -155,9 +158,11 @@ class Campaign:
         done = [moment for moment in self._waiting if oldest is None or oldest > moment]
         self._result.drain_seconds += [(now - moment).total_seconds() for moment in done]
         self._waiting = [moment for moment in self._waiting if moment not in done]
-        late = [moment for moment in self._waiting if (now - moment).total_seconds() > DRAIN_S]
+        late = [moment for moment in self._waiting if (now - moment).total_seconds() > self._patience_s]
         if late:
-            self._find(Findings(faults=[f"what came before {late[0]:%H:%M:%S} is not told after {DRAIN_S:.0f} s"]))
+            self._find(
+                Findings(faults=[f"what came before {late[0]:%H:%M:%S} is not told after {self._patience_s:.0f} s"])
+            )
 
     def _look_after(self, seconds: float) -> None:
         until = time.monotonic() + seconds
@@ -167,14 +172,14 @@ class Campaign:
 
     def _wait_until_up(self) -> None:
         """Until the web server answers and its database is there: what is still starting has nothing to lose."""
-        deadline = time.monotonic() + UP_S
+        deadline = time.monotonic() + self._patience_s
         while True:
             self._installation.bring_back()
             # Its socket is ours: it waits in there for a server that is started again, and is refused by none.
             if self._installation.door.is_open():
                 return
             if time.monotonic() > deadline:
-                raise EmbeddedError(f"the web server does not answer {UP_S:.0f} seconds after a kill")
+                raise EmbeddedError(f"the web server does not answer {self._patience_s:.0f} seconds after a kill")
             time.sleep(POLL_S)
 
     def _connect(self) -> Connection:

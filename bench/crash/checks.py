@@ -15,8 +15,9 @@ from .ledger import Claim, Ledger
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 POLL_S = 0.2
-# Longer than a lease, the pause after a failure, the sweep and the start of a worker together.
-STILL_S = 20.0
+# Where nothing moves for a third of the patience, nothing will: by default longer than a lease, the pause after a
+# failure, the sweep and the start of a worker together.
+STILL_SHARE = 1 / 3
 
 
 @dataclass
@@ -209,7 +210,7 @@ def drain(
             return None, driven
         if row != before:
             before, moved_at = row, time.monotonic()
-        if time.monotonic() - moved_at > STILL_S:
+        if time.monotonic() - moved_at > patience_s * STILL_SHARE:
             return f"{row[0] if row else 'all'} jobs wait, and nothing moves", driven
         time.sleep(POLL_S)
     return f"the backlog is not drained after {patience_s:.0f} seconds", driven
