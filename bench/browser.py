@@ -3,9 +3,9 @@
 The chain comes in by the import command and is settled by the worker; chromium then opens each view at its beginning,
 in its middle and at its end, goes through windows by the links that a person follows, and scrolls each to its end. A
 frame is the time between two calls of `requestAnimationFrame` while it scrolls; what the browser calls a long task,
-loading and laying out included, counts as one too. On a machine that does other things at the same time both say more of
-these than of the page: the longest task by the processor time of its own thread stands beside them. The measuring needs
-the development requirements.
+loading and laying out included, counts as one too. On a machine that does other things at the same time both say more
+of these than of the page: the longest task by the processor time of its own thread stands beside them. The measuring
+needs the development requirements.
 """
 
 from __future__ import annotations

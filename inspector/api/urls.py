@@ -3,7 +3,7 @@
 from django.urls import path, re_path
 from drf_spectacular.views import SpectacularAPIView
 
-from . import agents, decoding, deliveries, ingest, manual, messages, status, tasks, traces, withdrawals
+from . import agents, decoding, deliveries, ingest, manual, messages, sequences, status, tasks, traces, withdrawals
 
 app_name = "api"
 urlpatterns = [
@@ -11,6 +11,7 @@ urlpatterns = [
     path("v1/messages/<uuid:message_id>", messages.MessageView.as_view(), name="message"),
     path("v1/conversations", messages.ConversationsView.as_view(), name="conversations"),
     path("v1/conversations/<uuid:conversation_id>", messages.ConversationView.as_view(), name="conversation"),
+    path("v1/conversations/<uuid:conversation_id>/sequence", sequences.SequenceView.as_view(), name="sequence"),
     path("v1/conversations/<uuid:conversation_id>/tasks", tasks.TasksView.as_view(), name="tasks"),
     path(
         "v1/conversations/<uuid:conversation_id>/tree", traces.ConversationTreeView.as_view(), name="conversation-tree"

@@ -62,6 +62,13 @@ PAGES: dict[str, Callable[[], str]] = {
     "conversation-tree": lambda: reverse(
         "pages:conversation-tree", args=[SLUG, Conversation.objects.get(native_id="h").pk]
     ),
+    **{
+        f"{name}-of-{native_id}": lambda name=name, native_id=native_id: (
+            reverse(f"pages:{name}", args=[SLUG, Conversation.objects.get(native_id=native_id).pk]) + "?open=all"
+        )
+        for name in ("sequence", "conversation-raw")
+        for native_id in ("story", "h")
+    },
     "message": lambda: reverse("pages:message", args=[SLUG, Message.objects.get(native_id="m2").pk]),
     "hostile-message": lambda: reverse(
         "pages:message", args=[SLUG, Message.objects.get(conversation__native_id="h").pk]

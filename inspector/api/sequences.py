@@ -1,0 +1,122 @@
+"""GET the sequence of a conversation: a window of its timeline as arrows, messages alike in a row taken together."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from inspector.threads.selectors import find_conversation
+from inspector.threads.sequence import WINDOW_STEPS, Arrow, read_sequence
+
+from .authentication import caller_of
+from .endpoints import Endpoint
+from .parameters import Choice, Number
+
+ALIKE: Final = ("together", "apart")
+
+
+class ArrowSerializer(serializers.Serializer[Any]):
+    """One message, or a bucket of messages alike in a row; what is said of it is said of the first."""
+
+    number = serializers.IntegerField(help_text="of the first message in the conversation, from 1")
+    count = serializers.IntegerField(help_text="how many messages it is")
+    messages = serializers.ListField(child=serializers.UUIDField(), help_text="their ids, in order")
+    first_at = serializers.DateTimeField()
+    last_at = serializers.DateTimeField()
+    at_basis = serializers.CharField(help_text="whence the times are: wire, envelope, start, receipt")
+    seconds_since = serializers.FloatField(allow_null=True, help_text="since the message before; null at the beginning")
+    sender = serializers.CharField(allow_null=True)
+    receivers = serializers.ListField(child=serializers.CharField())
+    is_broadcast = serializers.BooleanField()
+    performative = serializers.CharField(allow_null=True)
+    native_act = serializers.CharField(allow_blank=True)
+    topic = serializers.CharField(allow_blank=True, help_text="its first 200 characters")
+    english = serializers.CharField(allow_blank=True, help_text="its first 400 characters")
+    is_failed = serializers.BooleanField()
+    is_sealed = serializers.BooleanField()
+    parent = serializers.UUIDField(allow_null=True)  # type: ignore[assignment]  # the record's own word
+    parent_basis = serializers.CharField(allow_blank=True)
+    parent_why = serializers.CharField(allow_blank=True)
+    is_parent_missing = serializers.BooleanField(help_text="whether it cites a message that was not received")
+    missing_id = serializers.CharField(allow_blank=True, help_text="the id that it cites then, where that is known")
+
+
+class SequenceSerializer(serializers.Serializer[Any]):
+    """A window of a sequence. The counts of its arrows add up to the messages of the window."""
+
+    agents = serializers.ListField(child=serializers.CharField(), help_text="who has part in it, by first appearance")
+    message_count = serializers.IntegerField(help_text="of the whole conversation")
+    arrows = ArrowSerializer(many=True)
+    next_offset = serializers.IntegerField(allow_null=True)
+    previous_offset = serializers.IntegerField(allow_null=True)
+
+
+class SequenceView(Endpoint):
+    """The sequence of one conversation."""
+
+    scopes: ClassVar = {"GET": "read"}
+    parameters: ClassVar = {
+        "GET": (
+            Number(name="offset", about="how many messages come before the window", default=0, most=10**9),
+            Number(name="limit", about="how many messages a window has", least=1, most=200, default=WINDOW_STEPS),
+            Choice(name="alike", about="messages alike in a row: as one, or each", choices=ALIKE, default=ALIKE[0]),
+        )
+    }
+
+    @extend_schema(operation_id="get_sequence", responses=SequenceSerializer)
+    def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
+        """A window of the conversation in the order of time; windows end to end hold every message once."""
+        workspace = caller_of(request).workspace
+        conversation = find_conversation(workspace=workspace, conversation_id=conversation_id)
+        if conversation is None:
+            raise NotFound
+        window = read_sequence(
+            conversation=conversation,
+            start=self.given["offset"],
+            size=self.given["limit"],
+            is_all_opened=self.given["alike"] == "apart",
+        )
+        present = {name for step in window.steps for name in (step.sender, *step.receivers)}
+        return Response(
+            {
+                "agents": [name for name in conversation.agents if name in present],
+                "message_count": conversation.message_count,
+                "arrows": [show_arrow(arrow) for arrow in window.arrows],
+                "next_offset": window.next_start,
+                "previous_offset": window.previous_start,
+            }
+        )
+
+
+def show_arrow(arrow: Arrow) -> dict[str, Any]:
+    """An arrow as the API shows it."""
+    first = arrow.first
+    return {
+        "number": first.position + 1,
+        "count": arrow.count,
+        "messages": [step.id for step in arrow.steps],
+        "first_at": first.at,
+        "last_at": arrow.last.at,
+        "at_basis": first.at_basis,
+        "seconds_since": None if arrow.since is None else arrow.since.total_seconds(),
+        "sender": first.sender or None,
+        "receivers": list(first.receivers),
+        "is_broadcast": first.is_broadcast,
+        "performative": first.performative,
+        "native_act": first.native_act,
+        "topic": first.topic,
+        "english": first.english,
+        "is_failed": first.is_failed,
+        "is_sealed": first.is_sealed,
+        "parent": first.parent,
+        "parent_basis": first.parent_basis,
+        "parent_why": first.parent_why,
+        "is_parent_missing": bool(first.missing),
+        "missing_id": first.missing_name,
+    }
