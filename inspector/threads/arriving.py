@@ -29,6 +29,7 @@ from .marking import mark_traces
 from .models import Conversation
 from .models import Message as MessageRow
 from .telling import Telling, foretell_record, severity_of
+from .wordings import keep_moved
 
 _COLUMNS = (
     "id",
@@ -166,12 +167,13 @@ def insert_arrivals(
             if message.message_id:
                 cited[arrival.record.channel_id].add(key_of_id(message.message_id))
     dirty.update(find_citing(cited, workspace_id))
+    now = timezone.now()
     # Conversations before their messages: settling locks them in the same order.
     mark_dirty(conversation_ids=dirty, workspace_id=workspace_id, settle_after_seconds=settle_after_seconds)
     if moved:
         mark_traces(messages=old, workspace_id=workspace_id)
+        keep_moved(messages=old, at=now)
         old.delete()
-    now = timezone.now()
     rows = (
         row
         for arrival in arrivals

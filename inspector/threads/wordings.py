@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import connection
-from django.db.models import Max, Q
+from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from inspector.intake.models import HiddenRecord, Job
@@ -167,6 +167,18 @@ def keep_wordings(
     return same
 
 
+def keep_moved(*, messages: QuerySet[Message], at: datetime) -> None:
+    """Keep what these messages are told as, as far as it stood, before they are placed anew; in that transaction.
+
+    What comes out in the same words after all is passed over by `list_wordings`.
+    """
+    rows = messages.select_related("conversation").only("told_at", "conversation__stood_at")
+    stood = [
+        row.pk for row in rows if row.told_at and row.conversation.stood_at and row.told_at <= row.conversation.stood_at
+    ]
+    keep_wordings(changes=dict.fromkeys(stood, Change(Cause.MOVED)), told={}, at=at)
+
+
 def _find_numbers(records: Iterable[uuid.UUID]) -> Mapping[tuple[uuid.UUID, int], int]:
     rows = Wording.objects.filter(record_id__in=list(records)).values_list("record_id", "part")
     found: dict[tuple[uuid.UUID, int], int] = defaultdict(int)
@@ -231,6 +243,7 @@ def list_wordings(*, message: Message) -> list[Earlier]:
     found, last = [], 0
     for at, row in enumerate(rows):
         if words[at : at + 1] == words[at + 1 : at + 2]:
+            last = row.number
             continue
         found.append(_describe(row, skipped=row.number - last - 1))
         last = row.number

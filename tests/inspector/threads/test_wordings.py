@@ -99,6 +99,19 @@ def test_what_was_shown_for_long_is_history_although_the_workspace_never_rests(c
     assert len(list_wordings(message=question())) == 1
 
 
+def test_what_is_placed_anew_keeps_what_it_was_told_as(cast: Cast) -> None:
+    deliver(cast, line("def", '{def:fp="flash point"}!ta', 3), QUESTION, *OTHERS[:2], door=Door.API)
+    settle_all()
+    before = question().english
+    # The same record of the same id, seen with an earlier time: now it stands before the definition.
+    deliver(cast, line("ask", "?Uk/fp", 1), door=Door.API)
+    settle_all()
+    (earlier,) = list_wordings(message=question())
+    assert (earlier.english, earlier.cause) == (before, "moved")
+    assert "flash point" in before
+    assert "flash point" not in question().english
+
+
 def test_a_withdrawal_and_its_return_are_named_as_reasons(cast: Cast) -> None:
     delivery = deliver(cast, DEFINITION, door=Door.API)
     deliver(cast, QUESTION, door=Door.API)
