@@ -184,7 +184,7 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
         is_new=position < 0,
         is_timed=order_basis in SAID_TIMES,
         meaning=read_status(status),
-        work=links.work if links else NO_WORK,
+        work=known.setdefault(links.work, links.work) if links else NO_WORK,
         was_placed=_hash_place(position, run, parent, None if parent_key is None else bytes(parent_key), basis, why),
     )
 
