@@ -10,7 +10,7 @@ from .._record import Entry, Message, Note, Span
 from .blocks import Node as Value
 from .blocks import parse_block
 from .clauses import Body, Said
-from .doubts import SUPPLIED_VERB, say_apart
+from .doubts import SUPPLIED_VERB, note_number, say_apart
 from .lifting import read_table
 from .nodes import Node
 from .notes import MINUS, WORD_BY_WORD
@@ -92,6 +92,7 @@ class Acts:
         said = Body(self.text, mood, lead, self._define, self._explain).tell(nodes)
         if said.shape == "words":
             span = (0, nodes[0].span[1], nodes[-1].span[2])
+            self.notes.extend(filter(None, (note_number(nodes),)))
             self.notes.append(WORD_BY_WORD.note(say_apart(nodes, mood), span))
         supplied = next((piece for piece in said.pieces if piece.text.endswith("(use)")), None)
         if supplied is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from .._record import Note, NoteKind
 from .nodes import Node
 from .statements import Part
-from .wording import is_compared, is_literal_key, say_word
+from .wording import is_compared, is_literal_key, is_number_beside, say_word
 
 POSSIBLE = NoteKind(
     code="lambda_lang.possible-only",
@@ -65,6 +65,13 @@ SLASHED_NUMBER = NoteKind(
     about="Two numbers with a slash between them are read as so many of so many.",
     cites="v0.3",
 )
+NUMBER_BESIDE = NoteKind(
+    code="lambda_lang.number-beside",
+    severity="info",
+    group="assumption",
+    about="A number stands between two words: it is told with the word after it, and could belong to the one before.",
+    cites="v0.5 §3",
+)
 DOUBT_NOTES = (
     POSSIBLE,
     ERROR_WORD,
@@ -74,9 +81,11 @@ DOUBT_NOTES = (
     SUPPLIED_VERB,
     CLOSING_MARK,
     SLASHED_NUMBER,
+    NUMBER_BESIDE,
 )
 
 _STATES = ("!", "~", "")
+_MOST_PAIRS = 4
 _NAMED = frozenset({"word", "mixed", "name", "term"})
 _SOMEBODY = frozenset({"entity", "term"})
 # Before an error that is stated stands nothing, or what is in error: no verb, nobody, and no arrow.
@@ -121,6 +130,20 @@ def say_apart(nodes: Sequence[Node], mood: str) -> str:
         return "the words stand side by side: how they belong together is not written"
     is_known = all(node.basis != "unknown" and node.kind == "word" for node in words)
     return f"no {'' if is_known else 'known '}verb is written: what is {what} is not said"
+
+
+def note_number(nodes: Sequence[Node]) -> Note | None:
+    """That a number between two words may belong to the one before it, where words stand side by side."""
+    found = [
+        (nodes[place - 2], nodes[place])
+        for place in range(2, len(nodes))
+        if is_number_beside(nodes, place) and nodes[place - 1].kind == "space" and nodes[place - 2].kind in _NAMED
+    ]
+    if not found:
+        return None
+    said = " or ".join(f"“{number.text}” belongs to “{word.text}”" for word, number in found[:_MOST_PAIRS])
+    text = f"a number is told with the word after it; that {said} is possible too"
+    return NUMBER_BESIDE.note(text, (0, found[0][0].span[1], found[-1][1].span[2]))
 
 
 def note_block(part: Part, *, is_data: bool) -> Note:

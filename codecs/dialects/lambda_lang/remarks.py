@@ -27,7 +27,7 @@ from .notes import (
 from .settings import Setting
 from .statements import Part
 from .vocabulary import other_domains, other_meanings, title_domain
-from .wording import fits_marker, say_arrow
+from .wording import ARROWS, fits_marker, say_arrow
 from .words import Scope, find_elsewhere, find_ever, find_withdrawn
 
 # A message that repeats a fault a thousand times carries it this often: the field tree shows every place.
@@ -66,8 +66,8 @@ def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: 
                 seen.add((degree, None))
                 notes.append(TWO_MEANINGS.note(degree, node.span))
             returns = node.text == "<" and part.symbol in (">", "<->")
-            if node.text in _ARROWS and not returns and say_arrow(nodes, place):
-                notes.append(THEREFORE.note(_ARROWS[node.text], node.span))
+            if node.text in ARROWS and not returns and say_arrow(nodes, place):
+                notes.append(_note_arrow(nodes, place))
             continue
         if node.kind == "marker" and place:
             notes.extend(_note_marker(nodes[place - 1], node, scope))
@@ -90,10 +90,20 @@ _DEGREES = {
     "^": "“^” means “high” or “important”: nothing written says which",
     "_": "“_” means “low” or “trivial”: nothing written says which",
 }
-_ARROWS = {
-    ">": "inside a statement “>” stands for “therefore”; senders also write it for “to”, “into” or “greater than”",
-    "<": "inside a statement “<” stands for “because”; senders also write it for “from”, “on” or “less than”",
-}
+
+
+def _note_arrow(nodes: Sequence[Node], place: int) -> Note:
+    """What an arrow stands for and between which words, since it may join these two alone."""
+    sign = nodes[place]
+    said, others = ARROWS[sign.text]
+    *more, last = others.split(", ")
+    text = f"inside a statement “{sign.text}” stands for “{said}”; senders also write it for "
+    text += f"{', '.join(f'“{other}”' for other in more)} or “{last}”"
+    before = next((node for node in reversed(nodes[:place]) if node.kind != "space"), None)
+    after = next((node for node in nodes[place + 1 :] if node.kind != "space"), None)
+    if before is not None and after is not None:
+        text += f"; here it stands between “{before.text}” and “{after.text}”"
+    return THEREFORE.note(text, sign.span)
 
 
 def _note_domain(node: Node, atom: str, scope: Scope) -> Note | None:

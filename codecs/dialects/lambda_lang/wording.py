@@ -65,8 +65,8 @@ ASIDES: dict[str, Callable[[Node], str]] = {
     ),
 }
 _KINDS = {"H": "human", "A": "agent"}
-# arrow: (what senders also use it for, and before a number)
-_ARROWS = {">": ("to, into", "greater than"), "<": ("from, on", "less than")}
+# arrow: (what it stands for, what senders also use it for)
+ARROWS = {">": ("therefore", "to, into, greater than"), "<": ("because", "from, on, less than")}
 # Tense, "can" and "not" stand before what somebody does.
 _FRONTS = ("t", "m", "x")
 
@@ -120,21 +120,30 @@ def is_compared(nodes: Sequence[Node], place: int) -> bool:
     if len(node.text) != 1 or place + 2 >= len(nodes) or not is_literal_key(node):
         return False
     sign = nodes[place + 1].text
-    return (sign == "-" or sign in _ARROWS) and nodes[place + 2].kind == "number"
+    return (sign == "-" or sign in ARROWS) and nodes[place + 2].kind == "number"
+
+
+def is_number_beside(nodes: Sequence[Node], place: int) -> bool:
+    """Whether the node at `place` is a number that only a space parts from a word: the two are told together."""
+    if place < 0 or nodes[place].kind not in ("number", "quantity"):
+        return False
+    after = [node for node in nodes[place + 1 : place + 5] if node.kind != "domain"]
+    if len(after) < 2 or after[0].kind != "space" or after[1].kind != "word" or after[1].uses in _FRONTS:
+        return False
+    return len(after) < 3 or after[2].kind != "joiner" or after[2].text not in ("=", "-")
 
 
 def say_arrow(nodes: Sequence[Node], place: int) -> str:
-    """What else an arrow may mean: ` (or: to, into)`; empty before somebody who does something, or a type symbol."""
+    """What else an arrow may mean: ` (or: to, into, …)`; empty before somebody who does something, or a type symbol."""
     sign = nodes[place]
-    if sign.text not in _ARROWS:
+    if sign.text not in ARROWS:
         return ""
     after = [node for node in nodes[place + 1 : place + 6] if node.kind != "space" and node.uses not in _FRONTS][:2]
     if after and after[0].kind == "joiner" and after[0].text in (".", "!"):
         return ""
     if len(after) > 1 and after[0].kind == "entity" and after[1].kind not in ("joiner", "close", "open"):
         return ""
-    is_number = bool(after) and after[0].kind == "number"
-    return f" (or: {_ARROWS[sign.text][is_number]})"
+    return f" (or: {ARROWS[sign.text][1]})"
 
 
 def say_marker(node: Node, marker: str) -> str:

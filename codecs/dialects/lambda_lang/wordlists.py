@@ -1,7 +1,7 @@
 """A body told word by word: where the wire only sets words side by side, nothing is made up to join them.
 
-What a space separates on the wire a comma separates here; what the wire joins stands together, with the words for
-the signs between.
+What a space separates on the wire a comma separates here, but for a number, which is told with the word after it;
+what the wire joins stands together, with the words for the signs between.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from .signs import Signs
 from .wording import (
     ASIDES,
     is_compared,
+    is_number_beside,
     say_amount,
     say_id,
     say_key,
@@ -46,7 +47,7 @@ class WordList(Signs):
             node = self.nodes[self.at]
             self.at += 1
             if node.kind == "space":
-                self.is_apart = bool(self.pieces)
+                self.is_apart = bool(self.pieces) and not is_number_beside(self.nodes, self.at - 2)
             elif node.kind == "domain":
                 self.pending = (node.span,)
             elif node.kind == "joiner":
@@ -108,6 +109,9 @@ class WordList(Signs):
             self.at += 1
             return
         said = f'"{node.text}"' if is_compared(self.nodes, self.at - 1) else say_word(node)
+        if node.basis == "unknown" and (value := self._find_value()) is not None:
+            self.is_apart = False
+            said = f'"{node.text}" (unknown; perhaps the unit of {value.says})'
         self._set_unknown_apart(node)
         if self._joins("-") and not self._has_after(1) and node.meaning is not None and node.basis == "exact":
             # A minus after a word, with nothing behind it, negates that word.
@@ -120,6 +124,12 @@ class WordList(Signs):
         if said == "not" and self._joins("/"):
             said = "no"
         self._say(said, node.span, node.basis)
+
+    def _find_value(self) -> Node | None:
+        """The number that an equals sign gives and that only a space parts from the word in hand: `=$500 ms`."""
+        before = self._next(-3) if self.at > 2 else None
+        is_parted = self.nodes[self.at - 2].kind == "space"
+        return before if before is not None and before.kind == "value-number" and is_parted else None
 
     def _set_unknown_apart(self, node: Node) -> None:
         """`Iko` is "I, unknown “ko”": without the comma it would read as something that I do not know."""
