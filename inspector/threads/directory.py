@@ -7,11 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final
 
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Length
 
 from inspector.accounts.models import Channel, Workspace
 
@@ -22,6 +23,7 @@ from .names import CONVENTIONS, Label, label_agent
 
 # How many of the busiest agents of a workspace are compared for confusable names.
 MOST_COMPARED: Final = 2000
+LONGEST_COMPARED: Final = 200
 MOST_MATCHES: Final = 5000
 
 
@@ -208,8 +210,18 @@ class Confusables:
 
 
 def compare_names(*, workspace: Workspace) -> Confusables:
-    """Compare the names of the workspace's agents, the busiest first; one statement."""
-    rows = Appearance.objects.filter(workspace=workspace).values("agent__name")
-    busiest = rows.annotate(total=Sum(F("sent") + F("received"))).order_by("-total", "agent__name")
-    names = list(busiest.values_list("agent__name", flat=True)[: MOST_COMPARED + 1])
-    return Confusables(find_likenesses(names[:MOST_COMPARED]), len(names) <= MOST_COMPARED)
+    """Compare the names of the workspace's agents, the busiest first; two statements."""
+    rows = Appearance.objects.filter(workspace=workspace).values("agent")
+    busiest = rows.annotate(total=Sum(F("sent") + F("received"))).order_by("-total", "agent")
+    ids = list(busiest.values_list("agent", flat=True)[: MOST_COMPARED + 1])
+    known = Agent.objects.filter(workspace=workspace, pk__in=ids[:MOST_COMPARED])
+    # Nobody takes a name of hundreds of characters for another's.
+    short = known.annotate(length=Length("name")).filter(length__lte=LONGEST_COMPARED)
+    names = frozenset(short.values_list("name", flat=True))
+    return Confusables(_find_likenesses(names), len(ids) <= MOST_COMPARED)
+
+
+@lru_cache(maxsize=8)
+def _find_likenesses(names: frozenset[str]) -> Mapping[str, Sequence[Likeness]]:
+    """The names of a workspace are nearly always those of the page before."""
+    return find_likenesses(names)
