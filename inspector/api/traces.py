@@ -206,7 +206,9 @@ def show_tree(owner: Conversation | Trace, given: Mapping[str, Any]) -> dict[str
     """A window of a tree."""
     _, window = read_window(owner, given)
     rows = window.rows
-    messages = Message.objects.defer("body", "words", "links", "established").in_bulk(_ids_of(rows, Kind.MESSAGE))
+    messages = (
+        Message.objects.shown().defer("body", "words", "links", "established").in_bulk(_ids_of(rows, Kind.MESSAGE))
+    )
     conversations = Conversation.objects.only("id", "native_id", "subject").in_bulk(_ids_of(rows, Kind.CONVERSATION))
     ghosts = name_ghosts(rows)
     return {

@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from django.utils.http import urlencode
 
 from inspector.accounts.models import Membership
+from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.names import load_labels
 from inspector.threads.traces import MOST_FOUND, find_matching, read_foliage
@@ -70,7 +71,7 @@ def read_wish(request: HttpRequest) -> Wish:
         at=read_number(request, "at"),
         level=level if level in {name for name, *_ in LEVELS} else "all",
         tokens=tuple(dict.fromkeys(tokens))[:MOST_TOGGLED],
-        find=" ".join(request.GET.get("find", "").split())[:LONGEST_FIND],
+        find=make_storable(" ".join(request.GET.get("find", "").split()))[:LONGEST_FIND],
         hit=read_number(request, "hit"),
         message=_read_id(request.GET.get("message", "")),
         scale=(int(scale[1]), int(scale[2])) if scale else None,

@@ -191,7 +191,7 @@ def read_foliage(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> F
 
 
 def _read_said(ids: Sequence[uuid.UUID]) -> Iterable[Said]:
-    rows = Message.objects.filter(pk__in=ids).annotate(sentence=Left("english", LONGEST_SENTENCE))
+    rows = Message.objects.shown().filter(pk__in=ids).annotate(sentence=Left("english", LONGEST_SENTENCE))
     for row in rows.values_list(*_SAID):
         yield Said(*row)
 

@@ -18,7 +18,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Case, Q, TextField, Value, When
+from django.db.models import Case, Count, Q, TextField, Value, When
 from django.utils import timezone
 
 from inspector.intake.bulk import update_rows
@@ -138,11 +138,19 @@ def draw_traces(
 
 def _find_together(trace: Trace, others: Sequence[Trace]) -> list[Trace]:
     """The trace, and of the others as many as are few messages together with it."""
+    small = [other for other in others if other.pk != trace.pk and other.message_count <= SMALL]
+    if not small:
+        return [trace]
+    # What carries the id in any of its channels: never less than what one of them holds.
+    counts = Counter(
+        {
+            bytes(key or b""): count
+            for key, count in _members(small).values_list("trace_key").annotate(count=Count("pk"))
+        }
+    )
     found, held = [trace], 0
-    for other in others:
-        if other.pk == trace.pk:
-            continue
-        count = _members([other]).values("pk")[: SMALL + 1].count() if other.message_count <= SMALL else SMALL + 1
+    for other in small:
+        count = counts[bytes(other.key)]
         if count <= SMALL and held + count <= TOGETHER:
             held += count
             found.append(other)

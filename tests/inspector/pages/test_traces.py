@@ -85,6 +85,7 @@ def test_find_counts_and_opens_what_hides_it(cast: Cast, trace: Trace, sign_in: 
     current = re.findall(r'data-hit aria-current="true".*?data-open>([^<]+)<', html)
     assert current == ["Line 4."]
     assert "Line 4." in client.get(address(trace), {"find": "Line 4", "level": "0"}).content.decode()
+    assert client.get(address(trace), {"find": "a\x00b"}).status_code == 200
     assert "No message here holds" in client.get(address(trace), {"find": "zebra"}).content.decode()
 
 
