@@ -1,7 +1,8 @@
 """Hostile inputs through the three doors: the outcome of each, and the record after it is still taken.
 
-The numbers are those of the list of hostile inputs that the product promises an outcome for. `read` is stored and
-read, `malformed` is stored and shown without an act, `quarantined` is kept for its bytes alone.
+The numbers are those of the list of hostile inputs that the product promises an outcome for; docs/reliability.md says
+where each of them is tested. `read` is stored and read, `malformed` is stored and shown without an act, `quarantined`
+is kept for its bytes alone.
 """
 
 from __future__ import annotations
@@ -95,10 +96,21 @@ CASES: dict[str, tuple[bytes, str]] = {
     "25 open quote": (b'@a3|f0|c1|S0|d1|T1|k1|t"x', "malformed"),
     "26 act 99": (b"@a99|f0|c1|S0|d1|T1|k1#", "read"),
     "26 duplicate header": (b"@a3|a4|f0|f1|c1|S0|d1|T1|k1#", "read"),
+    "27 unknown symbols": (b"?" + b"Q" * 100_000, "read"),
+    "27 only signs": (b"@@@@", "read"),
+    "27 open definition": (b'{def:zo="tea"', "malformed"),
+    "28 redefined atom": (b'{def:co="nothing"}?Uk/co', "read"),
+    "29 no padding": ("\U0001f47d42|@H|~+1d|$bWVldGluZw".encode(), "read"),
+    "29 no Base64": ("\U0001f47d42|@H|~+1d|$***".encode(), "read"),
+    "29 JSON that is none": ("\U0001f47d42|@H|~+1d|$j:bWVldGluZw==".encode(), "read"),
+    "35 script": (b"<script>alert(1)</script><img src=x onerror=alert(1)></textarea>", "read"),
     "36 template and SQL": (b"{{7*7}} %s {0.__class__} $(id) '; DROP TABLE x; --", "read"),
     "37 bidi": ("a\u202eb\u2066c\u200bd\u00ad".encode(), "read"),
+    "38 homoglyph": ('{"raw":"hello","from":"\u0430da","to":"ada"}'.encode(), "read"),
     "39 combining marks": (("a" + "\u0301" * 10_000).encode(), "read"),
     "40 ANSI and CR": (b"a\x1b[31mb\rc", "read"),
+    "41 formula": (b'=HYPERLINK("http://x","y")', "read"),
+    "42 a token": (clowl(auth="s3cret-t0ken"), "read"),
 }
 
 
