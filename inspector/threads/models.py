@@ -6,6 +6,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
+from django.db.models.functions import Left
 from django.utils import timezone
 
 from inspector.accounts.models import Channel, Workspace, make_id
@@ -420,9 +421,10 @@ class Task(models.Model):
             # Serves the tasks of a conversation in its order, by keyset.
             models.Index(fields=["conversation", "position", "id"], name="task_in_order"),
             # Serves the measures of a pair and of a requester.
-            models.Index(fields=["workspace", "requester", "performer"], name="task_of_pair"),
+            # Names may be longer than an entry of an index may be: their beginnings find them, they themselves decide.
+            models.Index("workspace", Left("requester", 100), Left("performer", 100), name="task_of_pair"),
             # Serves the measures of a performer.
-            models.Index(fields=["workspace", "performer"], name="task_of_performer"),
+            models.Index("workspace", Left("performer", 100), name="task_of_performer"),
             # Serves those that stand in a state, latest word first: what stands still, what waits.
             models.Index(fields=["workspace", "state", "-last_at"], name="task_by_state"),
             # Serves search: whether a message asked for something that stands so.

@@ -13,6 +13,7 @@ from inspector.accounts.models import Workspace
 
 from .agents import Agent
 from .directory import AgentSum
+from .measures import is_one_of
 from .models import Task
 from .pairs import PairSum
 
@@ -34,9 +35,10 @@ class Outcome:
 def count_asked_of(*, workspace: Workspace, sums: Sequence[AgentSum]) -> dict[uuid.UUID, Outcome]:
     """What was asked of each of these agents and how it ended, by the id it is known by; one statement."""
     who = {(each.channel_id, each.name): row.agent.pk for row in sums for each in row.every}
-    rows = _count_tasks(workspace, "channel", "performer").filter(
-        channel__in={channel for channel, _ in who}, performer__in={name for _, name in who}
+    asked = Task.objects.filter(
+        is_one_of("performer", {name for _, name in who}), workspace=workspace, channel__in={each for each, _ in who}
     )
+    rows = _count_tasks(asked, "channel", "performer")
     found: dict[uuid.UUID, Outcome] = {}
     for row in rows if who else ():
         agent_id = who.get((row["channel"], row["performer"]))
@@ -55,7 +57,10 @@ def count_asked_between(
         (channel, name): same or pk for pk, same, channel, name in known.values_list("pk", "same_as", "channel", "name")
     }
     names = {name for _, name in who}
-    rows = _count_tasks(workspace, "channel", "requester", "performer").filter(requester__in=names, performer__in=names)
+    asked_of_all = Task.objects.filter(
+        is_one_of("requester", names), is_one_of("performer", names), workspace=workspace
+    )
+    rows = _count_tasks(asked_of_all, "channel", "requester", "performer")
     found: dict[tuple[uuid.UUID, uuid.UUID], Outcome] = {}
     for row in rows if names else ():
         asking, asked = (who.get((row["channel"], row[side])) for side in ("requester", "performer"))
@@ -64,9 +69,8 @@ def count_asked_between(
     return found
 
 
-def _count_tasks(workspace: Workspace, *by: str) -> QuerySet[Any]:
-    tasks: QuerySet[Any] = Task.objects.filter(workspace=workspace).values(*by)
-    counted: QuerySet[Any] = tasks.annotate(
+def _count_tasks(tasks: QuerySet[Task], *by: str) -> QuerySet[Any]:
+    counted: QuerySet[Any] = tasks.values(*by).annotate(
         asked=Count("pk"),
         done=Count("pk", filter=Q(state=Task.State.DONE)),
         failed=Count("pk", filter=Q(state__in=[Task.State.FAILED, Task.State.TIMED_OUT])),
