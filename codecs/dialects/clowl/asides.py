@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from .._english import say_instant
+from .._english import join_words, quote, say_instant
 from .._record import MASK, Message
 from .columns import find_extra
 from .details import is_text
@@ -17,6 +18,8 @@ from .telling import PLACES, Words, is_long_hash, is_long_text, say_key, say_val
 from .tokens import is_secret
 from .tree import explain
 
+_BLANK = re.compile(r"<[A-Za-z][\w .|-]*>\Z")
+_LONGEST_BLANK = 64
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # (column, words before its value, where it may stand)
 _IDS: tuple[tuple[str, str, tuple[Path, ...]], ...] = (
@@ -25,6 +28,17 @@ _IDS: tuple[tuple[str, str, tuple[Path, ...]], ...] = (
     ("trace_id", "in trace ", (("tid",), ("trace", "trace_id"), ("trace", "tid"))),
     ("task_id", "for task ", (("task_id",),)),
     ("parent_task_id", "part of task ", (("trace", "parent_task_id"),)),
+)
+# (where a placeholder may stand, what it stands for)
+_BLANKS: tuple[tuple[Path, str], ...] = (
+    (("from",), "sender"),
+    (("to",), "recipient"),
+    (("p",), "act"),
+    (("body", "t"), "task"),
+    (("mid",), "message id"),
+    (("cid",), "conversation"),
+    (("ctx",), "context"),
+    (("ctx", "ref"), "context"),
 )
 # Acts that answer something.
 _ANSWERS = frozenset({"ACK", "PROG", "DONE", "ERR"})
@@ -37,11 +51,13 @@ def say_beside(message: Message, piece: Piece) -> Iterator[Words]:
     if piece.kind != "object":
         return
     data, attributes = piece.data, message.attributes
+    yield from _say_blanks(data)
     if "profile" in attributes:
         yield f"in the form of {attributes['profile']}", ()
     for key in ("clowl", "cl"):
         if attributes.get(key) is not None:
-            yield f"CLowl version {_say_bare(attributes[key])}", (key,)
+            missing = _say_missing(message, data) if key == "cl" else ""
+            yield f"CLowl version {_say_bare(attributes[key])}{missing}", (key,)
         elif key in attributes:
             yield "it names no version of CLowl", (key,)
     for column, before, paths in _IDS:
@@ -68,12 +84,40 @@ def say_beside(message: Message, piece: Piece) -> Iterator[Words]:
     for written, values in attributes.get("repeated", {}).items():
         earlier = ", then ".join(say_value(value) for value in values)
         yield f"{written} stood before as {earlier}", ()
+    content = message.content if message.native_act == "DONE" and isinstance(message.content, Mapping) else {}
+    if any((key == "path" or key.endswith("_path")) and is_text(value) for key, value in content.items()):
+        yield "what lies at that path is not in the message", None
     if message.native_act in _ANSWERS and message.parent_id is None:
         yield "which message it answers is not said", None
     if message.native_act == "ERR" and message.topic == "error" and message.task_id is None:
         yield "which task failed is not said", None
     if "comment" in attributes:
         yield f"a comment beside it says {say_value(attributes['comment'])}", None
+
+
+def _say_blanks(data: Mapping[str, Any]) -> Iterator[Words]:
+    """That several values are placeholders as a template has them: `<id>` twice is no agent that writes to itself."""
+    found = [(name, value) for path, name in _BLANKS if _is_blank(value := _find(data, path))]
+    if len(found) > 1:
+        names, values = dict.fromkeys(name for name, _ in found), dict.fromkeys(value for _, value in found)
+        shown = join_words([quote(value) for value in values])
+        yield f"it looks like an unfilled template: {join_words(list(names))} are placeholders ({shown})", None
+
+
+def _is_blank(value: Any) -> bool:
+    return is_text(value) and len(value) < _LONGEST_BLANK and bool(_BLANK.match(value))
+
+
+def _find(data: Any, path: Path) -> Any:
+    for step in path:
+        data = data.get(step) if isinstance(data, Mapping) else None
+    return data
+
+
+def _say_missing(message: Message, data: Mapping[str, Any]) -> str:
+    """That a message of the first version bears no id or no time of its own, said once, with the version."""
+    names = [name for name, is_there in (("message id", message.message_id), ("time", "ts" in data)) if not is_there]
+    return f", with no {' and no '.join(names)}" if names else ""
 
 
 def _say_in_full(message: Message, piece: Piece) -> Iterator[Words]:

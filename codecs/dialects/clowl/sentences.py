@@ -15,7 +15,10 @@ from .telling import SOMEONE, Teller, Words, say_key, say_value
 # The documents' own examples call the text of a request or a search `q`.
 _QUERY = {"q": "the query"}
 # Keys of the data that would read as if the message went to or came from somebody else.
-_PARTIES = {key: f"“{key}” (a data key)" for key in ("target", "to", "from", "for", "receiver", "recipient", "sender")}
+_PARTIES = {
+    **{key: f"“{key}” (a data key, not the recipient)" for key in ("target", "to", "for", "receiver", "recipient")},
+    **{key: f"“{key}” (a data key, not the sender)" for key in ("from", "sender")},
+}
 
 
 def tell(message: Message, piece: Piece) -> list[Words]:
@@ -127,10 +130,11 @@ def _tell_delegation(teller: Teller) -> None:
     teller.say_topic()
     teller.add((" to ", None))
     teller.say_receivers()
-    if value is None and teller.profile != "0.2":
+    if value is None and teller.profile not in ("0.1", "0.2"):
         return
     if value is None:
-        teller.add((" without saying in which mode", teller.places.act))
+        none = " (version 0.1 has none)" if teller.profile == "0.1" else ""
+        teller.add((f" without saying in which mode{none}", teller.places.act))
     else:
         teller.used.add("delegation_mode")
         teller.add((f" in a mode that CLowl does not have, {say_value(value)}", path))
