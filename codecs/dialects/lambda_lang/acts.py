@@ -12,7 +12,7 @@ from .blocks import parse_block
 from .clauses import Body, Said
 from .doubts import SUPPLIED_VERB, note_number, say_apart
 from .lifting import read_table
-from .nodes import Node
+from .nodes import Node, read_lose
 from .notes import MINUS, WORD_BY_WORD
 from .openings import open_sentence, open_statement
 from .phrases import say_setting
@@ -98,11 +98,24 @@ class Acts:
         if supplied is not None:
             text = "no verb stands after “can”: “(use)” is supplied, as the specification's own translation does"
             self.notes.append(SUPPLIED_VERB.note(text, supplied.spans[0]))
-        minus = next((node for node in nodes if node.kind == "joiner" and node.text == "-"), None)
+        lose = read_lose(nodes) if said.shape in ("words", "word", "thing") else None
+        if lose is not None:
+            said = said._replace(pieces=[*said.pieces, *self._say_lose(lose[0], mood)])
+            text = "“-” is either a part of “lo-” or a “not” (“less”) of its own: it cannot be both"
+            self.notes.append(MINUS.note(text, lose[1].span))
+        taken = lose[1] if lose else None
+        minus = next((node for node in nodes if node.kind == "joiner" and node.text == "-" and node is not taken), None)
         if minus is not None and said.shape != "sentence":
             text = "“-” is read as “not” before a word and as “less” before a number; it could be either"
             self.notes.append(MINUS.note(text, minus.span))
         return said
+
+    def _say_lose(self, nodes: Sequence[Node], mood: str) -> list[Piece]:
+        """The other reading of a body with `lo-`, kept apart from the first: the minus is in one of them alone."""
+        other = Body(self.text, mood, (), self._define, self._explain).tell(nodes)
+        lead = Piece("; or, if “lo-” is v0.8's mark for “lose”:", (), "inferred")
+        told = [piece._replace(basis="inferred") if piece.basis == "exact" else piece for piece in other.pieces]
+        return [lead, *told, Piece(" (then the “-” negates nothing)", (), "inferred")]
 
     def _tell_statement(self) -> tuple[Act, list[Piece], str]:
         symbol = self.part.symbol

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from .._record import Note, NoteKind
 from .nodes import Node
 from .statements import Part
-from .wording import is_compared, is_literal_key, is_number_beside, say_word
+from .wording import is_compared, is_literal_key, is_number_beside, say_marked, say_word
 
 POSSIBLE = NoteKind(
     code="lambda_lang.possible-only",
@@ -86,6 +86,7 @@ DOUBT_NOTES = (
 
 _STATES = ("!", "~", "")
 _MOST_PAIRS = 4
+_OUTCOMES = frozenset({("success",), ("complete",)})
 _NAMED = frozenset({"word", "mixed", "name", "term"})
 _SOMEBODY = frozenset({"entity", "term"})
 # Before an error that is stated stands nothing, or what is in error: no verb, nobody, and no arrow.
@@ -126,10 +127,36 @@ def say_apart(nodes: Sequence[Node], mood: str) -> str:
     """What is not written where words stand side by side: a verb to order or to ask with, or what joins them."""
     what = {"request": "ordered", "query": "asked"}.get(mood)
     words = [node for node in nodes if node.kind in ("word", "mixed")]
-    if what is None or any("v" in node.uses or "m" in node.uses for node in words):
-        return "the words stand side by side: how they belong together is not written"
+    if what is None or any("v" in node.uses or "m" in node.uses for node in words) or _has_marked_verb(nodes):
+        return f"the words stand side by side: how they belong together is not written{_say_outcome(nodes)}"
     is_known = all(node.basis != "unknown" and node.kind == "word" for node in words)
     return f"no {'' if is_known else 'known '}verb is written: what is {what} is not said"
+
+
+def _has_marked_verb(nodes: Sequence[Node]) -> bool:
+    """Whether a marker makes a verb of a word: `se'V`."""
+    return any(
+        node.text == "'V" and node.kind == "marker" and place > 0 and bool(say_marked(nodes[place - 1], node.text))
+        for place, node in enumerate(nodes)
+    )
+
+
+def _say_outcome(nodes: Sequence[Node]) -> str:
+    """Of what the last word of an outcome is said: likely of a thing right before it, else open; empty without one."""
+    place = next((at for at in range(len(nodes) - 1, -1, -1) if _is_outcome(nodes[at])), None)
+    if place is None:
+        return ""
+    before = next((node for node in reversed(nodes[:place]) if node.kind not in ("space", "domain")), None)
+    if before is not None and before.kind in ("number", "quantity"):
+        return ""
+    said = say_word(nodes[place])
+    if before is not None and before.kind == "word" and before.basis == "exact" and before.uses[:1] == "n":
+        return f"; that “{said}” is said of “{say_word(before)}” is likely"
+    return f"; what “{said}” is said of is open"
+
+
+def _is_outcome(node: Node) -> bool:
+    return node.kind == "word" and node.meaning is not None and node.meaning.senses in _OUTCOMES
 
 
 def note_number(nodes: Sequence[Node]) -> Note | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from .._record import Basis, Entry, Span
@@ -109,6 +109,22 @@ def read_nodes(text: str, start: int, end: int, scope: Scope) -> list[Node]:
         is_request = start > 0 and text[start - 1] == "."
         return settle_marks(text, nodes, scope, is_request=is_request, remake=_remake)
     return nodes
+
+
+def read_lose(nodes: Sequence[Node]) -> tuple[list[Node], Node] | None:
+    """The nodes with `lo-` read as the one mark that v0.8 has for "lose", and the minus that it takes; None without."""
+    for place, node in enumerate(nodes[:-1]):
+        sign = nodes[place + 1]
+        if node.text != "lo" or node.kind != "word" or node.meaning is None or node.entry is not None:
+            continue
+        if sign.text != "-" or sign.kind != "joiner" or (place + 2 < len(nodes) and nodes[place + 2].text == "="):
+            continue
+        meaning = node.meaning._replace(senses=("lose",))
+        lose = _word_node(node.text, (0, node.span[1], sign.span[2]), meaning)
+        # What stands behind the mark is a word of its own: a space parts them as it would after any other word.
+        gap = Node("space", "", (0, sign.span[2], sign.span[2]), "")
+        return [*nodes[:place], lose, gap, *nodes[place + 2 :]], sign
+    return None
 
 
 def _remake(node: Node, meaning: Meaning) -> Node:

@@ -27,7 +27,7 @@ from .notes import (
 from .settings import Setting
 from .statements import Part
 from .vocabulary import other_domains, other_meanings, title_domain
-from .wording import ARROWS, fits_marker, say_arrow
+from .wording import ARROWS, find_marked, fits_marker, say_arrow, say_marked
 from .words import Scope, find_elsewhere, find_ever, find_withdrawn
 
 # A message that repeats a fault a thousand times carries it this often: the field tree shows every place.
@@ -81,7 +81,10 @@ def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: 
         elif key not in seen:
             seen.add(key)
             is_key = place + 1 < len(nodes) and nodes[place + 1].text == "="
-            notes.extend(_note_node(node, domain, scope, is_declared=is_declared, is_key=is_key))
+            after = nodes[place + 1] if place + 1 < len(nodes) else None
+            is_marked = after is not None and after.kind == "marker" and bool(say_marked(node, after.text))
+            told = _note_node(node, domain, scope, is_declared=is_declared, is_key=is_key)
+            notes.extend([_set_before_marker(note) for note in told] if is_marked else told)
         domain = None
     return notes
 
@@ -121,7 +124,16 @@ def _note_domain(node: Node, atom: str, scope: Scope) -> Note | None:
 def _note_marker(word: Node, marker: Node, scope: Scope) -> Iterator[Note]:
     if word.kind == "word" and not fits_marker(word, marker.text):
         text = f"the marker {marker.text} asks for “{word.text}” {marker.says}; v{scope.vocabulary.release} has only"
-        yield MARKED.note(f"{text} “{word.says}”", marker.span)
+        wanted = " or ".join(f"“{sense}”" for sense in find_marked(word, marker.text))
+        rests = f": the reading {wanted} rests on the marker alone" if wanted else ""
+        yield MARKED.note(f"{text} “{word.says}”{rests}", marker.span)
+
+
+def _set_before_marker(note: Note) -> Note:
+    """A word whose marker is followed is read otherwise: what its atom means is told as such."""
+    if note.code != DIFFERS.code:
+        return note
+    return DIFFERS.note(f"without its marker {note.text}", note.span)
 
 
 def note_settings(settings: Sequence[Setting], scope: Scope) -> Iterator[Note]:

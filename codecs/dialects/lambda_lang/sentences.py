@@ -155,6 +155,10 @@ class Sentence(Complements):
         else:
             front, rest = conjugate(verb, mode)
             self._say_predicate(subject, front, rest, spans, basis)
+        noun = node.noun() if node.uses[0] == "n" and basis == "exact" and not self.can else None
+        if noun is not None and noun.one != verb.base:
+            # The table has a noun whose verb is another word: that it is done, and not a thing, is our reading.
+            self._say(f" (by the table the noun “{noun.one}”)", node.span)
         self.can, self.negation, self.verb = (), ("", ()), verb
         self._tell_doubt(node, "v")
         return self._tell_adjective() if verb is _BE else True

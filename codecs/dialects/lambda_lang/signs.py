@@ -135,6 +135,9 @@ class Signs:
         elif after.kind == "number" and self.pieces:
             self._attach(" less", node.span)
         else:
+            before = self._before()
+            # `lo-` may be one mark: a "not" of its own is set apart from the word.
+            self.is_apart = self.is_apart or (before is not None and before.text == "lo")
             self._say("not", node.span)
             self.is_joined = True
 

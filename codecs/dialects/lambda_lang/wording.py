@@ -154,15 +154,13 @@ def say_marker(node: Node, marker: str) -> str:
 
 
 def say_marked(node: Node, marker: str) -> str:
-    """A word whose marker asks for a meaning that only other releases have; empty where none of them has."""
+    """A word whose marker asks for a meaning that only other releases have, first; empty where none of them has."""
     wanted = find_marked(node, marker)
     if fits_marker(node, marker) or not wanted:
         return ""
-    perhaps = '" or "'.join(wanted)
-    return (
-        f'"{node.text}" (marked {marker}, {MARKERS[marker[1]]}, so perhaps "{perhaps}"; '
-        f'without the marker "{say_word(node)}")'
-    )
+    asked = '" or "'.join(wanted)
+    how = f'"{node.text}" marked {marker}, {MARKERS[marker[1]]}'
+    return f'"{asked}" ({how}; without the marker "{say_word(node)}")'
 
 
 def fits_marker(node: Node, marker: str) -> bool:

@@ -104,7 +104,7 @@ class WordList(Signs):
             return
         marker = self._next()
         if marker is not None and marker.kind == "marker" and (marked := say_marked(node, marker.text)):
-            self._say(marked, node.span)
+            self._say(marked, node.span, "inferred")
             self._attach("", marker.span)
             self.at += 1
             return
@@ -119,8 +119,6 @@ class WordList(Signs):
             self._attach("", self.nodes[self.at].span)
             self.at += 1
             return
-        if node.text == "lo" and self._joins("-"):
-            said = f'{said} (or lose: "lo-" is "lose" in v0.8)'
         if said == "not" and self._joins("/"):
             said = "no"
         self._say(said, node.span, node.basis)
