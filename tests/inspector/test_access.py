@@ -19,7 +19,7 @@ from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import add_keys
 from inspector.keyring.spellings import PlainKey
 from inspector.search.saved import save_search
-from inspector.threads.models import Agent, AgentWord, Conversation, Message
+from inspector.threads.models import Agent, AgentWord, Conversation, Message, Trace
 from inspector.threads.naming import name_agent
 
 from .conftest import Cast, deliver, settle_all
@@ -89,6 +89,7 @@ def things(cast: Cast) -> dict[str, str]:
         "key_id": str(key.pk),
         "escrowed_key_id": str(add_keys(membership=cast.owner, keys=[SECRET_KEY], label="Secret key.")[0].pk),
         "membership_id": str(cast.viewer.pk),
+        "trace_id": str(Trace.objects.create(workspace=cast.workspace, key=b"trace", native_id="Secret trace").pk),
         "saved_id": str(save_search(membership=cast.owner, name="Secret search", query="a", is_shared=True).pk),
         "channel_id": str(cast.channel.pk),
         "dialect": "nslip",
@@ -128,7 +129,7 @@ def test_a_stranger_finds_nothing(
             content = b"".join(response.streaming_content) if response.streaming else response.content
             assert b"Secret" not in content
             allowed = {302, 400, 401, 403, 404, 405, 415}
-            if name in {"api:messages", "api:conversations", "api:agents"} and headers:
+            if name in {"api:messages", "api:conversations", "api:agents", "api:traces"} and headers:
                 allowed.add(200)  # The stranger's own workspace, which is empty.
             assert response.status_code in allowed, f"{method} {url}: {response.status_code}"
             if "<" in route and client is not None and not headers and "sessionid" in client.cookies:

@@ -93,7 +93,7 @@ def test_a_withdrawn_delivery_is_not_shown_and_comes_back_as_it_was(cast: Cast) 
     assert (conversation.message_count, conversation.is_settled) == (1, True)
     assert [row.message.native_id for row in read_tree(conversation=conversation).rows if row.message] == ["m1"]
     assert [row.message.native_id for row in read_timeline(conversation=conversation).rows if row.message] == ["m1"]
-    assert sum(sum_up(conversation=conversation).senders.values()) == 1
+    assert sum(sum_up(conversation=conversation).tally.senders.values()) == 1
     assert Record.objects.count() == 3
     assert counts(second) == receipt == (2, 2, 0, 0)
     assert counts(first) == (1, 1, 0, 0)
