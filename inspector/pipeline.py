@@ -198,7 +198,7 @@ def ingest_batch(job: Job) -> bool:
             return True
     # From here on each attempt is counted by record, until this batch is behind.
     state = {name: value for name, value in job.checkpoint.items() if name == "index"} | {"alone_until": batch[-1]}
-    jobs.checkpoint(job, state, attempts=max(job.attempts, 2))
+    jobs.checkpoint(job, state, attempts=2)
     return True
 
 
