@@ -11,6 +11,7 @@ work that got on has all its attempts again, and failures that pass by themselve
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import threading
@@ -38,7 +39,7 @@ logger = logging.getLogger(__name__)
 MOST_ATTEMPTS: Final = 3
 # Reading sets the record aside that killed its worker and goes on, so that its job is buried only where not even that
 # comes to pass: several workers in a row that were killed before they had begun.
-MOST_READING_ATTEMPTS: Final = 10
+MOST_DEATHS: Final = {Job.Kind.INGEST.value: 10}
 # How long work may show no progress before its worker counts as hanging, though its process lives.
 LONGEST_SILENCE_SECONDS: Final = 600.0
 # What has killed its worker twice waits a little, so that one bad job does not take all workers down together.
@@ -127,24 +128,21 @@ def claim(*, kinds: Iterable[str] = tuple(Job.Kind.values)) -> Job | None:
             cursor.execute(
                 """
                 UPDATE intake_job
-                   SET state = CASE WHEN due.is_spent THEN 'dead' ELSE 'running' END,
-                       attempts = CASE WHEN due.is_spent THEN attempts ELSE attempts + 1 END,
-                       failure = CASE WHEN due.is_spent AND failure = '' THEN %(died)s ELSE failure END,
+                   SET state = CASE WHEN attempts >= (%(most)s::jsonb ->> kind)::int THEN 'dead' ELSE 'running' END,
+                       attempts = CASE WHEN attempts >= (%(most)s::jsonb ->> kind)::int
+                                       THEN attempts ELSE attempts + 1 END,
+                       failure = CASE WHEN attempts >= (%(most)s::jsonb ->> kind)::int AND failure = ''
+                                      THEN %(died)s ELSE failure END,
                        lease_until = clock_timestamp() + make_interval(secs => %(lease)s), lease_token = %(token)s,
                        due_at = clock_timestamp() + make_interval(secs => %(lease)s), updated_at = clock_timestamp()
-                  FROM (SELECT id AS due_id,
-                               attempts >= CASE WHEN kind = %(reading)s THEN %(most_reading)s ELSE %(most)s END
-                                   AS is_spent
-                          FROM intake_job
-                         WHERE state IN ('queued', 'running') AND due_at <= clock_timestamp() AND kind = ANY(%(kinds)s)
-                         ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
-                 WHERE id = due_id
+                 WHERE id = (SELECT id FROM intake_job
+                              WHERE state IN ('queued', 'running') AND due_at <= clock_timestamp()
+                                AND kind = ANY(%(kinds)s)
+                              ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
              RETURNING id, state, CASE WHEN state = 'running' THEN pg_try_advisory_lock(%(sign)s) END
                 """,
                 {
-                    "most": MOST_ATTEMPTS,
-                    "reading": Job.Kind.INGEST.value,
-                    "most_reading": MOST_READING_ATTEMPTS,
+                    "most": json.dumps({kind: MOST_DEATHS.get(kind, MOST_ATTEMPTS) for kind in Job.Kind.values}),
                     "died": DIED,
                     "lease": settings.JOB_LEASE_SECONDS,
                     "token": token,
