@@ -25,17 +25,20 @@ class Parameter:
     name: str
     about: str
     default: Any = None
+    is_required: bool = False
     most_characters: int = 2000
 
     @property
     def allowed(self) -> str:
         """What may stand there, in words."""
-        return f"a text of at most {self.most_characters} characters"
+        least = "1 to " if self.is_required else "at most "
+        return f"a text of {least}{self.most_characters} characters"
 
     @property
     def shape(self) -> dict[str, Any]:
         """What may stand there, as a JSON schema."""
-        return {"type": "string", "maxLength": self.most_characters}
+        least = {"minLength": 1} if self.is_required else {}
+        return {"type": "string", **least, "maxLength": self.most_characters}
 
     def read(self, text: str) -> Any:
         """The value of a text.
@@ -43,14 +46,14 @@ class Parameter:
         Raises:
             ValueError: where it cannot stand there.
         """
-        if len(text) > self.most_characters:
+        if not self.is_required <= len(text) <= self.most_characters:
             raise ValueError
         return text
 
     def describe(self) -> OpenApiParameter:
         """The parameter as the schema tells of it."""
         known = {} if self.default is None else {"default": self.default}
-        return OpenApiParameter(self.name, self.shape | known, description=self.about)
+        return OpenApiParameter(self.name, self.shape | known, required=self.is_required, description=self.about)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +133,7 @@ def read_parameters(query: QueryDict, parameters: Sequence[Parameter]) -> Mappin
 
     Raises:
         ProblemError: 400 with `parameter` and `allowed` for a name that is not in the table, for a value that cannot
-            stand there, and for a name that is given twice.
+            stand there, for a name that is given twice, and for one that is required and not given.
     """
     known = {parameter.name: parameter for parameter in parameters}
     for name, texts in query.lists():
@@ -144,6 +147,9 @@ def read_parameters(query: QueryDict, parameters: Sequence[Parameter]) -> Mappin
 def _read(parameter: Parameter, query: QueryDict) -> Any:
     text = query.get(parameter.name)
     if text is None:
+        if parameter.is_required:
+            detail = f"{parameter.name} is not given: {parameter.about}"
+            raise ProblemError(400, detail, parameter=parameter.name, allowed=parameter.allowed)
         return parameter.default
     try:
         return parameter.read(text)

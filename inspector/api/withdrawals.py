@@ -46,7 +46,9 @@ class WithdrawalView(Endpoint):
 
     scopes: ClassVar = {"GET": "ingest", "POST": "withdraw", "DELETE": "withdraw"}
     parameters: ClassVar = {
-        "DELETE": (Parameter(name="reason", about="why it is taken back", default="", most_characters=LONGEST_REASON),)
+        "DELETE": (
+            Parameter(name="reason", about="why it is taken back", is_required=True, most_characters=LONGEST_REASON),
+        )
     }
     refusals: ClassVar = {"POST": (408, 409, 413, 415, 422), "DELETE": (409, 422)}
 

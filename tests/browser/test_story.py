@@ -109,6 +109,8 @@ def test_keys_walk_open_and_search(open_page: Open, cast: Cast) -> None:
     expect(page.locator("tr[data-current]")).to_have_count(1)
     page.keyboard.press("Enter")
     expect(page.get_by_role("region", name="Transcript")).to_be_visible()
+    # Its text shows before its scripts have run.
+    page.wait_for_load_state()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
     page.keyboard.press("Escape")

@@ -113,7 +113,11 @@ def known(cast: Cast) -> dict[str, list[str]]:
         "delivery": Delivery,
         "record": Record,
     }
-    return {f"{name}_id": list(map(str, model.objects.values_list("pk", flat=True))) for name, model in models.items()}
+    # In the order they came, so that the same numbers draw the same ones each time.
+    return {
+        f"{name}_id": list(map(str, model.objects.order_by("pk").values_list("pk", flat=True)))
+        for name, model in models.items()
+    }
 
 
 def find_operation(api: Any, name: str) -> Any:

@@ -47,7 +47,11 @@ def test_a_delivery_is_withdrawn_and_taken_back(cast: Cast) -> None:
     assert client.get(f"{address}/withdrawal").json() == told
     assert withdraw(client, address).status_code == 409
 
-    assert client.delete(f"{address}/withdrawal").status_code == 422
+    for unsaid in ("", "?reason="):
+        refusal = client.delete(f"{address}/withdrawal{unsaid}")
+        assert refusal.status_code == 400
+        assert refusal.json()["parameter"] == "reason"
+    assert client.delete(f"{address}/withdrawal?reason=+").status_code == 422
     back = client.delete(f"{address}/withdrawal?reason=it+was+the+right+one")
     assert (back.status_code, back.json()["taken_back_by"]) == (200, cast.auditor.user.get_username())
     settle_all()
