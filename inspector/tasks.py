@@ -14,6 +14,7 @@ from django.db import close_old_connections
 from inspector import pipeline
 from inspector.intake import jobs
 from inspector.intake.staging import discard_expired
+from inspector.threads.announcements import forget_announcements
 
 
 @shared_task(name="inspector.work", ignore_result=True)
@@ -28,6 +29,7 @@ def work() -> None:
 def sweep() -> bool:
     """Find the work that no doorbell was heard for: after a crash, a lost queue, a pause that is over."""
     discard_expired()
+    forget_announcements()
     return pipeline.sweep()
 
 

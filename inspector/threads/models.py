@@ -17,6 +17,7 @@ from .agents import AgentWord as AgentWord
 from .agents import Appearance as Appearance
 from .agents import Declaration as Declaration
 from .agents import Exchange as Exchange
+from .announcements import Announcement as Announcement
 from .opened import OpenedMessage as OpenedMessage
 from .opened import OpeningTrial as OpeningTrial
 

@@ -11,6 +11,7 @@ from typing import Any
 from inspector.intake.bulk import update_rows
 from inspector.intake.text import make_storable
 
+from .announcements import announce
 from .marking import mark_traces
 from .models import Message as MessageRow
 from .nodes import StoredNode
@@ -39,6 +40,8 @@ class Changes:
     told: list[tuple[Any, ...]] = field(default_factory=list)
     leaned: list[tuple[Any, ...]] = field(default_factory=list)
     placed: list[tuple[Any, ...]] = field(default_factory=list)
+    # Those that no reader has seen yet.
+    fresh: list[uuid.UUID] = field(default_factory=list)
     size_bytes: int = 0
 
     @property
@@ -51,6 +54,8 @@ class Changes:
         """Add what has changed of a node's row; nothing where it came out as it stands."""
         is_changed = row is not None and bool(node.was_told) and row.digest != node.was_told
         self.history.pass_by(node, is_changed=is_changed)
+        if node.is_new:
+            self.fresh.append(node.id)
         placed = (node.position, node.run, node.parent, node.cited, node.basis, make_storable(node.why))
         if row is None:
             if node.hash_place() != node.was_placed:
@@ -74,11 +79,14 @@ class Changes:
 
     def clear(self) -> None:
         """Forget what has been written."""
-        self.told, self.leaned, self.placed, self.size_bytes = [], [], [], 0
+        self.told, self.leaned, self.placed, self.fresh, self.size_bytes = [], [], [], [], 0
 
 
 def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> None:
-    """Write the rows of these conversations and mark their traces; call inside a transaction that holds them."""
+    """Write the rows of these conversations, mark their traces and announce what is new in them.
+
+    Call inside a transaction that holds them.
+    """
     for each in changes:
         each.keep_wordings()
     columns = (*_KEY, *_PLACED, *_LEANED, *_TOLD)
@@ -94,6 +102,7 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
             written.extend(row[0] for row in held)
     if written:
         mark_traces(messages=MessageRow.objects.filter(pk__in=written), workspace_id=workspace_id)
+    announce(messages=[message_id for each in changes for message_id in each.fresh], workspace_id=workspace_id)
 
 
 def write_outlines(outlines: Sequence[tuple[uuid.UUID, Sequence[StoredNode]]], *, workspace_id: uuid.UUID) -> None:

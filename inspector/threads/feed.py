@@ -1,0 +1,118 @@
+"""The feed: what has been announced in a workspace since a place in it, in one order, and nothing left out.
+
+Transactions end in another order than they began in. A reader that remembers the largest number it saw passes over
+what a slower writer commits after it. So reading stops at the oldest transaction that still runs: whatever is below it
+has ended, and nothing can come to stand there any more.
+
+A page shows what is committed, also above that. A place that a page begins at therefore remembers the snapshot it was
+taken in, and what that snapshot already saw is not news to it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from django.db import connection
+
+# So many rows are looked at in one reading.
+MOST_ROWS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the feed: after the row `number` of a transaction, and after `taken` messages of the next row.
+
+    `known` is a snapshot in PostgreSQL's own form, such as "795:799:797": what it saw is known already. It is empty
+    where that makes no difference any more.
+    """
+
+    transaction: int
+    number: int = 0
+    taken: int = 0
+    known: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Messages that were announced, in order, the place after them, and whether there is more at once."""
+
+    messages: Sequence[uuid.UUID]
+    place: Place
+    has_more: bool
+
+
+class LostPlaceError(Exception):
+    """A place that this database has not come to yet: it was taken in another one, from which this was restored."""
+
+
+def find_end() -> Place:
+    """The place at which a reader begins who sees everything that is committed now."""
+    oldest, _, snapshot = _look()
+    return Place(oldest, known=_keep_known(snapshot, oldest))
+
+
+def _look() -> tuple[int, int, str]:
+    """The oldest running transaction, the next one, and the snapshot that says so."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_current_snapshot()::text")
+        (snapshot,) = cursor.fetchone()
+    oldest, following, _ = snapshot.split(":")
+    return int(oldest), int(following), snapshot
+
+
+def _keep_known(snapshot: str, oldest: int) -> str:
+    """The snapshot, as long as there may be a row at or above the oldest transaction that it saw."""
+    return snapshot if snapshot and oldest < int(snapshot.split(":")[1]) else ""
+
+
+def read_feed(*, workspace_id: uuid.UUID, place: Place, most: int) -> Batch:
+    """What was announced in a workspace after a place, up to `most` messages and to the oldest running transaction.
+
+    Raises:
+        LostPlaceError: for a place in the future.
+    """
+    oldest, following, _ = _look()
+    if place.transaction > following:
+        raise LostPlaceError
+    rows = _fetch(workspace_id, place, oldest)
+    found: list[uuid.UUID] = []
+    for transaction, number, messages in rows:
+        fresh = messages[place.taken :]
+        room = most - len(found)
+        if len(fresh) > room:
+            return Batch([*found, *fresh[:room]], replace(place, taken=place.taken + room), has_more=True)
+        found += fresh
+        place = replace(place, transaction=transaction, number=number, taken=0)
+    if len(rows) == MOST_ROWS:
+        return Batch(found, place, has_more=True)
+    if place.transaction < oldest:
+        place = Place(oldest, known=_keep_known(place.known, oldest))
+    return Batch(found, place, has_more=False)
+
+
+def _fetch(workspace_id: uuid.UUID, place: Place, oldest: int) -> list[tuple[int, int, list[uuid.UUID]]]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT transaction, id, messages FROM threads_announcement"
+            " WHERE workspace_id = %s AND (transaction, id) > (%s, %s) AND transaction < %s"
+            " AND (%s = '' OR NOT pg_visible_in_snapshot(transaction::text::xid8, NULLIF(%s, '')::pg_snapshot))"
+            " ORDER BY transaction, id LIMIT %s",
+            [workspace_id, place.transaction, place.number, oldest, place.known, place.known, MOST_ROWS],
+        )
+        return list(cursor.fetchall())
+
+
+def find_latest(*, workspace_id: uuid.UUID) -> tuple[int, int] | None:
+    """Transaction and number of the last row that may be read now; None where there is none."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT transaction, id FROM threads_announcement WHERE workspace_id = %s"
+            " AND transaction < pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+            " ORDER BY transaction DESC, id DESC LIMIT 1",
+            [workspace_id],
+        )
+        row: tuple[int, int] | None = cursor.fetchone()
+        return row
