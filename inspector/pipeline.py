@@ -6,6 +6,7 @@
     settle      a conversation, alone under its lease:  place, order, tell, outline; its traces marked
     open        a conversation with sealed messages, where there are keys:  try these, keep apart what they open
     trace       a trace, alone under its lease:  the tree of its messages across conversations
+    export      a result set or a conversation:  its set fixed, its file written block by block, and hashed
 
 The job row is the truth and Celery the doorbell. Each step keeps its checkpoint in the transaction of its work, so
 that a worker killed at any point loses nothing and doubles nothing. A batch that fails, or that killed its worker, is
@@ -25,6 +26,7 @@ from typing import Any
 from django.db import DatabaseError, connection, transaction
 from django.db.models import F, Q, QuerySet
 
+from inspector.exports.making import make_step
 from inspector.intake import jobs, letters
 from inspector.intake.abandoned import end_abandoned
 from inspector.intake.bulk import cut_windows
@@ -63,7 +65,7 @@ READING_SLICE_SECONDS, SETTLING_SHARE = 5.0, 0.25
 # How many conversations are looked at that might be settled together, and traces that might be drawn.
 MOST_TOGETHER = 50
 # What goes after reading and has a share of the time.
-AFTER_READING = (Job.Kind.SETTLE, Job.Kind.TRACE, Job.Kind.OPEN)
+AFTER_READING = (Job.Kind.SETTLE, Job.Kind.TRACE, Job.Kind.OPEN, Job.Kind.EXPORT)
 
 
 def run_due(*, seconds: float = SLICE_SECONDS, only: tuple[str, ...] = tuple(Job.Kind.values)) -> int:
@@ -376,6 +378,16 @@ def draw_trace(job: Job) -> None:
     )
 
 
+def write_export(job: Job) -> None:
+    """Write an export, step by step; `exports.making` says what a step is."""
+    until = time.monotonic() + READING_SLICE_SECONDS
+    while make_step(job):
+        if time.monotonic() > until:
+            jobs.release(job)
+            return
+    jobs.finish(job)
+
+
 STEPS: dict[str, Callable[[Job], None]] = {
     Job.Kind.FRAME: frame,
     Job.Kind.INGEST: ingest,
@@ -383,4 +395,5 @@ STEPS: dict[str, Callable[[Job], None]] = {
     Job.Kind.SETTLE: settle_conversation,
     Job.Kind.OPEN: open_conversation,
     Job.Kind.TRACE: draw_trace,
+    Job.Kind.EXPORT: write_export,
 }

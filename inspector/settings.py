@@ -44,6 +44,7 @@ INSTALLED_APPS = [
     "inspector.threads",
     "inspector.search",
     "inspector.audit",
+    "inspector.exports",
     "inspector.api",
     "inspector.pages",
 ]
@@ -240,10 +241,14 @@ LOGGING = {
 # How long a lease on a job lasts without being renewed. A worker that dies loses it at once, by its database session.
 JOB_LEASE_SECONDS = env.int("JOB_LEASE_SECONDS", 120)
 
+# How long the file of an export is kept.
+EXPORT_DAYS = env.int("EXPORT_DAYS", 7)
+
 # Limits, shown by GET /api/v1/limits and named in every refusal.
 LIMITS = {
     "record_bytes": env.int("LIMIT_RECORD_BYTES", 16 * 1024 * 1024),
     "delivery_bytes": env.int("LIMIT_DELIVERY_BYTES", 2 * 1024 * 1024 * 1024),
+    "export_bytes": env.int("LIMIT_EXPORT_BYTES", 2 * 1024 * 1024 * 1024),
     "backlog_records": env.int("LIMIT_BACKLOG_RECORDS", 2_000_000),
     "decode_bytes": env.int("LIMIT_DECODE_BYTES", 256 * 1024),
     "requests_per_minute": env.int("LIMIT_REQUESTS_PER_MINUTE", 6_000),

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from inspector import pipeline
+from inspector.exports.making import drop_expired
 from inspector.intake import jobs
 from inspector.intake.staging import discard_expired
 from inspector.threads.announcements import forget_announcements
@@ -30,6 +31,7 @@ def sweep() -> bool:
     """Find the work that no doorbell was heard for: after a crash, a lost queue, a pause that is over."""
     discard_expired()
     forget_announcements()
+    drop_expired()
     return pipeline.sweep()
 
 

@@ -18,7 +18,7 @@ from ._context import Context, Key, KeyList, Keys, NoKeys
 from ._conversations import Conversations
 from ._detect import detect
 from ._dialect import Block, Dialect, Reply, Term
-from ._envelope import apply_envelope, envelope_of
+from ._envelope import INSPECTED, apply_envelope, envelope_of
 from ._errors import DialectsError, EncodeError, RegistryError, UnknownDialectError
 from ._exchange import EnvelopeError, decode_envelope, parse_json, show_failure, show_json, show_quarantined, write_json
 from ._log import Item, LogOptions, LogReader, LogRecord, Piece, Problem, Scaffold, read_log
@@ -55,6 +55,7 @@ from ._registry import all_dialects, get_dialect
 from ._value import to_json_type
 
 __all__ = [
+    "INSPECTED",
     "MASK",
     "PERFORMATIVES",
     "SHAPE_VERSION",

@@ -17,6 +17,8 @@ DISAGREES = NoteKind(
 
 NOTES = (DISAGREES,)
 
+# What an export adds of its own to the record of a line stands under this name; no log said it.
+INSPECTED = "inspected"
 _KNOWN = {"raw", "at", "from", "to", "conversation", "trace", "parent", "id", "dialect", "label", "prior", "keys"}
 
 
@@ -25,7 +27,7 @@ def envelope_of(mapping: Mapping[str, Any]) -> Envelope:
 
     Args:
         mapping: at (ISO 8601 or Unix seconds), from, to (a name or a list), conversation, trace, parent, id,
-            dialect and label; `raw`, `prior` and `keys` are not the envelope's and are passed over.
+            dialect and label; `raw`, `prior`, `keys` and `inspected` are not the envelope's and are passed over.
     """
     at = mapping.get("at")
     to = mapping.get("to")
@@ -41,7 +43,7 @@ def envelope_of(mapping: Mapping[str, Any]) -> Envelope:
         id=_text(mapping.get("id")),
         dialect=_text(mapping.get("dialect")),
         label=_text(mapping.get("label")),
-        extra={name: value for name, value in mapping.items() if name not in _KNOWN},
+        extra={name: value for name, value in mapping.items() if name not in _KNOWN and name != INSPECTED},
     )
 
 

@@ -16,7 +16,7 @@ from dialects import Reading, read
 from inspector.accounts.models import ApiKey
 from inspector.intake.models import Record
 from inspector.intake.selectors import read_source
-from inspector.threads.masks import find_secrets, mask
+from inspector.threads.masks import find_outer_secrets, find_secrets, mask
 from inspector.threads.models import Message
 from inspector.threads.selectors import unfold
 from inspector.threads.summaries import list_messages_of
@@ -45,12 +45,10 @@ def withhold(record: Record) -> Withheld | None:
     """What a key that may see no secrets gets of a record, or None where there is nothing to keep from it."""
     if len(record.source) > MOST_BYTES_LOOKED_THROUGH or not record.source:
         return Withheld(masked=None, sha256=digest_source(record))
-    spans = [span for reading in _read_all(record) for span in find_secrets(reading.fields)]
+    spans = [span for reading in _read_all(record) for span in find_outer_secrets(reading)]
     if not spans:
         return None
-    return Withheld(
-        masked=mask(_text_of(record), (span for span in spans if not span[0])), sha256=digest_source(record)
-    )
+    return Withheld(masked=mask(_text_of(record), spans), sha256=digest_source(record))
 
 
 def _read_all(record: Record) -> Iterator[Reading]:

@@ -28,6 +28,7 @@ WORK = {
     Job.Kind.WEIGH: ("Hiding or showing the records of", "delivery"),
     Job.Kind.SETTLE: ("Placing and telling", "conversation"),
     Job.Kind.OPEN: ("Opening what is sealed in", "conversation"),
+    Job.Kind.TRACE: ("Drawing the tree of", "trace"),
 }
 
 

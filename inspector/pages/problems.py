@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
+from inspector.exports.cells import make_safe
 from inspector.intake.models import Delivery
 from inspector.intake.selectors import list_problems
 
@@ -22,13 +23,6 @@ from .shell import within_workspace
 
 COLUMNS: Final = ("record", "line", "byte", "bytes", "outcome", "reason", "record_id", "raw")
 _PAGE: Final = 1000
-# What a spreadsheet takes for the beginning of a formula, the full-width forms included.
-_FORMULA: Final = frozenset("=+-@\t\r\n＝＋－＠")
-
-
-def make_safe(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula: an apostrophe stands before what would begin one."""
-    return f"'{cell}" if cell[:1] in _FORMULA else cell
 
 
 @require_GET

@@ -97,7 +97,7 @@ def search(
     """
     with days_of(zone):
         tree = read_query(query)
-        needles = [] if may_see_secrets else _find_needles(tree)
+        needles = [] if may_see_secrets else find_needles(tree)
         rows = Message.objects.filter(workspace=workspace).filter(as_filter(tree, workspace)).shown()
     rows = rows.select_related("conversation", "channel").defer("body", "words")
     if before:
@@ -125,7 +125,7 @@ def _shows(message: Message, needles: Sequence[str]) -> bool:
     return all(needle in text for needle in needles)
 
 
-def _find_needles(tree: Group) -> list[str]:
+def find_needles(tree: Group) -> list[str]:
     """What `raw:` asks for, in a query of one who may not see secrets.
 
     Raises:

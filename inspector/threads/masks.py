@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from dialects import Field
+from dialects import Field, Reading
 
 MARK: Final = "\N{BULLET}"
 Span = tuple[int, int, int]
@@ -19,6 +20,17 @@ def find_secrets(fields: Iterable[Field]) -> Iterator[Span]:
         if field.is_masked and not any(child.is_masked for child in field.children):
             yield field.span
         stack.extend(field.children)
+
+
+def find_outer_secrets(reading: Reading) -> list[Span]:
+    """What is to be masked in the text itself: its secrets, and every stretch that unpacks into one with a secret."""
+    secrets: dict[int, list[Span]] = defaultdict(list)
+    for span in find_secrets(reading.fields):
+        secrets[span[0]].append(span)
+    for layer in reversed(reading.layers):
+        if layer.of and secrets.get(layer.id):
+            secrets[layer.of[0]].append(layer.of)
+    return secrets[0]
 
 
 def mask(text: str, spans: Iterable[Span]) -> str:

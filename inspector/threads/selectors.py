@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from dialects import Context, Keys, Reading, choose_dialect, tell
 from inspector.accounts.models import Workspace
@@ -43,19 +43,25 @@ def list_conversations(
         before: (last_at, id) of the last one seen.
         dialect, agent, state: only conversations that hold this dialect, name this agent, or stand so.
     """
-    rows = annotate_stands(
-        Conversation.objects.select_related("channel").filter(workspace=workspace, last_at__isnull=False)
-    )
+    rows = filter_conversations(workspace=workspace, dialect=dialect, agent=agent, state=state)
     if before:
         last_at, conversation_id = before
         rows = rows.filter(Q(last_at__lt=last_at) | Q(last_at=last_at, pk__lt=conversation_id))
+    return list(rows.select_related("channel").order_by("-last_at", "-id")[:limit])
+
+
+def filter_conversations(
+    *, workspace: Workspace, dialect: str = "", agent: str = "", state: str = ""
+) -> QuerySet[Any]:
+    """The conversations that such a list holds, in no order, each with how it `stands`."""
+    rows = annotate_stands(Conversation.objects.filter(workspace=workspace, last_at__isnull=False))
     if dialect:
         rows = rows.filter(dialects__contains=[dialect])
     if agent:
         rows = rows.filter(agents__contains=[agent])
     if state:
         rows = rows.filter(stands=state)
-    return list(rows.order_by("-last_at", "-id")[:limit])
+    return rows
 
 
 def count_messages(*, workspace: Workspace) -> int:

@@ -1,0 +1,94 @@
+"""CSV by RFC 4180, one message a row, with every name of the normalised record as a column, safe in a spreadsheet.
+
+A cell that would begin a formula has an apostrophe before it (ASVS 5.0, 1.2.10), every separator and quote is quoted
+by the rules of the RFC, and lines end with CR LF. What UTF-8 or a spreadsheet cannot hold is made visible: NUL as its
+symbol, a lone surrogate as its escape. CSV is for reading; what must be exact is in JSON Lines.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from dialects import Message
+from inspector.intake.text import make_storable
+
+from .lines import SEVERITIES, write_instant, write_value
+from .reading import Part, Row
+
+MARK: Final = "\ufeff"
+# What the inspector says of a message; these names have a point, those of the record have none.
+OURS: Final = (
+    *("inspector.id", "inspector.record", "inspector.part", "inspector.channel", "inspector.conversation"),
+    *("inspector.position", "inspector.at", "inspector.at_basis", "inspector.dialect", "inspector.severity"),
+    *("inspector.parent", "inspector.parent_basis", "inspector.raw", "inspector.is_masked", "inspector.sha256"),
+)
+# Telling in pieces: their texts are joined.
+_TOLD: Final = {"english": "", "also": "; ", "gloss": " "}
+_LEFT_OUT: Final = frozenset({"part", "parent"})
+RECORDS: Final = tuple(name for name in Message._order if name not in _LEFT_OUT)
+COLUMNS: Final = OURS + RECORDS
+# What a spreadsheet takes for the beginning of a formula, the full-width forms included, or passes over before one.
+_FORMULA: Final = frozenset("=+-@\t\r\n\0␀＝＋－＠")
+# A text of a message over this is not looked up in what was told: its cells would hold it many times.
+_LONGEST: Final = 1024 * 1024
+
+
+def make_safe(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula: an apostrophe stands before what would begin one."""
+    return f"'{cell}" if cell[:1] in _FORMULA else cell
+
+
+def write_head(*, has_mark: bool) -> bytes:
+    """The row of names; with a byte order mark before it, by which some spreadsheets know UTF-8."""
+    return (MARK if has_mark else "").encode() + _write([COLUMNS])
+
+
+def write_rows(row: Row, channels: Mapping[str, str]) -> bytes:
+    """The rows of a record's messages."""
+    return _write(_list_cells(row, part, channels) for part in row.parts)
+
+
+def _list_cells(row: Row, part: Part, channels: Mapping[str, str]) -> Iterator[Any]:
+    is_masked = row.masked is not None or row.is_withheld
+    text = "" if row.is_withheld else row.text if row.masked is None else row.masked
+    yield from (part.id, row.id, part.part, make_cell(channels[row.channel]), part.conversation, part.position)
+    yield from (write_instant(part.at), part.at_basis, part.dialect, SEVERITIES[part.severity])
+    yield from (part.parent or "", part.parent_basis, make_cell(text), "yes" if is_masked else "no")
+    yield hashlib.sha256(row.source).hexdigest()
+    told: Mapping[str, Any] = json.loads(part.body)["message"] if 0 < len(part.body) <= _LONGEST else {}
+    for name in RECORDS:
+        if name == "english":
+            yield make_cell(part.english)
+        else:
+            yield _make_value(name, told.get(name))
+
+
+def _make_value(name: str, value: Any) -> str | int | float:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        written = write_value(value)
+        return make_cell(json.loads(written)) if written.startswith('"') else written
+    if isinstance(value, str):
+        return make_cell(value)
+    if name in _TOLD:
+        return make_cell(_TOLD[name].join(segment["text"] for segment in value))
+    return make_cell(write_value(value))
+
+
+def make_cell(text: str) -> str:
+    """A text as a cell may hold it."""
+    return make_safe(make_storable(text))
+
+
+def _write(rows: Iterable[Iterable[Any] | Sequence[Any]]) -> bytes:
+    out = io.StringIO(newline="")
+    csv.writer(out).writerows(rows)
+    return out.getvalue().encode()

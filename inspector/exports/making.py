@@ -1,0 +1,231 @@
+"""Writing an export, step by step: each is one transaction of pieces, counts and the job's checkpoint.
+
+A worker that is killed leaves whole steps behind it, and the next one goes on with the entry after the last that was
+written: no row is missing and none is doubled. A file that is packed is a row of gzip members, one a step, which every
+program that unpacks gzip reads as one file; so nothing of a compressor has to outlive a worker.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from functools import partial
+from operator import itemgetter
+from typing import Final
+
+from django.conf import settings
+from django.db import OperationalError, transaction
+from django.utils import timezone
+
+from inspector.accounts.models import Channel
+from inspector.intake import jobs
+from inspector.intake.bulk import cut_windows
+from inspector.intake.models import Job
+from inspector.search.language import QueryError
+from inspector.threads.contexts import DECODER_VERSION
+
+from .cells import write_head, write_rows
+from .lines import write_line
+from .listing import MOST_MESSAGES, Entry, count_parts, fix_set, list_needles, read_entries
+from .masking import mask_row, shows_all
+from .models import UNDER_WAY, Block, Export, Piece
+from .reading import Found, measure_records, read_rows
+
+PIECE_BYTES: Final = 1024 * 1024
+STEP_BYTES: Final = 8 * 1024 * 1024
+# A smaller set is not packed.
+MOST_PLAIN_MESSAGES: Final = 5000
+_LEVEL: Final = 1
+_CANCELLED: Final = "57014"
+
+
+class RefusedError(Exception):
+    """The export cannot be made, whoever tries it; the sentence says why, and what to do."""
+
+
+def make_step(job: Job) -> bool:
+    """Do the next step of the export that a leased job is about; whether another is to follow.
+
+    Raises:
+        LostLeaseError: if the lease has passed to another worker.
+    """
+    export = Export.objects.select_related("workspace").filter(pk=job.subject).first()
+    step = _STEPS.get(Export.State(export.state)) if export else None
+    if export is None or step is None:
+        return False
+    try:
+        step(job, export)
+    except RefusedError as error:
+        with jobs.together(job):
+            jobs.checkpoint(job, {"refused": True})
+            _refuse(export, str(error))
+    return True
+
+
+def _refuse(export: Export, reason: str) -> None:
+    drop_file(export)
+    Export.objects.filter(pk=export.pk, state__in=UNDER_WAY).update(
+        state=Export.State.REFUSED, failure=reason, finished_at=timezone.now(), pieces=0, size_bytes=0, unpacked_bytes=0
+    )
+
+
+def drop_file(export: Export) -> None:
+    """Delete the set and the file of an export; call inside a transaction that holds its row."""
+    Block.objects.filter(export=export).delete()
+    Piece.objects.filter(export=export).delete()
+
+
+def _list(job: Job, export: Export) -> None:
+    """Fix the set, and write the head of the file."""
+    try:
+        with jobs.together(job):
+            listed, fixed_at = fix_set(export, export.workspace)
+            if listed > MOST_MESSAGES:
+                raise RefusedError(f"More than {MOST_MESSAGES:,} messages are meant: narrow the search down.")
+            held = _hold(job, export, {"block": 0, "entry": 0})
+            if held is None:
+                drop_file(export)
+                return
+            held.listed, held.fixed_at, held.state = listed, fixed_at, Export.State.WRITING
+            held.is_packed, held.decoder = listed > MOST_PLAIN_MESSAGES, DECODER_VERSION
+            if held.form == Export.Form.CSV:
+                _add(held, write_head(has_mark=held.has_mark))
+            held.save()
+    except QueryError as error:
+        raise RefusedError(f"The search cannot be understood any more: {error}.") from error
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", None) != _CANCELLED:
+            raise
+        raise RefusedError("The search took longer than nine minutes: add a word, a name or a time to it.") from error
+
+
+def _hold(job: Job, export: Export, state: dict[str, int]) -> Export | None:
+    """The export's row, locked behind the job's; None where it was cancelled meanwhile."""
+    jobs.checkpoint(job, state)
+    return Export.objects.select_for_update(no_key=True).filter(pk=export.pk, state=export.state).first()
+
+
+def _write(job: Job, export: Export) -> None:
+    """Write what one step takes of the next block."""
+    block = Block.objects.filter(export=export, number__gte=export.block).order_by("number").first()
+    if block is None:
+        with jobs.together(job):
+            held = _hold(job, export, {"block": export.block, "entry": -1})
+            if held is not None:
+                held.state = Export.State.SEALING
+                held.save(update_fields=["state"])
+        return
+    entries = list(read_entries(bytes(block.entries)))
+    start = export.entry if block.number == export.block else 0
+    window = _cut_window(entries[start:])
+    found = read_rows(window)
+    data, counts = _write_rows(export, found)
+    is_last = start + len(window) == len(entries)
+    place = (
+        {"block": block.number + 1, "entry": 0} if is_last else {"block": block.number, "entry": start + len(window)}
+    )
+    with jobs.together(job):
+        held = _hold(job, export, place)
+        if held is None:
+            return
+        held.block, held.entry = place["block"], place["entry"]
+        held.messages += counts["messages"]
+        held.rows += counts["rows"]
+        held.masked += counts["masked"]
+        held.withdrawn += found.withdrawn
+        held.gone += count_parts(window) - found.withdrawn - counts["messages"] - counts["unseen"]
+        # What must not be told is not counted either: it never was in the set.
+        held.listed = (held.listed or 0) - counts["unseen"]
+        _add(held, data)
+        if held.size_bytes > settings.LIMITS["export_bytes"]:
+            most = settings.LIMITS["export_bytes"] // 2**20
+            raise RefusedError(f"The file would be larger than {most:,} MiB: narrow the search down.")
+        held.save()
+
+
+def _cut_window(entries: Sequence[Entry]) -> list[Entry]:
+    sizes = measure_records([record_id for record_id, _ in entries])
+    measured = [(entry, sizes.get(entry[0], 0)) for entry in entries]
+    windows = cut_windows(measured, size_of=itemgetter(1), most_items=len(measured), most_bytes=STEP_BYTES)
+    return [entry for entry, _ in next(windows)]
+
+
+def _write_rows(export: Export, found: Found) -> tuple[bytes, dict[str, int]]:
+    """The bytes of these rows, and how many messages and rows they are, masked ones, and those that may not be told."""
+    channels = {
+        str(pk): name for pk, name in Channel.objects.filter(workspace=export.workspace).values_list("pk", "name")
+    }
+    counts = dict.fromkeys(("messages", "rows", "masked", "unseen"), 0)
+    write: Callable[[object], bytes]
+    is_csv = export.form == Export.Form.CSV
+    write = partial(write_rows if is_csv else write_line, channels=channels)
+    needles = list_needles(export)
+    written = []
+    for row in found.rows:
+        if export.is_masked:
+            mask_row(row)
+            if not shows_all(row, needles):
+                counts["unseen"] += len(row.parts)
+                continue
+            counts["masked"] += len(row.parts) if row.masked is not None or row.is_withheld else 0
+        counts["messages"] += len(row.parts)
+        counts["rows"] += len(row.parts) if is_csv else 1
+        written.append(write(row))
+    return b"".join(written), counts
+
+
+def _add(export: Export, data: bytes) -> None:
+    """Append to the file; the row's numbers are changed in memory."""
+    export.unpacked_bytes += len(data)
+    packed = gzip.compress(data, compresslevel=_LEVEL, mtime=0) if export.is_packed and data else data
+    pieces = [packed[start : start + PIECE_BYTES] for start in range(0, len(packed), PIECE_BYTES)]
+    Piece.objects.bulk_create(
+        [Piece(export=export, number=export.pieces + number, data=piece) for number, piece in enumerate(pieces)]
+    )
+    export.pieces += len(pieces)
+    export.size_bytes += len(packed)
+
+
+def _seal(job: Job, export: Export) -> None:
+    """Hash the file, and let it be downloaded."""
+    digest = hashlib.sha256()
+    for piece in read_file(export):
+        digest.update(piece)
+    with jobs.together(job):
+        held = _hold(job, export, {"block": export.block, "entry": -2})
+        if held is None:
+            return
+        held.sha256, held.state, held.finished_at = digest.digest(), Export.State.DONE, timezone.now()
+        held.expires_at = held.finished_at + timedelta(days=settings.EXPORT_DAYS)
+        held.save()
+        Block.objects.filter(export=export).delete()
+
+
+def read_file(export: Export) -> Iterator[bytes]:
+    """The file in pieces; memory does not grow with it."""
+    for number in range(export.pieces):
+        data = Piece.objects.filter(export=export, number=number).values_list("data", flat=True).first()
+        if data is None:
+            # It was removed while it was read; a shorter file must not pass for the whole.
+            raise RefusedError("the file was removed while it was being read")
+        yield bytes(data)
+
+
+_STEPS: Final[dict[str, Callable[[Job, Export], None]]] = {
+    Export.State.QUEUED: _list,
+    Export.State.WRITING: _write,
+    Export.State.SEALING: _seal,
+}
+
+
+@transaction.atomic
+def drop_expired() -> int:
+    """Delete the files whose time is over; how many there were. Their rows stay."""
+    due = Export.objects.filter(state=Export.State.DONE, expires_at__lte=timezone.now())
+    found = list(due.select_for_update(no_key=True, skip_locked=True).order_by("expires_at")[:10])
+    for export in found:
+        drop_file(export)
+        Export.objects.filter(pk=export.pk).update(state=Export.State.EXPIRED)
+    return len(found)

@@ -1,0 +1,64 @@
+"""The manifest of an export: what the file is, as the page shows it and as JSON beside the file."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dialects import SHAPE_VERSION
+
+from .lines import write_instant
+from .models import Export
+
+# Of the lines and columns. It changes when one of them means something else; a new name alone does not change it.
+SCHEMA_VERSION: Final = "1"
+SET_RULE: Final = (
+    "The messages that were committed at fixed_at, were not withdrawn and were meant by the query, in the order of the "
+    "timeline. What a message says is as it was told between fixed_at and finished_at. "
+    "listed = messages + withdrawn (since fixed_at) + gone (read as others since fixed_at)."
+)
+MASK_RULE: Final = (
+    "Secrets are masked: each character of one is U+2022. The SHA-256 beside a record is of its exact bytes."
+)
+EXACT_RULE: Final = (
+    "Every record is exact to the character. The SHA-256 beside it is of its bytes as they were received."
+)
+OPENED_RULE: Final = "Sealed messages stay sealed: what a key of the keyring opens is in no export."
+
+
+def make_manifest(export: Export) -> dict[str, Any]:
+    """The manifest as JSON types; what is not known yet is None."""
+    return {
+        "export": str(export.pk),
+        "workspace": export.workspace.slug,
+        "asked_by": export.asked_by,
+        "asked_at": write_instant(export.asked_at),
+        "subject": export.subject,
+        "query": export.query if export.subject == Export.Subject.QUERY else None,
+        "conversation": str(export.conversation_id) if export.conversation_id else None,
+        "filters": export.filters if export.subject == Export.Subject.CONVERSATIONS else None,
+        "time_zone": export.zone,
+        "form": export.form,
+        "schema_version": SCHEMA_VERSION,
+        "record_version": SHAPE_VERSION,
+        "decoder_version": export.decoder or None,
+        "is_masked": export.is_masked,
+        "state": export.state,
+        "fixed_at": write_instant(export.fixed_at) if export.fixed_at else None,
+        "finished_at": write_instant(export.finished_at) if export.finished_at else None,
+        "expires_at": write_instant(export.expires_at) if export.expires_at else None,
+        "listed": export.listed if not export.is_under_way else None,
+        "messages": export.messages,
+        "rows": export.rows,
+        "masked_messages": export.masked,
+        "withdrawn": export.withdrawn,
+        "gone": export.gone,
+        "file_name": export.file_name,
+        "size_bytes": export.size_bytes,
+        "unpacked_bytes": export.unpacked_bytes,
+        "sha256": bytes(export.sha256).hex() if export.sha256 else None,
+        "about": {
+            "set": SET_RULE,
+            "secrets": MASK_RULE if export.is_masked else EXACT_RULE,
+            "sealed": OPENED_RULE,
+        },
+    }

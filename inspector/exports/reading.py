@@ -1,0 +1,107 @@
+"""What is written of the entries of a block: records with their messages, as they stand now, in the set's order."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final
+
+from django.db import connection
+
+from .listing import Entry
+
+_STATEMENT: Final = """
+SELECT wanted.place, record.id::text, record.source, record.wire, record.envelope, record.facts,
+       record.channel_id::text, hidden.record_id IS NOT NULL,
+       message.id::text, message.part, message.conversation_id::text, message.position, message.parent::text,
+       message.parent_basis, message.order_time, message.order_basis, message.dialect, message.severity,
+       message.english, message.body
+  FROM unnest(%s::uuid[], %s::int[]) WITH ORDINALITY AS wanted (record_id, part, place)
+  JOIN threads_message AS message ON message.record_id = wanted.record_id AND message.part = wanted.part
+  JOIN intake_record AS record ON record.id = wanted.record_id
+  LEFT JOIN intake_hiddenrecord AS hidden ON hidden.record_id = wanted.record_id
+ ORDER BY wanted.place
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A message of a record. `position` is its place in the timeline of its conversation, from zero."""
+
+    id: str
+    part: int
+    conversation: str
+    position: int
+    parent: str | None
+    parent_basis: str
+    at: datetime
+    at_basis: str
+    dialect: str
+    severity: int
+    english: str
+    body: str
+
+
+@dataclass(slots=True)
+class Row:
+    """A record with those of its messages that are in the set.
+
+    `wire` is None where it is the source. `masked`, where the file is for somebody who may not see secrets, is what
+    stands for the text; `is_withheld` where nothing may, because the record is too long to be looked through.
+    """
+
+    id: str
+    source: bytes
+    wire: bytes | None
+    envelope: str
+    facts: str
+    channel: str
+    parts: Sequence[Part]
+    masked: str | None = None
+    is_withheld: bool = False
+
+    @property
+    def text(self) -> str:
+        """The text that was read, lone surrogates included."""
+        return (self.source if self.wire is None else self.wire).decode("utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The rows of some entries, and how many of their messages are withdrawn by now."""
+
+    rows: list[Row]
+    withdrawn: int
+
+
+def measure_records(record_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
+    """The bytes that each of these records holds."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, octet_length(source) + coalesce(octet_length(wire), 0) FROM intake_record WHERE id = ANY(%s)",
+            [list(record_ids)],
+        )
+        return dict(cursor.fetchall())
+
+
+def read_rows(entries: Sequence[Entry]) -> Found:
+    """The records of these entries with their messages; without those that are not there any more, or withdrawn."""
+    record_ids = [record_id for record_id, parts in entries for _ in parts]
+    numbers = [part for _, parts in entries for part in parts]
+    with connection.cursor() as cursor:
+        cursor.execute(_STATEMENT, [record_ids, numbers])
+        found = cursor.fetchall()
+    shown = [row for row in found if not row[7]]
+    return Found(list(_join(shown)), len(found) - len(shown))
+
+
+def _join(found: Sequence[tuple[Any, ...]]) -> Iterator[Row]:
+    for record_id, these in groupby(found, key=itemgetter(1)):
+        messages = list(these)
+        _, _, source, wire, envelope, facts, channel, *_ = messages[0]
+        parts = [Part(*message[8:]) for message in messages]
+        yield Row(record_id, bytes(source), None if wire is None else bytes(wire), envelope, facts, channel, parts)

@@ -1,0 +1,60 @@
+"""Reads of exports: those of a workspace, one of them, and how far it is."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q
+
+from inspector.accounts.models import Workspace
+from inspector.intake.models import Job
+
+from .models import Export
+
+
+def list_exports(
+    *, workspace: Workspace, before: tuple[datetime, uuid.UUID] | None = None, limit: int = 50
+) -> list[Export]:
+    """The exports of a workspace, newest first, by keyset.
+
+    Args:
+        before: (asked_at, id) of the last one seen.
+    """
+    rows = Export.objects.filter(workspace=workspace)
+    if before:
+        at, export_id = before
+        rows = rows.filter(Q(asked_at__lt=at) | Q(asked_at=at, pk__lt=export_id))
+    return list(rows.order_by("-asked_at", "-id")[:limit])
+
+
+def find_export(*, workspace: Workspace, export_id: uuid.UUID) -> Export | None:
+    """The export of that id in this workspace, or None."""
+    return Export.objects.select_related("workspace").filter(workspace=workspace, pk=export_id).first()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an export is. `total` is None while the messages are not counted, or may not be told.
+
+    `failure` says why it could not be made, or why the work on it was given up (`is_stuck`).
+    """
+
+    done: int
+    total: int | None
+    failure: str
+    is_stuck: bool
+
+
+def find_progress(*, export: Export) -> Progress:
+    """How far an export is; one whose work was given up after three attempts says so."""
+    done = export.messages + export.withdrawn + export.gone
+    if not export.is_under_way:
+        return Progress(done, export.listed, export.failure, is_stuck=False)
+    job = Job.objects.filter(kind=Job.Kind.EXPORT, subject=export.pk).first()
+    is_stuck = job is not None and job.state == Job.State.DEAD
+    # While it is sieved by what may be seen, the number of the others would tell what is masked.
+    is_sieved = export.is_masked and "raw:" in export.query.lower()
+    total = None if is_sieved else export.listed
+    return Progress(done, total, job.failure if is_stuck and job else "", is_stuck)
