@@ -50,9 +50,7 @@ def list_conversations(
     return list(rows.select_related("channel").order_by("-last_at", "-id")[:limit])
 
 
-def filter_conversations(
-    *, workspace: Workspace, dialect: str = "", agent: str = "", state: str = ""
-) -> QuerySet[Any]:
+def filter_conversations(*, workspace: Workspace, dialect: str = "", agent: str = "", state: str = "") -> QuerySet[Any]:
     """The conversations that such a list holds, in no order, each with how it `stands`."""
     rows = annotate_stands(Conversation.objects.filter(workspace=workspace, last_at__isnull=False))
     if dialect:
