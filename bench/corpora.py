@@ -137,7 +137,9 @@ def compare(recorded: Sequence[Recorded]) -> dict[str, Count]:
         count.conversations += 1
         count.messages += len(found)
         order = sorted(conversation.lines, key=lambda line: (line.wire_time or 0, line.place))
-        shown = sorted(range(len(found)), key=lambda place: (found[place].conversation_id.bytes, found[place].position))
+        shown = sorted(
+            range(len(found)), key=lambda place: (found[place].conversation_id.bytes, bytes(found[place].place or b""))
+        )
         if shown == [line.place for line in conversation.lines]:
             count.ordered += 1
         elif shown == [line.place for line in order]:
@@ -165,9 +167,12 @@ def picture() -> list[tuple[object, ...]]:
     from inspector.intake.models import Record
     from inspector.threads.models import Message
 
-    columns = ("pk", "parent", "conversation__native_id", "position", "native_id", "part", "run")
+    columns = ("pk", "parent", "conversation__native_id", "place", "native_id", "part", "run")
     told = ("parent_basis", "parent_why", "english", "body")
-    rows = list(Message.objects.order_by("conversation__native_id", "position").values_list(*columns, *told))
+    rows = list(Message.objects.order_by("conversation__native_id", "place").values_list(*columns, *told))
+    # A place names the order key of a block, which is another one in another file; its number is the same.
+    numbers = {row[0]: number for number, row in enumerate(rows)}
+    rows = [(*row[:3], numbers[row[0]], *row[4:]) for row in rows]
     places = {row[0]: row[2:6] for row in rows}
     records = {str(pk): bytes(identity).hex() for pk, identity in Record.objects.values_list("pk", "identity")}
     return [(places.get(row[1]), *row[2:-1], _CITED.sub(lambda cited: records[cited[1]], row[-1])) for row in rows]

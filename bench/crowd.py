@@ -78,6 +78,7 @@ def check(product: Product, records: int) -> tuple[list[str], list[tuple[object,
     """What is wrong after a shuffle, in words, and the picture that it left."""
     from inspector.intake.models import DeadLetter, Delivery, Job
     from inspector.threads.models import Conversation, Message
+    from inspector.threads.numbering import number_messages
 
     faults = [f"job {job.kind}: {job.failure}" for job in Job.objects.exclude(state=Job.State.DONE)]
     faults += [f"set aside: {letter.failure}" for letter in DeadLetter.objects.all()]
@@ -85,6 +86,7 @@ def check(product: Product, records: int) -> tuple[list[str], list[tuple[object,
     stored = sum(Delivery.objects.values_list("stored", flat=True))
     faults += [f"{stored} stored of {records}"] if stored != records else []
     rows = list(Message.objects.order_by("native_id", "part"))
+    number_messages(rows)
     names = {row.pk: row.native_id for row in rows}
     faults += [f"{len(rows)} messages of {records}"] if len(rows) != records else []
     parents = find_parents(records)
@@ -98,7 +100,7 @@ def check(product: Product, records: int) -> tuple[list[str], list[tuple[object,
         "native_id", "state", "message_count", "missing_count", "settled_digest", "agents"
     )
     picture: list[tuple[object, ...]] = [
-        (row.native_id, row.position, names.get(row.parent) if row.parent else None, row.parent_why, row.english)
+        (row.native_id, row.number, names.get(row.parent) if row.parent else None, row.parent_why, row.english)
         for row in rows
     ]
     # The digest of a conversation stands for everything that a reader sees of it.

@@ -24,6 +24,7 @@ TABLES = (
     "intake_job",
     "threads_conversation",
     "threads_message",
+    "threads_placedirectory",
     "threads_trace",
     "threads_outline",
     "threads_outlineblock",

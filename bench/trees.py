@@ -193,7 +193,8 @@ def plant(product: Product, shape: str, count: int) -> tuple[Trace, Conversation
             INSERT INTO threads_message
             SELECT (jsonb_populate_record(model, jsonb_build_object(
                 'id', '{prefix}-' || lpad(to_hex(n), 12, '0'),
-                'part', n + 1, 'order_index', n, 'position', n,
+                'part', n + 1, 'order_index', n,
+                'place', '\\x' || repeat('00', 36) || lpad(to_hex(n), 8, '0'),
                 'order_time', model.order_time + n * interval '1 second',
                 'performative', CASE WHEN n %% 5 = 0 THEN 'request' ELSE 'inform' END,
                 'parent', CASE WHEN {parent} = 0 THEN %s ELSE '{prefix}-' || lpad(to_hex({parent}), 12, '0') END,
@@ -202,6 +203,9 @@ def plant(product: Product, shape: str, count: int) -> tuple[Trace, Conversation
             """,
             [str(first.pk), count - 1, first.pk],
         )
+        block = f"decode(repeat('00', 36) || lpad(to_hex({count}), 8, '0'), 'hex')"
+        cursor.execute("UPDATE threads_message SET place = decode(repeat('00', 40), 'hex') WHERE id = %s", [first.pk])
+        cursor.execute(f"UPDATE threads_placedirectory SET blocks = {block}")
         cursor.execute("ANALYZE threads_message")
     Conversation.objects.update(message_count=count)
     trace, conversation = Trace.objects.filter(last_at__isnull=False).get(), Conversation.objects.get()

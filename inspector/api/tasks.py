@@ -149,7 +149,7 @@ class TasksView(Endpoint):
         after = None
         if self.given["cursor"] is not None:
             before = _find(conversation, self.given["cursor"])
-            after = (before.position, before.pk)
+            after = (bytes(before.place), before.pk)
         limit, state = self.given["limit"], self.given["state"]
         found = list_tasks(
             conversation=conversation, moment=moment, after=after, limit=limit + 1, states=[state] if state else []

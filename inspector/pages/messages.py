@@ -18,6 +18,7 @@ from inspector.intake.selectors import find_record, list_sightings, read_source
 from inspector.intake.withdrawals import find_withdrawals, is_hidden
 from inspector.threads.hidden import list_withdrawals_behind
 from inspector.threads.models import Message
+from inspector.threads.numbering import number_messages
 from inspector.threads.selectors import (
     find_message,
     find_messages_by_ids,
@@ -59,6 +60,7 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
     message = find_message(workspace=membership.workspace, message_id=message_id)
     if message is None:
         raise Http404
+    number_messages([message])
     slug = membership.workspace.slug
     disclosed = open_for(membership, [message], door="message")
     opening = disclosed.openings.get(message.pk)
@@ -144,7 +146,7 @@ def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, An
         "bytes": len(wire.encode("utf-8", "surrogatepass")),
         "part": message.part,
         "parts": count_parts(record=message.record),
-        "number": message.position + 1,
+        "number": message.number,
         "run": message.run,
         "count": message.conversation.message_count,
     }

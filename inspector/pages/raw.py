@@ -121,10 +121,10 @@ def _make_row(
     wire, stretches = cut_wire(first)
     source = bytes(first.record.source) if has_record(first) else b""
     return RecordRow(
-        anchor=f"r-{first.position + 1}",
+        anchor=f"r-{first.number}",
         parts=[
             Part(
-                number=part.position + 1,
+                number=part.number,
                 url=reverse("pages:message", args=[slug, part.pk]),
                 line=make_line(part, cast),
             )

@@ -150,7 +150,7 @@ def _read_moment(request: HttpRequest) -> datetime | None:
     return at if at is not None and timezone.is_aware(at) else None
 
 
-def _read_place(request: HttpRequest, conversation: Conversation) -> tuple[int, uuid.UUID] | None:
+def _read_place(request: HttpRequest, conversation: Conversation) -> tuple[bytes, uuid.UUID] | None:
     text = request.GET.get("after", "")
     if not text:
         return None
@@ -160,7 +160,7 @@ def _read_place(request: HttpRequest, conversation: Conversation) -> tuple[int, 
         task = None
     if task is None:
         raise Http404
-    return task.position, task.pk
+    return bytes(task.place), task.pk
 
 
 def _say_times(measures: Measures) -> dict[str, dict[str, Any]]:
@@ -278,7 +278,7 @@ class _Maker:
             about=EVENTS[step.event].about if step.event in EVENTS else step.event,
             state=step.state,
             url=self._link(message.pk) if message else "",
-            number=message.position + 1 if message else 0,
+            number=message.number if message else 0,
             why=LINKS.get(step.link, ""),
         )
 

@@ -206,7 +206,7 @@ class _Builder:
         previous, self._previous = self._previous, message
         wire, stretches = cut_wire(message)
         return MessageRow(
-            number=message.position + 1,
+            number=message.number,
             anchor=make_anchor(message.pk),
             url=reverse("pages:message", args=[self._workspace.slug, message.pk]),
             depth=min(row.depth, DEEPEST),
@@ -306,7 +306,7 @@ def make_anchor(message_id: uuid.UUID) -> str:
 
 def name_message(message: Message) -> str:
     """What another message is called by in a line: its id on the wire, else its number."""
-    return shorten_name(message.native_id) or f"message {message.position + 1:,}"
+    return shorten_name(message.native_id) or f"message {message.number:,}"
 
 
 def _write_why(message: Message, parent: Message) -> str:

@@ -89,7 +89,7 @@ def count_over_time(*, workspace: Workspace, span: Span) -> QuerySet[Message, tu
         'floor(extract(epoch FROM "threads_message"."order_time" - %s) / %s)::int',
         [span.start, span.width.total_seconds()],
     )
-    return rows.annotate(slot=slot).order_by().values_list("dialect", "slot").annotate(number=Count("pk"))
+    return rows.annotate(slot=slot).order_by().values_list("dialect", "slot").annotate(count=Count("pk"))
 
 
 def fill_slots(counts: list[tuple[str, int, int]]) -> dict[str, list[int]]:

@@ -60,7 +60,7 @@ _COLUMNS = (
     "status",
     "severity",
     "is_sealed",
-    "position",
+    "place",
     "parent_key",
     "parent_basis",
     "parent_why",
@@ -96,7 +96,7 @@ _CONVERSATION_COLUMNS = (
 )
 
 LARGEST_TURN = 2**63 - 1
-NOT_PLACED = -1
+NOT_PLACED = None
 
 
 @dataclass(frozen=True, slots=True)

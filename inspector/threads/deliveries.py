@@ -13,7 +13,7 @@ def list_messages_of_delivery(*, delivery: Delivery, limit: int) -> list[Message
     """The messages of the records that a delivery brought, duplicates included, in the order of the delivery."""
     place = Min("record__sightings__index", filter=Q(record__sightings__delivery=delivery))
     rows = Message.objects.filter(workspace_id=delivery.workspace_id, record__sightings__delivery=delivery)
-    return list(rows.annotate(place=place).order_by("place", "part")[:limit])
+    return list(rows.annotate(line=place).order_by("line", "part")[:limit])
 
 
 def has_unread_records(*, delivery: Delivery) -> bool:

@@ -17,6 +17,7 @@ from django.db.models.functions import Length
 
 from .contexts import asks_for, questions_of
 from .models import Message
+from .numbering import load_places
 
 # So many messages that establish something are looked back over, none with more text than this.
 MOST_LOOKED_AT: Final = 300
@@ -50,25 +51,26 @@ class Leanings:
 
 
 def list_leanings(*, message: Message, body: Mapping[str, Any]) -> Leanings:
-    """The entries of earlier messages that were in force and were asked for when it was told: one query."""
+    """The entries of earlier messages that were in force and were asked for when it was told: two queries."""
     asked = questions_of(message.told_in)
-    if not asked:
+    if not asked or message.place is None:
         return Leanings(())
+    places = load_places(message.conversation)
     rows = (
         Message.objects.shown()
-        .filter(conversation_id=message.conversation_id, position__gte=0, position__lt=message.position)
+        .filter(conversation_id=message.conversation_id, place__lt=message.place)
         .exclude(established="")
         .annotate(size=Length("established"))
         .filter(size__lte=LONGEST_ESTABLISHED)
-        .order_by("-position")
-        .values_list("id", "record_id", "part", "sender", "position", "established")[:MOST_LOOKED_AT]
+        .order_by("-place")
+        .values_list("id", "record_id", "part", "sender", "place", "established")[:MOST_LOOKED_AT]
     )
     told = _find_told(body)
     found: list[Leaning] = []
     seen: set[tuple[str, str]] = set()
     forgotten: set[str] = set()
     looked_at = 0
-    for message_id, record_id, _, sender, position, established in rows:
+    for message_id, record_id, _, sender, place, established in rows:
         looked_at += 1
         for kind, *rest in reversed(json.loads(established)):
             if not rest:
@@ -85,7 +87,7 @@ def list_leanings(*, message: Message, body: Mapping[str, Any]) -> Leanings:
                     value=_write(value)[:LONGEST_VALUE],
                     speaker=speaker or sender,
                     message_id=message_id,
-                    number=position + 1,
+                    number=places.find_position(place) + 1,
                     is_told=(record or str(record_id), part) in told,
                 )
             )

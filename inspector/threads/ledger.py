@@ -26,9 +26,9 @@ COLUMNS: Final = (
     *("key", "within_key", "native_id", "request", "act", "requester", "performer", "delegate", "delegation", "state"),
     *("deadline", "deadline_at", "first_at", "last_at", "asked_at", "acknowledged_at", "finished_at"),
     *("acknowledge_seconds", "finish_seconds", "message_count", "retries", "failures"),
-    *("is_answered", "is_received", "is_inferred", "steps", "step_count", "digest", "position"),
+    *("is_answered", "is_received", "is_inferred", "steps", "step_count", "digest", "place"),
 )
-_KEY, _DIGEST, _POSITION = 0, -2, -1
+_KEY, _DIGEST, _PLACE = 0, -2, -1
 
 
 def write_steps(play: Play, nodes: Sequence[StoredNode]) -> str:
@@ -88,8 +88,8 @@ def make_rows(plays: Sequence[Play], nodes: Sequence[StoredNode]) -> Iterator[Ta
             write_steps(play, nodes),
             len(play.steps),
         )
-        # A place moves with every message before it: it is written apart, and changes no digest.
-        yield (*row, hashlib.sha256(repr(row).encode("utf-8", "backslashreplace")).digest(), play.position)
+        # A place may move with a message that comes in before it: it is written apart, and changes no digest.
+        yield (*row, hashlib.sha256(repr(row).encode("utf-8", "backslashreplace")).digest(), nodes[play.position].place)
 
 
 def _count_seconds(start: datetime | None, end: datetime | None) -> float | None:
@@ -113,13 +113,13 @@ def write_tasks(tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]]) -> None
         stored = known[conversation.pk]
         for row in rows:
             pk = make_task_id(conversation.pk, row[_KEY])
-            digest, position = stored.pop(pk, (b"", -1))
+            digest, stands = stored.pop(pk, (b"", b""))
             if not digest:
                 fresh.append((pk, conversation.pk, conversation.workspace_id, conversation.channel_id, *row))
             elif digest != row[_DIGEST]:
                 changed.append((pk, conversation.pk, *row))
-            elif position != row[_POSITION]:
-                moved.append((pk, conversation.pk, row[_POSITION]))
+            elif stands != row[_PLACE]:
+                moved.append((pk, conversation.pk, row[_PLACE]))
         stale += stored
     if stale:
         Task.objects.filter(pk__in=stale).delete()
@@ -130,15 +130,15 @@ def write_tasks(tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]]) -> None
     if changed:
         update_rows(model=Task, columns=(*held, *COLUMNS), rows=changed, key_columns=len(held))
     if moved:
-        update_rows(model=Task, columns=(*held, "position"), rows=moved, key_columns=len(held))
+        update_rows(model=Task, columns=(*held, "place"), rows=moved, key_columns=len(held))
 
 
-def _read_known(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, dict[uuid.UUID, tuple[bytes, int]]]:
+def _read_known(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, dict[uuid.UUID, tuple[bytes, bytes]]]:
     """Digest and place of each stored task, by conversation and id."""
-    found: dict[uuid.UUID, dict[uuid.UUID, tuple[bytes, int]]] = defaultdict(dict)
+    found: dict[uuid.UUID, dict[uuid.UUID, tuple[bytes, bytes]]] = defaultdict(dict)
     rows = Task.objects.filter(conversation_id__in=list(conversation_ids))
-    for conversation_id, pk, digest, position in rows.values_list("conversation_id", "id", "digest", "position"):
-        found[conversation_id][pk] = (bytes(digest), position)
+    for conversation_id, pk, digest, place in rows.values_list("conversation_id", "id", "digest", "place"):
+        found[conversation_id][pk] = (bytes(digest), bytes(place))
     return found
 
 

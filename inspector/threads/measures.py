@@ -255,23 +255,23 @@ def list_tasks(
     *,
     conversation: Conversation,
     moment: datetime | None,
-    after: tuple[int, uuid.UUID] | None = None,
+    after: tuple[bytes, uuid.UUID] | None = None,
     limit: int = 50,
     states: Sequence[str] = (),
 ) -> list[Task]:
     """The tasks of a conversation in the order in which they begin, by keyset, each with `stands`.
 
     Args:
-        after: (position, id) of the last one seen.
+        after: (place, id) of the last one seen.
         states: only those that stand so at the moment.
     """
     rows = annotate_state(Task.objects.filter(conversation=conversation), moment)
     if states:
         rows = rows.filter(stands__in=states)
     if after:
-        position, task_id = after
-        rows = rows.filter(Q(position__gt=position) | Q(position=position, pk__gt=task_id))
-    return list(rows.order_by("position", "pk")[:limit])
+        place, task_id = after
+        rows = rows.filter(Q(place__gt=place) | Q(place=place, pk__gt=task_id))
+    return list(rows.order_by("place", "pk")[:limit])
 
 
 def find_task(*, conversation: Conversation, task_id: uuid.UUID) -> Task | None:

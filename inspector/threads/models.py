@@ -20,6 +20,7 @@ from .agents import Exchange as Exchange
 from .announcements import Announcement as Announcement
 from .opened import OpenedMessage as OpenedMessage
 from .opened import OpeningTrial as OpeningTrial
+from .places import PLACE_BYTES
 
 
 class Conversation(models.Model):
@@ -140,8 +141,8 @@ class Message(models.Model):
     is_sealed = models.BooleanField(default=False)
     # What placing needs beyond these columns, as JSON text: see `links`.
     links = models.TextField(blank=True)
-    # Placed by settling; a position below zero is not placed yet.
-    position = models.BigIntegerField(default=0)
+    # Given by settling: see `places`. One that has none is not placed yet.
+    place = models.BinaryField(max_length=PLACE_BYTES, null=True)
     # Digest of a cited id that the conversation itself does not hold, whether it was found elsewhere or nowhere.
     parent_key = models.BinaryField(max_length=32, null=True)
     parent = models.UUIDField(null=True)
@@ -159,6 +160,9 @@ class Message(models.Model):
     words = SearchVectorField(null=True)
     atoms = ArrayField(models.TextField(), default=list)
 
+    # Its number in the conversation, counted from 1, where it was asked for (`numbering`): no column holds it.
+    number = 0
+
     objects = MessageQuerySet.as_manager()
 
     class Meta:
@@ -169,7 +173,7 @@ class Message(models.Model):
                 fields=["conversation", "order_time", "order_source", "order_index", "part"], name="message_in_order"
             ),
             # Serves a window of the timeline by its place, and the neighbours of a message.
-            models.Index(fields=["conversation", "position"], name="message_position"),
+            models.Index(fields=["conversation", "place"], name="message_place"),
             # Serves newest-first lists and search windows.
             models.Index(fields=["workspace", "-order_time", "-id"], name="message_newest"),
             # Serves the look-up of a cited parent.
@@ -202,6 +206,17 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return self.english or str(self.id)
+
+
+class PlaceDirectory(models.Model):
+    """In which blocks the timeline of a conversation stands, and how many messages each holds: see `places`."""
+
+    conversation = models.OneToOneField(Conversation, on_delete=models.CASCADE, primary_key=True, related_name="places")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    blocks = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"places of {self.conversation_id}"
 
 
 class Wording(models.Model):
@@ -387,8 +402,8 @@ class Task(models.Model):
     # The message that asked, and what act it is; null and empty where it was not received.
     request = models.UUIDField(null=True)
     act = models.CharField(max_length=24, blank=True)
-    # Where it begins in the timeline of its conversation.
-    position = models.BigIntegerField(default=0)
+    # Where it begins in the timeline of its conversation: see `places`.
+    place = models.BinaryField(max_length=PLACE_BYTES, default=bytes)
     requester = models.TextField(blank=True)
     performer = models.TextField(blank=True)
     delegate = models.TextField(blank=True)
@@ -420,7 +435,7 @@ class Task(models.Model):
         constraints = [models.UniqueConstraint(fields=["conversation", "key"], name="task_once")]
         indexes = [
             # Serves the tasks of a conversation in its order, by keyset.
-            models.Index(fields=["conversation", "position", "id"], name="task_in_order"),
+            models.Index(fields=["conversation", "place", "id"], name="task_in_order"),
             # Serves the measures of a pair and of a requester.
             # Names may be longer than an entry of an index may be: their beginnings find them, they themselves decide.
             models.Index("workspace", Left("requester", 100), Left("performer", 100), name="task_of_pair"),

@@ -21,6 +21,7 @@ from .contexts import DECODER_VERSION, is_common
 from .instants import count_microseconds
 from .links import NO_WORK, Declared, Guess, Work, read_links
 from .models import Message
+from .places import BlockSize, Slot, cut_places
 from .placing import Node
 from .signs import read_status
 
@@ -49,7 +50,7 @@ _COLUMNS = (
     "told_at",
     "order_basis",
     "status",
-    "position",
+    "place",
     "run",
     "parent",
     "parent_key",
@@ -73,6 +74,10 @@ class StoredNode(Node):
     # For its outline: microseconds since 1970, and a number that its order key gives.
     instant: int = 0
     mark: int = 0
+    # Of its order key, and where it stands: see `places`.
+    source: bytes = b""
+    index: int = 0
+    place: bytes = b""
     performative: str | None = None
     is_retryable: bool | None = None
     has_topic: bool = False
@@ -95,7 +100,7 @@ class StoredNode(Node):
 
     def hash_place(self) -> int:
         """A hash, within this process, of everything that placing decides of the row."""
-        return _hash_place(self.position, self.run, self.parent, self.cited, self.basis, self.why)
+        return _hash_place(self.place, self.run, self.parent, self.cited, self.basis, self.why)
 
 
 def _hash_place(*place: object) -> int:
@@ -109,6 +114,19 @@ class Timeline:
     nodes: list[StoredNode]
     first_at: datetime | None = None
     last_at: datetime | None = None
+    # Once it is placed: in which blocks it stands.
+    blocks: Sequence[BlockSize] = ()
+
+    def give_places(self) -> None:
+        """Give each of the placed nodes its place: its slot is that of the order key, whoever stands in it."""
+        slots = (Slot(node.instant, node.source, node.index, node.mark) for node in sorted(self.nodes, key=_rank_of))
+        places, self.blocks = cut_places(slots)
+        for node, place in zip(self.nodes, places, strict=True):
+            node.place = place
+
+
+def _rank_of(node: StoredNode) -> int:
+    return node.rank
 
 
 def load_timelines(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Timeline]:
@@ -148,7 +166,8 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
     (_, at, _, _, record, part, message_id, dialect, performative, sender, receivers) = row[:11]
     (is_broadcast, task, turn, severity, links_text, told_in, told_digest, *rest) = row[11:]
     is_established, has_topic, trace, told_at, order_basis, status, *placed = rest
-    position, run, parent, parent_key, basis, why = placed
+    place, run, parent, parent_key, basis, why = placed
+    source = known.setdefault(source := bytes(row[2]), source)
     links = read_links(links_text) if links_text else None
     return StoredNode(
         id=message_id,
@@ -170,7 +189,9 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
         is_broadcast=is_broadcast,
         declared=links.declared if links else (),
         instant=count_microseconds(row[1]),
-        mark=make_mark(row[2], row[3], part),
+        mark=make_mark(source, row[3], part),
+        source=source,
+        index=row[3],
         performative=intern(performative) if performative is not None else None,
         is_retryable=links.is_retryable if links else None,
         has_topic=has_topic,
@@ -181,11 +202,18 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
         told_digest=bytes(told_digest or b""),
         is_established=is_established,
         told_at=known.setdefault(told_at, told_at),
-        is_new=position < 0,
+        is_new=place is None,
         is_timed=order_basis in SAID_TIMES,
         meaning=read_status(status),
         work=known.setdefault(links.work, links.work) if links else NO_WORK,
-        was_placed=_hash_place(position, run, parent, None if parent_key is None else bytes(parent_key), basis, why),
+        was_placed=_hash_place(
+            None if place is None else bytes(place),
+            run,
+            parent,
+            None if parent_key is None else bytes(parent_key),
+            basis,
+            why,
+        ),
     )
 
 

@@ -17,13 +17,14 @@ from inspector.intake.facts import read_with_facts
 
 from .measures import annotate_stands
 from .models import Conversation, Message
+from .numbering import number_messages
 from .outline import Kind
 from .windows import load_tree
 
 
 def find_conversation(*, workspace: Workspace, conversation_id: uuid.UUID) -> Conversation | None:
     """The conversation of that id in this workspace, with how it `stands`, or None."""
-    rows = Conversation.objects.select_related("channel").filter(workspace=workspace, pk=conversation_id)
+    rows = Conversation.objects.select_related("channel", "places").filter(workspace=workspace, pk=conversation_id)
     found: Conversation | None = annotate_stands(rows).first()
     return found
 
@@ -107,6 +108,7 @@ def read_tree(*, conversation: Conversation, offset: int = 0, limit: int = 200) 
     window = tree.read_window(at=offset, limit=limit)
     ids = [uuid.UUID(bytes=row.line.id) for row in window.rows if row.line.kind == Kind.MESSAGE]
     messages = Message.objects.in_bulk(ids)
+    number_messages(messages.values())
     shown = []
     for row in window.rows:
         if row.line.kind == Kind.GHOST:
@@ -123,38 +125,41 @@ def read_body(message: Message) -> Mapping[str, Any]:
 
 def find_message(*, workspace: Workspace, message_id: uuid.UUID) -> Message | None:
     """The message of that id in this workspace, with its record and conversation, or None."""
-    return (
-        Message.objects.select_related("record", "conversation", "channel")
-        .filter(workspace=workspace, pk=message_id)
-        .first()
-    )
+    rows = Message.objects.select_related("record", "conversation", "channel")
+    return rows.filter(workspace=workspace, pk=message_id).first()
 
 
 def find_messages_by_ids(*, workspace: Workspace, message_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Message]:
-    """The messages of these ids in this workspace."""
-    return Message.objects.filter(workspace=workspace).in_bulk(list(message_ids))
+    """The messages of these ids in this workspace, with their numbers."""
+    found = Message.objects.filter(workspace=workspace).in_bulk(list(message_ids))
+    number_messages(found.values())
+    return found
 
 
 def find_neighbours(*, message: Message) -> tuple[Message | None, Message | None]:
     """The messages before and after this one in the timeline of its conversation."""
     rows = Message.objects.shown().filter(conversation_id=message.conversation_id)
-    before = rows.filter(position__lt=message.position).order_by("-position").first()
-    after = rows.filter(position__gt=message.position).order_by("position").first()
+    if message.place is None:
+        return None, None
+    before = rows.filter(place__lt=message.place).order_by("-place").first()
+    after = rows.filter(place__gt=message.place).order_by("place").first()
     return before, after
 
 
 def list_around(*, message: Message, each_side: int = 3) -> list[Message]:
     """A message among those before and after it in the timeline of its conversation."""
     rows = Message.objects.shown().filter(conversation_id=message.conversation_id).defer("body", "words", "atoms")
-    before = rows.filter(position__lt=message.position).order_by("-position")[:each_side]
-    after = rows.filter(position__gt=message.position).order_by("position")[:each_side]
+    if message.place is None:
+        return [message]
+    before = rows.filter(place__lt=message.place).order_by("-place")[:each_side]
+    after = rows.filter(place__gt=message.place).order_by("place")[:each_side]
     return [*reversed(before), message, *after]
 
 
 def list_answers(*, message: Message, limit: int = 50) -> list[Message]:
     """The messages that answer this one, in order."""
     rows = Message.objects.shown().filter(conversation_id=message.conversation_id, parent=message.pk)
-    return list(rows.exclude(parent_basis="adjacency").order_by("position")[:limit])
+    return list(rows.exclude(parent_basis="adjacency").order_by("place")[:limit])
 
 
 def unfold(*, message: Message, keys: Keys | None = None) -> Reading:

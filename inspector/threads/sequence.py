@@ -17,6 +17,8 @@ from django.db.models import Case, F, TextField, Value, When
 from django.db.models.functions import MD5, Left, Length
 
 from .models import Conversation, Message
+from .numbering import load_places
+from .places import Places
 from .tallies import FAILING
 
 WINDOW_STEPS: Final = 100
@@ -30,7 +32,7 @@ LARGEST_BODY: Final = 100_000
 _NUMBER = re.compile(r"\d+")
 _COLUMNS: Final = (
     "id",
-    "position",
+    "place",
     "order_time",
     "order_basis",
     "dialect",
@@ -167,7 +169,7 @@ def read_sequence(
     opened: Collection[int] = (),
     is_all_opened: bool = False,
 ) -> SequenceWindow:
-    """A window of the sequence, in one query.
+    """A window of the sequence, in two queries at most.
 
     Args:
         conversation: whose.
@@ -187,9 +189,10 @@ def read_sequence(
 
 
 def _read_steps(conversation: Conversation, start: int, limit: int) -> list[Step]:
+    places = load_places(conversation)
     rows = (
         Message.objects.shown()
-        .filter(conversation=conversation, position__gte=start)
+        .filter(conversation=conversation, place__gte=places.find_place(start))
         .alias(body_length=Length("body"))
         .annotate(
             topic_start=Left("topic", LONGEST_TOPIC),
@@ -202,20 +205,22 @@ def _read_steps(conversation: Conversation, start: int, limit: int) -> list[Step
                 output_field=TextField(),
             ),
         )
-        .order_by("position")
+        .order_by("place")
         .values_list(*_COLUMNS)[:limit]
     )
-    return [_make_step(row) for row in rows]
+    return [_make_step(row, places) for row in rows]
 
 
-def _make_step(row: Sequence[object]) -> Step:
+def _make_step(row: Sequence[object], places: Places) -> Step:
     values = dict(zip(_COLUMNS, row, strict=True))
+    position = places.find_position(values.pop("place"))  # type: ignore[arg-type]
     key, body = values.pop("parent_key"), str(values.pop("citing_body"))
     names = {"order_time": "at", "order_basis": "at_basis", "topic_start": "topic", "english_start": "english"}
     receivers = tuple(name for name in values.pop("receivers") or () if name)  # type: ignore[attr-defined]
     missing = bytes(key).hex() if key is not None and values["parent"] is None else ""  # type: ignore[call-overload]
     return Step(
         **{names.get(name, name): value for name, value in values.items()},  # type: ignore[arg-type]
+        position=position,
         receivers=receivers,
         missing=missing,
         missing_name=_find_cited_name(body),
@@ -261,12 +266,13 @@ class Missing:
 
 
 def find_missing(*, conversation: Conversation, after: int | None = None) -> tuple[Missing | None, Missing | None]:
-    """The first message that cites what was not received, and the first after a position, in one query.
+    """The first message that cites what was not received, and the first after a position, in two queries at most.
 
     None where there is none; the second is None too where it is the first, or where no position is given.
     """
     rows = Message.objects.shown().filter(conversation=conversation, parent_key__isnull=False, parent=None)
-    citing = rows.order_by("position").values_list("position", "parent_key")
-    both = citing[:1] if after is None else citing[:1].union(citing.filter(position__gt=after)[:1])
-    found = sorted(Missing(position, bytes(key or b"").hex()) for position, key in both)
+    citing = rows.filter(place__isnull=False).order_by("place").values_list("place", "parent_key")
+    places = load_places(conversation)
+    both = citing[:1] if after is None else citing[:1].union(citing.filter(place__gte=places.find_place(after + 1))[:1])
+    found = sorted(Missing(places.find_position(place), bytes(key or b"").hex()) for place, key in both)
     return (found[0] if found else None), (found[1] if len(found) > 1 else None)

@@ -35,6 +35,7 @@ from .links import Guess, guess_of
 from .models import Conversation
 from .models import Message as MessageRow
 from .nodes import Timeline, find_misread, load_timelines
+from .numbering import write_directories
 from .opening import ask_opening
 from .placing import Citation, Elsewhere, LookUp, find_cited, place
 from .retelling import Retelling
@@ -82,6 +83,7 @@ def settle(
     for each in together:
         timeline = timelines[each.pk]
         timeline.nodes = place(timeline.nodes, look_ups[each.pk])
+        timeline.give_places()
         changes[each.pk] = Changes(each.pk, histories[each.pk])
         write = partial(_write_window, conversation, fence) if each is conversation else None
         _tell(timeline, changes[each.pk], fence, write)
@@ -92,6 +94,7 @@ def settle(
         if len(together) > 1:
             kept |= end_others(changes.keys() - kept)
         write_changes([changes[pk] for pk in kept], workspace_id=conversation.workspace_id)
+        write_directories([(each, timelines[each.pk].blocks) for each in together if each.pk in kept])
         write_outlines([(pk, timelines[pk].nodes) for pk in kept], workspace_id=conversation.workspace_id)
         write_sums([sums[pk] for pk in kept])
         write_exchanges([exchanges[pk] for pk in kept])

@@ -7,17 +7,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import BinaryField, Case, Count, F, Min, Q, QuerySet, Value, When
+from django.db import connection
+from django.db.models import BinaryField, Case, Count, F, Q, QuerySet, When
 from django.db.models.functions import Length
 
 from inspector.intake.models import Delivery, Job, Record, Sighting
 
 from .models import Conversation, Message
+from .numbering import load_places
 from .selectors import TreeRow, TreeWindow, read_body
 from .tallies import ASKING, FAILING, GREETING, MOST_GRAVE, MOST_SENDERS, Tally, read_tally
 
 # Of so many first messages one is taken that says what a conversation is about.
 OPENING_MESSAGES = 20
+_OPENINGS = """
+SELECT DISTINCT ON (asked.id) asked.id, opening.english
+FROM unnest(%s::uuid[]) AS asked (id)
+CROSS JOIN LATERAL (
+    SELECT message.english, message.performative, message.place
+    FROM threads_message AS message
+    WHERE message.conversation_id = asked.id AND message.place IS NOT NULL AND message.told_digest IS NOT NULL
+        AND NOT EXISTS (SELECT FROM intake_hiddenrecord AS hidden WHERE hidden.record_id = message.record_id)
+    ORDER BY message.place
+    LIMIT %s
+) AS opening
+ORDER BY asked.id, COALESCE(opening.performative = ANY(%s), FALSE), opening.place
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +48,8 @@ def sum_up(*, conversation: Conversation) -> Digest:
     """What a conversation asked for, who spoke how often, and where its gravest notes are, in one query."""
     tally = read_tally(conversation.tally) if conversation.tally else _count_messages(conversation)
     places = {*tally.gravest, *([] if tally.asked is None else [tally.asked])}
-    rows = Message.objects.shown().filter(conversation=conversation, position__in=places)
-    found = {message.position: message for message in rows} if places else {}
+    rows = Message.objects.shown().filter(conversation=conversation, place__in=map(bytes.fromhex, places))
+    found = {bytes(message.place).hex(): message for message in rows if message.place} if places else {}
     return Digest(
         tally=tally,
         asked=found.get(tally.asked) if tally.asked is not None else None,
@@ -46,7 +61,6 @@ def _count_messages(conversation: Conversation) -> Tally:
     """The same from the rows, for a conversation that has not been settled since tallies are kept."""
     messages = Message.objects.shown().filter(conversation=conversation)
     counts = messages.aggregate(
-        asked=Min("position", filter=Q(performative__in=ASKING)),
         asked_count=Count("id", filter=Q(performative__in=ASKING)),
         failed_count=Count("id", filter=Q(performative__in=FAILING)),
         malformed_count=Count("id", filter=Q(performative=None)),
@@ -54,31 +68,38 @@ def _count_messages(conversation: Conversation) -> Tally:
     severities = messages.values_list("severity").annotate(count=Count("id")).order_by("severity")
     known = messages.filter(sender__in=conversation.agents[:MOST_SENDERS])
     senders = known.values_list("sender").annotate(count=Count("id")).order_by()
-    gravest = messages.filter(severity__gte=Message.Severity.WARNING).order_by("-severity", "position")
+    placed = messages.filter(place__isnull=False)
+    gravest = placed.filter(severity__gte=Message.Severity.WARNING).order_by("-severity", "place")
+    asked = placed.filter(performative__in=ASKING).order_by("place").values_list("place", flat=True).first()
     return Tally(
+        asked=bytes(asked).hex() if asked else None,
         **counts,
         severities=dict(severities),
         senders=dict(senders),
-        gravest=list(gravest.values_list("position", flat=True)[:MOST_GRAVE]),
+        gravest=[bytes(place or b"").hex() for place in gravest.values_list("place", flat=True)[:MOST_GRAVE]],
     )
 
 
 def read_timeline(*, conversation: Conversation, offset: int = 0, limit: int = 200) -> TreeWindow:
     """The messages at the positions from `offset` to before `offset + limit`, in order, as rows without depth."""
-    rows = Message.objects.shown().filter(conversation=conversation, position__gte=offset)
-    found = list(rows.order_by("position")[: limit + 1])
-    here = [message for message in found if message.position < offset + limit]
+    places = load_places(conversation)
+    rows = Message.objects.shown().filter(conversation=conversation, place__gte=places.find_place(offset))
+    found = list(rows.order_by("place")[: limit + 1])
+    for message in found:
+        message.number = places.find_position(message.place) + 1
+    here = [message for message in found if message.number <= offset + limit]
     return TreeWindow(
         rows=[TreeRow(0, message, read_body(message)) for message in here],
         offset=offset,
-        next_offset=found[len(here)].position if len(found) > len(here) else None,
+        next_offset=found[len(here)].number - 1 if len(found) > len(here) else None,
         previous_offset=max(0, offset - limit) if offset else None,
     )
 
 
 def find_at(*, conversation: Conversation, position: int) -> uuid.UUID | None:
     """The message at a position of the timeline; None where there is none."""
-    rows = Message.objects.shown().filter(conversation=conversation, position=position)
+    place = load_places(conversation).find_place(position)
+    rows = Message.objects.shown().filter(conversation=conversation, place=place)
     return rows.values_list("pk", flat=True).first()
 
 
@@ -88,12 +109,9 @@ def find_openings(*, conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, s
     A greeting says nothing of what comes, so that the first of the opening messages is taken that is none, if there is
     one.
     """
-    rows = Message.objects.shown().filter(
-        conversation_id__in=list(conversation_ids), position__range=(0, OPENING_MESSAGES - 1), told_digest__isnull=False
-    )
-    is_greeting = Case(When(performative__in=GREETING, then=Value(True)), default=Value(False))
-    first = rows.annotate(is_greeting=is_greeting).order_by("conversation_id", "is_greeting", "position")
-    return dict(first.distinct("conversation_id").values_list("conversation_id", "english"))
+    with connection.cursor() as cursor:
+        cursor.execute(_OPENINGS, [list(conversation_ids), OPENING_MESSAGES, list(GREETING)])
+        return dict(cursor.fetchall())
 
 
 def load_records(*, messages: Sequence[Message], most_bytes: int) -> dict[uuid.UUID, int]:

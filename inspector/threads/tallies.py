@@ -1,6 +1,6 @@
 """A conversation's tally: what its page says first, counted once by settling and not on every visit.
 
-Messages stand by their positions, so that equal sets of records give equal tallies.
+Messages stand by their places, so that equal sets of records give equal tallies.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ MOST_SENDERS = 50
 class Tally:
     """Counts of a conversation's messages.
 
-    `asked` is the position of the first that asks for something. `severities` counts messages by their gravest note (0
-    is none), `senders` by who sent them, for the agents that appear first. `gravest` are positions.
+    `asked` is the place, in hexadecimal, of the first that asks for something. `severities` counts messages by their
+    gravest note (0 is none), `senders` by who sent them, for the agents that appear first. `gravest` are places.
     """
 
-    asked: int | None
+    asked: str | None
     asked_count: int
     failed_count: int
     malformed_count: int
     severities: dict[int, int]
     senders: dict[str, int]
-    gravest: list[int]
+    gravest: list[str]
 
 
 def count_nodes(nodes: Sequence[StoredNode], agents: Sequence[str]) -> Tally:
@@ -50,14 +50,14 @@ def count_nodes(nodes: Sequence[StoredNode], agents: Sequence[str]) -> Tally:
     senders = Counter(node.sender for node in nodes)
     grave = (node for node in nodes if node.severity >= Message.Severity.WARNING)
     return Tally(
-        asked=min((node.position for node in nodes if node.performative in ASKING), default=None),
+        asked=next((node.place.hex() for node in nodes if node.performative in ASKING), None),
         asked_count=sum(acts[act] for act in ASKING),
         failed_count=sum(acts[act] for act in FAILING),
         malformed_count=acts[None],
         severities=dict(sorted(Counter(node.severity for node in nodes).items())),
         senders={name: senders[name] for name in agents[:MOST_SENDERS] if senders[name]},
         gravest=[
-            node.position for node in nsmallest(MOST_GRAVE, grave, key=lambda each: (-each.severity, each.position))
+            node.place.hex() for node in nsmallest(MOST_GRAVE, grave, key=lambda each: (-each.severity, each.position))
         ],
     )
 

@@ -163,7 +163,7 @@ def _members(traces: Sequence[Trace]) -> MessageQuerySet:
     for channel_id, same in groupby(sorted(traces, key=_channel_name), key=lambda trace: trace.channel_id):
         keys = Q(trace_key__in=[bytes(trace.key) for trace in same])
         condition |= keys if channel_id is None else keys & Q(channel_id=channel_id)
-    return Message.objects.shown().filter(condition, workspace_id=traces[0].workspace_id, position__gte=0)
+    return Message.objects.shown().filter(condition, workspace_id=traces[0].workspace_id, place__isnull=False)
 
 
 def _channel_name(trace: Trace) -> str:

@@ -25,7 +25,7 @@ WINDOW_BYTES = 4 * 1024 * 1024
 
 # A row is found by its conversation too: one that has moved away meanwhile is not written.
 _KEY = ("id", "conversation_id")
-_PLACED = ("position", "run", "parent", "parent_key", "parent_basis", "parent_why")
+_PLACED = ("place", "run", "parent", "parent_key", "parent_basis", "parent_why")
 _LEANED = ("told_in", "established")
 _TOLD = ("severity", "is_sealed", "english", "body", "words", "atoms", "told_digest", "told_at")
 _BODY = len(_KEY) + len(_PLACED) + len(_LEANED) + _TOLD.index("body")
@@ -56,7 +56,7 @@ class Changes:
         self.history.pass_by(node, is_changed=is_changed)
         if node.is_new:
             self.fresh.append(node.id)
-        placed = (node.position, node.run, node.parent, node.cited, node.basis, make_storable(node.why))
+        placed = (node.place, node.run, node.parent, node.cited, node.basis, make_storable(node.why))
         if row is None:
             if node.hash_place() != node.was_placed:
                 self.placed.append((node.id, self.conversation_id, *placed))

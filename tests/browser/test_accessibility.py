@@ -95,7 +95,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def find_opened() -> Message:
-    return Message.objects.filter(is_sealed=True).order_by("position")[0]
+    return Message.objects.filter(is_sealed=True).order_by("place")[0]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -182,7 +182,7 @@ def test_an_unreadable_line_that_is_seen_earlier_is_not_read(cast: Cast) -> None
     settle_all()
     assert Message.objects.count() == 2
     assert not Sighting.objects.filter(outcome=Sighting.Outcome.QUARANTINED, is_earlier=True).exists()
-    assert Message.objects.order_by("position").first().order_time == first.received_at  # type: ignore[union-attr]
+    assert Message.objects.order_by("place").first().order_time == first.received_at  # type: ignore[union-attr]
 
 
 def test_three_concurrent_uploads_of_overlapping_files_double_nothing(cast: Cast) -> None:

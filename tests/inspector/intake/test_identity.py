@@ -89,7 +89,7 @@ def test_a_grown_file_stays_one_conversation_in_order(cast: Cast) -> None:
     deliver(cast, b"one\ntwo\nthree\n")
     settle_all()
     conversation = cast.workspace.conversation_set.get()
-    said = conversation.messages.order_by("position").values_list("english", flat=True)
+    said = conversation.messages.order_by("place").values_list("english", flat=True)
     assert list(said) == ["one", "two", "three"]
 
 

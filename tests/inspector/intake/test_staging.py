@@ -183,7 +183,7 @@ def test_one_speaker_or_two_or_nobody_known(cast: Cast) -> None:
     assert set(first.from_envelope) == {"sender", "receivers"}
     staging.load(delivery=delivery)
     settle_all()
-    rows = Message.objects.order_by("position")
+    rows = Message.objects.order_by("place")
     assert [(row.sender, row.receivers) for row in rows] == [
         ("oscar", ["radar"]),
         ("radar", ["oscar"]),

@@ -18,6 +18,7 @@ from inspector.intake.models import Delivery, Door, HiddenRecord, Job, Record, S
 from inspector.intake.services import open_delivery, take_back, take_stream, withdraw_delivery
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
+from inspector.threads.numbering import number_messages
 from inspector.threads.selectors import read_tree
 from inspector.threads.summaries import read_timeline, sum_up
 
@@ -62,9 +63,10 @@ def shown(cast: Cast) -> list[str]:
 
 def told() -> dict[str, tuple[object, ...]]:
     """All that settling decides of the messages that are shown, by where they stand."""
-    rows = Message.objects.shown().order_by("conversation__key", "position")
+    rows = list(Message.objects.shown().order_by("conversation__key", "place").select_related("conversation"))
+    number_messages(rows)
     return {
-        f"{bytes(row.conversation.key).hex()[:8]}.{row.position}": (
+        f"{bytes(row.conversation.key).hex()[:8]}.{row.number}": (
             row.english,
             row.parent_basis,
             row.parent_why,
@@ -73,7 +75,7 @@ def told() -> dict[str, tuple[object, ...]]:
             row.order_index,
             row.dialect,
         )
-        for row in rows.select_related("conversation")
+        for row in rows
     }
 
 
@@ -155,7 +157,7 @@ def test_the_facts_of_a_delivery_in_force_stand_for_those_of_a_withdrawn_one(cas
     settle_all()
     assert set(Message.objects.values_list("sender", flat=True)) == {"radar"}
     withdraw(cast, wrong)
-    rows = Message.objects.shown().order_by("position")
+    rows = Message.objects.shown().order_by("place")
     assert list(rows.values_list("sender", "receivers")) == [("oscar", ["muse"]), ("muse", ["oscar"])]
     bring_back(cast, wrong)
     assert set(Message.objects.shown().values_list("sender", flat=True)) == {"radar"}

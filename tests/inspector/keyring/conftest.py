@@ -53,7 +53,7 @@ def sealed(cast: Cast) -> list[Message]:
     """The two sealed messages of the sample story, settled in their conversation, in order."""
     deliver(cast, b"\n".join(LINES) + b"\n")
     settle_all()
-    messages = list(Message.objects.filter(is_sealed=True).order_by("position"))
+    messages = list(Message.objects.filter(is_sealed=True).order_by("place"))
     assert len(messages) == 2
     return messages
 

@@ -69,7 +69,7 @@ def test_a_message_is_announced_once_when_it_is_told_and_never_for_being_told_an
     assert follow(cast.workspace, place)[0] == []
     settle_all()
     found, after = follow(cast.workspace, place)
-    assert found == list(Message.objects.order_by("position").values_list("pk", flat=True))
+    assert found == list(Message.objects.order_by("place").values_list("pk", flat=True))
     # One that comes in before them moves both, and is the only one that is new.
     deliver(cast, line("Zero.", id="0", at="2026-11-21T08:00:00Z"))
     settle_all()

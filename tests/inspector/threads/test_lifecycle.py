@@ -55,7 +55,7 @@ def tell(cast: Cast, *lines: dict[str, Any]) -> list[Task]:
     ]
     deliver(cast, *texts)
     settle_all()
-    return list(Task.objects.order_by("conversation__native_id", "position"))
+    return list(Task.objects.order_by("conversation__native_id", "place"))
 
 
 def list_steps(task: Task) -> Steps:
@@ -461,7 +461,7 @@ def test_only_what_came_out_otherwise_is_written(cast: Cast) -> None:
     late = clowl("first", "REQ", "ada", "eve")
     deliver(cast, json.dumps(late | {"at": "2026-11-21T08:00:00Z"}).encode() + b"\n")
     settle_all()
-    assert list(Task.objects.order_by("position").values_list("performer", flat=True)) == [
+    assert list(Task.objects.order_by("place").values_list("performer", flat=True)) == [
         *("eve", "bob0", "bob1", "bob2", "bob3", "bob4")
     ]
     assert {task.pk for task in Task.objects.all()} >= set(before)

@@ -16,6 +16,7 @@ from inspector.threads import foretelling
 from inspector.threads.ledger import read_steps
 from inspector.threads.models import Conversation, Message, Outline, Task, Trace
 from inspector.threads.nodes import load_timelines
+from inspector.threads.numbering import load_places
 from inspector.threads.windows import load_tree
 
 from ..conftest import Cast, deliver, settle_all
@@ -127,14 +128,22 @@ def picture() -> dict[str, Any]:
     for conversation in Conversation.objects.select_related("channel"):
         assert conversation.is_settled
         rows = []
-        for message in Message.objects.shown().filter(conversation=conversation).order_by("position"):
+        places = load_places(conversation)
+        assert places.count == conversation.message_count
+        for message in Message.objects.shown().filter(conversation=conversation).order_by("place"):
             body = message.body
             for pk, identity in records.items():
                 body = body.replace(pk, identity)
             rows.append(
                 (
                     names[message.pk],
-                    (message.position, message.run, message.dialect, message.severity, message.is_sealed),
+                    (
+                        places.find_position(message.place),
+                        message.run,
+                        message.dialect,
+                        message.severity,
+                        message.is_sealed,
+                    ),
                     names.get(message.parent) if message.parent else None,
                     (bytes(message.parent_key or b"").hex(), message.parent_basis, message.parent_why),
                     (message.english, body, message.words, message.atoms),
@@ -158,12 +167,14 @@ def picture() -> dict[str, Any]:
 
 def list_tasks(conversation: Conversation, names: dict[uuid.UUID, str]) -> list[tuple[Any, ...]]:
     """The rows of the tasks, each task and message named by what it is."""
-    tasks = list(conversation.tasks.order_by("position"))
+    tasks = list(conversation.tasks.order_by("place"))
     by_key = {bytes(task.key): task.native_id or names.get(task.request, "") for task in tasks if task.request}
-    told = ("id", "key", "within_key", "request", "steps", "digest", "conversation", "workspace", "channel")
+    told = ("id", "key", "within_key", "request", "steps", "digest", "place", "conversation", "workspace", "channel")
+    places = load_places(conversation)
     return [
         (
             names.get(task.request) if task.request else None,
+            places.find_position(task.place),
             by_key.get(bytes(task.within_key)) if task.within_key else None,
             [(names[step.message_id], step.event, step.state, step.link) for step in read_steps(task.steps)],
             *(getattr(task, column.name) for column in Task._meta.fields if column.name not in told),
@@ -194,7 +205,7 @@ def settle_from_scratch() -> None:
     Outline.objects.all().delete()
     Task.objects.all().delete()
     Message.objects.update(
-        told_in="", told_digest=None, established="", english="", body="", words=None, atoms=[], position=-1, run=1
+        told_in="", told_digest=None, established="", english="", body="", words=None, atoms=[], place=None, run=1
     )
     Message.objects.update(parent=None, parent_basis="", parent_why="")
     Conversation.objects.update(generation=10**6)

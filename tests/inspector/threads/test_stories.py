@@ -57,7 +57,7 @@ def check(story: Story) -> None:
     """The truth of every message, as its narrator knows it."""
     for talk in story.talks:
         conversation = Conversation.objects.get(native_id=talk.id, channel__name=talk.channel)
-        shown = list(Message.objects.shown().filter(conversation=conversation).order_by("position"))
+        shown = list(Message.objects.shown().filter(conversation=conversation).order_by("place"))
         names = {message.pk: message.native_id for message in shown}
         where = f"{talk.channel}/{talk.id}"
         assert [message.native_id for message in shown] == [told.id for told in talk.messages], where

@@ -1,0 +1,111 @@
+"""Places: where a message stands in its timeline, said so that one that comes in late moves its neighbours alone. Pure.
+
+A timeline is cut into blocks of about 256 messages. Where a block begins is decided by the order keys themselves, so
+that a late message changes the block that it comes into and no other. A place is the key of its block, which the order
+key of the block's first slot gives, and the rank within it: places sort as the timeline does. The directory says how
+many messages each block holds, and so turns places into numbers and back.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+# Of so many messages one begins a block, on average; where none does for long, one has to.
+_SPACING: Final = 256
+_MOST: Final = 2048
+
+# Time, source and index of an order key, and a count of those before it that have the same.
+_SLOT: Final = struct.Struct(">Q16sQI")
+_RANK: Final = struct.Struct(">I")
+_ENTRY: Final = struct.Struct(f">{_SLOT.size}sI")
+KEY_BYTES: Final = _SLOT.size
+PLACE_BYTES: Final = KEY_BYTES + _RANK.size
+_HALF: Final = 1 << 63
+# Sorts behind every place.
+_BEYOND: Final = b"\xff" * PLACE_BYTES
+
+
+class Slot(NamedTuple):
+    """An order key as places need it: microseconds since 1970, source, line, and the mark that it gives (`blocks`)."""
+
+    instant: int
+    source: bytes
+    line: int
+    mark: int
+
+
+class BlockSize(NamedTuple):
+    """A block of the directory: its key, and how many messages it holds."""
+
+    key: bytes
+    size: int
+
+
+def cut_places(slots: Iterable[Slot]) -> tuple[list[bytes], list[BlockSize]]:
+    """The places of a timeline with these slots in order, and its directory."""
+    places: list[bytes] = []
+    directory: list[BlockSize] = []
+    key, size = b"", 0
+    before: tuple[int, bytes, int] | None = None
+    same = 0
+    for instant, source, line, mark in slots:
+        # Records of one order key, and the parts of a record, are counted: no two slots are one.
+        same = same + 1 if before == (instant, source, line) else 0
+        before = (instant, source, line)
+        if not size or mark % _SPACING == 0 or size == _MOST:
+            if size:
+                directory.append(BlockSize(key, size))
+            key, size = _SLOT.pack(instant + _HALF, source[:16], line + _HALF, same), 0
+        places.append(key + _RANK.pack(size))
+        size += 1
+    if size:
+        directory.append(BlockSize(key, size))
+    return places, directory
+
+
+def write_sizes(blocks: Iterable[BlockSize]) -> bytes:
+    """The directory as bytes."""
+    return b"".join([_ENTRY.pack(*block) for block in blocks])
+
+
+def read_sizes(data: bytes | memoryview) -> list[BlockSize]:
+    """The directory that `write_sizes` wrote."""
+    return [BlockSize(*said) for said in _ENTRY.iter_unpack(data)]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The directory of a timeline as it is asked: positions count its messages from zero."""
+
+    blocks: Sequence[BlockSize] = ()
+    _keys: list[bytes] = field(init=False)
+    _starts: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_keys", [block.key for block in self.blocks])
+        object.__setattr__(self, "_starts", [0, *accumulate(block.size for block in self.blocks)])
+
+    @property
+    def count(self) -> int:
+        """How many messages it holds."""
+        return self._starts[-1]
+
+    def find_position(self, place: bytes | memoryview | None) -> int:
+        """The position of a place; -1 of a message that is not placed."""
+        if place is None:
+            return -1
+        said = bytes(place)
+        at = bisect_right(self._keys, said[:KEY_BYTES]) - 1
+        return (self._starts[at] if at >= 0 else 0) + int(_RANK.unpack(said[KEY_BYTES:])[0])
+
+    def find_place(self, position: int) -> bytes:
+        """The place of a position; beyond the end one behind every place."""
+        if not 0 <= position < self.count:
+            return b"" if position < 0 else _BEYOND
+        at = bisect_right(self._starts, position) - 1
+        return self._keys[at] + _RANK.pack(position - self._starts[at])
