@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -12,12 +12,15 @@ from typing import Any, Final
 
 from django.db import connection
 
+from inspector.threads.numbering import load_all_places
+from inspector.threads.places import Places
+
 from .listing import Entry
 
 _STATEMENT: Final = """
 SELECT wanted.place, record.id::text, record.source, record.wire, record.envelope, record.facts,
        record.channel_id::text, hidden.record_id IS NOT NULL,
-       message.id::text, message.part, message.conversation_id::text, message.position, message.parent::text,
+       message.id::text, message.part, message.conversation_id::text, message.place, message.parent::text,
        message.parent_basis, message.order_time, message.order_basis, message.dialect, message.severity,
        message.english, message.body
   FROM unnest(%s::uuid[], %s::int[]) WITH ORDINALITY AS wanted (record_id, part, place)
@@ -26,6 +29,8 @@ SELECT wanted.place, record.id::text, record.source, record.wire, record.envelop
   LEFT JOIN intake_hiddenrecord AS hidden ON hidden.record_id = wanted.record_id
  ORDER BY wanted.place
 """
+# Where these stand in a row of it.
+_CONVERSATION, _PLACE = 10, 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +101,20 @@ def read_rows(entries: Sequence[Entry]) -> Found:
         cursor.execute(_STATEMENT, [record_ids, numbers])
         found = cursor.fetchall()
     shown = [row for row in found if not row[7]]
-    return Found(list(_join(shown)), len(found) - len(shown))
+    places = load_all_places({uuid.UUID(row[_CONVERSATION]) for row in shown})
+    return Found(list(_join(shown, places)), len(found) - len(shown))
 
 
-def _join(found: Sequence[tuple[Any, ...]]) -> Iterator[Row]:
+def _join(found: Sequence[tuple[Any, ...]], places: Mapping[uuid.UUID, Places]) -> Iterator[Row]:
     for record_id, these in groupby(found, key=itemgetter(1)):
         messages = list(these)
         _, _, source, wire, envelope, facts, channel, *_ = messages[0]
-        parts = [Part(*message[8:]) for message in messages]
+        parts = [Part(*_number(message, places)) for message in messages]
         yield Row(record_id, bytes(source), None if wire is None else bytes(wire), envelope, facts, channel, parts)
+
+
+def _number(message: Sequence[Any], places: Mapping[uuid.UUID, Places]) -> Sequence[Any]:
+    """What a row says of its message, its position in the stead of its place."""
+    known = places.get(uuid.UUID(message[_CONVERSATION]))
+    position = known.find_position(message[_PLACE]) if known else -1
+    return [*message[8:_PLACE], position, *message[_PLACE + 1 :]]
