@@ -7,6 +7,7 @@
     open        a conversation with sealed messages, where there are keys:  try these, keep apart what they open
     trace       a trace, alone under its lease:  the tree of its messages across conversations
     export      a result set or a conversation:  its set fixed, its file written block by block, and hashed
+    examine     a conversation, alone under its lease:  what the rules find in it, kept as findings
 
 The job row is the truth and Celery the doorbell. Each step keeps its checkpoint in the transaction of its work, so
 that a worker killed at any point loses nothing and doubles nothing. A batch that fails, or that killed its worker, is
@@ -19,6 +20,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
@@ -26,6 +28,7 @@ from typing import Any
 from django.db import DatabaseError, connection, transaction
 from django.db.models import F, Q, QuerySet
 
+from inspector.audit.examining import ask_outdated, examine
 from inspector.exports.making import make_step
 from inspector.intake import jobs, letters
 from inspector.intake.abandoned import end_abandoned
@@ -65,7 +68,9 @@ READING_SLICE_SECONDS, SETTLING_SHARE = 5.0, 0.25
 # How many conversations are looked at that might be settled together, and traces that might be drawn.
 MOST_TOGETHER = 50
 # What goes after reading and has a share of the time.
-AFTER_READING = (Job.Kind.SETTLE, Job.Kind.TRACE, Job.Kind.OPEN, Job.Kind.EXPORT)
+AFTER_READING = (Job.Kind.SETTLE, Job.Kind.TRACE, Job.Kind.OPEN, Job.Kind.EXAMINE, Job.Kind.EXPORT)
+# What changes a conversation comes in waves: it is examined when they have gone by.
+EXAMINE_AFTER_SECONDS = 1.0
 
 
 def run_due(*, seconds: float = SLICE_SECONDS, only: tuple[str, ...] = tuple(Job.Kind.values)) -> int:
@@ -147,6 +152,7 @@ def sweep() -> bool:
     """
     end_abandoned()
     jobs.take_back()
+    ask_outdated()
     if not jobs.has_due():
         return False
     is_rung = jobs.ring_now(expires_seconds=10)
@@ -328,14 +334,53 @@ def settle_conversation(job: Job) -> None:
             pause = max(pause, HALF_READ_SECONDS)
         jobs.finish(job, again_after_seconds=pause)
 
+    def finish_settled() -> None:
+        finish()
+        _ask_to_examine({job.subject}, job)
+
+    def end_others(ids: set[uuid.UUID]) -> set[uuid.UUID]:
+        ended = end_companions([each for each in companions if each.subject in ids])
+        _ask_to_examine(ended, job)
+        return ended
+
     if conversation is None:
         finish()
         return
     settle(
         conversation=conversation,
         fence=lambda: jobs.checkpoint(job, {}),
-        finish=finish,
+        finish=finish_settled,
         others=list(rows.values()),
+        end_others=end_others,
+    )
+
+
+def _ask_to_examine(conversation_ids: set[uuid.UUID], job: Job) -> None:
+    jobs.ask(
+        kind=Job.Kind.EXAMINE,
+        subjects=conversation_ids,
+        workspace_id=job.workspace_id,
+        delay_seconds=EXAMINE_AFTER_SECONDS,
+    )
+
+
+def examine_conversation(job: Job) -> None:
+    """Examine a conversation, and small ones that are due together with it; while it grows, again after a pause."""
+    started = time.monotonic()
+    companions = find_companions(job, most=MOST_TOGETHER) if job.attempts == 1 else []
+    rows = Conversation.objects.in_bulk([job.subject, *(companion.subject for companion in companions)])
+    conversation = rows.pop(job.subject, None)
+
+    def finish() -> None:
+        jobs.finish(job, again_after_seconds=max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started)))
+
+    if conversation is None:
+        finish()
+        return
+    examine(
+        conversations=[conversation, *rows.values()],
+        fence=lambda: jobs.checkpoint(job, {}),
+        finish=finish,
         end_others=lambda ids: end_companions([each for each in companions if each.subject in ids]),
     )
 
@@ -353,7 +398,9 @@ def open_conversation(job: Job) -> None:
             return
     if attempt.ring.problem:
         raise KeyringError(attempt.ring.problem)
-    jobs.finish(job)
+    with transaction.atomic():
+        jobs.finish(job)
+        _ask_to_examine({job.subject}, job)
 
 
 def draw_trace(job: Job) -> None:
@@ -396,4 +443,5 @@ STEPS: dict[str, Callable[[Job], None]] = {
     Job.Kind.OPEN: open_conversation,
     Job.Kind.TRACE: draw_trace,
     Job.Kind.EXPORT: write_export,
+    Job.Kind.EXAMINE: examine_conversation,
 }

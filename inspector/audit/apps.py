@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class AuditConfig(AppConfig):
-    """Reviews and the trail of what auditors did."""
+    """Findings, reviews and the trail of what auditors did."""
 
     name = "inspector.audit"
     default_auto_field = "django.db.models.BigAutoField"
@@ -13,6 +13,7 @@ class AuditConfig(AppConfig):
         """Add this app's names to the search language."""
         from inspector.search.registry import register
 
-        from .searchable import REVIEWED
+        from .searchable import FINDING, REVIEWED, RULE
 
-        register(REVIEWED)
+        for condition in (REVIEWED, FINDING, RULE):
+            register(condition)

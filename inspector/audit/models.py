@@ -1,4 +1,4 @@
-"""What auditors decided: reviews of conversations, bound to what was seen."""
+"""What the rules found, and what auditors decided: reviews of conversations, bound to what was seen."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from django.utils import timezone
 
 from inspector.accounts.models import User, Workspace, make_id
 from inspector.threads.models import Conversation
+
+from .findings import Examination as Examination
+from .findings import Finding as Finding
+from .findings import FindingAct as FindingAct
+from .findings import RuleChange as RuleChange
+from .findings import Suppression as Suppression
 
 
 class Review(models.Model):

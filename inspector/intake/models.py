@@ -265,7 +265,7 @@ class Job(models.Model):
     """Work to be done, and the truth about it; Celery only rings. One row a kind and subject."""
 
     class Kind(models.TextChoices):
-        """What is to be done with the subject: a delivery, a conversation (settle, open), a trace, or an export."""
+        """What is to be done: with a delivery, a conversation (settle, open, examine), a trace, or an export."""
 
         FRAME = "frame", "Frame a delivery"
         INGEST = "ingest", "Read a delivery's records"
@@ -274,6 +274,7 @@ class Job(models.Model):
         TRACE = "trace", "Draw the tree of a trace"
         OPEN = "open", "Open what is sealed in a conversation"
         EXPORT = "export", "Write an export"
+        EXAMINE = "examine", "Examine a conversation"
 
     class State(models.TextChoices):
         """Where the job stands. A running job whose lease has run out is due again."""

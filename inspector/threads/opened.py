@@ -44,6 +44,8 @@ class OpeningTrial(models.Model):
         "threads.Message", primary_key=True, on_delete=models.DO_NOTHING, db_constraint=False, related_name="trial"
     )
     digest = models.BinaryField(max_length=16)
+    # Whether a key that is held for its very session does not open it: then it is not authentic.
+    is_refused = models.BooleanField(default=False)
 
     def __str__(self) -> str:
         return f"trial of {self.message_id}"

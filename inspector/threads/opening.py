@@ -13,7 +13,7 @@ import hashlib
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -125,13 +125,16 @@ def open_batch(attempt: Attempt, fence: Fence) -> bool:
         return False
     records = Record.objects.in_bulk({record_id for _, record_id, *_ in batch})
     found: dict[uuid.UUID, dict[HeldKey, bytes]] = {}
+    refused: set[uuid.UUID] = set()
     for (record_id, dialect), rows in groupby(batch, key=itemgetter(1, 3)):
-        opened = open_record(records[record_id], dialect, attempt.ring.keys, attempt.peers)
+        opened, unopened = open_record(records[record_id], dialect, attempt.ring.keys, attempt.peers)
         for message_id, _, part, _, _ in rows:
             found[message_id] = opened.get(part, {})
+            if part in unopened:
+                refused.add(message_id)
     with transaction.atomic():
         fence()
-        _write(attempt, found)
+        _write(attempt, found, refused)
     return True
 
 
@@ -148,8 +151,12 @@ def _find_untried(attempt: Attempt) -> list[tuple[uuid.UUID, uuid.UUID, int, str
 
 def open_record(
     record: Record, dialect: str, keys: Sequence[HeldKey], peers: Sequence[bytes]
-) -> dict[int, dict[HeldKey, bytes]]:
-    """What each key opens of a record, as JSON text, by part; a part that none opens is left out."""
+) -> tuple[dict[int, dict[HeldKey, bytes]], set[int]]:
+    """What each key opens of a record, as JSON text, by part, and the parts that refuse a key held for their session.
+
+    A key that is held for no session in particular may be meant for others: that it does not open a message says
+    nothing of it.
+    """
     reading = read_record(record, dialect=dialect).reading
     sealed = {message.part: message for message in _tell(reading, NoKeys())}
     options = [(held, key) for held in keys for key in held.list_codec_keys(peers)]
@@ -159,7 +166,9 @@ def open_record(
         while opened := trier.match(_tell(reading, trier)):
             for message, held, key in opened:
                 found[message.part].setdefault(held, _write_opened(sealed[message.part], message, key))
-    return found
+    sessions = {key.session for _, key in options if key.session is not None}
+    refused = {part for part, message in sealed.items() if part not in found and message.security.session in sessions}
+    return found, refused
 
 
 def _tell(reading: Reading, keys: Keys) -> Sequence[Message]:
@@ -211,7 +220,9 @@ def _write_opened(sealed: Message, opened: Message, key: Key) -> bytes:
     return json.dumps(found, ensure_ascii=True, sort_keys=True, separators=(",", ":"), default=str).encode()
 
 
-def _write(attempt: Attempt, found: Mapping[uuid.UUID, Mapping[HeldKey, bytes]]) -> None:
+def _write(
+    attempt: Attempt, found: Mapping[uuid.UUID, Mapping[HeldKey, bytes]], refused: Collection[uuid.UUID]
+) -> None:
     """Bring the rows of these messages in line with what was found; messages and keys that are gone are passed over."""
     alive = _hold("threads_message", found)
     keys = _hold("keyring_escrowedkey", (key.row.pk for key in attempt.ring.keys))
@@ -248,10 +259,13 @@ def _write(attempt: Attempt, found: Mapping[uuid.UUID, Mapping[HeldKey, bytes]])
         update_fields=["sealed", "told_digest", "opened_at"],
     )
     OpeningTrial.objects.bulk_create(
-        [OpeningTrial(message_id=message_id, digest=attempt.digest) for message_id in alive],
+        [
+            OpeningTrial(message_id=message_id, digest=attempt.digest, is_refused=message_id in refused)
+            for message_id in alive
+        ],
         update_conflicts=True,
         unique_fields=["message"],
-        update_fields=["digest"],
+        update_fields=["digest", "is_refused"],
     )
     note_events(
         kind=KeyEvent.Kind.OPENED,

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from inspector.audit.models import Finding
 from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.threads import foretelling
 from inspector.threads.ledger import read_steps
@@ -155,6 +156,7 @@ def picture() -> dict[str, Any]:
             "rows": rows,
             "tree": tree,
             "tasks": list_tasks(conversation, names),
+            "findings": list_findings(conversation, records),
             "sum": (
                 bytes(conversation.settled_digest or b"").hex(),
                 (conversation.state, conversation.subject, conversation.agents, conversation.dialects),
@@ -181,6 +183,19 @@ def list_tasks(conversation: Conversation, names: dict[uuid.UUID, str]) -> list[
         )
         for task in tasks
     ]
+
+
+def list_findings(conversation: Conversation, records: dict[str, str]) -> list[tuple[Any, ...]]:
+    """The findings that hold, each record named by what it is. Those that ended depend on what was seen in between."""
+    return sorted(
+        (
+            (finding.rule, records[str(finding.record_id)], finding.part, bytes(finding.key).hex()),
+            (finding.severity, finding.text, finding.cites, finding.span, finding.sender, finding.is_suppressed),
+            (str(finding.at), str(finding.due_at)),
+            [(records[str(uuid.UUID(record))], part) for record, part in json.loads(finding.related or "[]")],
+        )
+        for finding in Finding.objects.filter(conversation=conversation, holds=True)
+    )
 
 
 def draw(owner: Conversation | Trace, names: dict[uuid.UUID, str]) -> list[tuple[Any, ...]]:

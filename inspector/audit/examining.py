@@ -1,0 +1,270 @@
+"""Examining: what the rules find in settled conversations, kept as findings. A pure function of what settling stored.
+
+A finding is the same one each time; what no longer holds is closed and stays. Only rows that came out otherwise are
+written. How a workspace has set a rule decides what is kept of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from inspector.accounts.models import make_id
+from inspector.intake import jobs
+from inspector.intake.bulk import insert_rows, update_rows
+from inspector.intake.models import Job
+from inspector.intake.text import make_storable
+from inspector.threads.contexts import DECODER_VERSION
+from inspector.threads.models import Conversation, Message
+
+from .findings import Examination, Finding
+from .rule_settings import Settings, load_settings
+from .rules import BY_NOTE, RULES, VERSION, Hit, Rule
+from .scene import Noted, Scene, load_scenes
+
+# By which decoders and rules a conversation was examined.
+EXAMINED_BY: Final = f"{DECODER_VERSION}/{VERSION}"
+# Conversations of at most so many messages are examined together, and so many of theirs at once.
+SMALL, TOGETHER = 200, 2000
+LONGEST_TEXT: Final = 2000
+_OUTDATED_AT_ONCE: Final = 1000
+# Of one rule no more are kept of a conversation; the last one says how many more there are.
+MOST_OF_A_RULE: Final = 1000
+
+_COLUMNS: Final = (
+    *("id", "workspace_id", "channel_id", "conversation_id", "record_id", "part", "rule", "key", "severity", "text"),
+    *("cites", "span", "related", "sender", "at", "due_at", "is_suppressed", "state", "holds", "found_at", "version"),
+)
+_CHANGING: Final = (
+    *("record_id", "part", "severity", "text", "cites", "span", "related", "sender", "at", "due_at"),
+    *("is_suppressed", "holds", "ended_at", "version"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding as it is to be stored; the names are those of its columns."""
+
+    conversation: Conversation
+    key: bytes
+    rule: str
+    severity: int
+    text: str
+    cites: str
+    span: str
+    related: str
+    record_id: uuid.UUID
+    part: int
+    sender: str
+    at: datetime
+    due_at: datetime | None
+    is_suppressed: bool
+
+
+def examine(
+    *,
+    conversations: Sequence[Conversation],
+    fence: Callable[[], None],
+    finish: Callable[[], None],
+    end_others: Callable[[set[uuid.UUID]], set[uuid.UUID]] = set,
+) -> None:
+    """Examine conversations of one workspace, and keep what comes out.
+
+    Args:
+        conversations: the one whose job this is, and after it others that are small.
+        fence: called inside the writing transaction; raises when another worker has taken over.
+        finish: called inside it, so that the job ends together with its work.
+        end_others: called inside it with the ids of the others; says which of them are still to be written.
+    """
+    first, *others = conversations
+    together = [first, *_pick_small(first, others)]
+    settings = load_settings(workspace_id=first.workspace_id)
+    found: dict[uuid.UUID, list[Found]] = {each.pk: [] for each in together}
+    for scene in load_scenes(together):
+        found[scene.conversation.pk] = list(find(scene, settings))
+    with transaction.atomic():
+        _hold([each.pk for each in together])
+        fence()
+        kept = {first.pk}
+        if len(together) > 1:
+            kept |= end_others(found.keys() - kept)
+        _write([each for pk in kept for each in found[pk]], [each for each in together if each.pk in kept])
+        finish()
+
+
+def ask_outdated() -> None:
+    """Have conversations examined again that other decoders or rules examined, some at each sweep."""
+    outdated = Q(version__lt=EXAMINED_BY) | Q(version__gt=EXAMINED_BY)
+    rows = Examination.objects.filter(outdated).values_list("workspace_id", "conversation_id")[:_OUTDATED_AT_ONCE]
+    by_workspace: dict[uuid.UUID, list[uuid.UUID]] = {}
+    for workspace_id, conversation_id in rows:
+        by_workspace.setdefault(workspace_id, []).append(conversation_id)
+    for workspace_id, subjects in by_workspace.items():
+        waiting = Job.objects.filter(kind=Job.Kind.EXAMINE, subject__in=subjects).exclude(state=Job.State.DONE)
+        fresh = set(subjects) - set(waiting.values_list("subject", flat=True))
+        jobs.ask(kind=Job.Kind.EXAMINE, subjects=fresh, workspace_id=workspace_id)
+
+
+def _pick_small(first: Conversation, others: Sequence[Conversation]) -> Iterator[Conversation]:
+    held = first.message_count
+    for other in others:
+        if other.message_count <= SMALL and held + other.message_count <= TOGETHER:
+            held += other.message_count
+            yield other
+
+
+def find(scene: Scene, settings: Settings) -> Iterator[Found]:
+    """What the rules that are switched on find in a scene, ready to be stored."""
+    hits: list[tuple[Rule, Hit]] = [pair for noted in scene.noted for pair in _gather(noted)]
+    for rule in RULES.values():
+        if rule.look is not None and settings.is_on(rule.code):
+            hits += [(rule, hit) for hit in rule.look(scene)]
+    hits = list(_bound([(rule, hit) for rule, hit in hits if settings.is_on(rule.code)]))
+    messages = _load_messages(hits)
+    for rule, hit in hits:
+        message = messages.get(hit.message)
+        # A message that was withdrawn meanwhile has its conversation settled, and examined, again.
+        if message is not None:
+            yield _make(scene.conversation, rule, hit, messages, settings)
+
+
+def _gather(noted: Noted) -> Iterator[tuple[Rule, Hit]]:
+    """One hit for each rule that gathers notes of a message; it says what the gravest of them says."""
+    by_rule: dict[str, list[Mapping[str, Any]]] = {}
+    for note in noted.notes:
+        rule = BY_NOTE.get(note["code"])
+        if rule is not None:
+            by_rule.setdefault(rule.code, []).append(note)
+    for code, notes in by_rule.items():
+        texts = list(dict.fromkeys(note["text"] for note in notes))
+        spans = [note["span"] for note in notes if note.get("span")]
+        cites = list(dict.fromkeys(note["cites"] for note in notes if note.get("cites")))
+        more = f" And {len(texts) - 3} more." if len(texts) > 3 else ""
+        yield (
+            RULES[code],
+            Hit(
+                message=noted.message.id,
+                text=" ".join(texts[:3]) + more,
+                cites="; ".join(cites),
+                span=tuple(spans[0]) if spans else None,
+            ),
+        )
+
+
+def _bound(hits: Iterable[tuple[Rule, Hit]]) -> Iterator[tuple[Rule, Hit]]:
+    counts: dict[str, int] = {}
+    for rule, hit in hits:
+        counts[rule.code] = counts.get(rule.code, 0) + 1
+        if counts[rule.code] <= MOST_OF_A_RULE:
+            yield rule, hit
+
+
+def _load_messages(hits: Iterable[tuple[Rule, Hit]]) -> dict[uuid.UUID, Message]:
+    ids = {each for _, hit in hits for each in (hit.message, *hit.related)}
+    if not ids:
+        return {}
+    columns = ("id", "channel_id", "conversation_id", "record_id", "record__identity", "part", "sender", "order_time")
+    rows = Message.objects.shown().filter(pk__in=ids).select_related("record").only(*columns)
+    return {message.pk: message for message in rows}
+
+
+def _make(
+    conversation: Conversation, rule: Rule, hit: Hit, messages: Mapping[uuid.UUID, Message], settings: Settings
+) -> Found:
+    message = messages[hit.message]
+    related = [messages[each] for each in hit.related if each in messages]
+    # The record stands by its content, so that a finding is the same one in every store.
+    said = [rule.code, bytes(message.record.identity).hex(), message.part, hit.detail]
+    return Found(
+        conversation=conversation,
+        key=hashlib.sha256(json.dumps(said).encode()).digest(),
+        rule=rule.code,
+        severity=settings.find_severity(rule),
+        text=make_storable(hit.text)[:LONGEST_TEXT],
+        cites=make_storable(hit.cites or rule.cites)[:LONGEST_TEXT],
+        span=json.dumps(list(hit.span)) if hit.span else "",
+        related=json.dumps([[each.record_id.hex, each.part] for each in related]) if related else "",
+        record_id=message.record_id,
+        part=message.part,
+        sender=message.sender,
+        at=message.order_time,
+        due_at=hit.due_at,
+        is_suppressed=settings.is_suppressed(rule.code, conversation.pk, message.sender),
+    )
+
+
+def _hold(conversation_ids: Iterable[uuid.UUID]) -> None:
+    """Lock conversations until the transaction ends, so that two workers do not write the findings of one."""
+    with connection.cursor() as cursor:
+        ids: list[Any] = sorted(conversation_ids)
+        cursor.execute("SELECT id FROM threads_conversation WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE", [ids])
+
+
+def _write(found: Sequence[Found], conversations: Sequence[Conversation]) -> None:
+    now = timezone.now()
+    ids = [each.pk for each in conversations]
+    known = {(row.conversation_id, bytes(row.key)): row for row in Finding.objects.filter(conversation__in=ids)}
+    fresh, changed = [], []
+    for each in {(one.conversation.pk, one.key): one for one in found}.values():
+        row = known.pop((each.conversation.pk, each.key), None)
+        if row is None:
+            fresh.append(_make_row(each, now))
+        elif not _is_same(row, each):
+            changed.append(_make_change(row.pk, each))
+    changed += [
+        (row.pk, *(getattr(row, name) for name in _CHANGING[:-4]), row.is_suppressed, False, now, EXAMINED_BY)
+        for row in known.values()
+        if row.holds
+    ]
+    if fresh:
+        insert_rows(model=Finding, columns=_COLUMNS, rows=fresh, order_by=("conversation_id", "key"))
+    if changed:
+        update_rows(model=Finding, columns=("id", *_CHANGING), rows=changed)
+    Examination.objects.bulk_create(
+        [
+            Examination(
+                conversation=each,
+                workspace_id=each.workspace_id,
+                settled_digest=each.settled_digest,
+                version=EXAMINED_BY,
+                at=now,
+            )
+            for each in conversations
+        ],
+        update_conflicts=True,
+        unique_fields=["conversation"],
+        update_fields=["settled_digest", "version", "at"],
+    )
+
+
+def _make_row(each: Found, now: datetime) -> tuple[Any, ...]:
+    return (
+        make_id(),
+        each.conversation.workspace_id,
+        each.conversation.channel_id,
+        each.conversation.pk,
+        *(each.record_id, each.part, each.rule, each.key, each.severity, each.text, each.cites, each.span),
+        *(each.related, each.sender, each.at, each.due_at, each.is_suppressed),
+        *(Finding.State.OPEN.value, True, now, EXAMINED_BY),
+    )
+
+
+def _make_change(pk: uuid.UUID, each: Found) -> tuple[Any, ...]:
+    return (
+        pk,
+        *(each.record_id, each.part, each.severity, each.text, each.cites, each.span, each.related, each.sender),
+        *(each.at, each.due_at, each.is_suppressed, True, None, EXAMINED_BY),
+    )
+
+
+def _is_same(row: Finding, each: Found) -> bool:
+    return row.holds and all(getattr(row, name) == getattr(each, name) for name in _CHANGING[:-3])

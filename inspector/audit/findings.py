@@ -1,0 +1,157 @@
+"""What an auditor must look at: findings as the rules make them, what people said of each, and how rules are set."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+from inspector.accounts.models import Channel, User, Workspace, make_id
+from inspector.intake.models import Record
+from inspector.threads.models import Conversation, Message
+
+
+class Finding(models.Model):
+    """That a rule holds of a message, in its conversation. Written by examining; never deleted while its record stands.
+
+    It belongs to a record and a part, as messages may be placed anew. `key` says which finding it is: the rule, the
+    message and what tells it from others of the same rule there. One that no longer holds is closed as such; should it
+    hold again it is the same finding, with what people said of it.
+    `due_at` is the moment from which on it holds, where that is a matter of time; see `listing`.
+    """
+
+    class State(models.TextChoices):
+        """What people made of it."""
+
+        OPEN = "open", "Open"
+        ACCEPTED = "accepted", "Accepted"
+        FIXED = "fixed", "Fixed"
+        FALSE_ALARM = "false-alarm", "False alarm"
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False)
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="findings", db_index=False)
+    record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="findings")
+    part = models.IntegerField()
+    rule = models.CharField(max_length=48)
+    key = models.BinaryField(max_length=32)
+    severity = models.SmallIntegerField(choices=Message.Severity.choices)
+    text = models.TextField()
+    cites = models.TextField(blank=True)
+    # The characters of the wire it is about, as JSON text [layer, start, end]; empty where it is about the message.
+    span = models.TextField(blank=True)
+    # The other messages it is about, as JSON text: [record, part] of each.
+    related = models.TextField(blank=True)
+    # Who sent the message; findings are suppressed by it.
+    sender = models.TextField(blank=True)
+    # The order time of the message.
+    at = models.DateTimeField()
+    due_at = models.DateTimeField(null=True)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
+    holds = models.BooleanField(default=True)
+    is_suppressed = models.BooleanField(default=False)
+    found_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True)
+    # By which decoders and rules it was last written.
+    version = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [
+            # Keeps a finding the same one each time its conversation is examined, and serves finding it.
+            models.UniqueConstraint(fields=["conversation", "key"], name="finding_once"),
+        ]
+        indexes = [
+            # Serves the findings of a rule, newest message first, by keyset.
+            models.Index(fields=["workspace", "rule", "-at", "-id"], name="finding_by_rule"),
+            # Serves the gravest open ones, and their counts.
+            models.Index(
+                fields=["workspace", "-severity", "-at", "-id"],
+                name="finding_open",
+                condition=models.Q(holds=True, is_suppressed=False, state="open"),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class FindingAct(models.Model):
+    """What a person made of a finding, and why. Acts are added, never changed; the latest says how it stands."""
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    finding = models.ForeignKey(Finding, on_delete=models.CASCADE, related_name="acts")
+    state = models.CharField(max_length=16, choices=Finding.State.choices)
+    by = models.ForeignKey(User, on_delete=models.PROTECT)
+    at = models.DateTimeField(default=timezone.now)
+    reason = models.TextField(blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["at", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.state} by {self.by}"
+
+
+class RuleChange(models.Model):
+    """How a workspace has set a rule, by whom and why. Changes are added, never changed; the latest is in force."""
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    rule = models.CharField(max_length=48)
+    is_on = models.BooleanField(default=True)
+    # None is as the rule says.
+    severity = models.SmallIntegerField(choices=Message.Severity.choices, null=True)
+    by = models.ForeignKey(User, on_delete=models.PROTECT)
+    at = models.DateTimeField(default=timezone.now)
+    reason = models.TextField()
+
+    class Meta:
+        # Serves what is in force, and the history of a rule.
+        indexes = [models.Index(fields=["workspace", "rule", "-at"], name="rule_change_latest")]
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {'on' if self.is_on else 'off'}"
+
+
+class Suppression(models.Model):
+    """That what a rule finds is not to be shown, of one sender or in one conversation, and why. It can be lifted."""
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    rule = models.CharField(max_length=48)
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, null=True)
+    # Of whose messages; empty means everybody's in the conversation.
+    sender = models.TextField(blank=True)
+    reason = models.TextField()
+    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(default=timezone.now)
+    lifted_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+", null=True)
+    lifted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        # Serves those in force, when conversations are examined.
+        indexes = [
+            models.Index(fields=["workspace", "rule"], name="suppression_live", condition=models.Q(lifted_at=None))
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.reason}"
+
+
+class Examination(models.Model):
+    """That a conversation was examined: by which decoders and rules, and as it stood then."""
+
+    conversation = models.OneToOneField(Conversation, on_delete=models.CASCADE, primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    settled_digest = models.BinaryField(max_length=32, null=True)
+    version = models.CharField(max_length=64)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        # Serves finding what decoders or rules of another version examined.
+        indexes = [models.Index(fields=["version", "conversation"], name="examination_version")]
+
+    def __str__(self) -> str:
+        return f"{self.version} at {self.at}"

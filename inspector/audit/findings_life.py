@@ -1,0 +1,175 @@
+"""The life of a finding: what people make of it, how a workspace sets its rules, and what it does not want to see.
+
+Each act names who, when and why, and is added to those before it. Nothing is deleted.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Sequence
+
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from inspector.accounts.models import Membership
+from inspector.intake import jobs
+from inspector.intake.models import Job
+from inspector.intake.text import make_storable
+from inspector.threads.models import Conversation, Message
+
+from .findings import Finding, FindingAct, RuleChange, Suppression
+from .rules import RULES
+
+LONGEST_REASON = 2000
+# So many findings are judged at once.
+MOST_AT_ONCE = 500
+_EXAMINE_AT_ONCE = 5000
+
+
+@transaction.atomic
+def judge(*, membership: Membership, findings: Collection[uuid.UUID], state: str, reason: str) -> int:
+    """What an auditor makes of findings: accepted, fixed, a false alarm, or open again. Of how many it was said.
+
+    Raises:
+        PermissionDenied: for a viewer.
+        ValidationError: for an unknown state, too many findings, or a false alarm without a reason.
+    """
+    _require_auditor(membership)
+    reason = _check_reason(reason, is_needed=state == Finding.State.FALSE_ALARM)
+    if state not in Finding.State.values:
+        raise ValidationError({"state": f"a finding is one of {', '.join(Finding.State.values)}"})
+    if len(findings) > MOST_AT_ONCE:
+        raise ValidationError(f"at most {MOST_AT_ONCE} findings are judged at once")
+    rows = Finding.objects.filter(workspace=membership.workspace_id, pk__in=list(findings)).exclude(state=state)
+    held = list(rows.order_by("pk").select_for_update())
+    FindingAct.objects.bulk_create(
+        [FindingAct(finding=finding, state=state, by=membership.user, reason=reason) for finding in held]
+    )
+    Finding.objects.filter(pk__in=[finding.pk for finding in held]).update(state=state)
+    return len(held)
+
+
+@transaction.atomic
+def set_rule(*, membership: Membership, rule: str, is_on: bool, severity: int | None, reason: str) -> RuleChange:
+    """Switch a rule on or off, or grade it anew, for the whole workspace.
+
+    A grade holds at once; what a rule that was off would have found is looked for in the background.
+
+    Raises:
+        PermissionDenied: for all but owners.
+        ValidationError: without a reason, for an unknown rule or severity.
+    """
+    if not membership.is_owner:
+        raise PermissionDenied("only an owner sets rules")
+    _check_rule(rule)
+    if severity is not None and severity not in Message.Severity.values[1:]:
+        raise ValidationError({"severity": "a severity is info, notice, warning or error"})
+    change = RuleChange.objects.create(
+        workspace_id=membership.workspace_id,
+        rule=rule,
+        is_on=is_on,
+        severity=severity,
+        by=membership.user,
+        reason=_check_reason(reason, is_needed=True),
+    )
+    found = Finding.objects.filter(workspace=membership.workspace_id, rule=rule)
+    if is_on:
+        found.update(severity=RULES[rule].rank if severity is None else severity)
+    else:
+        found.filter(holds=True).update(holds=False, ended_at=timezone.now())
+    ask_to_examine_all(workspace_id=membership.workspace_id)
+    return change
+
+
+def ask_to_examine_all(*, workspace_id: uuid.UUID) -> None:
+    """Have every conversation of a workspace examined again; call inside the transaction that makes it necessary."""
+    ids = Conversation.objects.filter(workspace=workspace_id).order_by("pk").values_list("pk", flat=True)
+    batch: list[uuid.UUID] = []
+    for pk in ids.iterator(chunk_size=_EXAMINE_AT_ONCE):
+        batch.append(pk)
+        if len(batch) == _EXAMINE_AT_ONCE:
+            jobs.ask(kind=Job.Kind.EXAMINE, subjects=batch, workspace_id=workspace_id)
+            batch = []
+    jobs.ask(kind=Job.Kind.EXAMINE, subjects=batch, workspace_id=workspace_id)
+    jobs.ring()
+
+
+@transaction.atomic
+def suppress(
+    *, membership: Membership, rule: str, conversation: Conversation | None, sender: str, reason: str
+) -> Suppression:
+    """Have what a rule finds of a sender, or in a conversation, not shown.
+
+    Raises:
+        PermissionDenied: for a viewer or a stranger.
+        ValidationError: without a reason, for an unknown rule, or for everything of everybody: that is switching off.
+    """
+    _require_auditor(membership)
+    _check_rule(rule)
+    if conversation is None and not sender:
+        raise ValidationError("name a sender or a conversation: to have a rule found nowhere, an owner switches it off")
+    if conversation is not None and conversation.workspace_id != membership.workspace_id:
+        raise PermissionDenied("it is another workspace's")
+    made = Suppression.objects.create(
+        workspace_id=membership.workspace_id,
+        rule=rule,
+        conversation=conversation,
+        sender=sender,
+        reason=_check_reason(reason, is_needed=True),
+        by=membership.user,
+    )
+    _find_covered(made).update(is_suppressed=True)
+    return made
+
+
+@transaction.atomic
+def lift(*, membership: Membership, suppression: Suppression) -> None:
+    """Have what was suppressed shown again, but for what another suppression covers too.
+
+    Raises:
+        PermissionDenied: for a viewer or a stranger.
+    """
+    _require_auditor(membership)
+    if suppression.workspace_id != membership.workspace_id:
+        raise PermissionDenied("it is another workspace's")
+    Suppression.objects.filter(pk=suppression.pk, lifted_at=None).update(
+        lifted_by=membership.user, lifted_at=timezone.now()
+    )
+    _find_covered(suppression).update(is_suppressed=False)
+    for other in Suppression.objects.filter(
+        workspace=suppression.workspace_id, rule=suppression.rule, lifted_at=None
+    ).exclude(pk=suppression.pk):
+        _find_covered(other).update(is_suppressed=True)
+
+
+def _find_covered(suppression: Suppression) -> QuerySet[Finding]:
+    found = Finding.objects.filter(workspace=suppression.workspace_id, rule=suppression.rule)
+    if suppression.conversation_id is not None:
+        found = found.filter(conversation=suppression.conversation_id)
+    return found.filter(sender=suppression.sender) if suppression.sender else found
+
+
+def list_acts(*, finding: Finding) -> Sequence[FindingAct]:
+    """What people made of a finding, the first first."""
+    return list(FindingAct.objects.select_related("by").filter(finding=finding))
+
+
+def _require_auditor(membership: Membership) -> None:
+    if not membership.is_auditor:
+        raise PermissionDenied("only an auditor of this workspace judges findings")
+
+
+def _check_rule(rule: str) -> None:
+    if rule not in RULES:
+        raise ValidationError({"rule": f"there is no rule {rule[:60]!r}"})
+
+
+def _check_reason(reason: str, *, is_needed: bool) -> str:
+    reason = make_storable(reason.strip())
+    if is_needed and not reason:
+        raise ValidationError({"reason": "say why in a few words: whoever reads this later has nothing else to go by"})
+    if len(reason) > LONGEST_REASON:
+        raise ValidationError({"reason": f"a reason has at most {LONGEST_REASON:,} characters"})
+    return reason

@@ -1,0 +1,31 @@
+"""Rules over what words mean: a sender's own meanings against the vocabulary, and contexts that are not there."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .logs import say
+from .rule import Rule
+
+RULES: Final = (
+    Rule(
+        code="word-redefined",
+        title="A sender gives a known word another meaning",
+        why="From here on the English follows the sender's meaning. Whoever knows the vocabulary reads the opposite.",
+        severity="warning",
+        group="assumption",
+        notes=frozenset({"lambda_lang.redefines-atom"}),
+        triggers=(say(("ada", '{def:ok="failed"}'), ("ada", "!st/ok")),),
+        passes=(say(("ada", '{def:zq="the tea order"}'), ("ada", "!st/ok")),),
+    ),
+    Rule(
+        code="gloss-differs",
+        title="A sender's own gloss contradicts the vocabulary",
+        why="What the sender means and what the vocabulary says are not the same; one of the two misleads.",
+        severity="notice",
+        group="assumption",
+        notes=frozenset({"lambda_lang.gloss-differs"}),
+        triggers=(say(("ada", "!Ide(death)")),),
+        passes=(say(("ada", "!Ide(decide)")),),
+    ),
+)

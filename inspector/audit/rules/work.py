@@ -1,0 +1,222 @@
+"""Rules over what was asked: never answered, late, handed on, tried again in vain."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Final
+
+from inspector.threads.ledger import read_steps
+from inspector.threads.measures import STALLED_AFTER
+from inspector.threads.models import Task
+
+from ..scene import Scene
+from .logs import clowl, say
+from .rule import Hit, Rule
+
+_STANDING: Final = frozenset({"open", "acknowledged", "in-progress", "waiting", "delegated"})
+_REASKED: Final = "asked-again"
+# A chain of failures of which fewer tell nothing.
+CASCADE: Final = 3
+_A_MINUTE: Final = 60
+
+
+def _find_unanswered(scene: Scene) -> Iterator[Hit]:
+    for task in scene.tasks:
+        if task.request and task.act in ("request", "query") and not task.is_answered and task.state in _STANDING:
+            asked = f"{task.requester or 'Somebody'} asked {task.performer or 'nobody by name'}"
+            yield Hit(
+                message=task.request,
+                text=f"{asked}, and nobody said a word on it.",
+                due_at=task.last_at + STALLED_AFTER,
+            )
+
+
+def _find_unanswered_delegations(scene: Scene) -> Iterator[Hit]:
+    for task in scene.tasks:
+        if task.request and task.act == "delegate" and not task.is_answered and task.state in _STANDING:
+            handed = f"{task.requester or 'Somebody'} handed it to {task.performer or 'nobody by name'}"
+            yield Hit(
+                message=task.request,
+                text=f"{handed}, who never said a word on it.",
+                due_at=task.last_at + STALLED_AFTER,
+            )
+
+
+def _find_missed_deadlines(scene: Scene) -> Iterator[Hit]:
+    for task in scene.tasks:
+        if task.deadline_at is None or task.request is None:
+            continue
+        if task.finished_at is not None and task.finished_at > task.deadline_at:
+            yield Hit(
+                message=task.request,
+                text=f"It was finished {_say_delay(task.finished_at, task.deadline_at)} after its deadline.",
+            )
+        elif task.finished_at is None and task.state in _STANDING:
+            yield Hit(
+                message=task.request, text="Its deadline passed, and it was not finished.", due_at=task.deadline_at
+            )
+
+
+def _say_delay(end: datetime, deadline: datetime) -> str:
+    seconds = (end - deadline).total_seconds()
+    return f"{seconds / _A_MINUTE:,.0f} minutes" if seconds >= 2 * _A_MINUTE else f"{seconds:,.0f} seconds"
+
+
+def _find_delegation_circles(scene: Scene) -> Iterator[Hit]:
+    """Work that comes back to an agent who had handed it on."""
+    tasks = {bytes(task.key): task for task in scene.tasks}
+    for task in scene.tasks:
+        if task.act != "delegate" or not task.request or not task.performer:
+            continue
+        for before in _go_up(task, tasks):
+            if before.act == "delegate" and before.requester == task.performer and before.request:
+                yield Hit(
+                    message=task.request,
+                    text=f"{task.requester or 'Somebody'} hands it back to {task.performer}, who had handed it on.",
+                    related=(before.request,),
+                )
+                break
+
+
+def _go_up(task: Task, tasks: Mapping[bytes, Task]) -> Iterator[Task]:
+    """The tasks in the course of which it was asked, the nearest first; each once."""
+    seen = {bytes(task.key)}
+    while task.within_key is not None and bytes(task.within_key) not in seen:
+        seen.add(bytes(task.within_key))
+        above = tasks.get(bytes(task.within_key))
+        if above is None:
+            return
+        yield above
+        task = above
+
+
+def _find_vain_retries(scene: Scene) -> Iterator[Hit]:
+    """What was asked again after an error whose message says that a retry is of no use."""
+    final = {message.id for message, error in scene.failures if error.get("retryable") is False}
+    for task in scene.tasks if final else ():
+        failed = None
+        for step in read_steps(task.steps):
+            if step.message_id in final:
+                failed = step.message_id
+            elif step.event == _REASKED and failed is not None:
+                yield Hit(
+                    message=step.message_id,
+                    text="It is asked again, though the error before says that trying again is of no use.",
+                    related=(failed,),
+                )
+                failed = None
+
+
+def _find_cascades(scene: Scene) -> Iterator[Hit]:
+    """Failures each of which answers or names another, told at the first of the chain."""
+    failures = {message.id: (message, error) for message, error in scene.failures}
+    ids = {message.native_id: message.id for message, _ in scene.failures if message.native_id}
+    origin: dict[uuid.UUID, uuid.UUID] = {}
+    for message, error in scene.failures:
+        cause = message.parent if message.parent in failures else ids.get(str(error.get("cause") or ""))
+        origin[message.id] = origin.get(cause, cause) if cause is not None and cause != message.id else message.id
+    chains: dict[uuid.UUID, list[uuid.UUID]] = {}
+    for name, first in origin.items():
+        chains.setdefault(first, []).append(name)
+    for first, members in chains.items():
+        if len(members) >= CASCADE and first in failures:
+            yield Hit(
+                message=failures[first][0].id,
+                text=f"{len(members) - 1} more failures came of this one.",
+                related=tuple(failures[each][0].id for each in members if each != first)[:20],
+            )
+
+
+RULES: Final = (
+    Rule(
+        code="unanswered",
+        title="Asked and never answered",
+        why="Work that somebody counts on may never have been begun.",
+        severity="warning",
+        group="sequence",
+        look=_find_unanswered,
+        triggers=(clowl("m1", "REQ", "oscar", "radar") + clowl("m2", "INF", "eve", "oscar", minute=180),),
+        passes=(clowl("m1", "REQ", "oscar", "radar") + clowl("m2", "ACK", "radar", "oscar", minute=1, pid="m1"),),
+    ),
+    Rule(
+        code="delegation-unanswered",
+        title="Handed on and never taken up",
+        why="Whoever asked first believes that somebody is at it.",
+        severity="warning",
+        group="sequence",
+        look=_find_unanswered_delegations,
+        triggers=(
+            clowl("m1", "DLGT", "oscar", "radar", delegation_mode="transfer")
+            + clowl("m2", "INF", "eve", "oscar", minute=180),
+        ),
+        passes=(
+            clowl("m1", "DLGT", "oscar", "radar", delegation_mode="transfer")
+            + clowl("m2", "DONE", "radar", "oscar", minute=3, pid="m1"),
+        ),
+    ),
+    Rule(
+        code="deadline-missed",
+        title="A deadline that was not kept",
+        why="What was promised by a time was late, or is not there.",
+        severity="warning",
+        group="sequence",
+        look=_find_missed_deadlines,
+        triggers=(say(("ada", ".Uf/X{ti:$60s}"), ("eve", "!It>Ie", 180)),),
+        passes=(say(("ada", ".Uf/X"), ("eve", "!It>Ie", 180)),),
+    ),
+    Rule(
+        code="delegation-circle",
+        title="Work that is handed round in a circle",
+        why="Everybody waits for somebody else, and nobody does it.",
+        severity="warning",
+        group="sequence",
+        look=_find_delegation_circles,
+        triggers=(
+            clowl("m1", "DLGT", "oscar", "radar", delegation_mode="transfer")
+            + clowl("m2", "DLGT", "radar", "oscar", minute=1, pid="m1", delegation_mode="transfer"),
+        ),
+        passes=(
+            clowl("m1", "DLGT", "oscar", "radar", delegation_mode="transfer")
+            + clowl("m2", "DLGT", "radar", "eve", minute=1, pid="m1", delegation_mode="transfer")
+            + clowl("m3", "DONE", "eve", "radar", minute=2, pid="m2"),
+        ),
+    ),
+    Rule(
+        code="vain-retry",
+        title="Tried again though it cannot work",
+        why="The error said that a retry is of no use: an agent that goes on wastes work, or hammers a service.",
+        severity="warning",
+        group="protocol",
+        look=_find_vain_retries,
+        triggers=(
+            clowl("m1", "REQ", "oscar", "radar")
+            + clowl("m2", "ERR", "radar", "oscar", minute=1, pid="m1", code="E004", msg="no", retry=False)
+            + clowl("m3", "REQ", "oscar", "radar", minute=2, pid="m2"),
+        ),
+        passes=(
+            clowl("m1", "REQ", "oscar", "radar")
+            + clowl("m2", "ERR", "radar", "oscar", minute=1, pid="m1", code="E005", msg="busy", retry=True)
+            + clowl("m3", "REQ", "oscar", "radar", minute=2, pid="m2"),
+        ),
+    ),
+    Rule(
+        code="error-cascade",
+        title="One failure that drew others after it",
+        why="The first one is what is to be mended; the others are its echo.",
+        severity="warning",
+        group="sequence",
+        look=_find_cascades,
+        triggers=(
+            clowl("m1", "REQ", "oscar", "radar")
+            + clowl("m2", "ERR", "radar", "oscar", minute=1, pid="m1", code="E004", msg="no")
+            + clowl("m3", "ERR", "oscar", "eve", minute=2, pid="m2", code="E004", msg="no")
+            + clowl("m4", "ERR", "eve", "mia", minute=3, pid="m3", code="E004", msg="no"),
+        ),
+        passes=(
+            clowl("m1", "REQ", "oscar", "radar")
+            + clowl("m2", "ERR", "radar", "oscar", minute=1, pid="m1", code="E004", msg="no"),
+        ),
+    ),
+)

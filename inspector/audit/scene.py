@@ -1,0 +1,235 @@
+"""What the rules see of a conversation as it is settled: what is odd in it, and not the whole of it.
+
+A scene holds the messages with a note, those that were placed oddly, the tasks, and what a few conditions of SQL pick
+out; so that examining costs in proportion to what there is to look at. It depends on what settling stored and on the
+keys of nothing else, and so not on the order of processing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+
+from inspector.threads import terms
+from inspector.threads.models import Conversation, Message, Task
+
+# A clock may be off by so much before an auditor wants to know.
+CLOCK_SKEW: Final = timedelta(minutes=5)
+
+_COLUMNS: Final = (
+    *("id", "conversation_id", "record_id", "part", "dialect", "performative", "sender", "receivers", "native_id"),
+    *("order_time", "parent", "parent_key", "parent_basis", "parent_why"),
+)
+_ORDER: Final = ("conversation_id", "order_time", "order_source", "order_index", "part")
+# Characters that change how a text is seen without being seen: marks of direction, of no width, and tags.
+HIDDEN: Final = "\u200b-\u200f\u202a-\u202e\u2060-\u2069\u00ad\ufeff\U000e0000-\U000e007f"
+_TOKENS: Final = (
+    ("a private key", r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY"),
+    ("a JSON web token", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\."),
+    ("an access key of a cloud", r"(AKIA|ASIA)[0-9A-Z]{16}"),
+    ("a bearer token", r"[Bb]earer [A-Za-z0-9._~+/-]{16,}"),
+    ("a token of a code host or a chat", r"(gh[pousr]_[A-Za-z0-9]{30,}|xox[abprs]-[A-Za-z0-9-]{10,})"),
+)
+_HIDDEN: Final = re.compile(f"[{HIDDEN}]")
+_JOINED: Final = re.compile(
+    "(?<=[\u2600-\u27ff\ufe0f\U0001f000-\U0001ffff])\u200d(?=[\u2600-\u27ff\U0001f000-\U0001ffff])"
+)
+_ANY_TOKEN: Final = "|".join(f"({pattern})" for _, pattern in _TOKENS)
+
+
+class Seen(NamedTuple):
+    """A message as the rules see it; the names are those of its row."""
+
+    id: uuid.UUID
+    conversation: uuid.UUID
+    record: uuid.UUID
+    part: int
+    dialect: str
+    performative: str | None
+    sender: str
+    receivers: Sequence[str]
+    native_id: str
+    at: datetime
+    parent: uuid.UUID | None
+    cited: bytes | None
+    basis: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A message with the notes that its decoder made of it, each as the record's JSON has it."""
+
+    message: Seen
+    notes: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Skewed:
+    """A message whose time is impossible: before the message it answers, or after it was received here."""
+
+    message: Seen
+    parent: uuid.UUID | None
+    seconds: float
+
+
+@dataclass(slots=True)
+class Scene:
+    """One conversation as the rules see it. Lists are in the order of the timeline.
+
+    `odd` are those that were placed oddly, or cite what was not received. `doubles` are several records under one id.
+    `failures` carry what their record says of the error. `sealed` are encrypted, `open` are not, in a conversation
+    where others are; `refused` are not opened by the key of their session. `hidden` hold characters that cannot be
+    seen, `tokens` what looks like a secret, each with what it is.
+    """
+
+    conversation: Conversation
+    noted: list[Noted] = field(default_factory=list)
+    odd: list[Seen] = field(default_factory=list)
+    doubles: list[list[Seen]] = field(default_factory=list)
+    failures: list[tuple[Seen, Mapping[str, Any]]] = field(default_factory=list)
+    tasks: list[Task] = field(default_factory=list)
+    after_end: list[tuple[Task, Seen]] = field(default_factory=list)
+    skewed: list[Skewed] = field(default_factory=list)
+    sealed: list[Seen] = field(default_factory=list)
+    open: list[Seen] = field(default_factory=list)
+    refused: list[Seen] = field(default_factory=list)
+    hidden: list[tuple[Seen, str]] = field(default_factory=list)
+    tokens: list[tuple[Seen, str]] = field(default_factory=list)
+    first: Seen | None = None
+
+
+def load_scenes(conversations: Sequence[Conversation]) -> list[Scene]:
+    """The scenes of these conversations of one workspace, in a constant number of statements."""
+    scenes = {each.pk: Scene(each) for each in conversations}
+    shown = Message.objects.shown().filter(conversation__in=list(scenes))
+    ordered = shown.order_by(*_ORDER)
+    for row in ordered.filter(severity__gte=Message.Severity.NOTICE).values_list(*_COLUMNS, "body"):
+        message = _see(row)
+        scenes[message.conversation].noted.append(Noted(message, _read_notes(row[-1], message.part)))
+    for message in _see_all(ordered.filter(_is_odd())):
+        scenes[message.conversation].odd.append(message)
+    _load_doubles(scenes, shown)
+    for row in ordered.filter(performative="failure").values_list(*_COLUMNS, "body"):
+        message = _see(row)
+        error = json.loads(row[-1]).get("message", {}).get("error") if row[-1] else None
+        scenes[message.conversation].failures.append((message, error or {}))
+    for task in Task.objects.filter(conversation__in=list(scenes)).order_by("conversation_id", "first_at", "key"):
+        scenes[task.conversation_id].tasks.append(task)
+    _load_words_after_end(scenes, ordered)
+    _load_skewed(scenes, ordered)
+    _load_sealed(scenes, ordered)
+    _load_texts(scenes, ordered)
+    for message in _see_all(shown.order_by(*_ORDER).distinct("conversation_id")):
+        scenes[message.conversation].first = message
+    return list(scenes.values())
+
+
+def _see(row: Sequence[Any]) -> Seen:
+    seen = Seen._make(row[: len(_COLUMNS)])
+    return seen if seen.cited is None else seen._replace(cited=bytes(seen.cited))
+
+
+def _see_all(messages: QuerySet[Message]) -> Iterator[Seen]:
+    return map(_see, messages.values_list(*_COLUMNS))
+
+
+def _read_notes(body: str, part: int) -> list[Mapping[str, Any]]:
+    if not body:
+        return []
+    read = json.loads(body)
+    # A record's own notes are told once, with its first message.
+    return [*read["message"].get("notes", ()), *(read["record"].get("notes", ()) if part == 1 else ())]
+
+
+def _is_odd() -> Q:
+    """Placed with a remark, or citing what was not received."""
+    is_ghost = Q(parent_key__isnull=False, parent__isnull=True)
+    return is_ghost | Q(parent_why__contains="circle") | Q(parent_why__startswith="it names itself")
+
+
+def _load_doubles(scenes: Mapping[uuid.UUID, Scene], shown: QuerySet[Message]) -> None:
+    named = shown.filter(id_key__isnull=False)
+    groups = named.values("conversation_id", "id_key").annotate(records=Count("record_id", distinct=True))
+    keys = [bytes(row["id_key"] or b"") for row in groups.filter(records__gt=1).order_by()]
+    if not keys:
+        return
+    found: dict[tuple[uuid.UUID, bytes], list[Seen]] = defaultdict(list)
+    rows = named.filter(id_key__in=keys).order_by(*_ORDER)
+    for row in rows.values_list(*_COLUMNS, "id_key"):
+        message = _see(row)
+        found[message.conversation, bytes(row[-1])].append(message)
+    for (conversation, _), messages in found.items():
+        # The parts of one record may share its id, and conflict with nothing.
+        if len({message.record for message in messages}) > 1:
+            scenes[conversation].doubles.append(messages)
+
+
+def _load_words_after_end(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) -> None:
+    """What whoever was asked reports on a task after it was cancelled."""
+    ended: dict[uuid.UUID | None, Task] = {
+        task.request: task
+        for scene in scenes.values()
+        for task in scene.tasks
+        if task.request and task.state == Task.State.CANCELLED and task.finished_at and task.last_at > task.finished_at
+    }
+    if not ended:
+        return
+    works = ordered.filter(parent__in=list(ended), performative__in=("done", "progress", "failure"))
+    for message in _see_all(works):
+        task = ended.get(message.parent)
+        if task and task.finished_at and message.at > task.finished_at:
+            scenes[message.conversation].after_end.append((task, message))
+
+
+def _load_skewed(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) -> None:
+    timed = ordered.exclude(order_basis="receipt")
+    parent = Message.objects.filter(pk=OuterRef("parent")).exclude(order_basis="receipt")
+    answers = timed.filter(parent__isnull=False, parent_basis__in=("explicit", "correlation"))
+    early = answers.annotate(asked_at=Subquery(parent.values("order_time")[:1])).filter(
+        asked_at__gt=F("order_time") + CLOCK_SKEW
+    )
+    for row in early.values_list(*_COLUMNS, "asked_at"):
+        message = _see(row)
+        scenes[message.conversation].skewed.append(
+            Skewed(message, message.parent, (row[-1] - message.at).total_seconds())
+        )
+    future = timed.filter(order_time__gt=F("record__created_at") + CLOCK_SKEW)
+    for row in future.values_list(*_COLUMNS, "record__created_at"):
+        message = _see(row)
+        scenes[message.conversation].skewed.append(Skewed(message, None, (message.at - row[-1]).total_seconds()))
+
+
+def _load_sealed(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) -> None:
+    is_encrypted = Q(atoms__contains=[terms.term("security.encrypted", "true")])
+    sealed = Message.objects.filter(is_encrypted, conversation=OuterRef("conversation"))
+    for message in _see_all(ordered.filter(is_encrypted)):
+        scenes[message.conversation].sealed.append(message)
+    if any(scene.sealed for scene in scenes.values()):
+        for message in _see_all(ordered.filter(trial__is_refused=True)):
+            scenes[message.conversation].refused.append(message)
+        has_content = Q(atoms__contains=[terms.term("has", "content")])
+        for message in _see_all(ordered.filter(has_content & ~is_encrypted).filter(Exists(sealed))):
+            scenes[message.conversation].open.append(message)
+
+
+def _load_texts(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) -> None:
+    said = Q(english__regex=f"[{HIDDEN}]|{_ANY_TOKEN}") | Q(sender__regex=f"[{HIDDEN}]")
+    for row in ordered.filter(said).values_list(*_COLUMNS, "english"):
+        message = _see(row)
+        english = f"{message.sender} {row[-1]}"
+        # A joiner between two signs makes one emoji of them.
+        signs = sorted(set(_HIDDEN.findall(_JOINED.sub("", english))))
+        if signs:
+            scenes[message.conversation].hidden.append((message, "".join(signs)))
+        for name, pattern in _TOKENS:
+            if re.search(pattern, english):
+                scenes[message.conversation].tokens.append((message, name))

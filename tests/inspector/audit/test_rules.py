@@ -1,0 +1,50 @@
+"""Each rule finds what its logs show, and nothing in those that only look alike."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+from django.utils import timezone
+
+import dialects
+from inspector.accounts.models import Channel
+from inspector.audit.models import Finding
+from inspector.audit.rules import BY_NOTE, RULES
+from inspector.audit.rules.rule import SEVERITIES
+
+from ..conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+
+
+def test_each_rule_finds_what_its_logs_show(cast: Cast) -> None:
+    """All logs in one workspace, each in a channel of its own; what holds today, and what is due by now."""
+    wanted, unwanted = {}, {}
+    for rule in RULES.values():
+        for kind, logs, where in (("on", rule.triggers, wanted), ("off", rule.passes, unwanted)):
+            for number, log in enumerate(logs):
+                name = f"{kind}-{rule.code}-{number}"
+                channel = Channel.objects.create(workspace=cast.workspace, name=name[:64])
+                deliver(cast, log.encode(), channel=channel, name=f"{name}.log")
+                where[channel.pk] = rule.code
+    settle_all()
+    found = defaultdict(set)
+    for finding in Finding.objects.filter(holds=True):
+        if finding.due_at is None or finding.due_at < timezone.now():
+            found[finding.channel_id].add(finding.rule)
+    assert {code: found[channel] for channel, code in wanted.items() if code not in found[channel]} == {}
+    assert {code: found[channel] for channel, code in unwanted.items() if code in found[channel]} == {}
+
+
+def test_rules_are_declared_soundly() -> None:
+    """Every note that a rule gathers exists and belongs to one rule; every rule shows logs that it lets pass."""
+    known = {note.code for dialect in dialects.all_dialects() for note in dialect.notes}
+    assert set(BY_NOTE) <= known
+    assert sum(len(rule.notes) for rule in RULES.values()) == len(BY_NOTE)
+    for rule in RULES.values():
+        assert rule.severity in SEVERITIES[1:]
+        assert rule.notes or rule.look
+        assert rule.passes, rule.code
+        # What takes a key to find has a test of its own.
+        assert rule.triggers or rule.code == "not-authentic", rule.code
