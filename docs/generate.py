@@ -1,6 +1,6 @@
 """Writes the parts of the documents that come from the code: worked records, note codes, glossaries.
 
-    make docs                            rewrites docs/record.md, docs/dialects.md and docs/lifecycle.md
+    make docs                            rewrites docs/record.md, docs/dialects.md, lifecycle.md, findings.md
     .venv/bin/python docs/generate.py --check     only says what is out of date, and ends with 1 if anything is
 
 A part stands between `<!-- begin: … -->` and `<!-- end -->`; everything else in a document is written by hand and left
@@ -10,9 +10,10 @@ alone. tests/test_docs.py holds the documents against this file and, for the wor
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,25 @@ def list_transitions() -> list[str]:
     return ["| event | who acted … | from | to | because |", "|---|---|---|---|---|", *rows]
 
 
+def write_rules(_: str) -> str:
+    """The rules of audit, the gravest first."""
+    rules = sorted(load_rules().values(), key=lambda rule: (-rule.rank, rule.code))
+    rows = ["| rule | severity | group | what it finds | why that matters |", "|---|---|---|---|---|"]
+    rows += [write_row((f"`{rule.code}`", rule.severity, rule.group, rule.title, rule.why)) for rule in rules]
+    return "\n".join(rows) + "\n"
+
+
+def load_rules() -> Mapping[str, Any]:
+    """The rules; they name rows of the database, so that Django must know its models. No database is asked."""
+    import django
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "inspector.settings")
+    django.setup()
+    from inspector.audit.rules import RULES
+
+    return RULES
+
+
 LIFECYCLE: dict[str, Callable[[], list[str]]] = {
     "statuses": list_statuses,
     "signs": list_signs,
@@ -201,6 +221,7 @@ WRITERS: dict[str, Callable[[str], str]] = {
     "glossary": write_glossary,
     "acts": write_acts,
     "lifecycle": write_lifecycle,
+    "findings": write_rules,
 }
 
 
