@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('threads', '0012_announcements'),
+        ('threads', '0013_places'),
     ]
 
     operations = [
