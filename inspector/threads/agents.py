@@ -172,6 +172,62 @@ class Exchange(models.Model):
         return f"{self.sender_id} to {self.receiver_id}"
 
 
+class AgentTotal(models.Model):
+    """What the appearances of an agent come to: in a dialect, or in all ("" as dialect); kept by `totals`."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False)
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="totals", db_index=False)
+    dialect = models.CharField(max_length=32, blank=True)
+    sent = models.BigIntegerField(default=0)
+    received = models.BigIntegerField(default=0)
+    failures = models.BigIntegerField(default=0)
+    conversations = models.BigIntegerField(default=0)
+    first_at = models.DateTimeField(null=True)
+    last_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            # Decides which row a sum goes to; serves the dialects of an agent.
+            models.UniqueConstraint(fields=["agent", "dialect"], name="agent_total_once"),
+        ]
+        # Serves the directory: the agents of a workspace, in a dialect or in all.
+        indexes = [models.Index(fields=["workspace", "dialect"], name="agent_total_of_workspace")]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} in {self.dialect or 'all'}"
+
+
+class PairTotal(models.Model):
+    """What the exchanges of a pair in a dialect come to; kept by `totals`."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False)
+    sender = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
+    receiver = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
+    is_broadcast = models.BooleanField()
+    dialect = models.CharField(max_length=32)
+    messages = models.BigIntegerField(default=0)
+    failures = models.BigIntegerField(default=0)
+    first_at = models.DateTimeField(null=True)
+    last_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            # Decides which row a sum goes to; serves the graph, and what one agent said.
+            models.UniqueConstraint(
+                fields=["workspace", "sender", "receiver", "is_broadcast", "dialect", "channel"],
+                name="pair_total_once",
+                nulls_distinct=False,
+            ),
+        ]
+        # Serves one agent's page: what was said to it.
+        indexes = [models.Index(fields=["workspace", "receiver"], name="pair_total_by_receiver")]
+
+    def __str__(self) -> str:
+        return f"{self.sender_id} to {self.receiver_id}"
+
+
 class Declaration(models.Model):
     """One thing that an agent said of itself in one message: an ability, or a key it showed."""
 

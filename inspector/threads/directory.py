@@ -1,4 +1,4 @@
-"""Reads of agents: the directory, one agent, names that can be confused. Sums over small rows, never over messages."""
+"""Reads of agents: the directory, one agent, names that can be confused. Sums over totals, never over messages."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
-from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
+from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, Length
 
 from inspector.accounts.models import Channel, Workspace
 
-from .agents import Agent, AgentWord, Appearance, Declaration
+from .agents import Agent, AgentTotal, AgentWord, Appearance, Declaration
 from .confusables import Likeness, find_likenesses, find_oddities
 from .models import Conversation
 from .names import CONVENTIONS, Label, label_agent
@@ -42,6 +41,8 @@ class Choice:
 
 
 EVERYTHING: Final = Choice()
+# What was withdrawn leaves rows that come to nothing.
+_SAID_SOMETHING: Final = Q(sent__gt=0) | Q(received__gt=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,44 +83,70 @@ def list_agents(
     limit: int = 50,
     only: Iterable[uuid.UUID] | None = None,
 ) -> list[AgentSum]:
-    """Agents by how much they say and are told, the busiest first, by keyset; three statements.
+    """Agents by how much they say and are told, the busiest first, by keyset; five statements at most.
 
     Args:
         after: (total, id) of the last one seen.
         only: the ids of the agents that are wanted, each by which it is known.
     """
-    rows = choose_rows(Appearance.objects.filter(workspace=workspace), choice)
+    # A row for each agent: of the dialect that is chosen, else of all.
+    rows = AgentTotal.objects.filter(_SAID_SOMETHING, workspace=workspace, dialect=choice.dialect)
+    if choice.channel:
+        rows = rows.filter(channel=choice.channel)
     sums = rows.values(who=Coalesce("agent__same_as", "agent")).annotate(
         said=Sum("sent"),
         heard=Sum("received"),
         failed=Sum("failures"),
         total=Sum(F("sent") + F("received")),
-        talks=Count("conversation", distinct=True),
+        talks=Sum("conversations"),
         since=Min("first_at"),
         until=Max("last_at"),
-        spoken=ArrayAgg("dialect", distinct=True),
     )
     if choice.name:
-        sums = sums.filter(who__in=find_named(workspace=workspace, name=choice.name))
+        sums = sums.filter(who__in=list(find_named(workspace=workspace, name=choice.name)))
     if only is not None:
         sums = sums.filter(who__in=list(only))
     if after:
         sums = sums.filter(Q(total__lt=after[0]) | Q(total=after[0], who__gt=after[1]))
     found = list(sums.order_by("-total", "who")[:limit])
     known = load_agents(workspace=workspace, ids=[row["who"] for row in found])
+    spoken = _list_dialects(known, choice)
+    talks = {row["who"]: row["talks"] for row in found} | _count_shared(known, choice)
     return [
         AgentSum(
             *known[row["who"]],
-            dialects=row["spoken"],
+            dialects=spoken[row["who"]],
             sent=row["said"],
             received=row["heard"],
             failures=row["failed"],
-            conversations=row["talks"],
+            conversations=talks[row["who"]],
             first_at=row["since"],
             last_at=row["until"],
         )
         for row in found
     ]
+
+
+def _list_dialects(
+    known: Mapping[uuid.UUID, tuple[Agent, Sequence[Agent]]], choice: Choice
+) -> dict[uuid.UUID, list[str]]:
+    """In which dialects each of these speaks or is spoken to, all its names taken together."""
+    who = {each.pk: pk for pk, (agent, aliases) in known.items() for each in (agent, *aliases)}
+    rows = AgentTotal.objects.filter(_SAID_SOMETHING, agent__in=list(who)).exclude(dialect="")
+    found: dict[uuid.UUID, set[str]] = defaultdict(set)
+    for agent_id, dialect in choose_rows(rows, choice).values_list("agent", "dialect") if who else ():
+        found[who[agent_id]].add(dialect)
+    return {pk: sorted(found[pk]) for pk in known}
+
+
+def _count_shared(known: Mapping[uuid.UUID, tuple[Agent, Sequence[Agent]]], choice: Choice) -> dict[uuid.UUID, int]:
+    """The conversations of those that have several names: one that holds two of them counts once."""
+    who = {each.pk: pk for pk, (agent, aliases) in known.items() if aliases for each in (agent, *aliases)}
+    if not who:
+        return {}
+    rows = choose_rows(Appearance.objects.filter(agent__in=list(who)), choice)
+    counted = rows.values(who=Coalesce("agent__same_as", "agent")).annotate(talks=Count("conversation", distinct=True))
+    return dict(counted.values_list("who", "talks"))
 
 
 def choose_rows(rows: QuerySet[Any], choice: Choice) -> QuerySet[Any]:
@@ -138,7 +165,7 @@ def find_named(*, workspace: Workspace, name: str) -> set[uuid.UUID]:
     for dialect, names in CONVENTIONS.items():
         on_wire = [one for one, text in names.items() if name.casefold() in text]
         if on_wire:
-            meant |= Q(name__in=on_wire, friendly_name="", same_as=None, appearances__dialect=dialect)
+            meant |= Q(name__in=on_wire, friendly_name="", same_as=None, totals__dialect=dialect)
     found = agents.filter(meant).annotate(who=Coalesce("same_as", "pk")).values_list("who", flat=True)
     return set(found.distinct()[:MOST_MATCHES])
 
@@ -189,8 +216,8 @@ def list_abilities(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID]) -> l
 
 def list_conversations_of(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID], limit: int) -> list[Conversation]:
     """The conversations that name one of these agents, latest activity first."""
-    held = Appearance.objects.filter(workspace=workspace, agent__in=list(agent_ids)).values("conversation")
-    rows = Conversation.objects.select_related("channel").filter(workspace=workspace, pk__in=held)
+    named = Appearance.objects.filter(conversation=OuterRef("pk"), agent__in=list(agent_ids))
+    rows = Conversation.objects.select_related("channel").filter(Exists(named), workspace=workspace)
     return list(rows.order_by("-last_at", "-pk")[:limit])
 
 
@@ -211,8 +238,8 @@ class Confusables:
 
 def compare_names(*, workspace: Workspace) -> Confusables:
     """Compare the names of the workspace's agents, the busiest first; two statements."""
-    rows = Appearance.objects.filter(workspace=workspace).values("agent")
-    busiest = rows.annotate(total=Sum(F("sent") + F("received"))).order_by("-total", "agent")
+    rows = AgentTotal.objects.filter(_SAID_SOMETHING, workspace=workspace, dialect="")
+    busiest = rows.annotate(total=F("sent") + F("received")).order_by("-total", "agent")
     ids = list(busiest.values_list("agent", flat=True)[: MOST_COMPARED + 1])
     known = Agent.objects.filter(workspace=workspace, pk__in=ids[:MOST_COMPARED])
     # Nobody takes a name of hundreds of characters for another's.

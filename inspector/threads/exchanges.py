@@ -19,6 +19,7 @@ from inspector.intake.bulk import insert_rows
 from .agents import Agent, Appearance, Declaration, Exchange, key_of_name, make_agent_id
 from .models import Conversation
 from .nodes import StoredNode, Timeline
+from .totals import Totals
 
 # The acts that say that something did not work.
 FAILING: Final = frozenset({"failure", "not-understood"})
@@ -133,6 +134,7 @@ class _Gathering:
 
 def write_exchanges(gathered: Sequence[Exchanges]) -> None:
     """Write the rows of these conversations that came out otherwise; call inside the transaction that holds them."""
+    totals = Totals()
     known = {model: _read_rows(model, [each.conversation.pk for each in gathered]) for model in _TABLES}
     fresh: dict[type[models.Model], list[Row]] = {model: [] for model in _TABLES}
     stale: dict[type[models.Model], list[int]] = {model: [] for model in _TABLES}
@@ -140,6 +142,7 @@ def write_exchanges(gathered: Sequence[Exchanges]) -> None:
         conversation = each.conversation
         for model, rows in each.rows.items():
             stored = known[model].get(conversation.pk, {})
+            totals.take(model, conversation, before=stored.keys(), after=rows)
             stale[model] += [pk for row, pk in stored.items() if row not in rows]
             head: Row = (conversation.workspace_id, conversation.pk)
             if model is not Declaration:
@@ -158,6 +161,8 @@ def write_exchanges(gathered: Sequence[Exchanges]) -> None:
                 rows=fresh[model],
                 order_by=("conversation_id", columns[0], columns[1]),
             )
+    # The last rows that settling locks, in one order: many conversations share them.
+    totals.write()
 
 
 def _read_rows(model: type[models.Model], conversation_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, dict[Row, int]]:

@@ -13,10 +13,12 @@ from inspector.accounts.models import Channel, Workspace, make_id
 from inspector.intake.models import HiddenRecord, Record
 
 from .agents import Agent as Agent
+from .agents import AgentTotal as AgentTotal
 from .agents import AgentWord as AgentWord
 from .agents import Appearance as Appearance
 from .agents import Declaration as Declaration
 from .agents import Exchange as Exchange
+from .agents import PairTotal as PairTotal
 from .announcements import Announcement as Announcement
 from .opened import OpenedMessage as OpenedMessage
 from .opened import OpeningTrial as OpeningTrial

@@ -17,7 +17,7 @@ from dialects import all_dialects
 from inspector.accounts.models import Workspace
 from inspector.intake.text import make_storable
 
-from .agents import Agent, Appearance, key_of_name, make_agent_id
+from .agents import Agent, AgentTotal, key_of_name, make_agent_id
 from .terms import fold
 
 MOST_MEANINGS: Final = 200
@@ -65,9 +65,10 @@ def find_customs(*, workspace: Workspace, agents: Iterable[Agent]) -> dict[uuid.
     """Which of these agents speak a dialect in which their name has a meaning by convention; at most one statement."""
     names = {name for names in CONVENTIONS.values() for name in names}
     ids = [agent.pk for agent in agents if agent.name in names]
-    rows = Appearance.objects.filter(workspace=workspace, agent__in=ids, dialect__in=list(CONVENTIONS))
+    rows = AgentTotal.objects.filter(workspace=workspace, agent__in=ids, dialect__in=list(CONVENTIONS))
+    rows = rows.filter(Q(sent__gt=0) | Q(received__gt=0))
     found: dict[uuid.UUID, list[str]] = defaultdict(list)
-    for agent_id, dialect in rows.values_list("agent", "dialect").distinct().order_by("dialect") if ids else ():
+    for agent_id, dialect in rows.values_list("agent", "dialect").order_by("dialect") if ids else ():
         found[agent_id].append(dialect)
     return found
 

@@ -1,4 +1,4 @@
-"""Reads of pairs: who said how much to whom. Sums over small rows, never over messages."""
+"""Reads of pairs: who said how much to whom. Sums over their totals, never over messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce
 
 from inspector.accounts.models import Workspace
 
-from .agents import Agent, Exchange
+from .agents import Agent, PairTotal
 from .directory import EVERYTHING, Choice, choose_rows, find_named
 
 # Stands for nobody, where a key of a page has to say so.
@@ -104,7 +104,7 @@ def measure_pairs(*, workspace: Workspace, choice: Choice = EVERYTHING, agent: A
 
 def _sum_pairs(workspace: Workspace, choice: Choice, agent: Agent | None) -> QuerySet[Any]:
     nobody = Value(NOBODY, output_field=UUIDField())
-    rows = choose_rows(Exchange.objects.filter(workspace=workspace), choice)
+    rows = choose_rows(PairTotal.objects.filter(workspace=workspace, messages__gt=0), choice)
     if agent:
         ids = [agent.pk, *agent.aliases.values_list("pk", flat=True)]
         rows = rows.filter(Q(sender__in=ids) | Q(receiver__in=ids))

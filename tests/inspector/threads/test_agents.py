@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import uuid
+from collections import defaultdict
 from collections.abc import Iterable
 from itertools import permutations
 from typing import Any
@@ -11,13 +13,23 @@ from typing import Any
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import connection
+from django.db.models import Max, Min, Sum
 from django.test.utils import CaptureQueriesContext
 
 from inspector.accounts.models import Channel
-from inspector.intake.models import Door
+from inspector.intake.models import Delivery, Door
 from inspector.intake.services import withdraw_delivery
 from inspector.search.selectors import find_messages
-from inspector.threads.agents import Agent, AgentWord, Appearance, Declaration, Exchange, make_agent_id
+from inspector.threads.agents import (
+    Agent,
+    AgentTotal,
+    AgentWord,
+    Appearance,
+    Declaration,
+    Exchange,
+    PairTotal,
+    make_agent_id,
+)
 from inspector.threads.directory import Choice, compare_names, list_agents, list_declarations
 from inspector.threads.models import Conversation, Message
 from inspector.threads.naming import join_agents, name_agent, undo_word
@@ -79,9 +91,33 @@ def picture() -> dict[str, set[tuple[Any, ...]]]:
     }
 
 
+def check_totals() -> None:
+    """The totals are what the rows come to, counted anew."""
+    counted: dict[tuple[Any, ...], list[Any]] = {}
+    of_agent: dict[tuple[Any, ...], set[uuid.UUID]] = defaultdict(set)
+    for row in Appearance.objects.all():
+        for dialect in (row.dialect, ""):
+            held = counted.setdefault((row.agent_id, dialect), [0, 0, 0, row.first_at, row.last_at])
+            counts = (row.sent, row.received, row.failures)
+            held[:3] = [one + another for one, another in zip(held, counts, strict=False)]
+            held[3:] = [min(held[3], row.first_at), max(held[4], row.last_at)]
+            of_agent[row.agent_id, dialect].add(row.conversation_id)
+    columns = ("agent", "dialect", "conversations", "sent", "received", "failures", "first_at", "last_at")
+    kept = {row[:2]: list(row[2:]) for row in AgentTotal.objects.values_list(*columns)}
+    assert {key: row for key, row in kept.items() if row != [0, 0, 0, 0, None, None]} == {
+        key: [len(of_agent[key]), *held] for key, held in counted.items()
+    }
+    pair = ("channel", "sender", "receiver", "is_broadcast", "dialect")
+    sums = {"said": Sum("messages"), "failed": Sum("failures"), "since": Min("first_at"), "until": Max("last_at")}
+    summed = set(Exchange.objects.values_list(*pair).annotate(**sums))
+    kept_pairs = PairTotal.objects.values_list(*pair, "messages", "failures", "first_at", "last_at")
+    assert {row for row in kept_pairs if row[5:] != (0, 0, None, None)} == summed
+
+
 def test_who_said_how_much_to_whom(cast: Cast) -> None:
     deliver(cast, *STORY)
     settle_all()
+    check_totals()
     assert pairs_of(cast) == {
         ("ada", "bob", False): (2, 0),
         ("bob", "ada", False): (1, 1),
@@ -127,13 +163,15 @@ def test_the_rows_do_not_depend_on_what_came_first(cast: Cast, order: Iterable[i
     for number in order:
         deliver(cast, *blocks[number], door=Door.API)
         settle_all()
+    check_totals()
     stepwise = picture()
-    for model in (Appearance, Exchange, Declaration):
+    for model in (Appearance, Exchange, Declaration, AgentTotal, PairTotal):
         model._default_manager.all().delete()
     conversations = set(Conversation.objects.values_list("pk", flat=True))
     mark_dirty(conversation_ids=conversations, workspace_id=cast.workspace.pk)
     settle_all()
     assert picture() == stepwise
+    check_totals()
     assert len(stepwise["Exchange"]) == 8
 
 
@@ -155,6 +193,12 @@ def test_what_is_withdrawn_is_nobodys_word(cast: Cast) -> None:
     settle_all()
     assert ("bob", "ada", False) not in pairs_of(cast)
     assert not Declaration.objects.exists()
+    check_totals()
+    withdraw_delivery(membership=cast.auditor, delivery=Delivery.objects.exclude(pk=delivery.pk).get(), reason="test")
+    settle_all()
+    check_totals()
+    assert not pairs_of(cast)
+    assert not list_agents(workspace=cast.workspace)
 
 
 def test_the_directory_and_the_graph_are_paged_by_key_in_a_constant_number_of_statements(cast: Cast) -> None:
