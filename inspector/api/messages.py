@@ -38,6 +38,17 @@ from .serializers import (
 
 CURSOR: Final = Parameter(name="cursor", about="`next` of the page before")
 LIMIT: Final = Number(name="limit", about="how many rows a page has", least=1, most=200, default=50)
+# What narrows a list of conversations, and of traces.
+FILTERS: Final = (
+    Choice(name="state", about="only those that stand so", choices=Conversation.State.values, default=""),
+    Choice(
+        name="dialect",
+        about="only those that hold a message in it",
+        choices=tuple(dialect.slug for dialect in all_dialects()),
+        default="",
+    ),
+    Parameter(name="agent", about="only those that name this agent", default=""),
+)
 FIELDS_ABOUT: Final = "only these members of each row, and its id; all where it is left out"
 SEARCH: Final = (
     Parameter(name="q", about="the search language", default=""),
@@ -165,14 +176,7 @@ class ConversationsView(Endpoint):
         "GET": (
             CURSOR,
             LIMIT,
-            Choice(name="state", about="only those that stand so", choices=Conversation.State.values, default=""),
-            Choice(
-                name="dialect",
-                about="only those that hold a message in it",
-                choices=tuple(dialect.slug for dialect in all_dialects()),
-                default="",
-            ),
-            Parameter(name="agent", about="only those that name this agent", default=""),
+            *FILTERS,
             Names(name="fields", about=FIELDS_ABOUT, choices=tuple(ConversationSerializer().fields)),
         )
     }
@@ -182,7 +186,7 @@ class ConversationsView(Endpoint):
         """A page of conversations."""
         workspace = caller_of(request).workspace
         limit = self.given["limit"]
-        wanted = {name: make_storable(self.given[name]) for name in ("state", "dialect", "agent")}
+        wanted = {each.name: make_storable(self.given[each.name]) for each in FILTERS}
         try:
             before = read_cursor(self.given["cursor"], workspace.pk)
         except CursorError as error:

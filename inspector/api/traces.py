@@ -11,7 +11,6 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dialects import all_dialects
 from inspector.intake.text import make_storable
 from inspector.search.cursors import CursorError, read_cursor, write_cursor
 from inspector.threads.instants import read_instant
@@ -23,8 +22,8 @@ from inspector.threads.windows import MOST_TOGGLED, Fold, StoredTree, Window, Wi
 
 from .authentication import caller_of
 from .endpoints import Endpoint
-from .messages import CURSOR, LIMIT, show_message
-from .parameters import Choice, Number, Parameter
+from .messages import CURSOR, FILTERS, LIMIT, show_message
+from .parameters import Number, Parameter
 from .problems import ProblemError
 from .tree_shapes import (
     TraceDetailSerializer,
@@ -72,27 +71,14 @@ class TracesView(Endpoint):
     """Traces, latest activity first."""
 
     scopes: ClassVar = {"GET": "read"}
-    parameters: ClassVar = {
-        "GET": (
-            CURSOR,
-            LIMIT,
-            Choice(name="state", about="only those that stand so", choices=Conversation.State.values, default=""),
-            Choice(
-                name="dialect",
-                about="only those that hold a message in it",
-                choices=tuple(dialect.slug for dialect in all_dialects()),
-                default="",
-            ),
-            Parameter(name="agent", about="only those that name this agent", default=""),
-        )
-    }
+    parameters: ClassVar = {"GET": (CURSOR, LIMIT, *FILTERS)}
 
     @extend_schema(operation_id="list_traces", responses=TracePageSerializer)
     def get(self, request: Request) -> Response:
         """A page of traces."""
         workspace = caller_of(request).workspace
         limit = self.given["limit"]
-        wanted = {name: make_storable(self.given[name]) for name in ("state", "dialect", "agent")}
+        wanted = {each.name: make_storable(self.given[each.name]) for each in FILTERS}
         try:
             before = read_cursor(self.given["cursor"], workspace.pk)
         except CursorError as error:
