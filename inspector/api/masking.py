@@ -7,7 +7,6 @@ so that every span of the tree still points at its place.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,7 +15,7 @@ from dialects import Reading, read
 from inspector.accounts.models import ApiKey
 from inspector.intake.models import Record
 from inspector.intake.selectors import read_source
-from inspector.threads.masks import find_outer_secrets, find_secrets, mask
+from inspector.threads.masks import find_outer_secrets, mask, mask_layers
 from inspector.threads.models import Message
 from inspector.threads.selectors import unfold
 from inspector.threads.summaries import list_messages_of
@@ -75,15 +74,6 @@ def digest_source(record: Record) -> str:
 
 
 def show_layers(reading: Reading) -> list[dict[str, Any]]:
-    """The layers of a reading as JSON types, their secrets masked.
-
-    A layer that was unpacked from a piece with a secret in it would show that piece again in the outer layers: there
-    the whole stretch it came from is masked.
-    """
-    secrets: dict[int, list[tuple[Any, int, int]]] = defaultdict(list)
-    for span in find_secrets(reading.fields):
-        secrets[span[0]].append(span)
-    for layer in reversed(reading.layers):
-        if layer.of and secrets.get(layer.id):
-            secrets[layer.of[0]].append(layer.of)
-    return [layer.replace(text=mask(layer.text, secrets.get(layer.id, ()))).to_dict() for layer in reading.layers]
+    """The layers of a reading as JSON types, their secrets masked."""
+    masked = mask_layers(reading)
+    return [layer.replace(text=text).to_dict() for layer, text in zip(reading.layers, masked, strict=True)]

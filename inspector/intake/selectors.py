@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from inspector.accounts.models import Workspace
 
-from .models import DeadLetter, Delivery, Job, Record, Sighting
+from .models import DeadLetter, Delivery, Job, Record, Sighting, Withdrawal
 
 
 def find_delivery(*, workspace: Workspace, delivery_id: uuid.UUID) -> Delivery | None:
@@ -48,8 +48,10 @@ def find_record(*, workspace: Workspace, record_id: uuid.UUID) -> Record | None:
 
 
 def list_sightings(*, record: Record) -> QuerySet[Sighting]:
-    """Where a record was seen, first delivery first."""
-    return Sighting.objects.select_related("delivery").filter(record=record).order_by("delivery__received_at", "index")
+    """Where a record was seen, first delivery first; each with `is_withdrawn`, whether its delivery is now."""
+    in_force = Withdrawal.objects.filter(delivery_id=OuterRef("delivery_id"), taken_back_at__isnull=True)
+    rows = Sighting.objects.select_related("delivery").annotate(is_withdrawn=Exists(in_force))
+    return rows.filter(record=record).order_by("delivery__received_at", "index")
 
 
 def find_first_sighting(*, record: Record) -> Sighting | None:

@@ -48,12 +48,13 @@ class Syntax:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LayerText:
-    """One text of a record with its stretches; the first is the wire."""
+    """One text of a record with its stretches; the first is the wire. `of` is what it was unpacked from, if any."""
 
     id: int
     title: str
     text: str
     stretches: tuple[Stretch, ...]
+    of: tuple[Span, ...] = ()
 
 
 def list_rows(reading: Reading) -> tuple[list[FieldRow], int]:
@@ -146,7 +147,13 @@ def measure_syntax(stretches: Iterable[Stretch]) -> Syntax:
 def list_layers(reading: Reading, stretches: Mapping[int, Sequence[Stretch]]) -> list[LayerText]:
     """The texts of a record, the wire first, cut by the leaves that lie in them; at most `MOST_LAYERS`."""
     return [
-        LayerText(id=layer.id, title=_write_title(layer), text=layer.text, stretches=tuple(stretches.get(layer.id, ())))
+        LayerText(
+            id=layer.id,
+            title=_write_title(layer),
+            text=layer.text,
+            stretches=tuple(stretches.get(layer.id, ())),
+            of=(layer.of,) if layer.of else (),
+        )
         for layer in reading.layers[:MOST_LAYERS]
     ]
 

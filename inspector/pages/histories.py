@@ -96,6 +96,7 @@ def explain_english(message: Message, body: Mapping[str, Any], slug: str) -> dic
         "others": [
             {
                 "dialect": name_dialect(each["dialect"]),
+                "url": f"?as={each['dialect']}",
                 "why": each.get("why") or "",
                 "percent": round(each["score"] * 100),
             }

@@ -1,49 +1,46 @@
-"""One message: English, fields and raw, linked; and the exact bytes of a record."""
+"""One message: English, fields and raw, linked to the character; as it is stored, or read in another dialect."""
 
 from __future__ import annotations
 
-import hashlib
 import uuid
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlencode
 
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
-from dialects import Keys
+from dialects import Keys, Reading
 from inspector.accounts.models import Membership
-from inspector.intake.models import Record
-from inspector.intake.selectors import find_record, list_sightings, read_source
-from inspector.intake.withdrawals import find_withdrawals, is_hidden
-from inspector.threads.hidden import list_withdrawals_behind
 from inspector.threads.models import Message
-from inspector.threads.numbering import number_messages
 from inspector.threads.selectors import (
     find_message,
-    find_messages_by_ids,
     find_neighbours,
-    list_answers,
+    list_beside,
     read_body,
     unfold,
 )
-from inspector.threads.summaries import count_parts, find_openings, list_messages_of
+from inspector.threads.summaries import find_openings
 
 from .agents import cast_conversation
 from .disclosures import Disclosed, open_for
-from .fields import MOST_LAYERS, cut_layers, has_secret, list_layers, list_rows, measure_syntax
+from .evidence import LONGEST_UNFOLDED_BYTES, list_withdrawals, make_evidence
 from .histories import explain_english, show_wordings
-from .progress import name_delivery
-from .shell import render_page, within_workspace
+from .lights import read_light
+from .raw_views import VIEWS, show_layers
+from .readings import find_doubts, list_choices, read_choice, read_otherwise, show_pieces
+from .search_steps import find_steps
+from .selection import select
+from .shell import render_page, within_workspace, write_query
 from .told import is_named, list_notes, make_line, name_conversation, name_dialect, read_segments, shorten
 from .trace_links import link_traces
 from .transcript import ReplyLine, name_message
+from .wire_markup import Span
 
-MOST_SIGHTINGS = 10
 MOST_ANSWERS = 20
 MOST_NOTES = 200
-# Unfolding takes time in proportion to the fields; beyond this a page would keep a server busy for many seconds.
-LONGEST_UNFOLDED_BYTES = 2_000_000
 
 ORDERS = {
     "wire": "",
@@ -56,19 +53,29 @@ ORDERS = {
 @require_GET
 @within_workspace
 def show_message(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
-    """One message in three linked panes, with its notes, its neighbours and its evidence."""
-    message = find_message(workspace=membership.workspace, message_id=message_id)
-    if message is None:
-        raise Http404
-    number_messages([message])
+    """One message in three linked panes, with its notes, its neighbours and its evidence.
+
+    The address is the whole state: `span` what is lit, `view` how the raw stands, `as` a dialect to read it in for
+    once, `q` the search it was opened from.
+    """
+    message = get_message(membership, message_id)
     slug = membership.workspace.slug
+    light = read_light(request)
     disclosed = open_for(membership, [message], door="message")
     opening = disclosed.openings.get(message.pk)
+    reading = _unfold(message, opening.resolver if opening else None)
+    if request.htmx:  # type: ignore[attr-defined]
+        return _answer_selection(request, message, reading, light, slug)
     body = opening.lay_over(read_body(message)) if opening else read_body(message)
-    told = body["message"]
-    notes = list_notes(message, body)
-    pieces = _unfold(message, opening.resolver if opening else None)
+    dialect = read_choice(request.GET.get("as", ""), message)
+    if dialect and reading is None:
+        raise Http404
+    pieces = show_pieces(reading) if reading else {"is_unfolded": False, "is_masked": True}
+    forced = read_otherwise(message, reading, dialect) if dialect and reading else None
+    steps = find_steps(request, membership, message)
     before, after = find_neighbours(message=message)
+    notes = forced["notes"] if forced else list_notes(message, body)
+    shown = forced["pieces"] if forced else pieces
     context = {
         "message": _describe(message, body, disclosed),
         "conversation": {
@@ -78,55 +85,120 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
             + f"?message={message.pk}",
         },
         "traces": link_traces(membership.workspace, [message]),
-        "previous_url": reverse("pages:message", args=[slug, before.pk]) if before else None,
-        "next_url": reverse("pages:message", args=[slug, after.pk]) if after else None,
-        "english": read_segments(told.get("english")) or ((message.english, (), "exact"),),
-        "also": read_segments(told.get("also"), are_apart=True),
-        "gloss": read_segments(told.get("gloss")),
-        "reference_line": told.get("reference_line") or "",
-        **pieces,
-        "why": explain_english(message, body, slug),
-        **show_wordings(message, slug),
-        "withdrawals": _list_withdrawals(message, slug),
+        "steps": steps,
+        "previous_url": steps.previous_url if steps else _link(slug, before),
+        "next_url": steps.next_url if steps else _link(slug, after),
+        **shown,
+        **_frame_raw(request, shown, light),
+        "light": light,
+        "selection": select(message, reading, light, slug) if reading and not forced else None,
+        "forced": forced,
+        "stored_url": write_query(request, **{"as": None, "span": None}),
+        "choices": list_choices(
+            message, body, shown=dialect or message.dialect, address=lambda slug: _choose(request, slug)
+        )
+        if reading
+        else [],
+        "json_url": reverse("pages:message-json", args=[slug, message.pk]),
         "notes": notes[:MOST_NOTES],
         "more_notes": max(0, len(notes) - MOST_NOTES),
-        "around": _make_around(message, body, membership),
-        "evidence": _make_evidence(message.record, membership, is_masked=pieces["is_masked"]),
+        "evidence": make_evidence(message.record, membership, is_masked=pieces["is_masked"]),
+        "withdrawals": list_withdrawals(message, slug),
     }
+    if not forced:
+        context |= _tell(message, body, notes, slug)
+        context["around"] = _make_around(message, body, membership)
     return render_page(request, membership, "message/message.html", context, section="conversations")
 
 
-def _list_withdrawals(message: Message, slug: str) -> list[dict[str, Any]]:
-    """Why the message is hidden: who withdrew which delivery; nothing where it is shown."""
-    if not is_hidden(record=message.record):
-        return []
-    return [
-        {
-            "by": withdrawal.by.get_username(),
-            "at": withdrawal.at,
-            "reason": withdrawal.reason,
-            "name": name_delivery(withdrawal.delivery),
-            "url": reverse("pages:delivery", args=[slug, withdrawal.delivery_id]),
-        }
-        for withdrawal in list_withdrawals_behind(message=message)
-    ]
+def get_message(membership: Membership, message_id: uuid.UUID) -> Message:
+    """The message of the reader's workspace.
+
+    Raises:
+        Http404: where the workspace has none of that id.
+    """
+    message = find_message(workspace=membership.workspace, message_id=message_id)
+    if message is None:
+        raise Http404
+    return message
 
 
-def _unfold(message: Message, keys: Keys | None) -> dict[str, Any]:
-    """Fields and layers; of a record too large for that, nothing: what is not unfolded cannot be masked either."""
-    if len(message.record.source) > LONGEST_UNFOLDED_BYTES:
-        return {"is_unfolded": False, "is_masked": True}
-    reading = unfold(message=message, keys=keys)
-    stretches = cut_layers(reading)
-    fields, more_fields = list_rows(reading)
+@require_GET
+@within_workspace
+def show_json(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
+    """The message as it was told, as JSON to be copied: the names that it has, and about its record."""
+    message = get_message(membership, message_id)
+    opening = open_for(membership, [message], door="message").openings.get(message.pk)
+    body = opening.lay_over(read_body(message)) if opening else read_body(message)
+    answer = {
+        "id": str(message.pk),
+        "record": str(message.record_id),
+        "conversation": str(message.conversation_id),
+        "english": opening.english if opening else message.english,
+        "message": body["message"],
+        "about": body["record"],
+    }
+    response = JsonResponse(answer, json_dumps_params={"indent": 2, "ensure_ascii": True})
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def _answer_selection(
+    request: HttpRequest, message: Message, reading: Reading | None, light: Sequence[Span], slug: str
+) -> HttpResponse:
+    """The part of the page that says what is selected, for a script that has just lit it."""
+    selection = select(message, reading, light, slug) if reading else None
+    response = render(request, "message/_selected.html", {"selection": selection})
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def _unfold(message: Message, keys: Keys | None) -> Reading | None:
+    """The record read anew; None of one too large for that: what is not unfolded cannot be masked either."""
+    return None if len(message.record.source) > LONGEST_UNFOLDED_BYTES else unfold(message=message, keys=keys)
+
+
+def _link(slug: str, message_id: uuid.UUID | None) -> str | None:
+    return reverse("pages:message", args=[slug, message_id]) if message_id else None
+
+
+def _choose(request: HttpRequest, dialect: str | None) -> str:
+    """This page in another dialect, or as it is stored; what is lit belongs to one reading alone."""
+    return write_query(request, **{"as": dialect, "span": None})
+
+
+def _frame_raw(request: HttpRequest, pieces: dict[str, Any], light: Sequence[Span]) -> dict[str, Any]:
+    """How the raw stands: as text, escaped or in hexadecimal, and the addresses of the other ways."""
+    view = request.GET.get("view", "")
+    view = view if view in VIEWS else ""
     return {
-        "is_unfolded": True,
-        "fields": fields,
-        "more_fields": more_fields,
-        "syntax": measure_syntax(stretches.get(0, ())),
-        "layers": list_layers(reading, stretches),
-        "more_layers": max(0, len(reading.layers) - MOST_LAYERS),
-        "is_masked": has_secret(stretches),
+        "view": view,
+        "views": [
+            {"name": name, "url": write_query(request, view=key or None), "is_current": key == view}
+            for key, name in VIEWS.items()
+        ],
+        "layers": show_layers(pieces.get("layers", ()), view, light),
+        # Without the span, to which each piece adds its own; and ready for that.
+        "address": _begin_query(request),
+    }
+
+
+def _begin_query(request: HttpRequest) -> str:
+    kept = {name: request.GET[name] for name in ("q", "as", "view") if request.GET.get(name)}
+    return f"?{urlencode(kept)}&span=" if kept else "?span="
+
+
+def _tell(message: Message, body: Any, notes: Sequence[Any], slug: str) -> dict[str, Any]:
+    """The English of the message as it is stored, why it is so, and what it was before."""
+    told = body["message"]
+    english = read_segments(told.get("english")) or ((message.english, (), "exact"),)
+    return {
+        "english": english,
+        "also": read_segments(told.get("also"), are_apart=True),
+        "gloss": read_segments(told.get("gloss")),
+        "reference_line": told.get("reference_line") or "",
+        "why": {**explain_english(message, body, slug), "doubts": find_doubts(english, notes)},
+        **show_wordings(message, slug),
     }
 
 
@@ -145,7 +217,7 @@ def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, An
         "characters": len(wire),
         "bytes": len(wire.encode("utf-8", "surrogatepass")),
         "part": message.part,
-        "parts": count_parts(record=message.record),
+        "parts": getattr(message, "parts", 1),
         "number": message.number,
         "run": message.run,
         "count": message.conversation.message_count,
@@ -159,14 +231,15 @@ def _name_conversation(message: Message) -> str:
 
 
 def _make_around(message: Message, body: Any, membership: Membership) -> dict[str, Any]:
-    answers = list_answers(message=message, limit=MOST_ANSWERS + 1)
+    slug = membership.workspace.slug
+    parent, answers = list_beside(message=message, limit=MOST_ANSWERS + 1)
     return {
-        "parent": _find_parent(message, body, membership),
+        "parent": _describe_parent(message, parent, body, slug),
         # Why a message that names a parent stands without one: it names itself, a circle, or nobody for certain.
         "why_none": "" if message.parent_basis else message.parent_why,
         "children": [
             {
-                "url": reverse("pages:message", args=[membership.workspace.slug, answer.pk]),
+                "url": reverse("pages:message", args=[slug, answer.pk]),
                 "performative": answer.performative,
                 "native_act": answer.native_act,
                 "sentence": shorten(answer.english),
@@ -179,70 +252,17 @@ def _make_around(message: Message, body: Any, membership: Membership) -> dict[st
     }
 
 
-def _find_parent(message: Message, body: Any, membership: Membership) -> ReplyLine | None:
+def _describe_parent(message: Message, parent: Message | None, body: Any, slug: str) -> ReplyLine | None:
     if not message.parent_basis:
         return None
-    found = find_messages_by_ids(workspace=membership.workspace, message_ids=[message.parent] if message.parent else [])
-    parent = found.get(message.parent) if message.parent else None
     verbs = {"turn": "probably answers", "adjacency": "only follows"}
     return ReplyLine(
         basis="inferred" if message.parent_basis == "turn" else "explicit",
         verb=verbs.get(message.parent_basis, "answers"),
-        anchor=reverse("pages:message", args=[membership.workspace.slug, parent.pk]) if parent else "",
+        anchor=reverse("pages:message", args=[slug, parent.pk]) if parent else "",
         name=f"{name_message(parent)}: {shorten(parent.english)}"
         if parent
         else (body["message"].get("parent_id") or "a message"),
         why=message.parent_why,
         is_missing=parent is None,
     )
-
-
-def _make_evidence(record: Record, membership: Membership, *, is_masked: bool) -> dict[str, Any]:
-    slug = membership.workspace.slug
-    digest = hashlib.sha256()
-    for piece in read_source(record=record):
-        digest.update(piece)
-    sightings = list(list_sightings(record=record)[: MOST_SIGHTINGS + 1])
-    withdrawn = find_withdrawals(delivery_ids=[sighting.delivery_id for sighting in sightings])
-    return {
-        "record_id": record.pk,
-        "sha256": digest.hexdigest(),
-        "raw_url": reverse("pages:raw", args=[slug, record.pk]) if membership.is_auditor or not is_masked else None,
-        "sightings": [
-            {
-                "url": reverse("pages:delivery", args=[slug, sighting.delivery_id]),
-                "name": name_delivery(sighting.delivery),
-                "line": sighting.line,
-                "at": sighting.delivery.received_at,
-                "outcome": sighting.get_outcome_display().lower(),
-                "is_withdrawn": sighting.delivery_id in withdrawn,
-            }
-            for sighting in sightings[:MOST_SIGHTINGS]
-        ],
-        "has_more": len(sightings) > MOST_SIGHTINGS,
-    }
-
-
-@require_GET
-@within_workspace
-def download_raw(request: HttpRequest, membership: Membership, record_id: uuid.UUID) -> StreamingHttpResponse:
-    """The exact bytes of a record, as a download that no browser will interpret.
-
-    What holds a secret, or could not be read so far as to know, is for owners and auditors (decision 9).
-    """
-    record = find_record(workspace=membership.workspace, record_id=record_id)
-    if record is None:
-        raise Http404
-    if not membership.is_auditor and not _is_free_of_secrets(record):
-        raise PermissionDenied
-    response = StreamingHttpResponse(read_source(record=record), content_type="application/octet-stream")
-    response["Content-Disposition"] = f'attachment; filename="{record.pk}.bin"'
-    response["Cache-Control"] = "no-store, private"
-    return response
-
-
-def _is_free_of_secrets(record: Record) -> bool:
-    if len(record.source) > LONGEST_UNFOLDED_BYTES:
-        return False
-    messages = list_messages_of(record=record)
-    return bool(messages) and not any(has_secret(cut_layers(unfold(message=message))) for message in messages)

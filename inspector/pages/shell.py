@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
 from inspector.accounts.models import Membership
-from inspector.accounts.selectors import find_membership, list_memberships
+from inspector.accounts.selectors import list_memberships
 from inspector.search.cursors import CursorError, Place, read_cursor
 
 View = Callable[..., HttpResponseBase]
@@ -28,9 +28,12 @@ def within_workspace(view: View) -> View:
     def enter(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_authenticated:
             return redirect_to_login(request.get_full_path())
-        membership = find_membership(user=request.user, slug=slug)
+        # One statement for who may enter, and for the other workspaces that the frame of the page offers.
+        memberships = list(list_memberships(user=request.user)) if request.user.is_active else []
+        membership = next((each for each in memberships if each.workspace.slug == slug), None)
         if membership is None:
             raise Http404
+        vars(request)["memberships"] = memberships
         return view(request, membership, **kwargs)
 
     return enter
@@ -69,7 +72,7 @@ def render_page(
     frame = {
         "workspace": membership.workspace,
         "membership": membership,
-        "workspaces": list(list_memberships(user=membership.user)),
+        "workspaces": vars(request)["memberships"],
         "time_zone": membership.user.time_zone,
         "section": section,
     }

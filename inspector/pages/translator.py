@@ -19,6 +19,7 @@ from inspector.accounts.models import Membership
 
 from .fields import MOST_LAYERS, cut_layers, list_layers, list_rows, measure_syntax
 from .forms import SELECT
+from .raw_views import show_layers
 from .shell import render_page, within_workspace
 from .told import NoteLine, Segments, name_dialect, read_notes, read_segments, shorten
 
@@ -120,7 +121,7 @@ def translate(request: HttpRequest, membership: Membership) -> HttpResponse:
     The text comes by POST alone, so that it stands in no address, no log and no history.
     """
     form = TranslatorForm(request.POST if request.method == "POST" else None)
-    context: dict[str, Any] = {"form": form, "examples": EXAMPLES, "told": None}
+    context: dict[str, Any] = {"form": form, "examples": EXAMPLES, "told": None, "light": ()}
     if form.is_bound and form.is_valid():
         context["told"] = tell_text(form.cleaned_data)
     is_part = "HX-Request" in request.headers
@@ -190,7 +191,7 @@ def _describe(reading: Reading, into: str) -> dict[str, Any]:
         "fields": fields,
         "more_fields": more_fields,
         "syntax": measure_syntax(stretches.get(0, ())),
-        "layers": list_layers(reading, stretches),
+        "layers": show_layers(list_layers(reading, stretches), "", ()),
         "more_layers": max(0, len(reading.layers) - MOST_LAYERS),
         "message": {"characters": len(reading.wire)},
         "notes": notes[:MOST_NOTES],

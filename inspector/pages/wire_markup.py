@@ -7,8 +7,9 @@ Nothing here marks input as safe: markup comes from format strings, text only ev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -45,19 +46,32 @@ class Stretch:
 
 _FORMS = {
     # kind: (linked, not linked)
-    "field": ('<span data-span="{1}" tabindex="0">{0}</span>', "{0}"),
+    "field": ('<span data-span="{1}" tabindex="0"{3}>{0}</span>', "{0}"),
     "unread": (
-        '<span data-span="{1}" tabindex="0" data-basis="unknown">{0}</span>',
+        '<span data-span="{1}" tabindex="0" data-basis="unknown"{3}>{0}</span>',
         '<span data-basis="unknown">{0}</span>',
     ),
-    "key": ('<b data-span="{1}" tabindex="0">{0}</b>', "<b>{0}</b>"),
+    "key": ('<b data-span="{1}" tabindex="0"{3}>{0}</b>', "<b>{0}</b>"),
     "syntax": ("<u>{0}</u><wbr>", "<u>{0}</u><wbr>"),
     "mark": ("<mark>{0}</mark>", "<mark>{0}</mark>"),
     "masked": (
-        '<span class="masked" data-span="{1}" tabindex="0">masked, {2} characters</span>',
+        '<span class="masked{4}" data-span="{1}" tabindex="0">masked, {2} characters</span>',
         '<span class="masked">masked, {2} characters</span>',
     ),
 }
+
+
+LIT: Final = "is-lit"
+
+
+def share(some: Iterable[Span], others: Iterable[Span]) -> bool:
+    """Whether any of these spans has a character in common with any of those."""
+    wanted = tuple(others)
+    return any(
+        layer == other and start < other_end and other_start < end
+        for layer, start, end in some
+        for other, other_start, other_end in wanted
+    )
 
 
 def name_spans(spans: Iterable[Span]) -> str:
@@ -106,19 +120,21 @@ def write_wire(
     is_linked: bool = False,
     open_characters: int = OPEN_CHARACTERS,
     page_characters: int = PAGE_CHARACTERS,
+    light: Sequence[Span] = (),
 ) -> SafeString:
     """The text cut at the borders of its stretches.
 
     `stretches` are in order and do not overlap; what lies between them is plain. What is over `open_characters`
-    is folded and says how much it holds; what is over `page_characters` is left out and says so.
+    is folded and says how much it holds; what is over `page_characters` is left out and says so. Linked pieces that
+    share characters with `light` are lit.
     """
     shown = min(len(text), page_characters)
     rows = list(_fill_gaps(len(text), stretches, shown))
     # A fold that hides a few words costs more than it saves.
     is_folded = shown > open_characters + open_characters // 4
     border = open_characters if is_folded else shown
-    head = _write_rows(text, rows, 0, border, is_linked=is_linked)
-    tail = _write_rows(text, rows, border, shown, is_linked=is_linked)
+    head = _write_rows(text, rows, 0, border, is_linked=is_linked, light=light)
+    tail = _write_rows(text, rows, border, shown, is_linked=is_linked, light=light)
     return _fold(head, tail, border=border, shown=shown, length=len(text), is_folded=is_folded)
 
 
@@ -132,8 +148,10 @@ def _fold(head: SafeString, tail: SafeString, *, border: int, shown: int, length
     if not is_folded:
         return format_html("{}{}", head, rest)
     return format_html(
-        '{}<details class="fold"><summary>{} of {} characters folded</summary>{}{}</details>',
+        '{}<details class="fold"{}><summary>{} of {} characters folded</summary>{}{}</details>',
         head,
+        # What is lit is seen.
+        SafeString(" open") if LIT in tail else "",
         f"{length - border:,}",
         f"{length:,}",
         tail,
@@ -157,26 +175,36 @@ def _fill_gaps(length: int, stretches: Iterable[Stretch], shown: int) -> Iterato
         yield Stretch(start=at, end=length, kind="plain")
 
 
-def _write_rows(text: str, rows: list[Stretch], start: int, end: int, *, is_linked: bool) -> SafeString:
+def _write_rows(
+    text: str, rows: list[Stretch], start: int, end: int, *, is_linked: bool, light: Sequence[Span]
+) -> SafeString:
     return format_html_join(
         "",
         "{}",
         (
-            (_write_piece(text, row, max(row.start, start), min(row.end, end), is_linked=is_linked),)
+            (_write_piece(text, row, max(row.start, start), min(row.end, end), is_linked=is_linked, light=light),)
             for row in rows
             if row.start < end and start < row.end
         ),
     )
 
 
-def _write_piece(text: str, row: Stretch, start: int, end: int, *, is_linked: bool) -> SafeString:
+def _write_piece(
+    text: str, row: Stretch, start: int, end: int, *, is_linked: bool, light: Sequence[Span]
+) -> SafeString:
     linked, plain = _FORMS.get(row.kind, ("{0}", "{0}"))
     form = linked if is_linked and row.spans else plain
     if row.kind == "masked" and start > row.start:
         return SafeString("")  # Cut by the fold: its first half has already told its length.
     # A masked piece is named by its length alone: its characters never reach the page.
     shown = "" if row.kind == "masked" else write_visible(text, start, end)
-    return format_html(form, shown, name_spans(row.spans), f"{row.end - row.start:,}")
+    is_lit = bool(light) and share(row.spans, light)
+    return format_html(form, shown, name_spans(row.spans), f"{row.end - row.start:,}", *write_lit(is_lit=is_lit))
+
+
+def write_lit(*, is_lit: bool) -> tuple[SafeString, str]:
+    """The class of a lit piece: as an attribute of its own, and behind another class."""
+    return (SafeString(f' class="{LIT}"'), f" {LIT}") if is_lit else (SafeString(""), "")
 
 
 def mark_ranges(text: str, ranges: Iterable[tuple[int, int]]) -> SafeString:
@@ -202,19 +230,20 @@ def write_english(
     is_linked: bool,
     open_characters: int = OPEN_CHARACTERS,
     page_characters: int = SENTENCE_CHARACTERS,
+    light: Sequence[Span] = (),
 ) -> SafeString:
     """A sentence from its segments; what is not exact carries its basis as an attribute.
 
     The spaces at a segment's ends stay outside its piece, so that an underline ends with the word. Long sentences are
-    folded and cut as wires are.
+    folded and cut as wires are, and pieces are lit as theirs.
     """
     rows = list(segments)
     length = sum(len(text) for text, _, _ in rows)
     shown = min(length, page_characters)
     is_folded = shown > open_characters + open_characters // 4
     border = open_characters if is_folded else shown
-    head = _write_segments(cut_segments(rows, 0, border), is_linked=is_linked)
-    tail = _write_segments(cut_segments(rows, border, shown), is_linked=is_linked)
+    head = _write_segments(cut_segments(rows, 0, border), is_linked=is_linked, light=light)
+    tail = _write_segments(cut_segments(rows, border, shown), is_linked=is_linked, light=light)
     return _fold(head, tail, border=border, shown=shown, length=length, is_folded=is_folded)
 
 
@@ -230,17 +259,21 @@ def cut_segments(segments: Iterable[Segment], start: int, end: int) -> Iterator[
             return
 
 
-def _write_segments(segments: Iterable[Segment], *, is_linked: bool) -> SafeString:
-    return format_html_join("", "{}", ((_write_segment(*segment, is_linked=is_linked),) for segment in segments))
+def _write_segments(segments: Iterable[Segment], *, is_linked: bool, light: Sequence[Span]) -> SafeString:
+    pieces = ((_write_segment(*segment, is_linked=is_linked, light=light),) for segment in segments)
+    return format_html_join("", "{}", pieces)
 
 
-def _write_segment(text: str, spans: tuple[Span, ...], basis: str, *, is_linked: bool) -> SafeString:
+def _write_segment(
+    text: str, spans: tuple[Span, ...], basis: str, *, is_linked: bool, light: Sequence[Span]
+) -> SafeString:
     body = text.strip(" ")
     before, after = text[: len(text) - len(text.lstrip(" "))], text[len(text.rstrip(" ")) :] if body else ""
     shown = write_visible(body)
     if is_linked and spans and body:
-        form = '{}<span data-span="{}" data-basis="{}" tabindex="0">{}</span>{}'
-        return format_html(form, before, name_spans(spans), basis, shown, after)
+        form = '{}<span data-span="{}" data-basis="{}" tabindex="0"{}>{}</span>{}'
+        lit, _ = write_lit(is_lit=bool(light) and share(spans, light))
+        return format_html(form, before, name_spans(spans), basis, lit, shown, after)
     if basis == "exact" or not body:
         return format_html("{}{}{}", before, shown, after)
     return format_html('{}<span data-basis="{}">{}</span>{}', before, basis, shown, after)

@@ -111,13 +111,14 @@ def search(
 
 def _keep_unmasked(found: Found, needles: Sequence[str]) -> Found:
     """Without the messages that hold what was asked for in masked characters alone; says so by its end in time."""
-    kept = [message for message in found.messages if _shows(message, needles)]
+    kept = [message for message in found.messages if shows(message, needles)]
     if len(kept) == len(found.messages):
         return found
     return Found(kept, found.searched_back_to or found.messages[-1].order_time)
 
 
-def _shows(message: Message, needles: Sequence[str]) -> bool:
+def shows(message: Message, needles: Sequence[str]) -> bool:
+    """Whether characters that are not masked hold all of these."""
     if len(message.record.source) > LONGEST_MASKED_BYTES:
         return False
     reading = unfold(message=message)
@@ -166,17 +167,17 @@ def _search_windows(rows: models.QuerySet[Message], workspace: Workspace, before
 
 def fetch(rows: models.QuerySet[Any, Any], patience_ms: int) -> list[Any] | None:
     """The rows, or None where they take longer than this."""
-    with transaction.atomic():
-        try:
-            with transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute("SELECT set_config('statement_timeout', %s, TRUE)", [str(patience_ms)])
-                found = list(rows)
-                cursor.execute("SELECT set_config('statement_timeout', '0', TRUE)")
-                return found
-        except OperationalError as error:
-            if getattr(error.__cause__, "sqlstate", None) != _CANCELLED:
-                raise
-            return None
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('statement_timeout', %s, TRUE)", [str(patience_ms)])
+            found = list(rows)
+            # Nothing was written: to go back is the shortest way to the limit that held before.
+            transaction.set_rollback(True)
+            return found
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", None) != _CANCELLED:
+            raise
+        return None
 
 
 def find_newest(*, workspace: Workspace) -> datetime | None:

@@ -24,13 +24,22 @@ def find_secrets(fields: Iterable[Field]) -> Iterator[Span]:
 
 def find_outer_secrets(reading: Reading) -> list[Span]:
     """What is to be masked in the text itself: its secrets, and every stretch that unpacks into one with a secret."""
+    return _spread_secrets(reading)[0]
+
+
+def _spread_secrets(reading: Reading) -> dict[int, list[Span]]:
+    """By layer what is to be masked in it.
+
+    A layer that was unpacked from a piece with a secret in it would show that piece again in the outer layers: there
+    the whole stretch it came from is masked.
+    """
     secrets: dict[int, list[Span]] = defaultdict(list)
     for span in find_secrets(reading.fields):
         secrets[span[0]].append(span)
     for layer in reversed(reading.layers):
         if layer.of and secrets.get(layer.id):
             secrets[layer.of[0]].append(layer.of)
-    return secrets[0]
+    return secrets
 
 
 def mask(text: str, spans: Iterable[Span]) -> str:
@@ -42,3 +51,9 @@ def mask(text: str, spans: Iterable[Span]) -> str:
             pieces += [text[at:start], MARK * (end - start)]
             at = end
     return "".join((*pieces, text[at:]))
+
+
+def mask_layers(reading: Reading) -> list[str]:
+    """The text of each layer of a reading with its secrets masked, the wire first."""
+    secrets = _spread_secrets(reading)
+    return [mask(layer.text, secrets.get(layer.id, ())) for layer in reading.layers]

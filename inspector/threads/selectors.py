@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from dialects import Context, Keys, Reading, choose_dialect, tell
 from inspector.accounts.models import Workspace
 from inspector.intake.facts import read_with_facts
+from inspector.intake.models import HiddenRecord
 
 from .measures import annotate_stands
 from .models import Conversation, Message
-from .numbering import number_messages
+from .numbering import load_places, number_messages
 from .outline import Kind
 from .windows import load_tree
 
@@ -124,9 +125,20 @@ def read_body(message: Message) -> Mapping[str, Any]:
 
 
 def find_message(*, workspace: Workspace, message_id: uuid.UUID) -> Message | None:
-    """The message of that id in this workspace, with its record and conversation, or None."""
-    rows = Message.objects.select_related("record", "conversation", "channel")
-    return rows.filter(workspace=workspace, pk=message_id).first()
+    """The message of that id in this workspace, with its record and conversation, or None.
+
+    It has its number, `is_hidden`, whether a withdrawal hides its record, and `parts`, of how many its record consists.
+    One statement.
+    """
+    parts = Message.objects.filter(record_id=OuterRef("record_id")).values("record_id").annotate(count=Count("pk"))
+    rows = Message.objects.select_related("record", "conversation__places", "channel").annotate(
+        is_hidden=Exists(HiddenRecord.objects.filter(record_id=OuterRef("record_id"))),
+        parts=Subquery(parts.values("count")),
+    )
+    found: Message | None = rows.filter(workspace=workspace, pk=message_id).first()
+    if found is not None:
+        found.number = load_places(found.conversation).find_position(found.place) + 1
+    return found
 
 
 def find_messages_by_ids(*, workspace: Workspace, message_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Message]:
@@ -136,14 +148,17 @@ def find_messages_by_ids(*, workspace: Workspace, message_ids: Sequence[uuid.UUI
     return found
 
 
-def find_neighbours(*, message: Message) -> tuple[Message | None, Message | None]:
-    """The messages before and after this one in the timeline of its conversation."""
-    rows = Message.objects.shown().filter(conversation_id=message.conversation_id)
+def find_neighbours(*, message: Message) -> tuple[uuid.UUID | None, uuid.UUID | None]:
+    """The ids of the messages before and after this one in the timeline of its conversation; one statement."""
     if message.place is None:
         return None, None
-    before = rows.filter(place__lt=message.place).order_by("-place").first()
-    after = rows.filter(place__gt=message.place).order_by("place").first()
-    return before, after
+    rows = Message.objects.shown().filter(conversation_id=message.conversation_id)
+    before = rows.filter(place__lt=message.place).order_by("-place").values_list("pk", "place")
+    after = rows.filter(place__gt=message.place).order_by("place").values_list("pk", "place")
+    found = list(before[:1].union(after[:1], all=True))
+    earlier = next((pk for pk, place in found if place < message.place), None)
+    later = next((pk for pk, place in found if place > message.place), None)
+    return earlier, later
 
 
 def list_around(*, message: Message, each_side: int = 3) -> list[Message]:
@@ -156,10 +171,19 @@ def list_around(*, message: Message, each_side: int = 3) -> list[Message]:
     return [*reversed(before), message, *after]
 
 
-def list_answers(*, message: Message, limit: int = 50) -> list[Message]:
-    """The messages that answer this one, in order."""
-    rows = Message.objects.shown().filter(conversation_id=message.conversation_id, parent=message.pk)
-    return list(rows.exclude(parent_basis="adjacency").order_by("place")[:limit])
+def list_beside(*, message: Message, limit: int = 50) -> tuple[Message | None, list[Message]]:
+    """The message that this one answers, where it was received, and those that answer it, in order; with numbers."""
+    is_answer = Q(conversation_id=message.conversation_id, parent=message.pk) & ~Q(parent_basis="adjacency")
+    answers = Message.objects.shown().filter(is_answer).order_by("place")[:limit]
+    wanted = Q(pk__in=answers.values("pk")) | Q(pk=message.parent)
+    rows = Message.objects.filter(workspace_id=message.workspace_id).filter(wanted).defer("words", "atoms", "body")
+    found = list(rows.order_by("place"))
+    parent = next((row for row in found if row.pk == message.parent), None)
+    if parent is not None and parent.conversation_id == message.conversation_id:
+        parent.number = load_places(message.conversation).find_position(parent.place) + 1
+    elif parent is not None:
+        number_messages([parent])
+    return parent, [row for row in found if row.parent == message.pk and row is not parent]
 
 
 def unfold(*, message: Message, keys: Keys | None = None) -> Reading:

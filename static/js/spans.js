@@ -1,21 +1,28 @@
 // Linked spans: hover or focus one piece, and every piece that shares characters with it lights up.
 // data-span is written by the server as "layer:start-end …" in code points; here numbers are only compared,
-// never counted, because the browser would count UTF-16. A click or Enter pins a piece and puts it in the address.
-// In each text one piece is in the tab order; the arrow keys move from piece to piece.
+// never counted, because the browser would count UTF-16. A click or Enter selects a piece: it stays lit, stands in the
+// address as ?span=…, which the server lights without any script, and the page says what it is.
+// In each text one piece is in the tab order, the lit one where there is one: Tab goes from pane to pane along what
+// belongs together, the arrow keys from piece to piece.
 "use strict";
 
 (() => {
   const lit = "is-lit";
-  const prefix = "#span=";
-  const texts = ".wire, .read, .small, tr";
+  const old = "#span=";
+  const texts = ".wire, .read, .small, .table, .facts";
+  const stops = "[data-span][tabindex], [data-piece]";
   let nodes = null;
   let pinned = null;
+  let asked = 0;
 
   function parse(spans) {
-    return spans.split(" ").map((span) => {
-      const [layer, start, end] = span.split(/[:-]/).map(Number);
-      return { layer, start, end };
-    });
+    return spans
+      .split(/[ +]/)
+      .filter(Boolean)
+      .map((span) => {
+        const [layer, start, end] = span.split(/[:-]/).map(Number);
+        return { layer, start, end };
+      });
   }
 
   function list() {
@@ -26,66 +33,114 @@
     return nodes;
   }
 
-  function share(some, others) {
-    return some.some((a) => others.some((b) => a.layer === b.layer && a.start < b.end && b.start < a.end));
-  }
+  const holder = (node) => node.closest("[data-span]");
+  const share = (some, others) =>
+    some.some((a) => others.some((b) => a.layer === b.layer && a.start < b.end && b.start < a.end));
 
   function light(ranges) {
     for (const item of list()) item.node.classList.toggle(lit, ranges !== null && share(item.ranges, ranges));
   }
 
+  // One stop in each text: what is lit there, else where one was last.
+  function arrange() {
+    for (const text of document.querySelectorAll(texts)) {
+      const pieces = listStops(text);
+      if (pieces.length === 0) continue;
+      const chosen =
+        pieces.find((piece) => holder(piece).classList.contains(lit) && !("branch" in holder(piece).dataset)) ??
+        pieces.find((piece) => piece.tabIndex === 0) ??
+        pieces[0];
+      for (const piece of pieces) piece.tabIndex = piece === chosen ? 0 : -1;
+    }
+  }
+
+  const listStops = (text) => Array.from(text.querySelectorAll(stops)).filter((each) => each.closest(texts) === text);
+
   function follow(event) {
     const node = event.target.closest?.("[data-span]");
     light(node ? parse(node.dataset.span) : pinned);
+    if (event.type === "focusin" && node) arrange();
+  }
+
+  function write(spans) {
+    const address = new URL(location.href);
+    address.searchParams.delete("span");
+    const query = address.searchParams.toString();
+    const lead = query ? `${query}&` : "";
+    const search = spans ? `?${lead}span=${spans.replaceAll(" ", "+")}` : query && `?${query}`;
+    history.replaceState(null, "", address.pathname + search);
   }
 
   function pin(node) {
     pinned = parse(node.dataset.span);
-    history.replaceState(null, "", prefix + node.dataset.span.replaceAll(" ", "+"));
+    write(node.dataset.span);
     light(pinned);
+    arrange();
+    describe();
   }
 
-  function group(node) {
-    return Array.from(node.closest(texts).querySelectorAll("[data-span][tabindex]"));
+  function release() {
+    pinned = null;
+    write("");
+    light(null);
+    describe();
+  }
+
+  // What is selected: the server knows its bytes and what can be searched for.
+  async function describe() {
+    const place = document.getElementById("selected");
+    if (!place) return;
+    const number = ++asked;
+    const response = await fetch(location.href, { headers: { "HX-Request": "true" } });
+    const text = response.ok ? await response.text() : "";
+    if (number !== asked || !response.ok) return;
+    const parsed = new DOMParser().parseFromString(text, "text/html");
+    place.replaceChildren(...parsed.body.childNodes);
   }
 
   function step(node, by) {
-    const pieces = group(node);
+    const pieces = listStops(node.closest(texts));
     const next = pieces[pieces.indexOf(node) + by];
     if (!next) return;
-    node.tabIndex = -1;
-    next.tabIndex = 0;
     next.focus();
+    next.scrollIntoView({ block: "nearest" });
   }
 
   if (list().length === 0) return;
-  const begun = new Set();
-  for (const { node } of list()) {
-    const text = node.closest(texts);
-    if (begun.has(text) && node.hasAttribute("tabindex")) node.tabIndex = -1;
-    begun.add(text);
-  }
+  arrange();
   document.addEventListener("pointerover", follow);
   document.addEventListener("focusin", follow);
   document.addEventListener("focusout", () => light(pinned));
   document.addEventListener("click", (event) => {
     const node = event.target.closest("[data-span]");
-    if (node && !event.target.closest("a, button, summary")) pin(node);
+    if (!node) return;
+    if (event.target.closest("[data-piece]") && !event.ctrlKey && !event.metaKey) event.preventDefault();
+    else if (event.target.closest("a, button, summary")) return;
+    pin(node);
   });
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && event.target.matches("[data-span]")) pin(event.target);
-    if (event.key === "ArrowRight" && event.target.matches("[data-span]")) step(event.target, 1);
-    if (event.key === "ArrowLeft" && event.target.matches("[data-span]")) step(event.target, -1);
-    if (event.key === "Escape" && pinned) {
-      pinned = null;
-      history.replaceState(null, "", location.pathname + location.search);
-      light(null);
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.matches(stops)) {
+      const ways = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+      if (event.key in ways) {
+        event.preventDefault();
+        return step(event.target, ways[event.key]);
+      }
+      if (event.key === "Enter" && event.target.matches("[data-span]")) pin(event.target);
     }
+    if (event.key === "Escape" && pinned) release();
   });
 
-  if (location.hash.startsWith(prefix)) {
-    pinned = parse(decodeURIComponent(location.hash.slice(prefix.length)).replaceAll("+", " "));
+  const given = new URLSearchParams(location.search).get("span");
+  const written = given ?? (location.hash.startsWith(old) ? decodeURIComponent(location.hash.slice(old.length)) : "");
+  if (written) {
+    pinned = parse(written);
     light(pinned);
-    document.querySelector(`.wire .${lit}`)?.scrollIntoView({ block: "center" });
+    arrange();
+    if (given === null) {
+      write(written.replaceAll("+", " "));
+      describe();
+    }
+    document.querySelector(`.wire .${lit}`)?.scrollIntoView({ block: "nearest" });
   }
 })();

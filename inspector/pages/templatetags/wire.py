@@ -14,7 +14,9 @@ from inspector.pages.wire_markup import (
     SENTENCE_CHARACTERS,
     mark_ranges,
     name_spans,
+    share,
     write_english,
+    write_lit,
     write_visible,
     write_wire,
 )
@@ -47,10 +49,16 @@ def wire(
     linked: bool = False,
     open_characters: int = OPEN_CHARACTERS,
     page_characters: int = PAGE_CHARACTERS,
+    light: Any = (),
 ) -> SafeString:
     """A wire cut at its stretches; over `open_characters` it is folded, over `page_characters` left out."""
     return write_wire(
-        text, stretches, is_linked=linked, open_characters=open_characters, page_characters=page_characters
+        text,
+        stretches,
+        is_linked=linked,
+        open_characters=open_characters,
+        page_characters=page_characters,
+        light=light or (),
     )
 
 
@@ -60,9 +68,22 @@ def english(
     linked: bool = False,
     open_characters: int = OPEN_CHARACTERS,
     page_characters: int = SENTENCE_CHARACTERS,
+    light: Any = (),
 ) -> SafeString:
     """A sentence from its segments (text, spans, basis); folded over `open_characters`, cut at `page_characters`."""
-    return write_english(segments, is_linked=linked, open_characters=open_characters, page_characters=page_characters)
+    return write_english(
+        segments,
+        is_linked=linked,
+        open_characters=open_characters,
+        page_characters=page_characters,
+        light=light or (),
+    )
+
+
+@register.filter
+def lit(value: Any, light: Any) -> SafeString:
+    """` class="is-lit"` for what has these spans, where they share characters with the light of the page."""
+    return write_lit(is_lit=bool(value and light) and share(value, light))[0]
 
 
 @register.simple_tag
