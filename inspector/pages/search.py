@@ -27,6 +27,7 @@ from inspector.threads.summaries import has_record, load_records
 from .agents import Cast
 from .fields import cut_layers
 from .search_aids import describe_saved
+from .search_steps import link_message
 from .shell import read_place, render_page, within_workspace, write_query
 from .told import make_line, name_conversation, name_dialect, shorten
 from .wire_markup import HIT_CHARACTERS, Stretch, join_ranges
@@ -84,7 +85,7 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
             last = page[-1] if len(found) > PAGE_ROWS else None
             cursor = write_cursor((last.order_time, last.pk), workspace.pk) if last else None
             context["hidden_count"] = count_hidden(workspace=workspace, query=query)
-            context["hits"] = _make_hits(page, terms, workspace.slug)
+            context["hits"] = _make_hits(page, terms, workspace.slug, query)
             context["older_url"] = write_query(request, before=cursor) if cursor else None
             if answer.searched_back_to is not None:
                 on = write_cursor((answer.searched_back_to, _LAST_ID), workspace.pk)
@@ -109,14 +110,14 @@ def _describe_error(error: QueryError, query: str, address: str) -> dict[str, st
     }
 
 
-def _make_hits(messages: Sequence[Message], terms: Sequence[Term], slug: str) -> list[dict[str, Any]]:
+def _make_hits(messages: Sequence[Message], terms: Sequence[Term], slug: str, query: str) -> list[dict[str, Any]]:
     load_records(messages=messages, most_bytes=LONGEST_WIRE_BYTES)
     pattern = make_pattern(terms)
     cast = Cast(labels=load_labels(workspace_id=messages[0].workspace_id) if messages else None)
-    return [_make_hit(message, pattern, cast, slug) for message in messages]
+    return [_make_hit(message, pattern, cast, slug, query) for message in messages]
 
 
-def _make_hit(message: Message, pattern: re.Pattern[str] | None, cast: Cast, slug: str) -> dict[str, Any]:
+def _make_hit(message: Message, pattern: re.Pattern[str] | None, cast: Cast, slug: str, query: str) -> dict[str, Any]:
     wire = message.record.wire_text if has_record(message) else ""
     masked = [
         stretch
@@ -130,7 +131,7 @@ def _make_hit(message: Message, pattern: re.Pattern[str] | None, cast: Cast, slu
             "title": shorten(name_conversation(message.conversation), 40),
             "url": reverse("pages:conversation", args=[slug, message.conversation_id]),
         },
-        "url": reverse("pages:message", args=[slug, message.pk]),
+        "url": link_message(slug, message.pk, query),
         "around_url": reverse("pages:around", args=[slug, message.pk]),
         "english": message.english,
         "ranges": find_ranges(pattern, message.english),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Value
 
 from dialects import Context, Keys, Reading, choose_dialect, tell
 from inspector.accounts.models import Workspace
@@ -153,12 +153,10 @@ def find_neighbours(*, message: Message) -> tuple[uuid.UUID | None, uuid.UUID | 
     if message.place is None:
         return None, None
     rows = Message.objects.shown().filter(conversation_id=message.conversation_id)
-    before = rows.filter(place__lt=message.place).order_by("-place").values_list("pk", "place")
-    after = rows.filter(place__gt=message.place).order_by("place").values_list("pk", "place")
-    found = list(before[:1].union(after[:1], all=True))
-    earlier = next((pk for pk, place in found if place < message.place), None)
-    later = next((pk for pk, place in found if place > message.place), None)
-    return earlier, later
+    before = rows.filter(place__lt=message.place).order_by("-place").values_list("pk", Value(-1))
+    after = rows.filter(place__gt=message.place).order_by("place").values_list("pk", Value(1))
+    found = {side: pk for pk, side in before[:1].union(after[:1], all=True)}
+    return found.get(-1), found.get(1)
 
 
 def list_around(*, message: Message, each_side: int = 3) -> list[Message]:
