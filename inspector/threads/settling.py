@@ -31,6 +31,7 @@ from .arriving import (
 )
 from .bearers import find_bearers
 from .exchanges import Exchanges, gather_exchanges, write_exchanges
+from .hidden import count_hidden_by_conversation
 from .links import Guess, guess_of
 from .models import Conversation
 from .models import Message as MessageRow
@@ -77,6 +78,7 @@ def settle(
     timelines = _load(together, fence, histories)
     together = [each for each in together if each is conversation or _is_small(timelines[each.pk])]
     look_ups = _look_up(together, timelines)
+    hidden = count_hidden_by_conversation(together)
     changes: dict[uuid.UUID, Changes] = {}
     sums: dict[uuid.UUID, Sum] = {}
     exchanges: dict[uuid.UUID, Exchanges] = {}
@@ -87,7 +89,7 @@ def settle(
         changes[each.pk] = Changes(each.pk, histories[each.pk])
         write = partial(_write_window, conversation, fence) if each is conversation else None
         _tell(timeline, changes[each.pk], fence, write)
-        sums[each.pk] = sum_nodes(each, timeline)
+        sums[each.pk] = sum_nodes(each, timeline, hidden=hidden.get(each.pk, 0))
         exchanges[each.pk] = gather_exchanges(each, timeline)
     with _alone([each.pk for each in together], fence):
         kept = {conversation.pk}

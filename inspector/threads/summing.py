@@ -58,8 +58,14 @@ class Sum:
     tasks: Sequence[TaskRow]
 
 
-def sum_nodes(conversation: Conversation, timeline: Timeline) -> Sum:
-    """What the conversation's row says once its nodes are placed and told, in the order of its timeline."""
+def sum_nodes(conversation: Conversation, timeline: Timeline, *, hidden: int) -> Sum:
+    """What the conversation's row says once its nodes are placed and told, in the order of its timeline.
+
+    Args:
+        conversation: the row as it was.
+        timeline: its nodes.
+        hidden: how many more messages a withdrawal hides.
+    """
     nodes = timeline.nodes
     plays = play_tasks(nodes)
     agents: Counter[str] = Counter()
@@ -77,7 +83,7 @@ def sum_nodes(conversation: Conversation, timeline: Timeline) -> Sum:
         message_count=len(nodes),
         missing_count=len({node.ghost for node in nodes if node.ghost}),
         severity=max((node.severity for node in nodes), default=0),
-        tally=make_storable(write_tally(count_nodes(nodes, list(agents)))),
+        tally=make_storable(write_tally(count_nodes(nodes, list(agents), hidden=hidden))),
         first_at=timeline.first_at,
         last_at=timeline.last_at,
         tasks=list(make_rows(plays, nodes)),

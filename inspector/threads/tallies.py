@@ -33,6 +33,7 @@ class Tally:
 
     `asked` is the place, in hexadecimal, of the first that asks for something. `severities` counts messages by their
     gravest note (0 is none), `senders` by who sent them, for the agents that appear first. `gravest` are places.
+    `hidden` counts those that a withdrawal hides; nothing else here counts them.
     """
 
     asked: str | None
@@ -42,9 +43,10 @@ class Tally:
     severities: dict[int, int]
     senders: dict[str, int]
     gravest: list[str]
+    hidden: int = 0
 
 
-def count_nodes(nodes: Sequence[StoredNode], agents: Sequence[str]) -> Tally:
+def count_nodes(nodes: Sequence[StoredNode], agents: Sequence[str], *, hidden: int = 0) -> Tally:
     """The tally of the placed and told nodes of a conversation, whose agents are known in their order."""
     acts = Counter(node.performative for node in nodes)
     senders = Counter(node.sender for node in nodes)
@@ -59,6 +61,7 @@ def count_nodes(nodes: Sequence[StoredNode], agents: Sequence[str]) -> Tally:
         gravest=[
             node.place.hex() for node in nsmallest(MOST_GRAVE, grave, key=lambda each: (-each.severity, each.position))
         ],
+        hidden=hidden,
     )
 
 
