@@ -3,10 +3,14 @@
 The settings read the address when they are imported, which is before any conftest: so the address is fixed at once, in
 `pytest_load_initial_conftests`, and the server is started by whoever first sets up the test database. A run that needs
 no database (`tests/codecs`, `--help`, `--collect-only`) never starts one. Where DATABASE_URL is set, that is used.
+
+With workers (`-n 2`) each has a server of its own, so that what one does to its server disturbs no other; on a server
+that is named each has a database of its own.
 """
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Generator
 from contextlib import ExitStack
@@ -28,6 +32,7 @@ KEPT_FROM_TESTS = ("INSPECTOR_STATE_DIR", "DATABASE_URL", "CELERY_BROKER_URL")
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Choose the address of the database before Django's settings are read."""
+    restore_interrupts()
     server = ThrowAwayServer()
     early_config.add_cleanup(server.stop)
     try:
@@ -63,6 +68,12 @@ class ThrowAwayServer:
         self.cluster = make_cluster(state, is_throw_away=True)
         self.cluster.prepare()
         os.environ["DATABASE_URL"] = self.cluster.url
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_setupnodes(self) -> None:
+        """Do not hand our address on: a worker that inherited it would take it for one that a person named."""
+        if self.cluster is not None:
+            del os.environ["DATABASE_URL"]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: "pytest.FixtureDef[object]") -> Generator[None, object, object]:
@@ -101,3 +112,12 @@ class ThrowAwayServer:
         if self.root is not None:
             shutil.rmtree(self.root, ignore_errors=True)
             self.root = None
+
+
+def restore_interrupts() -> None:
+    """Let SIGINT interrupt again: a shell that starts us in the background turns it off, for us and all our children.
+
+    Tests that end what they started by SIGINT would wait in vain then.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

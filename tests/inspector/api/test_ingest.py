@@ -62,7 +62,7 @@ def test_compressed_bodies_are_taken(token: str, name: str, fold: Any) -> None:
         ("text/plain", {"Content-Encoding": "br"}, b"x", 415),
         ("text/plain", {}, b"", 400),
         ("text/plain", {"Content-Encoding": "gzip"}, b"not gzip", 400),
-        ("text/plain", {"Content-Encoding": "gzip"}, gzip.compress(b"one\n" * 9999)[:-20], 400),
+        ("text/plain", {"Content-Encoding": "gzip"}, gzip.compress(b"one\n" * 9999, mtime=0)[:-20], 400),
         ("text/plain", {"Content-Encoding": "zstd"}, b"not zstd", 400),
         ("text/plain", {"Content-Encoding": "zstd"}, zstandard.ZstdCompressor().compress(b"one\n" * 9999)[:-9], 400),
         ("text/plain", {"X-Channel": "x" * 65}, b"x", 422),

@@ -135,6 +135,8 @@ RSA_PEM = rsa.generate_private_key(65537, 1024).private_bytes(Encoding.PEM, Priv
         (pack(RAW).encode(), {"peer": pack(PRIVATE.public_key().public_bytes_raw())}, "of this key itself"),
         (pack(RAW).encode(), {"session": "s" * 300}, "at most 200"),
     ],
+    # Some data are keys made anew in each process, and a test has one name in all of them.
+    ids=lambda value: "data" if isinstance(value, bytes) else None,
 )
 def test_what_is_no_key_is_refused_with_a_reason(data: bytes, said: dict[str, Any], words: str) -> None:
     with pytest.raises(SpellingError, match=words) as refused:
