@@ -16,7 +16,7 @@ run: venv ## start everything here and show the samples; options as in make run 
 	@exec $(IN_VENV) -m inspector.embedded $(ARGS)
 
 test: venv-dev ## run the tests on a PostgreSQL of their own; make test ARGS='-k words' runs some of them
-	@exec $(IN_VENV) -m pytest $(ARGS)
+	@exec $(IN_VENV) -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: venv-dev ## check format, rules, types, the directions of imports, templates, migrations and settings
 	$(IN_VENV) -m ruff format --check $(PATHS)

@@ -1,13 +1,27 @@
-"""What every test shares: the static files are listed once."""
+"""What every test shares: the static files are listed once, and `-n auto` knows when workers pay."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterator
 from typing import Any
 
 import pytest
 from django.conf import settings
 from whitenoise.middleware import WhiteNoiseMiddleware
+
+# Each has a server, an interpreter and, for a while, a browser of its own: about a gigabyte.
+MOST_WORKERS = 4
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """With `-n auto`: a worker for each core where everything is run, and none for a few tests or on a single core."""
+    is_everything = config.args_source is config.ArgsSource.TESTPATHS
+    if not is_everything or any(config.getoption(name, False) for name in ("keyword", "lf", "stepwise", "collectonly")):
+        return 0
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, MOST_WORKERS) if cores > 1 else 0
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -71,9 +71,8 @@ class ThrowAwayServer:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_setupnodes(self) -> None:
-        """Do not hand our address on: a worker that inherited it would take it for one that a person named."""
-        if self.cluster is not None:
-            del os.environ["DATABASE_URL"]
+        """Leave everything to the workers: one that inherited our address would take it for one that a person named."""
+        self.stop()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: "pytest.FixtureDef[object]") -> Generator[None, object, object]:
@@ -104,6 +103,7 @@ class ThrowAwayServer:
     def stop(self) -> None:
         """Stop the server, remove its folder and give the environment back."""
         self._stack.close()
+        self.cluster = None
         for name, value in self._environment.items():
             if value is None:
                 os.environ.pop(name, None)

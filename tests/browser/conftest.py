@@ -18,7 +18,7 @@ from django.conf import settings
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import connections
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from inspector.accounts.models import Membership
 from tests.inspector.conftest import Cast, cast
@@ -36,7 +36,12 @@ FLAGS = [
 ]
 
 
-@pytest.fixture(scope="module")
+# How long something may take to show: patience with a busy machine, and no measure of the product.
+PATIENCE_MS = 20_000
+expect.set_options(timeout=PATIENCE_MS)
+
+
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     if not CHROMIUM.exists():
         reason = f"there is no browser at {CHROMIUM}: install chromium, or name another by CHROMIUM"
@@ -87,7 +92,7 @@ def open_page(browser: Browser, live_server: Any, cast: Cast, forgiven: set[str]
                 [{"name": settings.SESSION_COOKIE_NAME, "value": sign_in(membership), "url": live_server.url}]
             )
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(path)
@@ -97,6 +102,16 @@ def open_page(browser: Browser, live_server: Any, cast: Cast, forgiven: set[str]
     for context in contexts:
         context.close()
     assert [said for said in complaints if not any(words in said for words in forgiven)] == []
+
+
+def wait_for_rest(page: Page) -> None:
+    """Until the scripts of the page in sight have run and nothing is on its way.
+
+    A page shows its text before its scripts listen: a key or a click that comes in between is lost. After a click that
+    leads elsewhere, expect something of the new page first.
+    """
+    page.wait_for_load_state()
+    expect(page.locator(".htmx-request, .htmx-swapping, .htmx-settling, .htmx-added")).to_have_count(0)
 
 
 def sign_in(membership: Membership) -> str:

@@ -7,7 +7,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from inspector.keyring.models import EscrowedKey
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, wait_for_rest
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.keyring.conftest import SAMPLES, WORDS
 
@@ -22,12 +22,13 @@ def test_the_sample_story_opens_with_its_key_and_is_sealed_without_it(
     settle_all()
     page = open_page(cast.owner, reverse("pages:conversations", args=[SLUG]), has_script=has_script)
     page.get_by_role("row").filter(has_text="2611").get_by_role("link").first.click()
-    conversation = page.url
     transcript = page.get_by_role("region", name="Transcript")
     expect(transcript.get_by_text("sealed", exact=True)).to_have_count(2)
+    conversation = page.url
 
     page.get_by_role("link", name="Keyring").click()
     expect(page.get_by_text("No key yet")).to_be_visible()
+    wait_for_rest(page)
     page.get_by_label("Or its file").set_input_files(SAMPLES / "keys.json")
     page.get_by_role("button", name="Keep it, sealed").click()
     expect(page.get_by_text("Opening 1 conversation")).to_be_visible()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from django.urls import reverse
@@ -10,7 +11,7 @@ from playwright.sync_api import expect
 
 from bench.browser import make_chain, watch_view
 from inspector.threads.models import Conversation
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, wait_for_rest
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 SLUG = "acme"
@@ -50,6 +51,7 @@ def test_keys_walk_the_arrows_and_open_a_bucket(open_page: Open, cast: Cast) -> 
     expect(page.get_by_text("100 arrows for 100 messages")).to_be_visible()
     page.get_by_role("link", name="Later →").first.click()
     expect(page.get_by_text("51 arrows for 80 messages: 29 hidden in 1 bucket of messages alike")).to_be_visible()
+    wait_for_rest(page)
     for _ in range(51):
         page.keyboard.press("j")
     expect(page.locator("[data-item][data-current]")).to_have_attribute("id", "s-151")
@@ -57,7 +59,7 @@ def test_keys_walk_the_arrows_and_open_a_bucket(open_page: Open, cast: Cast) -> 
     expect(heads).to_be_in_viewport()
     page.keyboard.press("Enter")
     expect(page.get_by_text("80 arrows for 80 messages")).to_be_visible()
-    assert page.url.endswith("offset=100&open=151#s-151")
+    expect(page).to_have_url(re.compile("offset=100&open=151#s-151$"))
     page.go_back()
     expect(page.get_by_text("51 arrows for 80 messages")).to_be_visible()
 
@@ -67,7 +69,7 @@ def test_all_of_it_works_without_script(open_page: Open, cast: Cast) -> None:
     page = open_page(cast.viewer, address(), width=360, has_script=False)
     page.get_by_label("Message", exact=True).first.fill("151")
     page.get_by_role("button", name="Go", exact=True).first.click()
-    assert page.url.endswith("?offset=100#s-151")
+    expect(page).to_have_url(re.compile(r"\?offset=100#s-151$"))
     page.get_by_text("The same as a table: 80 messages").click()
     expect(page.get_by_role("row").filter(has_text="progress")).to_have_count(30)
     page.get_by_text("The same as Mermaid").click()

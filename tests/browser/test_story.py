@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from inspector.audit.models import Review
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, wait_for_rest
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.pages.conftest import STORY
 
@@ -29,6 +30,9 @@ def test_upload_a_file_and_read_the_english(open_page: Open, cast: Cast, log: Pa
     second.write_text("oscar says hello\n")
     page.get_by_label("Log files").or_(page.locator("input[type=file]")).first.set_input_files([log, second])
     uploads = page.get_by_role("region", name="Uploads of this visit")
+    for name in ("agents.log", "second.log"):
+        expect(uploads.get_by_role("form", name=name)).to_be_visible()
+    wait_for_rest(page)
     uploads.get_by_role("form", name="agents.log").get_by_role("button", name="Load the file").click()
     uploads.get_by_role("form", name="second.log").get_by_role("button", name="Load the file").click()
     expect(uploads.get_by_text("Framing", exact=True)).to_have_count(2)
@@ -71,6 +75,8 @@ def test_one_piece_lights_up_in_three_panes(open_page: Open, cast: Cast) -> None
     settle_all()
     page = open_page(cast.viewer, reverse("pages:search", args=[SLUG]) + "?q=dialect:nslip+refactor_auth")
     page.locator(".hit [data-open]").click()
+    expect(page.get_by_role("region", name="Raw")).to_be_visible()
+    wait_for_rest(page)
     lit = page.locator("[data-span='0:25-27'].is-lit")
 
     def expect_lit_in_every_pane() -> None:
@@ -86,7 +92,7 @@ def test_one_piece_lights_up_in_three_panes(open_page: Open, cast: Cast) -> None
     page.locator(".pane .wire [data-span='0:25-27']").press("Enter")
     page.mouse.move(0, 0)
     expect_lit_in_every_pane()
-    assert page.url.endswith("?q=dialect%3Anslip+refactor_auth&span=0:25-27")
+    expect(page).to_have_url(re.compile(re.escape("?q=dialect%3Anslip+refactor_auth&span=0:25-27") + "$"))
     chosen = page.locator("#selected")
     expect(chosen).to_contain_text("priority")
     expect(chosen).to_contain_text("71 32")
@@ -118,8 +124,7 @@ def test_keys_walk_open_and_search(open_page: Open, cast: Cast) -> None:
     expect(page.locator("tr[data-current]")).to_have_count(1)
     page.keyboard.press("Enter")
     expect(page.get_by_role("region", name="Transcript")).to_be_visible()
-    # Its text shows before its scripts have run.
-    page.wait_for_load_state()
+    wait_for_rest(page)
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
     page.keyboard.press("Escape")
@@ -170,6 +175,7 @@ def test_signing_in_and_out(open_page: Open, cast: Cast) -> None:
     page.get_by_label("Password").fill("correct horse battery")
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Settings")).to_be_visible()
+    wait_for_rest(page)
     page.get_by_role("button", name="Signed in as olivia").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from inspector.threads.models import Trace
-from tests.browser.conftest import Open
+from tests.browser.conftest import PATIENCE_MS, Open
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 COUNT = 700
@@ -34,9 +36,8 @@ def test_windows_come_as_one_scrolls_and_rows_fold_by_keys(open_page: Open, cast
     page = open_page(cast.owner, address)
     rows = page.locator("[data-tree] tbody tr[data-fold]")
     expect(page.get_by_role("treegrid")).to_be_visible()
-    for _ in range(20):
-        if rows.count() >= COUNT + 1:
-            break
+    until = time.monotonic() + PATIENCE_MS / 1000
+    while rows.count() <= COUNT and time.monotonic() < until:
         page.mouse.wheel(0, 20_000)
         page.wait_for_timeout(150)
     assert rows.count() == COUNT + 1
@@ -47,24 +48,24 @@ def test_windows_come_as_one_scrolls_and_rows_fold_by_keys(open_page: Open, cast
     page.keyboard.press("[")
     expect(page.locator("#row-2")).to_have_attribute("aria-expanded", "false")
     expect(page.locator("#row-3")).to_have_count(0)
-    assert "fold=2." in page.url
+    expect(page).to_have_url(re.compile(r"fold=2\."))
     page.keyboard.press("ArrowDown")
     assert page.evaluate("document.activeElement.id") != "row-2"
     page.reload()
     expect(page.locator("#row-2")).to_have_attribute("aria-expanded", "false")
     page.locator("#row-2 [data-twist]").click()
     expect(page.locator("#row-3")).to_have_count(1)
-    assert "fold=" not in page.url
+    expect(page).not_to_have_url(re.compile("fold="))
 
 
 def test_without_a_script_links_lead_on(open_page: Open, cast: Cast, address: str) -> None:
     page = open_page(cast.owner, address, has_script=False, width=360)
     page.get_by_role("link", name="Next →").click()
-    assert page.locator("[data-fold]").first.get_attribute("id") == "row-200"
+    expect(page.locator("[data-fold]").first).to_have_id("row-200")
     page.get_by_role("link", name="Collapse all").click()
-    assert page.locator("[data-fold]").count() == 1
+    expect(page.locator("[data-fold]")).to_have_count(1)
     page.get_by_role("link", name="Open, 700 below").click()
-    assert page.locator("[data-fold]").count() == 2
+    expect(page.locator("[data-fold]")).to_have_count(2)
     page.get_by_label("Find in this tree").fill("Line 650.")
     page.get_by_label("Find in this tree").press("Enter")
-    assert "Line 650." in page.locator("tr[aria-current]").inner_text()
+    expect(page.locator("tr[aria-current]")).to_contain_text("Line 650.")

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from inspector.intake.models import Delivery, Record
 from inspector.threads.models import Message
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, wait_for_rest
 from tests.browser.test_accessibility import find_faults, keep_picture
 from tests.inspector.conftest import Cast, settle_all
 
@@ -31,16 +31,20 @@ def test_from_the_drop_to_the_withdrawal_and_back(open_page: Open, cast: Cast) -
     expect(card.get_by_text("someone", exact=False).first).to_be_visible()
     assert not Record.objects.exists()
 
+    wait_for_rest(page)
     card.get_by_label("Dialect").select_option("Λ Lambda")
     expect(card.get_by_text("whoever delivered it chose it")).to_have_count(4)
+    wait_for_rest(page)
     card.get_by_label("Dialect").select_option("Detect for each record")
     expect(card.get_by_text("whoever delivered it chose it")).to_have_count(0)
+    wait_for_rest(page)
 
     card.get_by_label("Two, in turns").check()
     card.get_by_label("Name", exact=False).first.fill("oscar")
     card.get_by_label("The other’s name", exact=False).fill("radar")
     card.get_by_label("The other’s name", exact=False).press("Enter")
     expect(card.get_by_role("article", name="Record 2").locator(".agent").first).to_contain_text("radar")
+    wait_for_rest(page)
     assert find_faults(page) == []
 
     card.get_by_role("button", name="Load the file").click()
@@ -73,6 +77,8 @@ def test_from_the_drop_to_the_withdrawal_and_back(open_page: Open, cast: Cast) -
 def test_a_printed_receipt_is_one_page(open_page: Open, cast: Cast) -> None:
     page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
     drop(page, "night.log", LOG)
+    expect(page.get_by_role("form", name="night.log")).to_be_visible()
+    wait_for_rest(page)
     page.get_by_role("button", name="Load the file").click()
     expect(page.get_by_text("Framing", exact=True)).to_be_visible()
     settle_all()
@@ -89,6 +95,8 @@ def test_a_printed_receipt_is_one_page(open_page: Open, cast: Cast) -> None:
 def test_throwing_away_leaves_nothing(open_page: Open, cast: Cast) -> None:
     page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
     drop(page, "night.log", LOG)
+    expect(page.get_by_role("form", name="night.log")).to_be_visible()
+    wait_for_rest(page)
     page.get_by_role("button", name="Throw away").click()
     expect(page.get_by_text("was thrown away")).to_be_visible()
     assert not Delivery.objects.exists()

@@ -155,7 +155,7 @@ def test_it_gives_up_after_a_bounded_time_and_says_what_was_taken(inspector: Ins
     client = make_client(inspector, batch_records=1, give_up_after_seconds=0.3)
     inspector.faults = [None] + [(503, None)] * 1000
     started = time.monotonic()
-    with pytest.raises(GaveUpError, match=r"gave up after \d+ attempts in 0 seconds: 503 this is a 503") as gave_up:
+    with pytest.raises(GaveUpError, match=r"gave up after \d+ attempts in [01] seconds: 503 this is a 503") as gave_up:
         client.send(["one", "two", "three"])
     assert time.monotonic() - started < 1
     assert gave_up.value.attempts > 2

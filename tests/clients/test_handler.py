@@ -66,7 +66,7 @@ def test_records_go_together_and_soon(inspector: Inspector, make: Maker) -> None
     logger, handler = make(flush_seconds=0.2, batch_records=100)
     for number in range(250):
         logger.info("record %d", number)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while handler.sent < 250 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert raws(inspector) == [f"record {number}" for number in range(250)]
@@ -82,7 +82,7 @@ def test_the_agent_never_waits_for_a_server_that_hangs(make: Maker, inspector: I
         assert time.monotonic() - started < 2
         assert handler.waiting <= 110
         assert handler.dropped + handler.waiting == 5000
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while handler.waiting and time.monotonic() < deadline:
         time.sleep(0.01)
     assert handler.sent + handler.dropped == 5000

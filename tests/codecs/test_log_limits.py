@@ -117,14 +117,14 @@ def long_line(size_megabytes: int) -> Iterator[bytes]:
 
 
 def test_a_line_of_forty_megabytes_passes_in_seconds_and_little_memory() -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     tracemalloc.start()
     wires = [item.wire for item in read_log(long_line(40)) if isinstance(item, LogRecord)]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert wires == [None, "end"]
     assert peak < 48 * MEGABYTE
-    assert time.perf_counter() - started < 5
+    assert time.thread_time() - started < 5
 
 
 HARD = {
@@ -147,9 +147,9 @@ HARD = {
 def test_time_grows_with_the_log_and_no_faster(line: bytes) -> None:
     def measure(count: int) -> float:
         log = line * count
-        started = time.perf_counter()
+        started = time.thread_time()
         assert records_of(log, max_block_lines=5000)
-        return time.perf_counter() - started
+        return time.thread_time() - started
 
     measure(1000)
     small, large = min(measure(4000) for _ in range(3)), measure(32_000)

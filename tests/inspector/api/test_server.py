@@ -107,7 +107,7 @@ def chunk(data: bytes) -> bytes:
 
 
 def wait_for_end(state: str) -> Delivery:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 30
     while not Delivery.objects.filter(state=state).exists():
         assert time.monotonic() < until, list(Delivery.objects.values_list("state", "failure"))
         time.sleep(0.05)
@@ -120,11 +120,14 @@ LINES = [f"line {number}\n".encode() for number in range(40)]
 def test_a_chunked_body_is_read_to_its_end_and_no_broker_delays_it(port: int, token: str) -> None:
     status, said = answer(port, token, iter(LINES), **{"Transfer-Encoding": "chunked"})
     assert (status, said["stored"]) == (202, 40), said
-    started = time.monotonic()
-    status, said = answer(port, token, iter(LINES), **{"Transfer-Encoding": "chunked"})
-    assert time.monotonic() - started < 1.5
-    assert (status, said["stored"]) == (202, 40)
-    assert Record.objects.count() == 80
+    taken = []
+    for _ in range(3):  # A broker would delay each of them, and a busy machine one.
+        started = time.monotonic()
+        status, said = answer(port, token, iter(LINES), **{"Transfer-Encoding": "chunked"})
+        taken.append(time.monotonic() - started)
+        assert (status, said["stored"]) == (202, 40)
+    assert min(taken) < 1.5
+    assert Record.objects.count() == 160
 
 
 def test_an_empty_chunked_body_is_refused(port: int, token: str) -> None:

@@ -127,7 +127,7 @@ def test_nothing_is_locked_and_everything_is_durable_while_a_request_waits(token
 
     sender = threading.Thread(target=send)
     sender.start()
-    until = time.monotonic() + 15
+    until = time.monotonic() + 30
     while not Delivery.objects.filter(state=Delivery.State.FRAMED).exists():
         assert time.monotonic() < until
         time.sleep(0.05)

@@ -1,6 +1,7 @@
 """The PostgreSQL of the tests: there when a test asks for it, never otherwise, and gone even after a kill."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,8 +64,9 @@ def check_gone(temporary: Path, seconds: float = 30.0) -> None:
         time.sleep(0.1)
     assert find_processes(temporary) == []
     assert list(temporary.glob("inspector-tests-*")) == []
-    (temporary / "test_it.py").unlink()
-    temporary.rmdir()
+    # Beside the tests there is at most the folder of pytest itself, in which workers meet.
+    assert {path.name.partition("-of-")[0] for path in temporary.iterdir()} <= {"test_it.py", "pytest"}
+    shutil.rmtree(temporary)
 
 
 def test_it_is_there_for_who_asks_and_gone_at_the_end(temporary: Path) -> None:
@@ -91,10 +93,46 @@ def test_that_check_can_fail(temporary: Path) -> None:
     check_gone(temporary)
 
 
+def test_each_worker_has_a_server_of_its_own(temporary: Path) -> None:
+    (temporary / "test_it.py").write_text(IN_WORKERS)
+    with start_pytest(temporary, "-n", "2", "--dist", "load") as inner:
+        told = inner.communicate()[0]
+    assert "2 passed" in told, told
+    check_gone(temporary, 0)
+
+
+IN_WORKERS = """
+import os, time
+from pathlib import Path
+import pytest
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("other", [1, 0])
+def test_asks(other, worker_id, tmp_path_factory):
+    from django.db import connection
+    found = connection.settings_dict
+    # Each waits for the other, so that there are two.
+    folder = tmp_path_factory.getbasetemp().parent
+    (folder / f"{other}.part").write_text(found["HOST"])
+    (folder / f"{other}.part").rename(folder / f"{other}")
+    until = time.monotonic() + 100
+    while not (folder / f"{1 - other}").exists():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert (folder / f"{1 - other}").read_text() != found["HOST"]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_database()")
+        assert cursor.fetchone() == (f"test_inspector_{worker_id}",)
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "with workers"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_is_left_when_the_run_is_cut_off(temporary: Path, number: signal.Signals) -> None:
-    inner = start_pytest(temporary, WAITS="1")
-    deadline = time.monotonic() + 60
+def test_nothing_is_left_when_the_run_is_cut_off(
+    temporary: Path, number: signal.Signals, workers: tuple[str, ...]
+) -> None:
+    inner = start_pytest(temporary, *workers, WAITS="1")
+    deadline = time.monotonic() + 120
     while not any("postgres" in line and " -D " in line for line in find_processes(temporary)):
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -53,7 +53,7 @@ class Beside:
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 30
     while not is_so():
         assert time.monotonic() < until, "it never came to this"
         time.sleep(0.02)

@@ -100,7 +100,7 @@ def test_what_follows_a_gzip_and_is_none_is_noticed() -> None:
 @pytest.mark.parametrize("kind", FOLDS)
 def test_a_bomb_stops_soon_and_holds_no_memory(kind: str) -> None:
     bomb = FOLDS[kind](bytes(1 << 30))
-    started = time.monotonic()
+    started = time.thread_time()
     tracemalloc.start()
     try:
         got, why = read_all(kind, cut(bomb, 128 * 1024), most_bytes=2**31)
@@ -109,7 +109,7 @@ def test_a_bomb_stops_soon_and_holds_no_memory(kind: str) -> None:
     finally:
         tracemalloc.stop()
     assert len(got) <= 64 * 1024 * 1024
-    assert time.monotonic() - started < 2
+    assert time.thread_time() - started < 2
 
 
 def test_little_may_unfold_to_much_and_nothing_to_more_than_a_delivery() -> None:
@@ -240,13 +240,13 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_hostile_archive_is_refused_with_a_reason(case: str) -> None:
     make, words = HOSTILE[case]
-    started = time.monotonic()
+    started = time.thread_time()
     data = make()
-    made = time.monotonic()
+    made = time.thread_time()
     with pytest.raises(RefusedArchiveError) as refused:
         open_zip(data)
     assert words in str(refused.value)
-    assert time.monotonic() - made < 1, made - started
+    assert time.thread_time() - made < 1, made - started
 
 
 def test_an_archive_larger_than_a_delivery_is_refused() -> None:

@@ -66,7 +66,7 @@ def test_names_of_good_faith_are_not_odd() -> None:
 
 def test_thousands_of_names_of_one_series_take_no_time() -> None:
     names = [f"an-agent-of-a-very-large-fleet-{number}-{'x' * (number % 40)}" for number in range(2000)]
-    started = time.perf_counter()
+    started = time.thread_time()
     find_likenesses(names)
     # A tenth of this where nothing else runs; comparing each with each would take minutes.
-    assert time.perf_counter() - started < 5
+    assert time.thread_time() - started < 5
