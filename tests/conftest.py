@@ -14,7 +14,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 MOST_WORKERS = 4
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(tryfirst=True, optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """With `-n auto`: a worker for each core where everything is run, and none for a few tests or on a single core."""
     is_everything = config.args_source is config.ArgsSource.TESTPATHS
