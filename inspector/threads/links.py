@@ -22,6 +22,8 @@ MOST_DECLARED, LONGEST_DECLARED = 100, 300
 # What a message may say of its work: its names, and how much of a text is kept here; the message has it in full.
 _OF_WORK = frozenset({"deadline", "delegation", "parent_task_id", "result_id", "progress"})
 LONGEST_SAID = 300
+# Domains of agent-lingua in which a request puts something up for everyone.
+_PLATFORMS = frozenset({"MBK", "SOC"})
 
 
 class Way(NamedTuple):
@@ -45,7 +47,7 @@ class Work(NamedTuple):
     """What a message says of the work it is about: see `tasks`.
 
     `deadline` is as written, with its instant (ISO 8601) or its seconds from then on; `mode` is that of a delegation;
-    `within` the id of the task that it is part of.
+    `within` the id of the task that it is part of; `is_public` whether it is put up in a place, and so asks nobody.
     """
 
     deadline: str = ""
@@ -55,6 +57,7 @@ class Work(NamedTuple):
     within: str = ""
     has_result: bool = False
     has_progress: bool = False
+    is_public: bool = False
 
 
 NO_WORK = Work()
@@ -116,7 +119,8 @@ def links_of(
 
 def _read_work(message: Message) -> Work:
     given = message.given()
-    if given.keys().isdisjoint(_OF_WORK):
+    is_public = _is_public(message)
+    if not is_public and given.keys().isdisjoint(_OF_WORK):
         return NO_WORK
     deadline = message.deadline
     return Work(
@@ -127,7 +131,16 @@ def _read_work(message: Message) -> Work:
         within=make_storable(message.parent_task_id or ""),
         has_result=message.result_id is not None,
         has_progress=message.progress is not None,
+        is_public=is_public,
     )
+
+
+def _is_public(message: Message) -> bool:
+    """Whether a request is a post, a comment or a vote: at a place or on a platform, and to nobody by name."""
+    if message.performative != "request" or message.receivers or message.broadcast:
+        return False
+    is_at_place = message.target is not None and message.target.kind == "place"
+    return is_at_place or message.attributes.get("domain") in _PLATFORMS
 
 
 def find_declared(message: Message, *, dialect: str) -> tuple[Declared, ...]:

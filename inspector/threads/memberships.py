@@ -62,6 +62,8 @@ class Membership:
         # By (who asked, who was asked): the latest task; and the latest question that still waits for a word.
         self._latest: dict[tuple[str, str], int] = {}
         self._questions: dict[tuple[str, str], int] = {}
+        # Of each that was asked, "" for nobody by name: the latest task, and the latest that somebody else asked for.
+        self._asked_of: dict[str, list[tuple[str, int]]] = {}
         self._question: int | None = None
         self._find_requests()
         is_assigned = bytearray(len(nodes))
@@ -161,13 +163,20 @@ class Membership:
             number_found, link = self._find_latest(node), LATEST
         elif node.performative in _STATES:
             number_found, link = self._find_question(node), NEXT_WORD
+            if number_found is None and (node.meaning or node.work.has_progress or node.work.has_result):
+                number_found, link = self._find_latest(node), LATEST
         if number_found is not None:
             self.link_of[at] = link
         return number_found
 
     def _find_latest(self, node: StoredNode) -> int | None:
-        """The latest thing that one of the receivers asked of the sender."""
-        found = [self._latest.get((name, node.sender or "")) for name in node.receivers] if node.sender else []
+        """The latest thing that one of the receivers asked of the sender, or anyone else where it names no receiver."""
+        if not node.sender:
+            return None
+        found = [self._latest.get((name, asked)) for name in node.receivers for asked in (node.sender, "")]
+        if not node.receivers:
+            asked_of = [*self._asked_of.get(node.sender, ()), *self._asked_of.get("", ())]
+            found = [number for sender, number in asked_of if sender != node.sender]
         return max((number for number in found if number is not None), default=None)
 
     def _find_question(self, node: StoredNode) -> int | None:
@@ -197,8 +206,11 @@ class Membership:
             self._question = None
         if number is None or self.tasks[number].request != at:
             return
-        for name in node.receivers:
+        for name in node.receivers or ("",):
             self._latest[sender, name] = number
+            if sender:
+                of_another = [pair for pair in self._asked_of.get(name, ()) if pair[0] != sender][-1:]
+                self._asked_of[name] = [*of_another, (sender, number)]
         if node.performative == "query":
             self._questions[sender, node.receivers[0] if len(node.receivers) == 1 else ""] = number
             self._question = number

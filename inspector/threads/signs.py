@@ -50,6 +50,7 @@ EVENTS: Final[Mapping[str, Event]] = {
     event.name: event
     for event in (
         Event("asked", "asked for it"),
+        Event("posted", "put it up for everyone"),
         Event("asked-again", "asked for it again"),
         Event("acknowledged", "acknowledged it"),
         Event("spoke", "answered with a statement"),

@@ -124,8 +124,8 @@ class _Playing:
         link = self._membership.link_of.get(at, "")
         time = node.at if node.is_timed else None
         if play.request == at:
-            play.asked_at = time
-            self._apply(play, "asked", at, link)
+            play.asked_at = None if node.work.is_public else time
+            self._apply(play, "posted" if node.work.is_public else "asked", at, link)
             if play.within is not None:
                 self._pass_on(play, play.within, at)
         else:

@@ -36,6 +36,9 @@ from .trees import Tree, write_trees
 SMALL, TOGETHER = 200, 2000
 _ROWS_AT_ONCE = 2000
 
+# Whether it may be tried again, and whether it was put up for everyone, stand among the links alone.
+_TELLS_OF_WORK: Final = Q(performative="failure") | Q(performative="request", receivers=[], is_broadcast=False)
+
 # The last act that decides says how a trace stands: an end, or work that was asked for or went on after it.
 _STATES: Final = {
     "done": Conversation.State.DONE,
@@ -64,7 +67,7 @@ _COLUMNS: Final = (
     "parent_key",
     "parent_basis",
     "has_topic",
-    "failure",
+    "work",
 )
 _SUM_COLUMNS: Final = (
     "id",
@@ -191,7 +194,7 @@ def _read_members(members: MessageQuerySet) -> Iterator[Sequence[Any]]:
     rows = (
         members.annotate(
             has_topic=Case(When(topic="", then=Value(False)), default=Value(True)),
-            failure=Case(When(performative="failure", then="links"), default=Value(""), output_field=TextField()),
+            work=Case(When(_TELLS_OF_WORK, then="links"), default=Value(""), output_field=TextField()),
         )
         .order_by("trace_key", "order_time", "order_source", "order_index", "record_id", "part")
         .values_list(*_COLUMNS)
@@ -211,8 +214,9 @@ class _Gatherer:
 
     def add(self, row: Sequence[Any]) -> None:
         (_, at, source, index, _, part, message_id, channel_id, conversation_id, dialect, performative) = row[:11]
-        (sender, receivers, severity, told_digest, parent, parent_key, basis, has_topic, failure) = row[11:]
+        (sender, receivers, severity, told_digest, parent, parent_key, basis, has_topic, work) = row[11:]
         strand = self._strand
+        links = read_links(work) if work else None
         group = self._conversations.setdefault(conversation_id, conversation_id.bytes)
         ghost = None
         if parent is None and parent_key is not None and basis:
@@ -226,7 +230,7 @@ class _Gatherer:
                 id=message_id.bytes,
                 mark=make_mark(source, index, part),
                 at=count_microseconds(at),
-                performative=performative,
+                performative=None if links and links.work.is_public else performative,
                 severity=severity,
                 parent=None,
                 ghost=ghost,
@@ -235,8 +239,8 @@ class _Gatherer:
         )
         strand.agents.update(name for name in (sender, *receivers) if name)
         strand.dialects[dialect] += 1
-        is_retryable = bool(failure) and read_links(failure).is_retryable
-        if performative in _REOPENS or is_retryable:
+        is_public = links is not None and links.work.is_public
+        if (performative in _REOPENS and not is_public) or (links is not None and links.is_retryable):
             strand.state = Conversation.State.OPEN
         elif performative in _STATES:
             strand.state = _STATES[performative]

@@ -117,7 +117,7 @@ def _make_knot(node: StoredNode) -> Knot:
         id=node.id.bytes,
         mark=node.mark,
         at=node.instant,
-        performative=node.performative,
+        performative=None if node.work.is_public else node.performative,
         severity=node.severity,
         parent=None if node.basis == ADJACENCY else node.parent_at,
         ghost=node.ghost,

@@ -317,6 +317,43 @@ STORIES: dict[str, Story] = {
             )
         ],
     ),
+    "lambda: a status block and a status word belong to what was asked, though they name no request": (
+        [
+            say("a", ".Uf/X{pr:^,ti:$60s}", "ada", "bob"),
+            say("b", "<", "bob", "ada"),
+            say("c", "!st{ta:prj/la,pr:75%}", "bob", "ada"),
+            say("d", "!Ik/co", "bob", "ada"),
+            say("e", "!Ik/co st=ok", "bob", "ada"),
+        ],
+        [
+            (
+                *("ada", "bob", "done"),
+                [
+                    ("a", "asked", "open"),
+                    ("b", "acknowledged", "acknowledged"),
+                    ("c", "progressed", "in-progress"),
+                    ("e", "done", "done"),
+                ],
+            )
+        ],
+    ),
+    "lambda: where nobody is named it is what another asked": (
+        [say("a", ".Uf/X", "ada"), say("b", "!st{pr:75%}", "ada"), say("c", "!st{pr:80%}", "bob")],
+        [("ada", "bob", "in-progress", [("a", "asked", "open"), ("c", "progressed", "in-progress")])],
+    ),
+    "lingua: a post waits for nobody, and its failure is one": (
+        [
+            say("a", "👽73|@general|$aGk=", "ada"),
+            say("b", "👽79|#p1|$aGk=", "ada"),
+            say("c", "^9|#p1\n--👽lingua/0.4@agent-lingua", "site"),
+            say("d", "👽71|@general|#p2", "ada", "bob"),
+        ],
+        [
+            ("ada", "", "done", [("a", "posted", "done")]),
+            ("ada", "site", "failed", [("b", "posted", "done"), ("c", "failed", "failed")]),
+            ("ada", "bob", "open", [("d", "asked", "open")]),
+        ],
+    ),
     "lingua: queued, partly done, done": (
         [
             say("a", "👽33|@builders|#p1|$aGk=", "ada", "bob"),
@@ -381,7 +418,13 @@ def test_the_stories_go_through_every_event_and_every_state_that_a_wire_can_brin
 
 
 def test_the_tables_name_nothing_that_is_not_there() -> None:
-    assert {sign.event for sign in SIGNS} | {"asked", "delegate-done", "delegate-failed", "help-ended"} == set(EVENTS)
+    assert {sign.event for sign in SIGNS} | {
+        "asked",
+        "posted",
+        "delegate-done",
+        "delegate-failed",
+        "help-ended",
+    } == set(EVENTS)
     assert {row.event for row in TRANSITIONS} == set(EVENTS)
     assert {sign.status for sign in SIGNS} - {None} == set(STATUS_WORDS)
     assert [state.value for state in State] == Task.State.values
