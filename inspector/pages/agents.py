@@ -56,6 +56,7 @@ class Cast:
         self._dialects = tuple(dialects)
         # Only those that are shown are drawn: a conversation may have a hundred thousand.
         self._places: dict[object, int] = {}
+        self._seats: list[tuple[uuid.UUID | None, str]] = []
         self._marks: dict[tuple[uuid.UUID | None, tuple[str, ...], str], AgentMark] = {}
         for name in names:
             self.find_place(name)
@@ -95,7 +96,14 @@ class Cast:
         key: object = (channel_id, name)
         if self._labels and channel_id and name in self._labels.names:
             key = self._labels.who(channel_id, name)
-        return self._places.setdefault(key, len(self._places))
+        if key not in self._places:
+            self._places[key] = len(self._places)
+            self._seats.append((channel_id, name))
+        return self._places[key]
+
+    def list_seats(self) -> list[tuple[uuid.UUID | None, str]]:
+        """Who has a place, in their order, each by the channel and the name it was first seen by."""
+        return list(self._seats)
 
 
 def cast_conversation(conversation: Conversation | Trace) -> Cast:

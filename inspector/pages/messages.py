@@ -73,7 +73,7 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
     pieces = show_pieces(reading) if reading else {"is_unfolded": False, "is_masked": True}
     forced = read_otherwise(message, reading, dialect) if dialect and reading else None
     steps = find_steps(request, membership, message)
-    before, after = find_neighbours(message=message)
+    before, after = (None, None) if steps else find_neighbours(message=message)
     notes = forced["notes"] if forced else list_notes(message, body)
     shown = forced["pieces"] if forced else pieces
     context = {

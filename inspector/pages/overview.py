@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
@@ -28,7 +28,6 @@ from inspector.threads.activity import (
 from inspector.threads.models import Task
 from inspector.threads.names import load_labels
 from inspector.threads.pairs import list_pairs
-from inspector.threads.selectors import find_messages_by_ids
 
 from .agent_rows import Gallery
 from .agents import AgentMark, Cast
@@ -132,13 +131,12 @@ def _search(slug: str, query: str) -> str:
 
 def _list_unanswered(workspace: Workspace) -> list[Unanswered]:
     tasks = list_unanswered(workspace=workspace, limit=MOST_UNANSWERED)
-    requests = find_messages_by_ids(workspace=workspace, message_ids=[task.request for task in tasks if task.request])
     cast = Cast(labels=load_labels(workspace_id=workspace.pk))
-    return [_describe(task, requests.get(task.request) if task.request else None, cast, workspace) for task in tasks]
+    return [_describe(task, cast, workspace) for task in tasks]
 
 
-def _describe(task: Task, request: Any, cast: Cast, workspace: Workspace) -> Unanswered:
-    conversation = task.conversation
+def _describe(task: Task, cast: Cast, workspace: Workspace) -> Unanswered:
+    conversation, asked = task.conversation, task.asked  # type: ignore[attr-defined]
     dialects = tuple(conversation.dialects)
 
     def mark(name: str) -> AgentMark | None:
@@ -147,9 +145,9 @@ def _describe(task: Task, request: Any, cast: Cast, workspace: Workspace) -> Una
     elapsed = conversation.last_at - task.last_at if conversation.last_at else timedelta()
     return Unanswered(
         url=reverse("pages:message", args=[workspace.slug, task.request])
-        if request
+        if asked is not None
         else reverse("pages:conversation", args=[workspace.slug, conversation.pk]),
-        title=shorten(request.english if request else name_conversation(conversation)),
+        title=shorten(asked or name_conversation(conversation)),
         act=task.act,
         requester=mark(task.requester),
         performer=mark(task.performer),

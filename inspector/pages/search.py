@@ -25,17 +25,20 @@ from inspector.threads.selectors import unfold
 from inspector.threads.summaries import has_record, load_records
 
 from .agents import Cast
+from .budgets import fit, share_out, weigh
 from .fields import cut_layers
-from .search_aids import describe_saved
+from .search_aids import describe_saved, write_seats
 from .search_steps import link_message
 from .shell import read_place, render_page, within_workspace, write_query
 from .told import make_line, name_conversation, name_dialect, shorten
+from .transcript import fit_wire, weigh_wire
 from .wire_markup import HIT_CHARACTERS, Stretch, join_ranges
 
 PAGE_ROWS = 25
 # Behind every message of its time: a search that goes on begins with what was not looked at.
 _LAST_ID = uuid.UUID(int=2**128 - 1)
-LONGEST_WIRE_BYTES = 20_000
+# To know what is masked in a wire it is unfolded: of 25 hits that is bounded by their size.
+LONGEST_WIRE_BYTES = 8_000
 
 EXAMPLES = {
     "dialect": "nslip,clowl",
@@ -85,7 +88,9 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
             last = page[-1] if len(found) > PAGE_ROWS else None
             cursor = write_cursor((last.order_time, last.pk), workspace.pk) if last else None
             context["hidden_count"] = count_hidden(workspace=workspace, query=query)
-            context["hits"] = _make_hits(page, terms, workspace.slug, query)
+            cast = Cast(labels=load_labels(workspace_id=workspace.pk))
+            context["hits"] = _make_hits(page, terms, cast, workspace.slug, query)
+            context["seats"] = write_seats(cast)
             context["older_url"] = write_query(request, before=cursor) if cursor else None
             if answer.searched_back_to is not None:
                 on = write_cursor((answer.searched_back_to, _LAST_ID), workspace.pk)
@@ -110,11 +115,21 @@ def _describe_error(error: QueryError, query: str, address: str) -> dict[str, st
     }
 
 
-def _make_hits(messages: Sequence[Message], terms: Sequence[Term], slug: str, query: str) -> list[dict[str, Any]]:
+def _make_hits(
+    messages: Sequence[Message], terms: Sequence[Term], cast: Cast, slug: str, query: str
+) -> list[dict[str, Any]]:
     load_records(messages=messages, most_bytes=LONGEST_WIRE_BYTES)
     pattern = make_pattern(terms)
-    cast = Cast(labels=load_labels(workspace_id=messages[0].workspace_id) if messages else None)
-    return [_make_hit(message, pattern, cast, slug, query) for message in messages]
+    hits = [_make_hit(message, pattern, cast, slug, query) for message in messages]
+    most = share_out(
+        weight
+        for hit in hits
+        for weight in (weigh(hit["english"], HIT_CHARACTERS), weigh_wire(hit["wire"], hit["stretches"]))
+    )
+    for hit in hits:
+        hit["english_characters"] = fit(hit["english"], most, HIT_CHARACTERS)
+        hit["wire_characters"] = fit_wire(hit["wire"], hit["stretches"], most)
+    return hits
 
 
 def _make_hit(message: Message, pattern: re.Pattern[str] | None, cast: Cast, slug: str, query: str) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import uuid
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
@@ -18,11 +19,16 @@ from inspector.search.facets import Facet, count_facets
 from inspector.search.language import MOST_CHARACTERS, QueryError
 from inspector.search.saved import SavedSearchError, forget_search, list_saved, save_search
 from inspector.search.suggestions import suggest
+from inspector.threads.names import load_labels
 from inspector.threads.selectors import find_message, list_around
 
 from .agents import Cast
 from .shell import within_workspace
 from .told import make_line, name_dialect
+
+# An address has an end: so many agents keep their colours in what comes later.
+MOST_SEATS: Final = 40
+LONGEST_SEAT: Final = 80
 
 
 @require_GET
@@ -88,7 +94,8 @@ def show_around(request: HttpRequest, membership: Membership, message_id: uuid.U
     message = find_message(workspace=membership.workspace, message_id=message_id)
     if message is None:
         raise Http404
-    cast = Cast(message.conversation.agents)
+    cast = Cast(labels=load_labels(workspace_id=membership.workspace.pk))
+    take_seats(cast, request.GET.get("seats", ""))
     slug = membership.workspace.slug
     context = {
         "lines": [
@@ -108,6 +115,21 @@ def show_around(request: HttpRequest, membership: Membership, message_id: uuid.U
     response = render(request, "search/_surroundings.html", context)
     response["Cache-Control"] = "no-store, private"
     return response
+
+
+def write_seats(cast: Cast) -> str:
+    """Which agents a page has coloured, in their order, for a part of it that comes later."""
+    seats = [[str(channel_id or ""), name[:LONGEST_SEAT]] for channel_id, name in cast.list_seats()]
+    return json.dumps(seats[:MOST_SEATS], ensure_ascii=False, separators=(",", ":"))
+
+
+def take_seats(cast: Cast, written: str) -> None:
+    """Give agents the colours that the page has given them; what is no such list gives none."""
+    try:
+        for channel_id, name in json.loads(written or "[]")[:MOST_SEATS]:
+            cast.find_place(str(name), channel_id=uuid.UUID(channel_id) if channel_id else None)
+    except (ValueError, TypeError, AttributeError):
+        return
 
 
 def describe_saved(membership: Membership) -> list[dict[str, Any]]:

@@ -207,10 +207,10 @@ def write_lit(*, is_lit: bool) -> tuple[SafeString, str]:
     return (SafeString(f' class="{LIT}"'), f" {LIT}") if is_lit else (SafeString(""), "")
 
 
-def mark_ranges(text: str, ranges: Iterable[tuple[int, int]]) -> SafeString:
+def mark_ranges(text: str, ranges: Iterable[tuple[int, int]], *, page_characters: int = HIT_CHARACTERS) -> SafeString:
     """The text with the given half-open ranges highlighted, for hits of a search."""
     stretches = [Stretch(start=start, end=end, kind="mark") for start, end in join_ranges(ranges)]
-    return write_wire(text, stretches, open_characters=OPEN_CHARACTERS, page_characters=HIT_CHARACTERS)
+    return write_wire(text, stretches, open_characters=OPEN_CHARACTERS, page_characters=page_characters)
 
 
 def join_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

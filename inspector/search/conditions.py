@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from inspector.threads import terms
 from inspector.threads.atoms import PRESENT
 
 from .language import QueryError, Term
 from .registry import Condition, SearchableCondition, register
-from .values import SEVERITIES, read_number, read_severity, read_time
+from .values import SEVERITIES, is_number, read_number, read_severity, read_time
 
 _MESSAGE = '"threads_message"'
 _ANSWER = (
@@ -38,6 +41,7 @@ _IN_BODY = {
     "score": "{message,score}",
     "priority": "{message,priority,rank}",
 }
+_DAY: Final = re.compile(r"\d{4}-\d\d")
 _SIGNS = {"": "=", ">": ">", ">=": ">=", "<": "<", "<=": "<="}
 
 
@@ -99,6 +103,47 @@ def _write_in_body(term: Term) -> Condition:
     )
 
 
+def write_path(term: Term, path: str, mark: str) -> Condition:
+    """A comparison of what stands below a name of the record, as `attributes.offer:>3`: numbers by their size, days and
+    times as they are written. What is no number is not larger or smaller than one.
+
+    Args:
+        term: with an operator and one value.
+        path: the name under which the exact terms hold it.
+        mark: the workspace's own term.
+
+    Raises:
+        QueryError: for a value that has no order.
+    """
+    if len(term.values) > 1:
+        raise QueryError(f"{term.name}:{term.operator} takes one value", term.start, term.end)
+    value = terms.fold(term.values[0])
+    is_time = _DAY.match(value) is not None
+    if not is_time and not is_number(value):
+        raise QueryError(
+            f"{term.name}: {term.values[0]!r} has no order; compare with a number, or with a day as 2026-11-21, "
+            f"or leave {term.operator} away",
+            term.start,
+            term.end,
+            f"{'-' if term.is_negated else ''}{term.name}:{term.values[0]}",
+        )
+    held = "substr(atom, %s)"
+    shape = r"^\d{4}-\d\d" if is_time else r"^-?\d{1,30}(\.\d{1,30})?(e[+-]?\d{1,3})?$"
+    compared = f'{held} COLLATE "C" {term.operator} %s' if is_time else f"{held}::numeric {term.operator} %s::numeric"
+    beginning = f"{path}="
+    any_atom = f'EXISTS (SELECT 1 FROM unnest({_MESSAGE}."atoms") AS atom WHERE starts_with(atom, %s) AND '  # noqa: S608
+    return (
+        f'{_MESSAGE}."atoms" @> %s::text[] AND ' + any_atom + f"CASE WHEN {held} ~ %s THEN {compared} ELSE FALSE END)",
+        [[mark], beginning, len(beginning) + 1, shape, len(beginning) + 1, value],
+    )
+
+
+def _write_broadcast(term: Term) -> Condition:
+    _refuse_comparison(term)
+    wanted = [value.casefold() == "true" for value in term.values]
+    return f'{_MESSAGE}."is_broadcast" = ANY(%s)', [wanted]
+
+
 def _write_channel(term: Term) -> Condition:
     _refuse_comparison(term)
     return (
@@ -149,6 +194,8 @@ CONDITIONS = (
         compares=True,
     ),
     SearchableCondition("turn", "the number of its turn; also >5 or <=9", None, _write_column, compares=True),
+    SearchableCondition("part", "which part of its record it is; also >1", None, _write_column, compares=True),
+    SearchableCondition("broadcast", "whether it was said to everyone", ("true", "false"), _write_broadcast),
     SearchableCondition("run", "which run of its conversation id; also >1", None, _write_column, compares=True),
     SearchableCondition(
         "progress", "how far the work is, as the wire says; also >=50", None, _write_in_body, compares=True

@@ -204,9 +204,12 @@ class _Reader:
     def _check_name(self, name: str, found: re.Match[str], start: int) -> str:
         if name in self._names or self._is_path(name):
             return name
+        written = self._text[start : found.end()]
+        if not name.endswith(".") and self._is_path(f"{name}.x"):
+            hint = f"{name}: holds names of its own; say which, as in {name}.x:1"
+            raise QueryError(hint, start, found.end())
         close = get_close_matches(name.casefold(), self._names, n=1)
         hint = f"did you mean {close[0]}:?" if close else f"names are {', '.join(self._names)}"
-        written = self._text[start : found.end()]
         instead = written.replace(f"{name}:", f"{close[0]}:", 1) if close else ""
         raise QueryError(f"there is no {name}: to search by; {hint}", start, found.end(), instead)
 

@@ -50,6 +50,11 @@ def read_number(term: Term) -> str:
     return value
 
 
+def is_number(value: str) -> bool:
+    """Whether a value is written as a number that can be compared."""
+    return _NUMBER.fullmatch(value) is not None
+
+
 def read_severity(value: str) -> int:
     """The rank of a severity that is one of `SEVERITIES`."""
     return SEVERITIES.index(value.casefold())

@@ -9,6 +9,7 @@ from inspector.accounts.models import Workspace
 from inspector.threads import terms
 
 from . import registry
+from .conditions import write_path
 from .language import Group, Node, QueryError, Term, check_value
 from .registry import Condition
 from .speakers import write_speakers
@@ -58,6 +59,8 @@ def _write_term(term: Term, workspace: Workspace) -> Condition:
         if term.operator and not condition.compares:
             _refuse_operator(term)
         return condition.write(term)
+    if term.operator and registry.is_path(term.name):
+        return write_path(term, exact.atom, mark)
     if term.operator:
         _refuse_operator(term)
     if exact.values is not None:

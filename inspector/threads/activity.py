@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import Count, Min, Q, QuerySet, Sum
+from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.expressions import RawSQL
 
 from inspector.accounts.models import Workspace
@@ -50,8 +50,12 @@ def _unanswered(workspace: Workspace) -> QuerySet[Task]:
 
 
 def list_unanswered(*, workspace: Workspace, limit: int = 8) -> list[Task]:
-    """What was asked and never answered, the latest first, each with its conversation."""
-    rows = _unanswered(workspace).select_related("conversation")
+    """What was asked and never answered, the latest first, each with its conversation and `asked`, in English.
+
+    `asked` is None where the message that asked was not received.
+    """
+    asked = Message.objects.filter(pk=OuterRef("request")).values("english")
+    rows = _unanswered(workspace).select_related("conversation").annotate(asked=Subquery(asked))
     return list(rows.order_by("-last_at", "-pk")[:limit])
 
 

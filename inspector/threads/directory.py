@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Sum
-from django.db.models.functions import Coalesce, Length
+from django.db.models.functions import Coalesce, Left
 
 from inspector.accounts.models import Channel, Workspace
 
@@ -237,15 +237,14 @@ class Confusables:
 
 
 def compare_names(*, workspace: Workspace) -> Confusables:
-    """Compare the names of the workspace's agents, the busiest first; two statements."""
+    """Compare the names of the workspace's agents, the busiest first; one statement."""
     rows = AgentTotal.objects.filter(_SAID_SOMETHING, workspace=workspace, dialect="")
     busiest = rows.annotate(total=F("sent") + F("received")).order_by("-total", "agent")
-    ids = list(busiest.values_list("agent", flat=True)[: MOST_COMPARED + 1])
-    known = Agent.objects.filter(workspace=workspace, pk__in=ids[:MOST_COMPARED])
     # Nobody takes a name of hundreds of characters for another's.
-    short = known.annotate(length=Length("name")).filter(length__lte=LONGEST_COMPARED)
-    names = frozenset(short.values_list("name", flat=True))
-    return Confusables(_find_likenesses(names), len(ids) <= MOST_COMPARED)
+    begun = busiest.annotate(begun=Left("agent__name", LONGEST_COMPARED + 1)).values_list("begun", flat=True)
+    found = list(begun[: MOST_COMPARED + 1])
+    names = frozenset(name for name in found[:MOST_COMPARED] if len(name) <= LONGEST_COMPARED)
+    return Confusables(_find_likenesses(names), len(found) <= MOST_COMPARED)
 
 
 @lru_cache(maxsize=8)

@@ -63,6 +63,8 @@ SEARCHABLE: tuple[SearchableTerm, ...] = (
 # The record's names for what has a shorter one above, and what stands below a name: `attributes.det`.
 ALIASES = {
     "sender": "from",
+    "references": "reference",
+    "notes": "note",
     "receivers": "to",
     "native_act": "act",
     "modifiers": "modifier",

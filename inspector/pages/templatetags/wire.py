@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 
 from inspector.pages.hidden_characters import spell_hidden
 from inspector.pages.wire_markup import (
+    HIT_CHARACTERS,
     OPEN_CHARACTERS,
     PAGE_CHARACTERS,
     SENTENCE_CHARACTERS,
@@ -87,6 +88,6 @@ def lit(value: Any, light: Any) -> SafeString:
 
 
 @register.simple_tag
-def marked(text: str, ranges: Any = ()) -> SafeString:
+def marked(text: str, ranges: Any = (), page_characters: int = HIT_CHARACTERS) -> SafeString:
     """Text with what a search found in it highlighted."""
-    return mark_ranges(text, ranges)
+    return mark_ranges(text, ranges, page_characters=page_characters)

@@ -1,0 +1,119 @@
+"""Every address that is read asks the database equally often however much there is, and no page outgrows its budget."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from inspector.accounts.services import create_api_key
+from inspector.api.urls import urlpatterns as api_urls
+from inspector.pages.urls import urlpatterns, workspace_urls
+from inspector.threads.models import Message, Trace
+from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.pages.test_access import POSTED, address_of
+from tests.inspector.pages.test_access import ids as ids
+
+SLUG = "acme"
+MOST_STATEMENTS = 12
+MOST_BYTES = 300_000
+# What is over that, with what it comes to: the page of an agent sums over everything that it is in.
+MORE = {"agent": 25}
+# Where a page begins a transaction of its own, a test, which is in one already, saves its place.
+CONTROL = ("SAVEPOINT", "RELEASE", "ROLLBACK", "BEGIN", "COMMIT")
+# What is no page of a workspace, or answers one program that is known by its token.
+APART = {"home", "sign-in", "sign-in-link", "sign-out"}
+# Which state of a page is looked at: the fullest it has.
+QUERIES = {
+    "search": "q=question+-zebra",
+    "facets": "q=question",
+    "suggestions": "q=from:a",
+    "conversation": "order=time&offset=0",
+    "traces": "",
+    "message": "q=question",
+    "message-json": "",
+    "palette": "q=question",
+    "api messages": "q=question&limit=200",
+    "api conversations": "limit=200",
+}
+PAGES = [each for each in workspace_urls if each.name not in POSTED]
+CALLS = [
+    each for each in api_urls if each.name not in ("nothing", "decode", "encode", "schema", "delivery-withdrawal", None)
+]
+
+
+def say(number: int, *, conversation: str = "long", trace: str = "t", parent: str | None = None) -> bytes:
+    names = ("oscar", "radar", "muse", "ink")
+    sender, receiver = names[number % 4], names[(number + 1) % 4]
+    given = {"clowl": "0.2", "mid": f"{conversation}-{number}", "ts": 1795251600 + number, "tid": trace, "pid": parent}
+    given |= {"p": "QRY" if number % 2 else "INF", "from": sender, "to": receiver, "cid": conversation}
+    given |= {"body": {"t": "search", "d": {"q": f"question {number}", "password": "hunter2"}}}
+    return json.dumps(given, separators=(",", ":")).encode() + b"\n"
+
+
+def make_long(start: int, end: int) -> bytes:
+    """A conversation in which everything answers something, as a stretch of its messages."""
+    return b"".join(say(number, parent=f"long-{number // 2}" if number else None) for number in range(start, end))
+
+
+@pytest.fixture
+def counts(cast: Cast, ids: dict[str, Any], sign_in: Callable[..., Client]) -> dict[str, list[tuple[int, int]]]:
+    """For each address how many statements it took, and bytes it had, with little and with much to show."""
+    deliver(cast, make_long(0, 10), name="few.log")
+    settle_all()
+    ids = choose_ids(ids)
+    token = create_api_key(workspace=cast.workspace, name="reader", scopes=["ingest", "read", "secrets"])[1]
+    client, program = sign_in(cast.owner), Client(headers={"Authorization": f"Bearer {token}"})
+    addresses = [(client, each.name, address_of(each, SLUG, ids)) for each in PAGES]
+    addresses += [(program, f"api {each.name}", find_call(each, ids)) for each in CALLS]
+    # A key notes when it was used first.
+    program.get(reverse("api:limits"))
+    found: dict[str, list[tuple[int, int]]] = {}
+    for more in (b"", make_long(10, 1000) + b"".join(say(0, conversation=f"c{n}", trace=f"t{n}") for n in range(100))):
+        if more:
+            deliver(cast, more, name="many.log")
+            settle_all()
+        for who, name, address in addresses:
+            found.setdefault(name, []).append(measure(who, name, address))
+    return found
+
+
+def choose_ids(ids: dict[str, Any]) -> dict[str, Any]:
+    """What an address names, and of conversations, messages and traces those that grow."""
+    message = Message.objects.get(native_id="long-3")
+    return {
+        **ids,
+        "conversation_id": message.conversation_id,
+        "message_id": message.pk,
+        "record_id": message.record_id,
+        "trace_id": Trace.objects.get(native_id="t", last_at__isnull=False).pk,
+    }
+
+
+def find_call(pattern: Any, ids: dict[str, Any]) -> str:
+    return reverse(f"api:{pattern.name}", kwargs={name: ids[name] for name in pattern.pattern.converters})
+
+
+def measure(client: Client, name: str, address: str) -> tuple[int, int]:
+    """The statements and the bytes of one answer; what every answer needs once for a process was asked for before."""
+    query = QUERIES.get(name, "")
+    with CaptureQueriesContext(connection) as asked:
+        response = client.get(f"{address}?{query}" if query else address)
+        body = b"".join(response.streaming_content) if response.streaming else response.content  # type: ignore[arg-type]
+    assert response.status_code in (200, 302, 405), (name, response.status_code, body[:300])
+    statements = [each for each in asked.captured_queries if not each["sql"].startswith(CONTROL)]
+    return len(statements), len(body) if "html" in response.get("Content-Type", "") else 0
+
+
+def test_how_often_the_database_is_asked(counts: dict[str, list[tuple[int, int]]]) -> None:
+    assert {each.name for each in urlpatterns if hasattr(each, "name")} == APART
+    grown = {name: few_and_many for name, few_and_many in counts.items() if few_and_many[0][0] != few_and_many[1][0]}
+    assert not grown
+    assert not {name: many for name, (_, (many, _)) in counts.items() if many > MORE.get(name, MOST_STATEMENTS)}
+    assert not {name: size for name, (_, (_, size)) in counts.items() if size > MOST_BYTES}
