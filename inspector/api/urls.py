@@ -3,7 +3,20 @@
 from django.urls import path, re_path
 from drf_spectacular.views import SpectacularAPIView
 
-from . import agents, decoding, deliveries, ingest, manual, messages, sequences, status, tasks, traces, withdrawals
+from . import (
+    agents,
+    decoding,
+    deliveries,
+    exports,
+    ingest,
+    manual,
+    messages,
+    sequences,
+    status,
+    tasks,
+    traces,
+    withdrawals,
+)
 
 app_name = "api"
 urlpatterns = [
@@ -32,6 +45,9 @@ urlpatterns = [
         "v1/deliveries/<uuid:delivery_id>/withdrawal", withdrawals.WithdrawalView.as_view(), name="delivery-withdrawal"
     ),
     path("v1/records/<uuid:record_id>/raw", deliveries.RawView.as_view(), name="raw"),
+    path("v1/exports", exports.ExportsView.as_view(), name="exports"),
+    path("v1/exports/<uuid:export_id>", exports.ExportView.as_view(), name="export"),
+    path("v1/exports/<uuid:export_id>/file", exports.ExportFileView.as_view(), name="export-file"),
     path("v1/decode", decoding.DecodeView.as_view(), name="decode"),
     path("v1/encode", decoding.EncodeView.as_view(), name="encode"),
     path("v1/limits", status.LimitsView.as_view(), name="limits"),

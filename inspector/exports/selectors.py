@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -47,14 +48,19 @@ class Progress:
     is_stuck: bool
 
 
-def find_progress(*, export: Export) -> Progress:
-    """How far an export is; one whose work was given up after three attempts says so."""
+def find_progresses(*, exports: Sequence[Export]) -> dict[uuid.UUID, Progress]:
+    """How far each of these exports is; one whose work was given up after three attempts says so."""
+    subjects = [export.pk for export in exports if export.is_under_way]
+    dead = Job.objects.filter(kind=Job.Kind.EXPORT, subject__in=subjects, state=Job.State.DEAD)
+    failures = dict(dead.values_list("subject", "failure")) if subjects else {}
+    return {export.pk: _measure(export, failures) for export in exports}
+
+
+def _measure(export: Export, failures: Mapping[uuid.UUID, str]) -> Progress:
     done = export.messages + export.withdrawn + export.gone
     if not export.is_under_way:
         return Progress(done, export.listed, export.failure, is_stuck=False)
-    job = Job.objects.filter(kind=Job.Kind.EXPORT, subject=export.pk).first()
-    is_stuck = job is not None and job.state == Job.State.DEAD
     # While it is sieved by what may be seen, the number of the others would tell what is masked.
     is_sieved = export.is_masked and "raw:" in export.query.lower()
     total = None if is_sieved else export.listed
-    return Progress(done, total, job.failure if is_stuck and job else "", is_stuck)
+    return Progress(done, total, failures.get(export.pk, ""), export.pk in failures)

@@ -15,6 +15,7 @@ from inspector.accounts.models import ApiKey, Membership, User, Workspace
 from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
+from inspector.search.language import QueryError
 from inspector.search.selectors import find_needles, read_query
 from inspector.threads.selectors import find_conversation
 
@@ -70,6 +71,8 @@ def ask_for_export(
         raise BusyError(f"{MOST_UNDER_WAY} exports are under way in this workspace: wait for one, or cancel one.")
     is_masked = is_masked or not may_have_exact(membership=membership, api_key=api_key)
     if query is not None:
+        if make_storable(query) != query:
+            raise QueryError("a search with NUL or half a character in it cannot be kept", 0, len(query))
         tree = read_query(query)
         if is_masked:
             find_needles(tree)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages as flashes
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -61,6 +62,8 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
         ],
         "form": form,
         "is_filtered": bool(filters),
+        "export_url": reverse("pages:new-export", args=[workspace.slug])
+        + f"?{urlencode({'conversations': 1, **filters})}",
         "has_any": bool(page or filters or before),
         "hidden_count": count_hidden(workspace=workspace),
         "older_url": write_query(request, before=write_cursor((last.last_at, last.pk), workspace.pk))

@@ -29,6 +29,7 @@ WORK = {
     Job.Kind.SETTLE: ("Placing and telling", "conversation"),
     Job.Kind.OPEN: ("Opening what is sealed in", "conversation"),
     Job.Kind.TRACE: ("Drawing the tree of", "trace"),
+    Job.Kind.EXPORT: ("Writing", "export"),
 }
 
 

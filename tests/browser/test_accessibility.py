@@ -13,11 +13,15 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from inspector.accounts.services import invite_member
+from inspector.exports.models import Export
+from inspector.exports.services import stop_export
 from inspector.intake.models import Delivery
 from inspector.keyring.models import EscrowedKey
 from inspector.threads.models import Agent, Conversation, Message, Trace
 from tests.browser.conftest import Open
 from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.exports.conftest import ask as ask_for
+from tests.inspector.exports.conftest import make as make_export
 from tests.inspector.keyring.conftest import LINES as SEALED
 from tests.inspector.keyring.conftest import add as add_key
 from tests.inspector.pages.conftest import STORY
@@ -85,6 +89,14 @@ PAGES: dict[str, Callable[[], str]] = {
     "upload": lambda: address("upload"),
     "deliveries": lambda: address("deliveries"),
     "delivery": lambda: reverse("pages:delivery", args=[SLUG, Delivery.objects.get(quarantined=1).pk]),
+    "exports": lambda: address("exports"),
+    "new-export": lambda: address("new-export") + "?q=from:radar",
+    **{
+        f"{state}-export": lambda state=state: reverse(
+            "pages:export", args=[SLUG, Export.objects.filter(state=state)[0].pk]
+        )
+        for state in ("done", "queued", "removed")
+    },
     "settings": lambda: address("settings"),
     "account": lambda: address("account"),
     "keyring": lambda: address("keyring"),
@@ -108,6 +120,10 @@ def test_every_page(open_page: Open, cast: Cast, theme: str, width: int) -> None
     deliver(cast, b"\n".join(SEALED) + b"\n", name="sealed.jsonl")
     settle_all()
     add_key(cast)
+    for query in ("from:radar", "x" * 300):
+        make_export(ask_for(cast, query=query, title=query))
+    stop_export(export=make_export(ask_for(cast, title="all")), membership=cast.owner)
+    ask_for(cast, title="<b>all</b>\u202e")
     invite_member(workspace=cast.workspace, name="a-rather-long-name-of-somebody-invited", role="viewer")
     faults = []
     for name, find in PAGES.items():

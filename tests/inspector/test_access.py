@@ -23,6 +23,7 @@ from inspector.threads.models import Agent, AgentWord, Conversation, Message, Tr
 from inspector.threads.naming import name_agent
 
 from .conftest import Cast, deliver, settle_all
+from .exports.conftest import ask, make
 
 SECRET_KEY = PlainKey(kind=EscrowedKey.Kind.PSK, secret=b"Secret psk.")
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -91,6 +92,7 @@ def things(cast: Cast) -> dict[str, str]:
         "membership_id": str(cast.viewer.pk),
         "trace_id": str(Trace.objects.create(workspace=cast.workspace, key=b"trace", native_id="Secret trace").pk),
         "saved_id": str(save_search(membership=cast.owner, name="Secret search", query="a", is_shared=True).pk),
+        "export_id": str(make(ask(cast, title="Secret export")).pk),
         "channel_id": str(cast.channel.pk),
         "dialect": "nslip",
         "token": "x",

@@ -37,11 +37,14 @@ import dialects
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
 from inspector.api.urls import urlpatterns
+from inspector.exports.models import Export
 from inspector.intake.models import Delivery, Record
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.models import Agent, Conversation, Message, Trace
 
 from ..conftest import Cast, deliver, settle_all
+from ..exports.conftest import ask as ask_for
+from ..exports.conftest import make
 
 pytestmark = pytest.mark.django_db
 
@@ -105,7 +108,9 @@ def known(cast: Cast) -> dict[str, list[str]]:
     deliver(cast, *LOG)
     withdraw_delivery(membership=cast.owner, delivery=deliver(cast, LOG[1], name="again.log"), reason="sent twice")
     settle_all()
+    make(ask_for(cast, membership=None, api_key=ApiKey.objects.filter(name="all").first(), is_masked=True))
     models = {
+        "export": Export,
         "agent": Agent,
         "message": Message,
         "conversation": Conversation,

@@ -73,6 +73,8 @@ def test_every_block_works_when_pasted(port: int, cast: Cast, page: str) -> None
     assert blocks
     received = 0
     for block in blocks:
+        if "$EXPORT" in block:
+            settle_all()
         if "$MESSAGE" in block:
             settle_all()
             message = Message.objects.filter(dialect="clowl").first()
@@ -84,6 +86,8 @@ def test_every_block_works_when_pasted(port: int, cast: Cast, page: str) -> None
                 "AGENT": str(Agent.objects.get(name=message.sender).pk),
             }
         for answer in read_answers(paste(block, variables)):
+            if "manifest" in answer:
+                variables["EXPORT"] = answer["id"]
             # An agent says too how many messages it received.
             if "delivery" in answer and "received" in answer and "door" not in answer:
                 assert answer["received"] == answer["stored"] + answer["duplicate"] + answer["quarantined"] > 0

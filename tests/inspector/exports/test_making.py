@@ -20,7 +20,7 @@ from inspector.exports.cells import COLUMNS
 from inspector.exports.making import drop_expired, read_file
 from inspector.exports.manifests import make_manifest
 from inspector.exports.models import Block, Export, Piece
-from inspector.exports.selectors import find_progress
+from inspector.exports.selectors import find_progresses
 from inspector.exports.services import BusyError, may_download, stop_export
 from inspector.intake import jobs
 from inspector.intake.models import Job
@@ -272,7 +272,7 @@ def test_what_is_too_large_is_refused_with_the_way_out(cast: Cast, settings: Any
     settings.LIMITS = {**settings.LIMITS, "export_bytes": 100}
     export = make(ask(cast))
     assert export.state == Export.State.REFUSED
-    assert "narrow the search down" in find_progress(export=export).failure
+    assert "narrow the search down" in find_progresses(exports=[export])[export.pk].failure
     monkeypatch.setattr(making, "MOST_MESSAGES", 11)
     export = make(ask(cast))
     assert "More than 11 messages" in export.failure

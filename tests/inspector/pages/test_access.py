@@ -24,12 +24,13 @@ from inspector.search.saved import save_search
 from inspector.threads.models import Agent, Conversation, Message, Trace
 from inspector.threads.naming import name_agent
 from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.exports.conftest import ask, make
 
 SLUG = "acme"
 POSTED = {
     *("review", "revoke-key", "retry-dead-letters", "decide-waiting", "withdraw", "take-back"),
     *("invite", "change-member", "invite-again", "remove-member", "save-search", "forget-search"),
-    *("name-agent", "join-agent", "undo-agent-word"),
+    *("name-agent", "join-agent", "undo-agent-word", "stop-export"),
 }
 
 
@@ -61,6 +62,7 @@ def ids(cast: Cast, story: Delivery) -> dict[str, Any]:
         "trace_id": Trace.objects.create(workspace=cast.workspace, key=b"trace", native_id="t-1").pk,
         "escrowed_key_id": keep_key(cast).pk,
         "saved_id": save_search(membership=cast.owner, name="s", query="a", is_shared=True).pk,
+        "export_id": make(ask(cast)).pk,
     }
 
 

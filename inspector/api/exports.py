@@ -1,0 +1,240 @@
+"""Exports over the API: asked for, followed, downloaded, stopped. Their files are those of the pages."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, ClassVar, Final
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+import dialects
+from inspector.exports.making import read_file
+from inspector.exports.manifests import make_manifest
+from inspector.exports.models import Export
+from inspector.exports.selectors import find_export, find_progresses, list_exports
+from inspector.exports.services import BusyError, ask_for_export, may_download, note_download, stop_export
+from inspector.search.cursors import CursorError, read_cursor, write_cursor
+from inspector.search.language import MOST_CHARACTERS, QueryError
+
+from .authentication import caller_of
+from .bodies import BrokenBodyError, read_body
+from .endpoints import Endpoint
+from .messages import CURSOR, LIMIT
+from .problems import ProblemError
+
+BYTES: Final = "application/octet-stream"
+WANTED: Final = 'send {"form": "jsonl", "q": "…"} or {"form": "jsonl", "conversation": "…"} as application/json'
+_NAMES: Final = {"form": str, "q": str, "conversation": str, "is_masked": bool, "has_mark": bool}
+_BODY: Final[dict[str, Any]] = {
+    "application/json": {
+        "type": "object",
+        "properties": {
+            "form": {"type": "string", "enum": list(Export.Form.values)},
+            "q": {"type": "string", "maxLength": MOST_CHARACTERS, "description": "the search language; empty for all"},
+            "conversation": {"type": "string", "format": "uuid", "description": "one conversation, in the place of q"},
+            "is_masked": {"type": "boolean", "description": "false needs the scope secrets", "default": True},
+            "has_mark": {"type": "boolean", "description": "CSV begins with a byte order mark", "default": False},
+        },
+        "required": ["form"],
+        "additionalProperties": False,
+    }
+}
+
+
+class ExportSerializer(serializers.Serializer[Any]):
+    """An export: its manifest, how far it is, and where its file is."""
+
+    id = serializers.UUIDField()
+    state = serializers.ChoiceField(choices=[*Export.State.values, "stuck"])
+    done = serializers.IntegerField(help_text="how many messages of the set are behind it")
+    total = serializers.IntegerField(allow_null=True, help_text="null while they are not counted")
+    failure = serializers.CharField(allow_blank=True, help_text="why it could not be made, or was given up")
+    file = serializers.CharField(allow_null=True, help_text="its address, where this key may have it now")
+    manifest = serializers.DictField(help_text="what the file is: docs/exports.md has its names")
+
+
+class ExportPageSerializer(serializers.Serializer[Any]):
+    """Exports, newest first; `next` is the cursor of the page after, or null."""
+
+    results = ExportSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+def show_exports(exports: list[Export], request: Request) -> list[dict[str, Any]]:
+    """Exports as the API shows them to this key."""
+    key = caller_of(request)
+    progresses = find_progresses(exports=exports)
+    shown = []
+    for export in exports:
+        progress = progresses[export.pk]
+        export.workspace = key.workspace
+        has_file = export.state == Export.State.DONE and may_download(export, api_key=key)
+        shown.append(
+            {
+                "id": export.pk,
+                "state": "stuck" if progress.is_stuck else export.state,
+                "done": progress.done,
+                "total": progress.total,
+                "failure": progress.failure,
+                "file": f"/api/v1/exports/{export.pk}/file" if has_file else None,
+                "manifest": make_manifest(export),
+            }
+        )
+    return shown
+
+
+class ExportsView(Endpoint):
+    """The exports of a workspace."""
+
+    scopes: ClassVar = {"GET": "export", "POST": "export"}
+    parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
+    refusals: ClassVar = {"POST": (404, 408, 409, 413, 415, 422)}
+
+    @extend_schema(operation_id="list_exports", responses=ExportPageSerializer)
+    def get(self, request: Request) -> Response:
+        """A page of exports, whoever asked for them."""
+        workspace, limit = caller_of(request).workspace, self.given["limit"]
+        try:
+            before = read_cursor(self.given["cursor"], workspace.pk)
+        except CursorError as error:
+            raise ProblemError(400, str(error), parameter="cursor") from error
+        found = list_exports(workspace=workspace, before=before, limit=limit + 1)
+        page = found[:limit]
+        after = write_cursor((page[-1].asked_at, page[-1].pk), workspace.pk) if len(found) > limit else None
+        return Response({"results": show_exports(page, request), "next": after})
+
+    @extend_schema(operation_id="make_export", request=_BODY, responses={202: ExportSerializer})
+    def post(self, request: Request) -> Response:
+        """Ask for a file of the messages of a query or of a conversation; a worker makes it.
+
+        Secrets are masked, unless the key has the scope `secrets` and asks for `"is_masked": false`.
+        """
+        key, said = caller_of(request), _read_wish(request)
+        is_masked = said.get("is_masked", True)
+        if not is_masked and not may_see(request):
+            raise ProblemError(403, "exact bytes that hold secrets need a key with the scope secrets")
+        given: dict[str, Any] = {"query": said.get("q", "")}
+        title = said.get("q", "")
+        if "conversation" in said:
+            given, title = {"conversation_id": _read_id(said["conversation"])}, f"conversation {said['conversation']}"
+        try:
+            export = ask_for_export(
+                workspace=key.workspace,
+                api_key=key,
+                form=said["form"],
+                is_masked=is_masked,
+                has_mark=said.get("has_mark", False),
+                title=title,
+                **given,
+            )
+        except QueryError as error:
+            raise ProblemError(422, f"q: {error}", parameter="q", start=error.start, end=error.end) from error
+        except ValidationError as error:
+            raise NotFound from error
+        except BusyError as error:
+            raise ProblemError(409, str(error)) from error
+        return Response(show_exports([export], request)[0], status=202)
+
+
+def may_see(request: Request) -> bool:
+    """Whether the key may have what holds secrets."""
+    return "secrets" in caller_of(request).scopes
+
+
+def _read_id(text: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(text)
+    except ValueError as error:
+        raise NotFound from error
+
+
+def _read_wish(request: Request) -> dict[str, Any]:
+    """What is asked for.
+
+    Raises:
+        ProblemError: 400 or 408 for a body that is no JSON or breaks off, 413 for one that is too long, 415 for
+            another type, 422 where it holds anything else.
+    """
+    if (request.headers.get("Content-Type") or "").partition(";")[0].strip().lower() != "application/json":
+        raise ProblemError(415, WANTED)
+    try:
+        said = dialects.parse_json(b"".join(read_body(request._request, most_bytes=settings.LIMITS["decode_bytes"])))
+    except BrokenBodyError as error:
+        raise ProblemError(error.status, str(error)) from error
+    except dialects.EnvelopeError as error:
+        raise ProblemError(400, f"the body is {error}: {WANTED}") from error
+    if not isinstance(said, dict) or said.get("form") not in Export.Form.values:
+        raise ProblemError(422, WANTED)
+    for name, value in said.items():
+        if name not in _NAMES or not isinstance(value, _NAMES[name]):
+            raise ProblemError(422, f"{name[:100]!r} does not belong there, or is of another type: {WANTED}")
+    if {"q", "conversation"} <= set(said) or len(said.get("q", "")) > MOST_CHARACTERS:
+        raise ProblemError(422, f"give q, of at most {MOST_CHARACTERS} characters, or conversation, not both")
+    return said
+
+
+class ExportView(Endpoint):
+    """One export."""
+
+    scopes: ClassVar = {"GET": "export", "DELETE": "export"}
+    refusals: ClassVar = {"DELETE": (409,)}
+
+    @extend_schema(operation_id="get_export", responses=ExportSerializer)
+    def get(self, request: Request, export_id: uuid.UUID) -> Response:
+        """How far it is, and its manifest."""
+        return Response(show_exports([_find(request, export_id)], request)[0])
+
+    @extend_schema(operation_id="stop_export", responses={200: ExportSerializer})
+    def delete(self, request: Request, export_id: uuid.UUID) -> Response:
+        """Cancel it while it is under way, or remove its file; for the key that asked for it. Its entry stays."""
+        try:
+            stopped = stop_export(export=_find(request, export_id), api_key=caller_of(request))
+        except PermissionDenied as error:
+            raise ProblemError(403, "an export is stopped by the key that asked for it, or by a person") from error
+        except ValidationError as error:
+            raise ProblemError(409, "; ".join(error.messages)) from error
+        return Response(show_exports([stopped], request)[0])
+
+
+def _find(request: Request, export_id: uuid.UUID) -> Export:
+    export = find_export(workspace=caller_of(request).workspace, export_id=export_id)
+    if export is None:
+        raise NotFound
+    return export
+
+
+class ExportFileView(Endpoint):
+    """The file of an export."""
+
+    scopes: ClassVar = {"GET": "export"}
+    refusals: ClassVar = {"GET": (409,)}
+    media_type = BYTES
+
+    @extend_schema(
+        operation_id="get_export_file",
+        responses={(200, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the file, as a download")},
+        parameters=[OpenApiParameter("X-SHA256", {"type": "string"}, "header", response=[200], description="of it")],
+    )
+    def get(self, request: Request, export_id: uuid.UUID) -> StreamingHttpResponse:
+        """The file, for a key that may have it today; 409 where there is none yet, or none any more."""
+        key, export = caller_of(request), _find(request, export_id)
+        if not may_download(export, api_key=key):
+            raise ProblemError(403, "the file holds exact bytes: a key with the scope secrets gets it")
+        if export.state != Export.State.DONE:
+            raise ProblemError(409, f"there is no file: the export is {export.get_state_display().lower()}")
+        note_download(export=export, door="API", api_key=key)
+        response = StreamingHttpResponse(read_file(export), content_type=BYTES)
+        response["Content-Length"] = str(export.size_bytes)
+        response["Content-Disposition"] = f'attachment; filename="{export.file_name}"'
+        response["X-Content-Type-Options"] = "nosniff"
+        response["X-SHA256"] = bytes(export.sha256 or b"").hex()
+        response["Cache-Control"] = "no-store, private"
+        return response

@@ -1,0 +1,152 @@
+"""The pages of exports: asked for where one stands, followed, downloaded by whoever may, and gone in time."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from inspector.exports.making import drop_expired
+from inspector.exports.models import Export
+from inspector.intake.models import Delivery, Job
+from inspector.threads.models import Conversation
+from tests.inspector.conftest import Cast
+from tests.inspector.exports.conftest import ask, make
+
+SLUG = "acme"
+
+
+def page_of(name: str, *args: Any) -> str:
+    return reverse(f"pages:{name}", args=[SLUG, *args])
+
+
+def follow(client: Client, page: str, words: str) -> tuple[str, dict[str, str]]:
+    """What the form behind the link of these words shows, and the fields that it sends."""
+    found = re.search(rf'href="([^"]+)">(?:<svg.*?</svg>)?{words}', client.get(page).content.decode())
+    assert found is not None, words
+    form = client.get(html.unescape(found[1])).content.decode()
+    hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', form)
+    return form, {name: html.unescape(value) for name, value in hidden if name != "csrfmiddlewaretoken"}
+
+
+def test_what_stands_on_a_page_is_exported_from_there(
+    auditor: Client, story: Delivery, conversation: Conversation
+) -> None:
+    for page, words, title, count in (
+        (page_of("search") + "?q=from:radar", "Export these", "from:radar", 2),
+        (page_of("conversations") + "?agent=radar", "Export these", "Conversations with agent radar", 3),
+        (page_of("conversation", conversation.pk), "Export", "", 3),
+        (page_of("conversation-raw", conversation.pk), "Export", "", 3),
+    ):
+        form, hidden = follow(auditor, page, words)
+        assert title in form
+        answer = auditor.post(page_of("new-export"), {**hidden, "form": "jsonl"})
+        export = make(Export.objects.latest("asked_at"))
+        assert answer["Location"] == page_of("export", export.pk)
+        assert (export.messages, export.is_masked) == (count, False), page
+        shown = auditor.get(answer["Location"]).content.decode()
+        assert bytes(export.sha256 or b"").hex() in shown
+        assert f"{count} listed = {count} messages + 0 withdrawn + 0 gone" in shown
+
+
+def test_the_file_and_its_manifest_prove_each_other(auditor: Client, cast: Cast, story: Delivery) -> None:
+    export = make(ask(cast))
+    response = auditor.get(page_of("export-file", export.pk))
+    data = b"".join(response)
+    manifest = auditor.get(page_of("export-manifest", export.pk)).json()
+    assert manifest["sha256"] == hashlib.sha256(data).hexdigest()
+    assert manifest["size_bytes"] == len(data) == int(response["Content-Length"])
+    assert response["Content-Disposition"] == f'attachment; filename="{manifest["file_name"]}"'
+    assert response["X-Content-Type-Options"] == "nosniff"
+    export.refresh_from_db()
+    assert export.downloads == 1
+
+
+def test_a_viewer_gets_masked_files_alone(viewer: Client, cast: Cast, story: Delivery) -> None:
+    exact = make(ask(cast))
+    assert viewer.get(page_of("export-file", exact.pk)).status_code == 403
+    assert "only owners and auditors may download it" in viewer.get(page_of("export", exact.pk)).content.decode()
+    assert viewer.post(page_of("stop-export", exact.pk)).status_code == 403
+    form, hidden = follow(viewer, page_of("search") + "?q=from:radar", "Export these")
+    assert "Secrets are masked" in form
+    viewer.post(page_of("new-export"), {**hidden, "form": "csv", "has_mark": "1"})
+    masked = make(Export.objects.latest("asked_at"))
+    assert (masked.is_masked, masked.has_mark) == (True, True)
+    assert b"".join(viewer.get(page_of("export-file", masked.pk))).startswith(b"\xef\xbb\xbfinspector.id,")
+    exact.refresh_from_db()
+    assert exact.downloads == 0
+
+
+def test_what_is_asked_wrongly_says_why(auditor: Client, cast: Cast, story: Delivery) -> None:
+    new = page_of("new-export")
+    refused = auditor.post(new, {"q": "nothing:here", "form": "csv"})
+    assert refused.status_code == 422
+    assert b"The search cannot be exported" in refused.content
+    assert auditor.post(new, {"q": "a", "form": "xlsx"}).status_code == 422
+    for wrong in ("conversation=x", f"conversation={cast.workspace.pk}"):
+        assert auditor.get(f"{new}?{wrong}").status_code == 404
+    for _ in range(5):
+        ask(cast)
+    busy = auditor.post(new, {"q": "", "form": "csv"})
+    assert busy.status_code == 409
+    assert b"5 exports are under way" in busy.content
+
+
+def test_how_far_it_is_is_asked_again_until_it_is_done(auditor: Client, cast: Cast, story: Delivery) -> None:
+    export = ask(cast)
+    address = page_of("export-progress", export.pk)
+    for page in (page_of("export", export.pk), page_of("exports"), address):
+        assert f'hx-get="{address}"' in auditor.get(page).content.decode()
+    Job.objects.filter(kind=Job.Kind.EXPORT).update(state=Job.State.DEAD, failure="MemoryError")
+    shown = auditor.get(page_of("export", export.pk)).content.decode()
+    assert "It could not be finished" in shown
+    assert "MemoryError" in shown
+    letters = auditor.get(page_of("dead-letters")).content.decode()
+    assert page_of("export", export.pk) in letters
+    auditor.post(page_of("retry-dead-letters"))
+    make(export)
+    assert auditor.get(address)["HX-Refresh"] == "true"
+
+
+def test_the_list_costs_the_same_whatever_is_in_it(auditor: Client, cast: Cast, story: Delivery) -> None:
+    def count() -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as caught:
+            assert auditor.get(page_of("exports")).status_code == 200
+        return len(caught)
+
+    ask(cast)
+    before = count()
+    for _ in range(4):
+        ask(cast)
+    assert count() == before
+
+
+def test_a_file_whose_time_is_over_is_gone_and_its_entry_stays(auditor: Client, cast: Cast, story: Delivery) -> None:
+    export = make(ask(cast, query="from:radar", title="from:radar"))
+    Export.objects.update(expires_at=timezone.now())
+    drop_expired()
+    assert auditor.get(page_of("export-file", export.pk))["Location"] == page_of("export", export.pk)
+    assert "There is no file any more" in auditor.get(page_of("export", export.pk)).content.decode()
+    assert "from:radar" in auditor.get(page_of("exports")).content.decode()
+    again = auditor.post(page_of("stop-export", export.pk), follow=True)
+    assert "Nothing was changed" in again.content.decode()
+
+
+@pytest.mark.parametrize("state", ["writing", "done"])
+def test_it_is_stopped_by_a_button(auditor: Client, cast: Cast, story: Delivery, state: str) -> None:
+    export = ask(cast) if state == "writing" else make(ask(cast))
+    shown = auditor.get(page_of("export", export.pk)).content.decode()
+    assert ("Remove the file" if state == "done" else "Cancel</button>") in shown
+    auditor.post(page_of("stop-export", export.pk))
+    export.refresh_from_db()
+    assert export.state == ("removed" if state == "done" else "cancelled")
