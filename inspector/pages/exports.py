@@ -25,8 +25,10 @@ from inspector.search.language import QueryError
 
 from .export_forms import ExportForm, Meant, read_meant
 from .shell import read_place, render_page, within_workspace, write_query
+from .told import shorten
 
 PAGE_ROWS = 50
+LONGEST_TITLE = 60
 MEDIA_TYPES = {Export.Form.JSONL: "application/jsonl; charset=utf-8", Export.Form.CSV: "text/csv; charset=utf-8"}
 
 
@@ -183,8 +185,11 @@ def describe(export: Export, progress: Progress, membership: Membership) -> dict
     return {
         "id": export.pk,
         "title": export.title or "Everything",
+        "short": shorten(export.title, LONGEST_TITLE) or "Everything",
         "kind": export.get_subject_display(),
         "form": export.get_form_display(),
+        # It stays on one line of a narrow table.
+        "kept_as": f"{export.get_form_display()}, {'masked' if export.is_masked else 'exact'}".replace(" ", "\u00a0"),
         "is_masked": export.is_masked,
         "state": "stuck" if progress.is_stuck else "ready" if has_file else export.state,
         "is_under_way": is_under_way,
