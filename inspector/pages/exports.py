@@ -28,7 +28,7 @@ from .shell import read_place, render_page, within_workspace, write_query
 from .told import shorten
 
 PAGE_ROWS = 50
-LONGEST_TITLE = 60
+LONGEST_TITLE = 40
 MEDIA_TYPES = {Export.Form.JSONL: "application/jsonl; charset=utf-8", Export.Form.CSV: "text/csv; charset=utf-8"}
 
 

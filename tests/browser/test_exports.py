@@ -1,4 +1,4 @@
-"""Exports in a browser: asked for where one stands, followed while they are made, downloaded; with script and without."""
+"""Exports in a browser: asked for where one stands, followed, downloaded; with script and without."""
 
 from __future__ import annotations
 
