@@ -254,6 +254,12 @@ LIMITS = {
     "requests_per_minute": env.int("LIMIT_REQUESTS_PER_MINUTE", 6_000),
 }
 
+# How often an open page asks for what is new, where it does not listen to the event stream; whether there is one, as
+# another process serves it (inspector/asgi.py) under the same address; and how many listeners that process takes.
+LIVE_POLL_SECONDS = env.float("LIVE_POLL_SECONDS", 5.0)
+EVENT_STREAM = env.bool("EVENT_STREAM", False)
+EVENT_LISTENERS = env.int("EVENT_LISTENERS", 500)
+
 # Who may read /metrics: whoever brings this; while it is empty, only who asks from this machine itself.
 METRICS_TOKEN = env.str("METRICS_TOKEN", "")
 

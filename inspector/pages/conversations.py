@@ -30,6 +30,7 @@ from .agents import Cast, cast_conversation
 from .conversation_frame import frame_conversation, open_conversation
 from .disclosures import open_for
 from .forms import ConversationFilter, VerdictForm
+from .live import watch
 from .shell import read_number, read_place, render_page, within_workspace, write_query
 from .told import is_named, name_conversation, name_dialect, shorten
 from .trace_links import link_traces
@@ -49,6 +50,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     form = ConversationFilter(request.GET)
     filters = form.read()
     before = read_place(request, membership)
+    live = watch(membership, of="conversations", load=before is None, **filters)
     found = list_conversations(workspace=workspace, before=before, limit=PAGE_ROWS + 1, **filters)
     page = found[:PAGE_ROWS]
     reviews = find_latest_reviews(conversation_ids=[conversation.pk for conversation in page])
@@ -56,6 +58,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     cast = Cast(labels=load_labels(workspace_id=workspace.pk))
     last = page[-1] if len(found) > PAGE_ROWS else None
     context = {
+        "live": live,
         "rows": [
             _make_row(conversation, cast, reviews.get(conversation.pk), workspace.slug, openings)
             for conversation in page
@@ -79,6 +82,7 @@ def _make_row(
 ) -> dict[str, Any]:
     agents = conversation.agents[:MOST_TILES]
     return {
+        "id": conversation.pk,
         "url": reverse("pages:conversation", args=[slug, conversation.pk]),
         "title": shorten(openings.get(conversation.pk) or name_conversation(conversation)),
         "native_id": conversation.native_id,
@@ -99,9 +103,10 @@ def _make_row(
 @within_workspace
 def show_conversation(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """One conversation: its answers and a window of its transcript."""
+    live = watch(membership, of="conversation", id=str(conversation_id))
     conversation = open_conversation(membership, conversation_id)
     form = _make_verdict_form(membership, conversation)
-    return _answer(request, membership, conversation, form)
+    return _answer(request, membership, conversation, form, live=live)
 
 
 @require_POST
@@ -147,6 +152,7 @@ def _answer(
     conversation: Conversation,
     verdict_form: VerdictForm | None,
     *,
+    live: Mapping[str, Any] | None = None,
     errors: Sequence[str] = (),
     status: int = 200,
 ) -> HttpResponse:
@@ -163,6 +169,7 @@ def _answer(
     shown = sum(row.message is not None for row in window.rows)
     disclosed = open_for(membership, [row.message for row in window.rows if row.message], door="conversation")
     context = {
+        "live": live,
         **frame_conversation(
             membership=membership,
             conversation=conversation,

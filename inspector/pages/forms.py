@@ -63,7 +63,8 @@ class VerdictForm(forms.Form):
     verdict = forms.ChoiceField(
         choices=Review.Verdict.choices, widget=forms.RadioSelect, error_messages={"required": "Choose a verdict."}
     )
-    seen = forms.RegexField(r"\A[0-9a-f]{64}\Z", widget=forms.HiddenInput)
+    # Whoever has new messages loaded into the page signs what it shows then.
+    seen = forms.RegexField(r"\A[0-9a-f]{64}\Z", widget=forms.HiddenInput(attrs={"data-live-part": "seen"}))
     comment = forms.CharField(
         required=False,
         max_length=10_000,

@@ -31,6 +31,7 @@ from inspector.threads.pairs import list_pairs
 
 from .agent_rows import Gallery
 from .agents import AgentMark, Cast
+from .live import watch
 from .progress import name_delivery
 from .shell import render_page, within_workspace
 from .told import name_conversation, name_dialect, shorten, write_elapsed
@@ -89,11 +90,13 @@ class Unanswered:
 def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The numbers of the workspace, and below them what they are made of."""
     workspace = membership.workspace
+    live = watch(membership, of="overview")
     pairs = list_pairs(workspace=workspace, limit=MOST_PAIRS)
     gallery = Gallery(workspace, [agent for pair in pairs for agent in (pair.sender, pair.receiver)])
     period = _read_period(request)
     slug = workspace.slug
     context = {
+        "live": live,
         "numbers": count_all(workspace=workspace),
         "dead_count": count_letters(workspace=workspace),
         "unanswered": _list_unanswered(workspace),

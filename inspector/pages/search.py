@@ -27,6 +27,7 @@ from inspector.threads.summaries import has_record, load_records
 from .agents import Cast
 from .budgets import fit, share_out, weigh
 from .fields import cut_layers
+from .live import watch
 from .search_aids import describe_saved, write_seats
 from .search_steps import link_message
 from .shell import read_place, render_page, within_workspace, write_query
@@ -70,6 +71,7 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
     status = 200
     if query:
         before = read_place(request, membership)
+        context["live"] = watch(membership, of="search", load=before is None, q=query)
         try:
             terms = list(list_terms(read_query(query)))
             answer = search_messages(
@@ -82,6 +84,7 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
             )
             found = answer.messages
         except QueryError as error:
+            context["live"] = None
             context["error"], status = _describe_error(error, query, address), 400
         else:
             page = found[:PAGE_ROWS]
@@ -140,6 +143,7 @@ def _make_hit(message: Message, pattern: re.Pattern[str] | None, cast: Cast, slu
         if stretch.kind == "masked"
     ]
     return {
+        "id": message.pk,
         "line": make_line(message, cast),
         "dialect": name_dialect(message.dialect),
         "conversation": {

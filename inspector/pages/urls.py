@@ -14,6 +14,7 @@ from . import (
     exports,
     glossary,
     keyring,
+    live,
     members,
     messages,
     overview,
@@ -35,6 +36,7 @@ app_name = "pages"
 
 workspace_urls = [
     path("overview/", overview.show_overview, name="overview"),
+    path("live/", live.show_news, name="live"),
     path("overview/activity/", overview.show_activity, name="activity"),
     path("conversations/", conversations.show_conversations, name="conversations"),
     path("conversations/<uuid:conversation_id>/", conversations.show_conversation, name="conversation"),

@@ -95,10 +95,7 @@ def search(
     Raises:
         QueryError: for a query that cannot be understood.
     """
-    with days_of(zone):
-        tree = read_query(query)
-        needles = [] if may_see_secrets else find_needles(tree)
-        rows = Message.objects.filter(workspace=workspace).filter(as_filter(tree, workspace)).shown()
+    rows, needles = narrow(workspace=workspace, query=query, zone=zone, may_see_secrets=may_see_secrets)
     rows = rows.select_related("conversation", "channel").defer("body", "words")
     if before:
         at, message_id = before
@@ -107,6 +104,21 @@ def search(
     messages = fetch(rows[:limit], AT_ONCE_MS)
     found = Found(messages) if messages is not None else _search_windows(rows, workspace, before, limit)
     return _keep_unmasked(found, needles) if needles else found
+
+
+def narrow(
+    *, workspace: Workspace, query: str, zone: tzinfo | None, may_see_secrets: bool
+) -> tuple[models.QuerySet[Message], Sequence[str]]:
+    """The shown messages that a query means; and what of it has to stand in unmasked characters: see `shows`.
+
+    Raises:
+        QueryError: for a query that cannot be understood.
+    """
+    with days_of(zone):
+        tree = read_query(query)
+        needles = [] if may_see_secrets else find_needles(tree)
+        rows = Message.objects.filter(workspace=workspace).filter(as_filter(tree, workspace)).shown()
+    return rows, needles
 
 
 def _keep_unmasked(found: Found, needles: Sequence[str]) -> Found:
