@@ -1,9 +1,12 @@
-"""The ASGI entry: for the live tail's event stream behind a proxy."""
+"""The ASGI entry: the event stream of the live pages, served behind a proxy beside the pages themselves."""
 
 import os
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "inspector.settings")
+django.setup()
 
-application = get_asgi_application()
+from inspector.pages.events import EventStream  # noqa: E402  # it needs the settings
+
+application = EventStream()

@@ -65,7 +65,6 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "inspector.urls"
 WSGI_APPLICATION = "inspector.wsgi.application"
-ASGI_APPLICATION = "inspector.asgi.application"
 
 TEMPLATES = [
     {

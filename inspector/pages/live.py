@@ -85,10 +85,9 @@ def show_news(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Page:
-    """A page that is watched: whose reader, the name of its address, what it is about, and where it begins."""
+    """A page that is watched: whose reader, what it is about, and where it begins."""
 
     membership: Membership
-    of: str
     about: Watch
     address: str
 
@@ -119,7 +118,7 @@ def read_page(given: Mapping[str, Any], membership: Membership) -> Page | None:
     except ValueError:
         return None
     address = reverse(f"pages:{of}", args=place)
-    return Page(membership=membership, of=of, about=about, address=f"{address}?{written}" if written else address)
+    return Page(membership=membership, about=about, address=f"{address}?{written}" if written else address)
 
 
 def find_news(page: Page, since: Since | None) -> News | None:
