@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from inspector.pages.live import write_events_path
+
 PROJECT = Path(__file__).resolve().parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((PROJECT / "docker-compose.yml").read_text())
 DOCKERFILE = (PROJECT / "Dockerfile").read_text()
@@ -32,8 +34,8 @@ def read_image_environment() -> dict[str, str]:
 
 
 def test_the_services_are_the_parts_of_the_architecture() -> None:
-    assert set(SERVICES) == {"postgres", "valkey", "migrate", "web", "worker", "beat"}
-    assert set(PRODUCT) == {"migrate", "web", "worker", "beat"}
+    assert set(SERVICES) == {"postgres", "valkey", "migrate", "proxy", "web", "events", "worker", "beat"}
+    assert set(PRODUCT) == {"migrate", "web", "events", "worker", "beat"}
 
 
 def test_one_image_and_the_same_settings_serve_every_process() -> None:
@@ -84,7 +86,7 @@ def test_every_service_that_stays_says_whether_it_is_well() -> None:
 
 
 def test_what_the_product_waits_for_is_healthy_first() -> None:
-    for name in ("web", "worker", "beat"):
+    for name in ("web", "events", "worker", "beat"):
         assert SERVICES[name]["depends_on"] == {
             "migrate": {"condition": "service_completed_successfully"},
             "postgres": {"condition": "service_healthy"},
@@ -126,16 +128,36 @@ def test_nothing_runs_as_root_or_may_write_its_own_code() -> None:
 
 def test_only_the_pages_are_reachable_and_only_from_this_machine() -> None:
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
-    assert published == {"web": ["127.0.0.1:${PORT:-8000}:8000"]}
+    assert published == {"proxy": ["127.0.0.1:${PORT:-8000}:8000"]}
     assert COMPOSE["networks"]["inside"] == {"internal": True}
     for name, service in SERVICES.items():
-        assert ("outside" in service["networks"]) == (name == "web")
+        assert ("outside" in service["networks"]) == (name == "proxy")
+
+
+def test_event_streams_go_to_their_own_process_and_all_else_to_the_pages() -> None:
+    assert "--worker-class=asgi" in SERVICES["events"]["command"]
+    assert SERVICES["events"]["environment"]["EVENT_STREAM"] == "true"
+    assert SERVICES["proxy"]["entrypoint"][2] == "/etc/inspector/nginx.conf"
+    assert SERVICES["proxy"]["volumes"] == ["./proxy:/etc/inspector:ro"]
+    text = (PROJECT / "proxy" / "nginx.conf").read_text()
+    ways = dict(re.findall(r"location (?:~ )?(\S+) \{\n\s+proxy_pass \$(\w+);", text))
+    pattern = next(way for way, service in ways.items() if service == "events")
+    assert ways == {pattern: "events", "/": "web"}
+    assert re.search(pattern, write_events_path("acme-2_x"))
+    assert not re.search(pattern, "/w/acme/events/more/")
+    for name in ("web", "events"):
+        assert f"set ${name} http://{name}:8000;" in text
+    # A stream that is kept back is none, and the limits of uploads are the product's own.
+    assert "proxy_buffering off;" in text
+    assert "client_max_body_size 0;" in text
 
 
 def test_volumes_and_networks_that_are_named_exist() -> None:
     for service in SERVICES.values():
         assert set(service["networks"]) <= set(COMPOSE["networks"])
-        assert {volume.partition(":")[0] for volume in service.get("volumes", [])} <= set(COMPOSE["volumes"])
+        sources = {volume.partition(":")[0] for volume in service.get("volumes", [])}
+        assert {source for source in sources if not source.startswith("./")} <= set(COMPOSE["volumes"])
+        assert all((PROJECT / source).exists() for source in sources if source.startswith("./"))
 
 
 def test_what_the_image_copies_is_let_through_and_nothing_private_is() -> None:

@@ -23,6 +23,7 @@ from inspector.accounts.models import Membership
 from inspector.search.cursors import CursorError
 from inspector.search.language import QueryError
 from inspector.search.news import News, Since, Watch, begin, look, read_since, write_since
+from inspector.search.selectors import read_query
 from inspector.threads.models import Conversation
 from inspector.threads.numbering import load_places
 
@@ -123,9 +124,10 @@ def read_page(given: Mapping[str, Any], membership: Membership) -> Page | None:
 
 def find_news(page: Page, since: Since | None) -> News | None:
     """What has come since; None for a query that cannot be understood. A page that stands nowhere yet begins here."""
-    if since is None:
-        return News(since=begin())
     try:
+        read_query(page.about.query)
+        if since is None:
+            return News(since=begin())
         return look(
             workspace=page.membership.workspace,
             since=since,

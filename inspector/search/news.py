@@ -22,7 +22,7 @@ from inspector.threads.models import Message
 from inspector.threads.selectors import filter_conversations
 
 from .cursors import CursorError, read_key, write_key
-from .selectors import fetch, narrow, shows, read_query
+from .selectors import fetch, narrow, shows
 
 # So many announced messages are looked at in one look, and so many are counted for a page: "1,000+" says enough.
 MOST_AT_ONCE: Final = 2000
@@ -132,7 +132,6 @@ def look(
     Raises:
         QueryError: for a query that cannot be understood.
     """
-    read_query(watch.query)
     batch = _read(workspace, since, MOST_AT_ONCE)
     if batch is None:
         return News(since=begin(), is_fresh=True, is_lost=True)
