@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from inspector.accounts.models import Membership
 from inspector.threads.models import Conversation
@@ -52,6 +52,13 @@ def expect_calm(page: Page, text: str, place: float) -> None:
     assert page.evaluate("window.shifts") == []
 
 
+def click(page: Page, chip: Locator) -> None:
+    """With the mouse, as a reader does: playwright's own click would scroll the page to where the top bar began."""
+    box = chip.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
 def keep_picture(page: Page, name: str) -> None:
     folder = os.environ.get("INSPECTOR_SCREENSHOTS")
     if folder:
@@ -83,7 +90,7 @@ def test_what_one_reads_stays_where_it_is(open_page: Open, cast: Cast) -> None:
     expect_calm(page, "number 22.", place)
 
     # They are put above what is read, which stays; the chip then says where they are and leads there.
-    chip.click()
+    click(page, chip)
     expect(chip).to_have_text("4 above: go to the first")
     assert page.locator(".hit[data-new]").count() == 4
     assert [page.locator(".hit p").nth(n).inner_text() for n in (0, 4)] == [
@@ -103,7 +110,7 @@ def test_a_conversation_goes_on_below(open_page: Open, cast: Cast) -> None:
     conversation = Conversation.objects.get(native_id="talk")
     address = reverse("pages:conversation", args=[SLUG, conversation.pk]) + "?order=time"
     page = enter(open_page, cast.auditor, address)
-    page.get_by_label("Fine").check()
+    page.get_by_label("Nothing to object to").check()
     page.get_by_label("Comment").fill("I have seen")
     seen = page.locator("input[name=seen]").input_value()
     page.evaluate("scrollTo({ top: 500, behavior: 'instant' })")
@@ -113,7 +120,7 @@ def test_a_conversation_goes_on_below(open_page: Open, cast: Cast) -> None:
     chip = page.get_by_role("status").get_by_role("link")
     expect(chip).to_contain_text("40 new")
     expect_calm(page, "number 9.", place)
-    chip.click()
+    click(page, chip)
     expect(chip).to_contain_text("40 below")
     assert place_of(page, "number 9.") == pytest.approx(place, abs=1.5)
     # Its window is full: the rest stands in the next one, and the count beside it is of all.
@@ -151,7 +158,7 @@ def test_nobody_is_asked_while_nobody_looks_and_failures_are_waited_out(
     expect(chip).to_contain_text("2 new")
     numbers = page.locator(".stats").get_by_role("link", name="5", exact=True)
     expect(numbers).to_have_count(0)
-    chip.click()
+    click(page, chip)
     expect(numbers).to_be_visible()
     expect(chip).to_have_count(0)
 
@@ -160,7 +167,7 @@ def test_whoever_signs_out_is_left_in_peace(open_page: Open, cast: Cast) -> None
     say(cast, 0, 3)
     page = enter(open_page, cast.viewer, reverse("pages:conversations", args=[SLUG]))
     page.context.clear_cookies()
-    with page.expect_response("**/sign-in/*"):
+    with page.expect_response(lambda answer: "/sign-in/" in answer.url):
         pass
     page.wait_for_timeout(300)
     expect(page.get_by_role("status").locator("*")).to_have_count(0)
@@ -185,10 +192,10 @@ def test_the_chip_is_seen_and_hides_nothing_that_cannot_be_scrolled_to(
     expect(chip).to_be_in_viewport()
     keep_picture(page, f"live-{width}-{theme}")
     assert find_faults(page) == []
-    chip.click()
+    click(page, chip)
     expect(chip).to_contain_text("above")
     keep_picture(page, f"live-loaded-{width}-{theme}")
-    chip.click()
+    click(page, chip)
     expect(page.locator(".hit[data-new]").first).to_be_visible()
     keep_picture(page, f"live-shown-{width}-{theme}")
     assert find_faults(page) == []
