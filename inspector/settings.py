@@ -255,7 +255,7 @@ LIMITS = {
 
 # How often an open page asks for what is new, where it does not listen to the event stream; whether there is one, as
 # another process serves it (inspector/asgi.py) under the same address; and how many listeners that process takes.
-LIVE_POLL_SECONDS = env.float("LIVE_POLL_SECONDS", 5.0)
+LIVE_POLL_SECONDS = env.float("LIVE_POLL_SECONDS", 5)
 EVENT_STREAM = env.bool("EVENT_STREAM", False)
 EVENT_LISTENERS = env.int("EVENT_LISTENERS", 500)
 
