@@ -90,7 +90,9 @@
   // Taking the new ones in.
 
   const keyOf = (row) => row.id || row.textContent;
-  const isSame = (one, other) => one.textContent === other.textContent;
+  // A hit stays as it was found; of a conversation's messages the wording may have changed; a conversation in a list is
+  // news again when it has changed.
+  const isSame = (old, row, mode) => mode === "" || old.textContent === row.textContent;
 
   // What one reads: the first thing on the window's upper edge that stays; the head of the page while that is in sight.
   function findAnchor(staying) {
@@ -102,6 +104,7 @@
   // The rows of the answer among those that are there, in the answer's order. What has fallen off the end of a list
   // stays, for it may be what one reads; in a window of a conversation it stands in the next one.
   function merge(rows, fresh) {
+    const mode = rows.dataset.liveRows;
     const here = new Map(Array.from(rows.children, (row) => [keyOf(row), row]));
     const news = [];
     let next = rows.firstElementChild;
@@ -109,7 +112,7 @@
     for (const row of Array.from(fresh.children)) {
       const old = here.get(keyOf(row));
       here.delete(keyOf(row));
-      if (old && isSame(old, row)) {
+      if (old && isSame(old, row, mode)) {
         isJoined = true;
         next = old.nextElementSibling;
         continue;
@@ -119,14 +122,14 @@
       const hadFocus = old?.contains(document.activeElement);
       old?.remove();
       rows.insertBefore(added, next);
-      if (added.hasAttribute("data-item")) {
+      if (added.hasAttribute("data-item") && (!old || mode === "changes")) {
         added.dataset.new = "";
         news.push(added);
       }
       if (hadFocus) added.querySelector("[data-open]")?.focus({ preventScroll: true });
       htmx.process(added);
     }
-    if (rows.dataset.liveRows === "window") for (const gone of here.values()) gone.remove();
+    if (mode === "window") for (const gone of here.values()) gone.remove();
     else if (!isJoined) rows.insertBefore(makeGap(rows), next);
     return news;
   }
@@ -158,7 +161,7 @@
     if (!answer.ok || !state || Boolean(rows) !== Boolean(fresh)) return location.assign(link.href);
 
     const later = fresh ? new Map(Array.from(fresh.children, (row) => [keyOf(row), row])) : new Map();
-    const stays = (row) => later.has(keyOf(row)) && isSame(row, later.get(keyOf(row)));
+    const stays = (row) => later.has(keyOf(row)) && isSame(row, later.get(keyOf(row)), rows.dataset.liveRows);
     const kept = Array.from(rows?.children ?? []);
     const anchor = findAnchor(kept.some(stays) ? kept.filter(stays) : kept);
     document.documentElement.style.overflowAnchor = "none";
