@@ -6,15 +6,17 @@ channel, and never with a later time than now: a log of last year stands as it s
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import Count, F, Max, Q, QuerySet
 
 from inspector.accounts.models import Workspace
+from inspector.intake.text import make_storable
 from inspector.threads.measures import find_moments
 from inspector.threads.models import Conversation, Message
 
@@ -22,6 +24,10 @@ from .findings import Finding
 from .rules import RULES, Rule
 
 Key = tuple[datetime, uuid.UUID]
+# How a finding stands beside what people made of it: not shown, or held once.
+SUPPRESSED: Final = "suppressed"
+CLOSED: Final = "closed"
+LONGEST_WORDS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +50,39 @@ class RuleCount:
         return sum(self.states.values())
 
 
+@dataclass(frozen=True, slots=True)
+class OpenCount:
+    """How many findings stand open, and the severity of the gravest."""
+
+    count: int
+    severity: int
+
+
 def list_holding(*, workspace: Workspace, with_suppressed: bool = False) -> QuerySet[Finding]:
     """The findings of a workspace that hold, those that are a matter of time as of their channel's latest record."""
     rows = Finding.objects.filter(workspace=workspace, holds=True).filter(_is_due(find_moments(workspace=workspace)))
     return rows if with_suppressed else rows.filter(is_suppressed=False)
+
+
+def select_findings(*, workspace: Workspace, state: str = "", words: str = "") -> QuerySet[Finding]:
+    """The findings of a workspace that stand so, and whose text, sender or rule has these words in it.
+
+    Args:
+        state: one of `Finding.State`, `SUPPRESSED`, `CLOSED` (held once); empty for all that hold and are shown.
+    """
+    if state == CLOSED:
+        rows = Finding.objects.filter(workspace=workspace, holds=False)
+    elif state == SUPPRESSED:
+        rows = list_holding(workspace=workspace, with_suppressed=True).filter(is_suppressed=True)
+    else:
+        rows = list_holding(workspace=workspace)
+        rows = rows.filter(state=state) if state else rows
+    words = make_storable(words.strip())[:LONGEST_WORDS]
+    if words:
+        low = words.casefold()
+        rules = [rule.code for rule in RULES.values() if low in f"{rule.code} {rule.title} {rule.why}".casefold()]
+        rows = rows.filter(Q(text__icontains=words) | Q(sender__icontains=words) | Q(rule__in=rules))
+    return rows
 
 
 def _is_due(moments: Mapping[uuid.UUID, datetime]) -> Q:
@@ -57,10 +92,17 @@ def _is_due(moments: Mapping[uuid.UUID, datetime]) -> Q:
     return due
 
 
-def count_by_rule(*, workspace: Workspace) -> list[RuleCount]:
-    """The rules that have found something that holds, the gravest and busiest first."""
+def count_by_rule(*, workspace: Workspace, state: str = "", words: str = "") -> list[RuleCount]:
+    """The rules that have found something, the gravest and busiest first.
+
+    Args:
+        state: only rules with a finding that stands so, as in `select_findings`; counted are all that hold, or all
+            that are suppressed, or closed.
+        words: only findings with these words.
+    """
+    wanted = state if state in Finding.State.values else ""
     rows = (
-        list_holding(workspace=workspace)
+        select_findings(workspace=workspace, state="" if wanted else state, words=words)
         .values("rule", "state")
         .annotate(count=Count("pk"), severity=Max("severity"), latest=Max("at"))
         .order_by()
@@ -72,7 +114,11 @@ def count_by_rule(*, workspace: Workspace) -> list[RuleCount]:
             each["states"][row["state"]] = row["count"]
             each["severity"] = max(each["severity"], row["severity"])
             each["latest"] = max(each["latest"], row["latest"])
-    counts = [RuleCount(RULES[code], each["severity"], each["states"], each["latest"]) for code, each in found.items()]
+    counts = [
+        RuleCount(RULES[code], each["severity"], each["states"], each["latest"])
+        for code, each in found.items()
+        if not wanted or wanted in each["states"]
+    ]
     return sorted(counts, key=lambda count: (count.open == 0, -count.severity, -count.open, count.rule.code))
 
 
@@ -82,28 +128,51 @@ def count_open_by_severity(*, workspace: Workspace) -> dict[int, int]:
     return dict(rows.values_list("severity").annotate(count=Count("pk")).order_by("-severity"))
 
 
+def count_open_in(*, workspace: Workspace, conversation_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, OpenCount]:
+    """How many findings stand open in each of these conversations that has one, and how grave the gravest is."""
+    rows = list_holding(workspace=workspace).filter(conversation__in=conversation_ids, state=Finding.State.OPEN)
+    counted = rows.values("conversation").annotate(count=Count("pk"), severity=Max("severity")).order_by()
+    return {row["conversation"]: OpenCount(row["count"], row["severity"]) for row in counted}
+
+
+def count_alarms(*, conversation: Conversation, messages: Collection[Message]) -> dict[uuid.UUID, OpenCount]:
+    """Of each of these messages of a conversation that an open finding of warning or more is about: how many."""
+    rows = list_holding(workspace=conversation.workspace).filter(
+        conversation=conversation,
+        record__in={message.record_id for message in messages},
+        state=Finding.State.OPEN,
+        severity__gte=Message.Severity.WARNING,
+    )
+    counted = rows.values("record", "part").annotate(count=Count("pk"), severity=Max("severity")).order_by()
+    places = {(row["record"], row["part"]): OpenCount(row["count"], row["severity"]) for row in counted}
+    named = {message.pk: places.get((message.record_id, message.part)) for message in messages}
+    return {pk: count for pk, count in named.items() if count is not None}
+
+
 def list_findings(
     *,
     workspace: Workspace,
     rule: str = "",
     state: str = "",
+    words: str = "",
+    severity: int = 0,
     least: int = 0,
     conversation: Conversation | None = None,
-    with_suppressed: bool = False,
     after: Key | None = None,
     limit: int = 50,
 ) -> list[Finding]:
-    """Findings that hold, the newest message first, by keyset, each with its conversation.
+    """Findings, the newest message first, by keyset, each with its conversation.
 
     Args:
-        rule, state, least: only those of a rule, in a state, of at least this severity.
+        state, words: as in `select_findings`.
+        rule, severity, least: only those of a rule, of this severity, of at least this one.
         after: (time, id) of the last one seen.
     """
-    rows = list_holding(workspace=workspace, with_suppressed=with_suppressed).select_related("conversation")
+    rows = select_findings(workspace=workspace, state=state, words=words).select_related("conversation")
     if rule:
         rows = rows.filter(rule=rule)
-    if state:
-        rows = rows.filter(state=state)
+    if severity:
+        rows = rows.filter(severity=severity)
     if least:
         rows = rows.filter(severity__gte=least)
     if conversation is not None:
@@ -124,16 +193,28 @@ def list_of_message(*, message: Message) -> list[Finding]:
     rows = list_holding(workspace=message.workspace).filter(
         conversation=message.conversation_id, record=message.record_id, part=message.part
     )
-    return list(rows.order_by("-severity", "rule", "key"))
+    return list(rows.select_related("conversation").order_by("-severity", "rule", "key"))
 
 
 def find_messages(findings: Sequence[Finding]) -> dict[uuid.UUID, Message]:
-    """The message of each of these findings by the finding's id; one whose message is gone is left out."""
-    wanted = {(finding.record_id, finding.part): finding for finding in findings}
-    rows = Message.objects.shown().filter(record__in={record for record, _ in wanted})
-    by_place = {(message.record_id, message.part): message for message in rows}
+    """The message of each of these findings by the finding's id; one whose message is hidden or gone is left out."""
+    by_place = _find_places({(finding.record_id, finding.part) for finding in findings})
     return {
         finding.pk: by_place[finding.record_id, finding.part]
         for finding in findings
         if (finding.record_id, finding.part) in by_place
     }
+
+
+def find_related(*, finding: Finding) -> list[Message]:
+    """The other messages that a finding is about, in the order of time, without those that are hidden or gone."""
+    places = {(uuid.UUID(record), part) for record, part in json.loads(finding.related or "[]")}
+    return sorted(_find_places(places).values(), key=lambda message: (message.order_time, message.pk))
+
+
+def _find_places(places: Collection[tuple[uuid.UUID, int]]) -> dict[tuple[uuid.UUID, int], Message]:
+    if not places:
+        return {}
+    rows = Message.objects.shown().filter(record__in={record for record, _ in places})
+    found = {(message.record_id, message.part): message for message in rows}
+    return {place: found[place] for place in places if place in found}

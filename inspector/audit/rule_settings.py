@@ -6,6 +6,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from django.db.models import F
+
 from .findings import RuleChange, Suppression
 from .rules import Rule
 
@@ -41,3 +43,21 @@ def load_settings(*, workspace_id: uuid.UUID) -> Settings:
     for each in Suppression.objects.filter(workspace=workspace_id, lifted_at=None):
         suppressions.setdefault(each.rule, []).append(each)
     return Settings({row.rule: row for row in rows}, suppressions)
+
+
+def list_changes(*, workspace_id: uuid.UUID, rule: str, limit: int = 50) -> list[RuleChange]:
+    """How a rule was set, the latest first, each with who did."""
+    rows = RuleChange.objects.select_related("by").filter(workspace=workspace_id, rule=rule)
+    return list(rows.order_by("-at", "-id")[:limit])
+
+
+def list_suppressions(*, workspace_id: uuid.UUID, rule: str, limit: int = 50) -> list[Suppression]:
+    """What is suppressed of a rule, and what was: those in force first, then the latest."""
+    rows = Suppression.objects.select_related("by", "lifted_by", "conversation")
+    rows = rows.filter(workspace=workspace_id, rule=rule)
+    return list(rows.order_by(F("lifted_at").desc(nulls_first=True), "-at", "-id")[:limit])
+
+
+def find_suppression(*, workspace_id: uuid.UUID, suppression_id: uuid.UUID) -> Suppression | None:
+    """The suppression of that id in this workspace, or None."""
+    return Suppression.objects.filter(workspace=workspace_id, pk=suppression_id).first()

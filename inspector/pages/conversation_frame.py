@@ -11,6 +11,7 @@ from django.http import Http404
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
+from inspector.audit.listing import count_open_in
 from inspector.audit.selectors import is_current, list_reviews
 from inspector.threads.hidden import count_hidden_in
 from inspector.threads.measures import find_state
@@ -29,6 +30,7 @@ TABS: Final = (
     ("sequence", "Sequence"),
     ("conversation-tree", "Tree"),
     ("conversation-tasks", "Tasks"),
+    ("conversation-findings", "Findings"),
     ("conversation-raw", "Raw"),
 )
 
@@ -70,6 +72,7 @@ def frame_conversation(
         stop: the position after the window that is shown, where it is one of the timeline.
     """
     slug = membership.workspace.slug
+    found = count_open_in(workspace=membership.workspace, conversation_ids=[conversation.pk]).get(conversation.pk)
     return {
         "conversation": _describe(conversation),
         "answers": _make_answers(conversation, digest, slug) if digest else None,
@@ -78,7 +81,7 @@ def frame_conversation(
                 "name": title,
                 "url": reverse(f"pages:{name}", args=[slug, conversation.pk]),
                 "is_current": name == current,
-                "count": None,
+                "count": found.count if found and name == "conversation-findings" else None,
             }
             for name, title in TABS
         ],

@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership, Workspace
+from inspector.audit.listing import OpenCount, count_alarms, count_open_in
 from inspector.audit.models import Review
 from inspector.audit.selectors import find_latest_reviews
 from inspector.audit.services import give_verdict
@@ -55,12 +56,20 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     page = found[:PAGE_ROWS]
     reviews = find_latest_reviews(conversation_ids=[conversation.pk for conversation in page])
     openings = find_openings(conversation_ids=[one.pk for one in page if not is_named(one)])
+    open_findings = count_open_in(workspace=workspace, conversation_ids=[one.pk for one in page])
     cast = Cast(labels=load_labels(workspace_id=workspace.pk))
     last = page[-1] if len(found) > PAGE_ROWS else None
     context = {
         "live": live,
         "rows": [
-            _make_row(conversation, cast, reviews.get(conversation.pk), workspace.slug, openings)
+            _make_row(
+                conversation,
+                cast,
+                reviews.get(conversation.pk),
+                workspace.slug,
+                openings,
+                open_findings.get(conversation.pk),
+            )
             for conversation in page
         ],
         "form": form,
@@ -78,7 +87,12 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
 
 
 def _make_row(
-    conversation: Conversation, cast: Cast, review: Review | None, slug: str, openings: Mapping[uuid.UUID, str]
+    conversation: Conversation,
+    cast: Cast,
+    review: Review | None,
+    slug: str,
+    openings: Mapping[uuid.UUID, str],
+    findings: OpenCount | None,
 ) -> dict[str, Any]:
     agents = conversation.agents[:MOST_TILES]
     return {
@@ -94,6 +108,8 @@ def _make_row(
         "last_at": conversation.last_at,
         "message_count": conversation.message_count,
         "severity": conversation.severity,
+        "findings": findings,
+        "findings_url": reverse("pages:conversation-findings", args=[slug, conversation.pk]),
         "review": review.verdict if review else None,
         "reviewer": review.reviewer.get_username() if review else "",
     }
@@ -167,7 +183,8 @@ def _answer(
     digest = sum_up(conversation=conversation)
     cast = cast_conversation(conversation)
     shown = sum(row.message is not None for row in window.rows)
-    disclosed = open_for(membership, [row.message for row in window.rows if row.message], door="conversation")
+    messages = [row.message for row in window.rows if row.message]
+    disclosed = open_for(membership, messages, door="conversation")
     context = {
         "live": live,
         **frame_conversation(
@@ -193,8 +210,9 @@ def _answer(
             cast=cast,
             is_tree=is_tree,
             disclosed=disclosed,
+            alarms=count_alarms(conversation=conversation, messages=messages),
         ),
-        "traces": link_traces(workspace, [row.message for row in window.rows if row.message]),
+        "traces": link_traces(workspace, messages),
         "pager": _make_pager(conversation, window, shown=shown, is_tree=is_tree),
         "verdict_form": verdict_form,
         "verdict_errors": errors,

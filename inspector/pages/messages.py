@@ -14,6 +14,7 @@ from django.views.decorators.http import require_GET
 
 from dialects import Keys, Reading
 from inspector.accounts.models import Membership
+from inspector.audit.listing import list_of_message
 from inspector.threads.models import Message
 from inspector.threads.selectors import (
     find_message,
@@ -27,6 +28,7 @@ from inspector.threads.summaries import find_openings
 from .agents import cast_conversation
 from .disclosures import Disclosed, open_for
 from .evidence import LONGEST_UNFOLDED_BYTES, list_withdrawals, make_evidence
+from .finding_rows import make_finding_rows
 from .histories import explain_english, show_wordings
 from .lights import read_light
 from .raw_views import VIEWS, show_layers
@@ -41,6 +43,7 @@ from .wire_markup import Span
 
 MOST_ANSWERS = 20
 MOST_NOTES = 200
+MOST_FINDINGS = 50
 
 ORDERS = {
     "wire": "",
@@ -100,6 +103,7 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
         if reading
         else [],
         "json_url": reverse("pages:message-json", args=[slug, message.pk]),
+        "findings": make_finding_rows(list_of_message(message=message)[:MOST_FINDINGS], membership.workspace),
         "notes": notes[:MOST_NOTES],
         "more_notes": max(0, len(notes) - MOST_NOTES),
         "evidence": make_evidence(message.record, membership, is_masked=pieces["is_masked"]),

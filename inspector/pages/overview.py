@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, Workspace
+from inspector.audit.listing import count_open_by_severity
 from inspector.intake.selectors import count_letters, list_deliveries
 from inspector.search.selectors import fetch
 from inspector.threads.activity import (
@@ -31,6 +32,7 @@ from inspector.threads.pairs import list_pairs
 
 from .agent_rows import Gallery
 from .agents import AgentMark, Cast
+from .findings import link_severities
 from .live import watch
 from .progress import name_delivery
 from .shell import render_page, within_workspace
@@ -98,6 +100,7 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
     context = {
         "live": live,
         "numbers": count_all(workspace=workspace),
+        "findings": link_severities(membership, count_open_by_severity(workspace=workspace)),
         "dead_count": count_letters(workspace=workspace),
         "unanswered": _list_unanswered(workspace),
         "unanswered_url": _search(slug, "is:unanswered"),

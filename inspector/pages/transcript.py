@@ -11,6 +11,7 @@ from typing import Any
 from django.urls import reverse
 
 from inspector.accounts.models import Workspace
+from inspector.audit.listing import OpenCount
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import TreeRow, find_messages_by_ids, unfold
 from inspector.threads.summaries import has_record, load_records
@@ -66,6 +67,8 @@ class MessageRow:
     also_count: int
     notes: Sequence[NoteLine]
     more_notes: int
+    # What stands open of it of warning or more, if anything.
+    alarm: OpenCount | None
     wire: str
     left_out_bytes: int
     stretches: Sequence[Stretch]
@@ -105,6 +108,7 @@ def make_rows(
     cast: Cast,
     is_tree: bool,
     disclosed: Disclosed = NOTHING_DISCLOSED,
+    alarms: Mapping[uuid.UUID, OpenCount] | None = None,
 ) -> list[Row]:
     """The rows of a window in their order.
 
@@ -115,9 +119,10 @@ def make_rows(
         is_tree: whether they are in the order of a tree. In the order of time the runs are named, and a ghost stands
             before the first message of the window that cites it.
         disclosed: what the reader may see of what is sealed.
+        alarms: the open findings of warning or more about each message that has some.
     """
     rows = [disclosed.lay_over(row) for row in rows]
-    builder = _Builder(rows, workspace, conversation, cast, is_tree=is_tree, disclosed=disclosed)
+    builder = _Builder(rows, workspace, conversation, cast, is_tree=is_tree, disclosed=disclosed, alarms=alarms or {})
     made: list[Row] = []
     run = rows[0].message.run if rows and rows[0].message else 1
     known_ghosts: set[str] = set()
@@ -180,9 +185,11 @@ class _Builder:
         *,
         is_tree: bool,
         disclosed: Disclosed,
+        alarms: Mapping[uuid.UUID, OpenCount],
     ) -> None:
         self._rows = rows
         self._disclosed = disclosed
+        self._alarms = alarms
         self._workspace = workspace
         self._cast = cast
         self._has_several_dialects = len(conversation.dialects) > 1
@@ -228,6 +235,7 @@ class _Builder:
             also_count=len(also),
             notes=notes[:MOST_NOTES],
             more_notes=max(0, len(notes) - MOST_NOTES),
+            alarm=self._alarms.get(message.pk),
             wire=wire,
             left_out_bytes=self._left_out.get(message.record_id, 0),
             stretches=stretches,

@@ -1,10 +1,10 @@
 // Keys: j and k walk the list of the page, Enter opens (the link has the focus), / goes to the search bar,
-// ? opens the sheet. Never while typing, never with a modifier.
+// x chooses the current row of a list, ? opens the sheet. Never while typing, never with a modifier.
 "use strict";
 
 (() => {
   const items = () => Array.from(document.querySelectorAll("[data-item]"));
-  const isTyping = (node) => node.matches?.("input, textarea, select, [contenteditable]");
+  const isTyping = (node) => node.matches?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
 
   function walk(step) {
     const all = items();
@@ -22,9 +22,17 @@
     document.querySelector(step > 0 ? "a[rel=next]" : "a[rel=prev]")?.click();
   }
 
+  function choose() {
+    const box = document.querySelector("[data-current] [data-choose]");
+    if (!box) return;
+    box.checked = !box.checked;
+    box.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+
   const actions = {
     j: () => walk(1),
     k: () => walk(-1),
+    x: choose,
     "/": () => document.querySelector("[data-search]:not(.topbar *), [data-search]")?.focus(),
     "?": () => document.getElementById("keys")?.showModal(),
   };

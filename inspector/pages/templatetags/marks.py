@@ -63,6 +63,11 @@ STATES = {
     "fine": ("done", "nothing to object to"),
     "concern": ("waiting", "of concern"),
     "violation": ("failed", "a violation"),
+    "accepted": ("done", "accepted"),
+    "fixed": ("done", "fixed"),
+    "false-alarm": ("cancelled", "false alarm"),
+    "suppressed": ("cancelled", "suppressed"),
+    "closed": ("cancelled", "no longer true"),
 }
 
 # A longer name is cut with its length beside it; the pointer shows more of it, and the wire the whole.

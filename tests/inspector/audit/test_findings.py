@@ -109,7 +109,7 @@ def test_suppressing_hides_and_lifting_shows_again(cast: Cast) -> None:
     by_sender = suppress(membership=cast.auditor, rule="said-twice", conversation=None, sender="oscar", reason="old")
     suppress(membership=cast.auditor, rule="said-twice", conversation=conversation, sender="", reason="seen")
     assert codes(cast) == []
-    assert codes(cast, with_suppressed=True) == ["said-twice"]
+    assert codes(cast, state="suppressed") == ["said-twice"]
     lift(membership=cast.auditor, suppression=by_sender)
     assert codes(cast) == []
     lift(membership=cast.auditor, suppression=Suppression.objects.get(lifted_at=None))

@@ -14,7 +14,8 @@ from django.urls.resolvers import URLPattern
 
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import add_member, create_api_key, create_sign_in_link, create_workspace
-from inspector.audit.models import Review
+from inspector.audit.findings_life import suppress
+from inspector.audit.models import Finding, Review
 from inspector.intake.models import Delivery, Record, Withdrawal
 from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import add_keys
@@ -31,6 +32,7 @@ POSTED = {
     *("review", "revoke-key", "retry-dead-letters", "decide-waiting", "withdraw", "take-back"),
     *("invite", "change-member", "invite-again", "remove-member", "save-search", "forget-search"),
     *("name-agent", "join-agent", "undo-agent-word", "stop-export"),
+    *("judge-findings", "set-rule", "suppress-findings", "lift-suppression"),
 }
 
 
@@ -61,6 +63,10 @@ def ids(cast: Cast, story: Delivery) -> dict[str, Any]:
         "dialect": "clowl",
         "trace_id": Trace.objects.create(workspace=cast.workspace, key=b"trace", native_id="t-1").pk,
         "escrowed_key_id": keep_key(cast).pk,
+        "finding_id": Finding.objects.filter(rule="missing-message").get().pk,
+        "suppression_id": suppress(
+            membership=cast.auditor, rule="circle", conversation=None, sender="radar", reason="r"
+        ).pk,
         "saved_id": save_search(membership=cast.owner, name="s", query="a", is_shared=True).pk,
         "export_id": make(ask(cast)).pk,
     }

@@ -1,0 +1,118 @@
+"""Findings as lines of a page: what is the matter, who said it, where in the wire, and what people made of it.
+
+A finding about a message that is not shown keeps its place and its history; what it says of that message is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.urls import reverse
+
+from inspector.accounts.models import Workspace
+from inspector.audit.listing import CLOSED, SUPPRESSED, find_messages
+from inspector.audit.models import Finding
+from inspector.audit.rules import RULES
+from inspector.threads.models import Conversation, Message
+from inspector.threads.names import load_labels
+from inspector.threads.summaries import find_openings
+
+from .agents import AgentMark, Cast
+from .budgets import shorten_name
+from .told import is_named, name_conversation, shorten
+from .wire_markup import name_spans
+
+LONGEST_SENTENCE: Final = 240
+SENTENCE_BYTES: Final = 500
+CITATION_BYTES: Final = 300
+HIDDEN: Final = "What it says is hidden with its message, whose delivery was withdrawn."
+# The ways in which an auditor may let a finding stand, and what each is called where one is chosen.
+JUDGEMENTS: Final = (
+    (Finding.State.ACCEPTED.value, "Accepted: it is so, and may be"),
+    (Finding.State.FIXED.value, "Fixed: its cause is mended"),
+    (Finding.State.FALSE_ALARM.value, "False alarm: say why"),
+    (Finding.State.OPEN.value, "Open again"),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FindingRow:
+    """A finding in a list; `message_url` is empty where its message is hidden or gone."""
+
+    id: uuid.UUID
+    url: str
+    title: str
+    severity: int
+    state: str
+    sentence: str
+    cites: str
+    sender: AgentMark | None
+    at: datetime
+    conversation_title: str
+    conversation_url: str
+    message_url: str
+
+
+def make_finding_rows(findings: Sequence[Finding], workspace: Workspace) -> list[FindingRow]:
+    """The rows of findings of a workspace, each loaded with its conversation; in three statements."""
+    messages = find_messages(findings)
+    conversations = {finding.conversation_id: finding.conversation for finding in findings}
+    unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
+    openings = find_openings(conversation_ids=unnamed) if unnamed else {}
+    cast = Cast(labels=load_labels(workspace_id=workspace.pk))
+    return [_make_row(finding, messages.get(finding.pk), openings, cast, workspace.slug) for finding in findings]
+
+
+def _make_row(
+    finding: Finding, message: Message | None, openings: Mapping[uuid.UUID, str], cast: Cast, slug: str
+) -> FindingRow:
+    conversation = finding.conversation
+    where = {"channel_id": finding.channel_id, "dialects": tuple(conversation.dialects)}
+    return FindingRow(
+        id=finding.pk,
+        url=reverse("pages:finding", args=[slug, finding.pk]),
+        title=name_rule(finding.rule),
+        severity=finding.severity,
+        state=name_state(finding),
+        sentence=shorten_name(shorten(finding.text, LONGEST_SENTENCE), SENTENCE_BYTES) if message else HIDDEN,
+        cites=shorten_name(cite(finding), CITATION_BYTES),
+        sender=cast.find(finding.sender, **where) if finding.sender and message else None,  # type: ignore[arg-type]
+        at=finding.at,
+        conversation_title=title_conversation(conversation, openings),
+        conversation_url=reverse("pages:conversation", args=[slug, finding.conversation_id]),
+        message_url=write_place(finding, message, slug) if message else "",
+    )
+
+
+def name_rule(code: str) -> str:
+    """What a rule finds, in words; of one that is no more, its code."""
+    return RULES[code].title if code in RULES else code
+
+
+def name_state(finding: Finding) -> str:
+    """How a finding stands, as the chip names it: what does not hold is closed, whatever people made of it."""
+    if not finding.holds:
+        return CLOSED
+    return SUPPRESSED if finding.is_suppressed else str(finding.state)
+
+
+def cite(finding: Finding) -> str:
+    """What a finding rests on: a section of a specification, or else the rule alone."""
+    return finding.cites or f"rule {finding.rule}"
+
+
+def write_place(finding: Finding, message: Message, slug: str) -> str:
+    """The address of the message with the characters lit that the finding is about."""
+    address = reverse("pages:message", args=[slug, message.pk])
+    layer, start, end = json.loads(finding.span) if finding.span else (0, 0, 0)
+    return f"{address}#span={name_spans([(layer, start, end)])}" if end > start else address
+
+
+def title_conversation(conversation: Conversation, openings: Mapping[uuid.UUID, str]) -> str:
+    """What a conversation is called in a line."""
+    return shorten_name(shorten(openings.get(conversation.pk) or name_conversation(conversation), 60), 200)

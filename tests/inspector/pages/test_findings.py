@@ -1,0 +1,188 @@
+"""The pages of findings: by rule, a rule's, one; judging, setting and suppressing there; and who may do what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from inspector.accounts.models import Membership
+from inspector.audit.findings_life import judge, suppress
+from inspector.audit.models import Finding, RuleChange, Suppression
+from inspector.audit.rules.logs import clowl, say
+from inspector.intake.services import withdraw_delivery
+from inspector.threads.models import Conversation, Message
+from tests.inspector.conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+
+TWICE = clowl("m1", "REQ", "oscar", "radar").replace('"p": "REQ"', '"p": "REQ", "p": "DONE"')
+HOSTILE = say(("<b>evil\u202e</b>", '{def:ok="<script>alert(1)</script>"}'))
+FINDINGS = reverse("pages:findings", args=["acme"])
+
+
+def read(client: Client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return " ".join(answer.content.decode().split())
+
+
+def rows_of(page: str) -> int:
+    return page.count('class="sentence"')
+
+
+@pytest.fixture
+def found(cast: Cast) -> Finding:
+    deliver(cast, TWICE.encode())
+    settle_all()
+    return Finding.objects.get(rule="said-twice")
+
+
+def test_from_the_overview_to_the_characters(viewer: Client, found: Finding) -> None:
+    overview = read(viewer, reverse("pages:overview", args=["acme"]))
+    assert f"{FINDINGS}?severity=warning" in overview
+    page = read(viewer, f"{FINDINGS}?severity=warning")
+    assert "?rule=said-twice&amp;state=open" in page
+    assert "?rule=impossible-time" in page.split("with no finding like this")[1]
+    listed = read(viewer, f"{FINDINGS}?rule=said-twice&state=open")
+    message = Message.objects.get()
+    span = re.search(r'href="([^"]+#span=0:\d+-\d+)"', listed)
+    assert span is not None
+    assert span[1].startswith(reverse("pages:message", args=["acme", message.pk]))
+    assert reverse("pages:finding", args=["acme", found.pk]) in listed
+    one = read(viewer, reverse("pages:finding", args=["acme", found.pk]))
+    assert span[1] in one
+    assert "Found by its rule" in one
+    assert found.cites.split(";")[0] in one
+    of_message = read(viewer, reverse("pages:message", args=["acme", message.pk]))
+    assert of_message.index('id="findings"') < of_message.index('id="notes"')
+    conversation = reverse("pages:conversation-findings", args=["acme", found.conversation_id])
+    assert rows_of(read(viewer, conversation)) == 1
+    transcript = read(viewer, reverse("pages:conversation", args=["acme", found.conversation_id]))
+    assert f"{reverse('pages:message', args=['acme', message.pk])}#findings" in transcript
+    assert conversation in read(viewer, reverse("pages:conversations", args=["acme"]))
+
+
+def test_judging_is_kept_and_shown_with_its_reason(auditor: Client, viewer: Client, found: Finding) -> None:
+    address, back = reverse("pages:judge-findings", args=["acme"]), f"{FINDINGS}?rule=said-twice"
+    form = {"finding": [str(found.pk)], "state": "false-alarm", "reason": " ", "next": back}
+    assert viewer.post(address, form).status_code == 403
+    refused = auditor.post(address, form)
+    assert refused.status_code == 422
+    assert str(found.pk) in refused.content.decode()
+    assert "Say why in a few words" in refused.content.decode()
+    assert auditor.post(address, form | {"reason": "a <i>test</i>"})["Location"] == back
+    assert auditor.post(address, form | {"reason": "x", "next": "https://evil.example/"})["Location"] == FINDINGS
+    one = read(viewer, reverse("pages:finding", args=["acme", found.pk]))
+    assert "<strong>amir</strong> called it a false alarm: “a &lt;i&gt;test&lt;/i&gt;”" in one
+    assert rows_of(read(viewer, back)) == 0
+    assert rows_of(read(viewer, f"{back}&state=false-alarm")) == 1
+    assert "What you make of it" not in one
+
+
+def test_owners_set_rules_and_auditors_suppress(owner: Client, auditor: Client, viewer: Client, found: Finding) -> None:
+    set_rule, page = reverse("pages:set-rule", args=["acme"]), f"{FINDINGS}?rule=said-twice"
+    form = {"rule": "said-twice", "is_on": "yes", "severity": "error", "reason": "we parse strictly"}
+    assert auditor.post(set_rule, form).status_code == 403
+    assert owner.post(set_rule, form | {"severity": "dire"}).status_code == 422
+    assert owner.post(set_rule, form).status_code == 302
+    assert RuleChange.objects.get().severity == Message.Severity.ERROR
+    assert "“we parse strictly”" in read(viewer, page)
+    hide = reverse("pages:suppress-findings", args=["acme"])
+    said = {"rule": "said-twice", "conversation": str(found.conversation_id), "reason": "known"}
+    assert viewer.post(hide, said).status_code == 403
+    assert auditor.post(hide, said | {"reason": ""}).status_code == 422
+    assert auditor.post(hide, {"rule": "said-twice", "reason": "all"}).status_code == 422
+    assert auditor.post(hide, said | {"conversation": "nonsense"}).status_code == 422
+    assert auditor.post(hide, said).status_code == 302
+    assert rows_of(read(viewer, page)) == 0
+    assert rows_of(read(viewer, f"{page}&state=suppressed")) == 1
+    lift = reverse("pages:lift-suppression", args=["acme", Suppression.objects.get().pk])
+    assert viewer.post(lift).status_code == 403
+    assert auditor.post(lift).status_code == 302
+    assert rows_of(read(viewer, page)) == 1
+
+
+def test_what_was_said_of_a_withdrawn_message_is_not_told(cast: Cast, viewer: Client, found: Finding) -> None:
+    delivery = found.record.sightings.get().delivery  # type: ignore[attr-defined]
+    judge(membership=cast.auditor, findings=[found.pk], state="accepted", reason="so it is")
+    withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="wrong file")
+    settle_all()
+    page = read(viewer, f"{FINDINGS}?rule=said-twice&state=closed")
+    assert rows_of(page) == 1
+    assert "hidden with its message" in page
+    one = read(viewer, reverse("pages:finding", args=["acme", found.pk]))
+    assert found.text not in one
+    assert "accepted it: “so it is”" in one
+    assert "does not hold of it any more" in one
+
+
+def test_a_page_costs_the_same_statements_whatever_it_holds(
+    cast: Cast, sign_in: Callable[[Membership], Client]
+) -> None:
+    client = sign_in(cast.owner)
+
+    def count(address: str) -> int:
+        with CaptureQueriesContext(connection) as caught:
+            read(client, address)
+        return len(caught)
+
+    def count_all() -> list[int]:
+        finding = Finding.objects.filter(rule="word-redefined").order_by("at", "pk")[0]
+        conversation = finding.conversation_id
+        return [
+            count(FINDINGS),
+            count(f"{FINDINGS}?rule=word-redefined&q=e"),
+            count(reverse("pages:finding", args=["acme", finding.pk])),
+            count(reverse("pages:conversation-findings", args=["acme", conversation])),
+            count(reverse("pages:conversation", args=["acme", conversation])),
+            count(reverse("pages:conversations", args=["acme"])),
+        ]
+
+    deliver(cast, HOSTILE.encode())
+    settle_all()
+    suppress(membership=cast.auditor, rule="circle", conversation=Conversation.objects.get(), sender="", reason="r")
+    few = count_all()
+    for number in range(12):
+        log = say(*[("ada", f'{{def:ok="not {each}"}}!st/ok') for each in range(6)])
+        deliver(cast, log.replace('"c"', f'"c{number}"').encode(), name=f"{number}.log")
+    settle_all()
+    assert count_all() == few
+
+
+def test_hostile_words_are_shown_and_never_run(cast: Cast, owner: Client) -> None:
+    deliver(cast, HOSTILE.encode())
+    settle_all()
+    finding = Finding.objects.get(rule="word-redefined")
+    judge(membership=cast.owner, findings=[finding.pk], state="accepted", reason="<img src=x>")
+    for address in (
+        f"{FINDINGS}?rule=word-redefined&state=all&q=%00",
+        f"{FINDINGS}?rule=word-redefined&state=all",
+        f"{FINDINGS}?state=all&q=%3Cscript%3E",
+        reverse("pages:finding", args=["acme", finding.pk]),
+        reverse("pages:conversation-findings", args=["acme", finding.conversation_id]) + "?state=all",
+    ):
+        page = read(owner, address)
+        for words in ("<b>evil", "<script>alert", "<img", "\u202e"):
+            assert words not in page, address
+
+
+def test_a_list_goes_on_by_keyset(cast: Cast, viewer: Client) -> None:
+    log = say(*[("ada", f'{{def:ok="not {each}"}}!st/ok') for each in range(60)])
+    deliver(cast, log.encode())
+    settle_all()
+    first = read(viewer, f"{FINDINGS}?rule=word-redefined")
+    older = re.search(r'href="(\?[^"]+)">Older', first)
+    assert older is not None
+    second = read(viewer, FINDINGS + older[1].replace("&amp;", "&"))
+    ids = [set(re.findall(r"/findings/([0-9a-f-]{36})/", page)) for page in (first, second)]
+    assert len(ids[0]) == 50
+    assert ids[1]
+    assert not ids[0] & ids[1]
+    assert viewer.get(f"{FINDINGS}?rule=word-redefined&before=forged").status_code == 404
+    assert viewer.get(f"{FINDINGS}?rule=nonsense").status_code == 404
