@@ -13,11 +13,11 @@ from django.views.decorators.http import require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings_life import lift, set_rule, suppress
+from inspector.audit.listing import find_finding
 from inspector.audit.rule_settings import find_suppression
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.threads.models import Conversation
-from inspector.threads.selectors import find_conversation
 
 from .findings import answer_rule, find_way_back
 from .shell import render_page, require_auditor, require_owner, within_workspace
@@ -54,11 +54,12 @@ def suppress_findings(request: HttpRequest, membership: Membership) -> HttpRespo
     if rule is None:
         return _refuse_unknown(request, membership)
     try:
+        sender, conversation = _read_scope(request, membership)
         suppress(
             membership=membership,
             rule=rule.code,
-            conversation=_find_conversation(request, membership),
-            sender=request.POST.get("sender", ""),
+            conversation=conversation,
+            sender=sender,
             reason=request.POST.get("reason", ""),
         )
     except ValidationError as error:
@@ -80,17 +81,19 @@ def lift_suppression(request: HttpRequest, membership: Membership, suppression_i
     return redirect(find_way_back(request, membership))
 
 
-def _find_conversation(request: HttpRequest, membership: Membership) -> Conversation | None:
-    text = request.POST.get("conversation", "")
+def _read_scope(request: HttpRequest, membership: Membership) -> tuple[str, Conversation | None]:
+    """What is to be suppressed: a sender as it was typed, or the sender and the conversation of a finding."""
+    text = request.POST.get("finding", "")
     if not text:
-        return None
+        return request.POST.get("sender", ""), None
     try:
-        found = find_conversation(workspace=membership.workspace, conversation_id=uuid.UUID(text))
+        finding = find_finding(workspace=membership.workspace, finding_id=uuid.UUID(text))
     except ValueError:
-        found = None
-    if found is None:
-        raise ValidationError("there is no such conversation here")
-    return found
+        finding = None
+    if finding is None:
+        raise ValidationError("there is no such finding here")
+    sender = finding.sender if request.POST.get("of_sender") else ""
+    return sender, finding.conversation if request.POST.get("in_conversation") else None
 
 
 def _read_grade(text: str) -> int | None:

@@ -13,6 +13,7 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from inspector.accounts.services import invite_member
+from inspector.audit.models import Finding
 from inspector.exports.models import Export
 from inspector.exports.services import stop_export
 from inspector.intake.models import Delivery
@@ -80,6 +81,13 @@ PAGES: dict[str, Callable[[], str]] = {
     "retold-message": lambda: reverse("pages:message", args=[SLUG, Message.objects.get(native_id="asked").pk]),
     "malformed-message": lambda: reverse(
         "pages:message", args=[SLUG, Message.objects.get(dialect="nslip", performative=None).pk]
+    ),
+    "findings": lambda: address("findings"),
+    "findings-of-a-rule": lambda: address("findings") + "?rule=missing-message",
+    "no-finding": lambda: address("findings") + "?q=zebra",
+    "finding": lambda: reverse("pages:finding", args=[SLUG, Finding.objects.filter(rule="missing-message")[0].pk]),
+    "findings-of-a-conversation": lambda: (
+        reverse("pages:conversation-findings", args=[SLUG, Conversation.objects.get(native_id="h").pk]) + "?state=all"
     ),
     "search": lambda: address("search"),
     "hits": lambda: address("search") + "?q=search",

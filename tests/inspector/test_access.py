@@ -12,7 +12,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from inspector.accounts.models import ApiKey, Membership, Role
 from inspector.accounts.services import create_api_key
-from inspector.audit.models import Review
+from inspector.audit.findings_life import suppress
+from inspector.audit.models import Finding, Review
 from inspector.audit.services import give_verdict
 from inspector.intake.models import Delivery, Record, Sighting
 from inspector.keyring.models import EscrowedKey
@@ -91,12 +92,32 @@ def things(cast: Cast) -> dict[str, str]:
         "escrowed_key_id": str(add_keys(membership=cast.owner, keys=[SECRET_KEY], label="Secret key.")[0].pk),
         "membership_id": str(cast.viewer.pk),
         "trace_id": str(Trace.objects.create(workspace=cast.workspace, key=b"trace", native_id="Secret trace").pk),
+        "finding_id": str(make_finding(Message.objects.get()).pk),
+        "suppression_id": str(
+            suppress(membership=cast.auditor, rule="circle", conversation=None, sender="a", reason="Secret reason.").pk
+        ),
         "saved_id": str(save_search(membership=cast.owner, name="Secret search", query="a", is_shared=True).pk),
         "export_id": str(make(ask(cast, title="Secret export")).pk),
         "channel_id": str(cast.channel.pk),
         "dialect": "nslip",
         "token": "x",
     }
+
+
+def make_finding(message: Message) -> Finding:
+    return Finding.objects.create(
+        workspace=message.workspace,
+        channel=message.channel,
+        conversation=message.conversation,
+        record=message.record,
+        part=message.part,
+        rule="circle",
+        key=b"key",
+        severity=3,
+        text="Secret finding.",
+        at=message.order_time,
+        version="1",
+    )
 
 
 def fill(route: str, things: dict[str, str]) -> str:

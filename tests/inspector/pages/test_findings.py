@@ -94,11 +94,11 @@ def test_owners_set_rules_and_auditors_suppress(owner: Client, auditor: Client, 
     assert RuleChange.objects.get().severity == Message.Severity.ERROR
     assert "“we parse strictly”" in read(viewer, page)
     hide = reverse("pages:suppress-findings", args=["acme"])
-    said = {"rule": "said-twice", "conversation": str(found.conversation_id), "reason": "known"}
+    said = {"rule": "said-twice", "finding": str(found.pk), "in_conversation": "yes", "reason": "known"}
     assert viewer.post(hide, said).status_code == 403
     assert auditor.post(hide, said | {"reason": ""}).status_code == 422
     assert auditor.post(hide, {"rule": "said-twice", "reason": "all"}).status_code == 422
-    assert auditor.post(hide, said | {"conversation": "nonsense"}).status_code == 422
+    assert auditor.post(hide, said | {"finding": "nonsense"}).status_code == 422
     assert auditor.post(hide, said).status_code == 302
     assert rows_of(read(viewer, page)) == 0
     assert rows_of(read(viewer, f"{page}&state=suppressed")) == 1
