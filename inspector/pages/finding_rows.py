@@ -110,7 +110,7 @@ def write_place(finding: Finding, message: Message, slug: str) -> str:
     """The address of the message with the characters lit that the finding is about."""
     address = reverse("pages:message", args=[slug, message.pk])
     layer, start, end = json.loads(finding.span) if finding.span else (0, 0, 0)
-    return f"{address}#span={name_spans([(layer, start, end)])}" if end > start else address
+    return f"{address}?span={name_spans([(layer, start, end)])}" if end > start else address
 
 
 def title_conversation(conversation: Conversation, openings: Mapping[uuid.UUID, str]) -> str:
