@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import Count, F, Max, Q, QuerySet
+from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Least, Now
 
 from inspector.accounts.models import Workspace
 from inspector.intake.text import make_storable
@@ -85,6 +86,16 @@ def select_findings(*, workspace: Workspace, state: str = "", words: str = "") -
     return rows
 
 
+def list_here(*, conversations: Collection[uuid.UUID]) -> QuerySet[Finding]:
+    """The findings in these conversations that hold and are shown: in one statement, which looks up each moment."""
+    latest = Conversation.objects.filter(
+        workspace=OuterRef("workspace"), channel=OuterRef("channel"), last_at__isnull=False
+    ).order_by("-last_at", "-id")
+    moment = Least(Subquery(latest.values("last_at")[:1]), Now())
+    rows = Finding.objects.filter(conversation__in=conversations, holds=True, is_suppressed=False)
+    return rows.filter(Q(due_at__isnull=True) | Q(due_at__lte=moment))
+
+
 def _is_due(moments: Mapping[uuid.UUID, datetime]) -> Q:
     due = Q(due_at__isnull=True)
     for channel_id, moment in moments.items():
@@ -128,17 +139,16 @@ def count_open_by_severity(*, workspace: Workspace) -> dict[int, int]:
     return dict(rows.values_list("severity").annotate(count=Count("pk")).order_by("-severity"))
 
 
-def count_open_in(*, workspace: Workspace, conversation_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, OpenCount]:
+def count_open_in(*, conversation_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, OpenCount]:
     """How many findings stand open in each of these conversations that has one, and how grave the gravest is."""
-    rows = list_holding(workspace=workspace).filter(conversation__in=conversation_ids, state=Finding.State.OPEN)
+    rows = list_here(conversations=conversation_ids).filter(state=Finding.State.OPEN)
     counted = rows.values("conversation").annotate(count=Count("pk"), severity=Max("severity")).order_by()
     return {row["conversation"]: OpenCount(row["count"], row["severity"]) for row in counted}
 
 
 def count_alarms(*, conversation: Conversation, messages: Collection[Message]) -> dict[uuid.UUID, OpenCount]:
     """Of each of these messages of a conversation that an open finding of warning or more is about: how many."""
-    rows = list_holding(workspace=conversation.workspace).filter(
-        conversation=conversation,
+    rows = list_here(conversations=[conversation.pk]).filter(
         record__in={message.record_id for message in messages},
         state=Finding.State.OPEN,
         severity__gte=Message.Severity.WARNING,
@@ -190,10 +200,8 @@ def find_finding(*, workspace: Workspace, finding_id: uuid.UUID) -> Finding | No
 
 def list_of_message(*, message: Message) -> list[Finding]:
     """The findings about a message that hold, the gravest first."""
-    rows = list_holding(workspace=message.workspace).filter(
-        conversation=message.conversation_id, record=message.record_id, part=message.part
-    )
-    return list(rows.select_related("conversation").order_by("-severity", "rule", "key"))
+    rows = list_here(conversations=[message.conversation_id]).filter(record=message.record_id, part=message.part)
+    return list(rows.order_by("-severity", "rule", "key"))
 
 
 def find_messages(findings: Sequence[Finding]) -> dict[uuid.UUID, Message]:

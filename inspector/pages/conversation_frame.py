@@ -72,7 +72,7 @@ def frame_conversation(
         stop: the position after the window that is shown, where it is one of the timeline.
     """
     slug = membership.workspace.slug
-    found = count_open_in(workspace=membership.workspace, conversation_ids=[conversation.pk]).get(conversation.pk)
+    found = count_open_in(conversation_ids=[conversation.pk]).get(conversation.pk)
     return {
         "conversation": _describe(conversation),
         "answers": _make_answers(conversation, digest, slug) if digest else None,

@@ -56,7 +56,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     page = found[:PAGE_ROWS]
     reviews = find_latest_reviews(conversation_ids=[conversation.pk for conversation in page])
     openings = find_openings(conversation_ids=[one.pk for one in page if not is_named(one)])
-    open_findings = count_open_in(workspace=workspace, conversation_ids=[one.pk for one in page])
+    open_findings = count_open_in(conversation_ids=[one.pk for one in page])
     cast = Cast(labels=load_labels(workspace_id=workspace.pk))
     last = page[-1] if len(found) > PAGE_ROWS else None
     context = {

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.urls import reverse
 
@@ -68,6 +68,25 @@ def make_finding_rows(findings: Sequence[Finding], workspace: Workspace) -> list
     return [_make_row(finding, messages.get(finding.pk), openings, cast, workspace.slug) for finding in findings]
 
 
+def describe_findings(findings: Sequence[Finding], slug: str) -> list[dict[str, Any]]:
+    """Findings beside the message that they are about, which says the rest."""
+    return [
+        {
+            "url": reverse("pages:finding", args=[slug, finding.pk]),
+            "title": name_rule(finding.rule),
+            "severity": finding.severity,
+            "state": name_state(finding),
+            "sentence": _shorten(finding.text),
+            "cites": shorten_name(cite(finding), CITATION_BYTES),
+        }
+        for finding in findings
+    ]
+
+
+def _shorten(text: str) -> str:
+    return shorten_name(shorten(text, LONGEST_SENTENCE), SENTENCE_BYTES)
+
+
 def _make_row(
     finding: Finding, message: Message | None, openings: Mapping[uuid.UUID, str], cast: Cast, slug: str
 ) -> FindingRow:
@@ -79,7 +98,7 @@ def _make_row(
         title=name_rule(finding.rule),
         severity=finding.severity,
         state=name_state(finding),
-        sentence=shorten_name(shorten(finding.text, LONGEST_SENTENCE), SENTENCE_BYTES) if message else HIDDEN,
+        sentence=_shorten(finding.text) if message else HIDDEN,
         cites=shorten_name(cite(finding), CITATION_BYTES),
         sender=cast.find(finding.sender, **where) if finding.sender and message else None,  # type: ignore[arg-type]
         at=finding.at,

@@ -28,7 +28,7 @@ from inspector.threads.summaries import find_openings
 from .agents import cast_conversation
 from .disclosures import Disclosed, open_for
 from .evidence import LONGEST_UNFOLDED_BYTES, list_withdrawals, make_evidence
-from .finding_rows import make_finding_rows
+from .finding_rows import describe_findings
 from .histories import explain_english, show_wordings
 from .lights import read_light
 from .raw_views import VIEWS, show_layers
@@ -103,7 +103,7 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
         if reading
         else [],
         "json_url": reverse("pages:message-json", args=[slug, message.pk]),
-        "findings": make_finding_rows(list_of_message(message=message)[:MOST_FINDINGS], membership.workspace),
+        "findings": describe_findings(list_of_message(message=message)[:MOST_FINDINGS], slug),
         "notes": notes[:MOST_NOTES],
         "more_notes": max(0, len(notes) - MOST_NOTES),
         "evidence": make_evidence(message.record, membership, is_masked=pieces["is_masked"]),
