@@ -26,6 +26,7 @@ TITLES = {
     406: "The answer has another type than asked for",
     408: "The body came too slowly",
     409: "This conflicts with an earlier request",
+    410: "This is no longer remembered",
     413: "The body is too large",
     415: "This content type is not understood",
     422: "The body is understood but cannot be taken",

@@ -9,6 +9,7 @@ from . import (
     deliveries,
     exports,
     ingest,
+    live,
     manual,
     messages,
     sequences,
@@ -22,6 +23,7 @@ app_name = "api"
 urlpatterns = [
     path("v1/messages", ingest.MessagesView.as_view(), name="messages"),
     path("v1/messages/<uuid:message_id>", messages.MessageView.as_view(), name="message"),
+    path("v1/live", live.LiveView.as_view(), name="live"),
     path("v1/conversations", messages.ConversationsView.as_view(), name="conversations"),
     path("v1/conversations/<uuid:conversation_id>", messages.ConversationView.as_view(), name="conversation"),
     path("v1/conversations/<uuid:conversation_id>/sequence", sequences.SequenceView.as_view(), name="sequence"),
