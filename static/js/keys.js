@@ -1,5 +1,6 @@
 // Keys: j and k walk the list of the page, Enter opens (the link has the focus), / goes to the search bar,
-// x chooses the current row of a list, ? opens the sheet. Never while typing, never with a modifier.
+// x chooses the current row of a list, ? opens the sheet, r goes to the review, [ and ] close and open what is folded.
+// Never while typing, never with a modifier. A tree has [ and ] of its own.
 "use strict";
 
 (() => {
@@ -29,7 +30,20 @@
     box.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
+  // What is folded: in the current row of a list, else on a page that has none.
+  function fold(isOpen) {
+    if (document.querySelector("[data-tree]")) return;
+    const rows = items();
+    const row = document.querySelector("[data-current]");
+    if (rows.length > 0 && !row) return;
+    const folds = (row ?? document.querySelector("main"))?.querySelectorAll("details:not([data-drop])") ?? [];
+    for (const each of folds) each.open = isOpen;
+  }
+
   const actions = {
+    r: () => document.querySelector("[data-review]")?.click(),
+    "[": () => fold(false),
+    "]": () => fold(true),
     j: () => walk(1),
     k: () => walk(-1),
     x: choose,
@@ -46,7 +60,20 @@
     act();
   });
 
+  // What dropped down goes up again: by Escape, by a click beside it.
+  function raise(inside) {
+    for (const drop of document.querySelectorAll("details[data-drop][open]")) {
+      if (drop.contains(inside)) continue;
+      if (drop.contains(document.activeElement)) drop.querySelector("summary").focus();
+      drop.open = false;
+    }
+  }
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") raise(null);
+  });
+
   document.addEventListener("click", (event) => {
+    raise(event.target);
     if (event.target.closest("[data-keys]")) document.getElementById("keys")?.showModal();
   });
 })();

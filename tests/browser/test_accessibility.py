@@ -89,6 +89,12 @@ PAGES: dict[str, Callable[[], str]] = {
     "findings-of-a-conversation": lambda: (
         reverse("pages:conversation-findings", args=[SLUG, Conversation.objects.get(native_id="h").pk]) + "?state=all"
     ),
+    **{
+        f"message-{name}": lambda query=query: (
+            reverse("pages:message", args=[SLUG, Message.objects.get(native_id="m2").pk]) + query
+        )
+        for name, query in {"lit": "?q=search&span=0:15-25", "as-nslip": "?as=nslip", "hex": "?view=hex"}.items()
+    },
     "search": lambda: address("search"),
     "hits": lambda: address("search") + "?q=search",
     "no-hit": lambda: address("search") + "?q=zebra",

@@ -1,0 +1,90 @@
+// The palette: Ctrl-K (or Cmd-K) opens it, letters narrow it down, arrows choose and Enter goes there. The server finds
+// the places; what an earlier question answers too late is left aside.
+"use strict";
+
+(() => {
+  const dialog = document.getElementById("palette");
+  if (!dialog) return;
+  const input = dialog.querySelector("input");
+  const list = dialog.querySelector("[role=listbox]");
+  const status = dialog.querySelector("[role=status]");
+  let at = 0;
+  let asked = 0;
+  let waiting;
+
+  function mark(index) {
+    const all = Array.from(list.children);
+    if (all.length === 0) return input.removeAttribute("aria-activedescendant");
+    at = (index + all.length) % all.length;
+    all.forEach((item, number) => item.setAttribute("aria-selected", String(number === at)));
+    input.setAttribute("aria-activedescendant", all[at].id);
+    all[at].scrollIntoView({ block: "nearest" });
+  }
+
+  function show(items) {
+    list.replaceChildren(
+      ...items.map((each, number) => {
+        const item = document.createElement("li");
+        item.id = `place-${number}`;
+        item.setAttribute("role", "option");
+        item.dataset.url = each.url;
+        const title = document.createElement("span");
+        title.textContent = each.title;
+        const kind = document.createElement("span");
+        kind.className = "quiet small";
+        kind.textContent = each.kind;
+        item.append(title, kind);
+        return item;
+      }),
+    );
+    status.textContent = items.length === 1 ? "1 place" : `${items.length} places`;
+    mark(0);
+  }
+
+  async function ask() {
+    const number = ++asked;
+    const response = await fetch(`${dialog.dataset.palette}?${new URLSearchParams({ q: input.value })}`);
+    if (number !== asked || !dialog.open) return;
+    if (!response.ok) {
+      status.textContent = "The places cannot be had now. Try again.";
+      return;
+    }
+    const answer = await response.json();
+    if (number === asked) show(answer.items);
+  }
+
+  function go(item) {
+    if (item) location.assign(item.dataset.url);
+  }
+
+  function open() {
+    dialog.showModal();
+    input.value = "";
+    input.focus();
+    ask();
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+    // Never while typing; a search bar is where one goes from.
+    const isTyping = event.target.matches?.("input:not([data-search]), textarea, select, [contenteditable]");
+    if (isTyping || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    open();
+  });
+  input.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(ask, 80);
+  });
+  input.addEventListener("keydown", (event) => {
+    const ways = { ArrowDown: () => mark(at + 1), ArrowUp: () => mark(at - 1), Enter: () => go(list.children[at]) };
+    if (event.isComposing || !ways[event.key]) return;
+    event.preventDefault();
+    ways[event.key]();
+  });
+  list.addEventListener("click", (event) => go(event.target.closest("li")));
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-palette-open]")) open();
+    if (event.target === dialog) dialog.close();
+  });
+})();
