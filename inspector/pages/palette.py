@@ -34,6 +34,8 @@ PAGES: Final = (
     ("Conversations", "conversations", False),
     ("Traces", "traces", False),
     ("Search", "search", False),
+    ("Findings", "findings", False),
+    ("Exports", "exports", False),
     ("Agents", "agents", False),
     ("Who talks with whom", "agents-graph", False),
     ("Translator", "translator", False),
