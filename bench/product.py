@@ -138,6 +138,10 @@ class Product:
     def clear(self) -> None:
         """Empty tables, and nothing left to be written."""
         self.execute(f"TRUNCATE {', '.join(TABLES)} CASCADE")
+        self.checkpoint()
+
+    def checkpoint(self) -> None:
+        """Leave nothing to be written, where the database lets us."""
         self.execute("CHECKPOINT") if self._may_checkpoint() else None
 
     def execute(self, statement: str) -> list[tuple[Any, ...]]:

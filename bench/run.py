@@ -13,6 +13,7 @@ from pathlib import Path
 from .browser import measure_browser
 from .codecs import measure_codecs
 from .doors import DOORS, measure_doors
+from .exporting import measure_exporting
 from .ingest import measure_ingest
 from .measure import Row, write_table
 from .reliability import measure_reliability
@@ -25,6 +26,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], Iterable[Row]]] = {
     "doors": measure_doors,
     "trees": measure_trees,
     "search": measure_searching,
+    "exports": measure_exporting,
     "reliability": measure_reliability,
     "browser": measure_browser,
 }
@@ -48,12 +50,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suite", choices=[*SUITES, "all"], default="all")
     parser.add_argument("--out", type=Path, help="write the rows as JSON too")
-    parser.add_argument("--rounds", type=int, default=5, help="ingest: interleaved rounds (default 5)")
+    parser.add_argument("--rounds", type=int, default=5, help="ingest, exports: interleaved rounds (default 5)")
     parser.add_argument("--records", type=int, default=4000, help="ingest: records a round (default 4,000)")
     parser.add_argument(
         "--long",
         action="store_true",
-        help="ingest: growth to a million records, memory with 1 GB; trees, search: a million messages",
+        help="ingest: growth to a million records, memory with 1 GB; trees, search, exports: a million messages",
     )
     parser.add_argument("--only", help="ingest, reliability: only these goals, as in P8,P24")
     parser.add_argument("--shuffles", type=int, default=50, help="reliability: how often writers meet (default 50)")

@@ -31,10 +31,11 @@ OURS: Final = (
 _TOLD: Final = {"english": "", "also": "; ", "gloss": " "}
 _LEFT_OUT: Final = frozenset({"part", "parent"})
 RECORDS: Final = tuple(name for name in Message._order if name not in _LEFT_OUT)
+_PLACES: Final = {name: place for place, name in enumerate(RECORDS)}
 COLUMNS: Final = OURS + RECORDS
 # What a spreadsheet takes for the beginning of a formula, the full-width forms included, or passes over before one.
 _FORMULA: Final = frozenset("=+-@\t\r\n\0␀＝＋－＠")
-# A text of a message over this is not looked up in what was told: its cells would hold it many times.
+# Of a longer message the record is not taken apart: its cells would hold its text many times.
 _LONGEST: Final = 1024 * 1024
 
 
@@ -61,14 +62,16 @@ def _list_cells(row: Row, part: Part, channels: Mapping[str, str]) -> Iterator[A
     yield from (part.parent or "", part.parent_basis, make_cell(text), "yes" if is_masked else "no")
     yield hashlib.sha256(row.source).hexdigest()
     told: Mapping[str, Any] = json.loads(part.body)["message"] if 0 < len(part.body) <= _LONGEST else {}
-    for name in RECORDS:
-        if name == "english":
-            yield make_cell(part.english)
-        else:
-            yield _make_value(name, told.get(name))
+    cells: list[str] = [""] * len(RECORDS)
+    # Most names are absent of most messages.
+    for name, value in told.items():
+        if name in _PLACES:
+            cells[_PLACES[name]] = _make_value(name, value)
+    cells[_PLACES["english"]] = make_cell(part.english)
+    yield from cells
 
 
-def _make_value(name: str, value: Any) -> str | int | float:
+def _make_value(name: str, value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -85,7 +88,9 @@ def _make_value(name: str, value: Any) -> str | int | float:
 
 def make_cell(text: str) -> str:
     """A text as a cell may hold it."""
-    return make_safe(make_storable(text))
+    if not text.isascii() or "\0" in text:
+        text = make_storable(text)
+    return make_safe(text)
 
 
 def _write(rows: Iterable[Iterable[Any] | Sequence[Any]]) -> bytes:

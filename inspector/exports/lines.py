@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -25,8 +26,11 @@ from .reading import Part, Row
 # A longer record carries its text alone, so that its line is not longer than a door takes.
 LONGEST_WHOLE_BYTES: Final = 1024 * 1024
 # What is nested deeper could not be read back by every reader; the record carries it in its text anyway.
-DEEPEST: Final = 64
+DEEPEST: Final = 200
 SEVERITIES: Final = ("none", "info", "notice", "warning", "error")
+# Brackets, and whole strings, so that a bracket within one is none.
+_BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+_encode: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _NAMES: Final = {"sender": "from", "receivers": "to"}
 
 
@@ -87,10 +91,12 @@ def _write_envelope(envelope: str) -> Iterator[str]:
 
 def write_value(value: Any) -> str:
     """A JSON type, in ASCII; a number that JSON has not becomes text."""
+    if isinstance(value, str):
+        return encode_basestring_ascii(value)
     try:
-        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+        return _encode(value)
     except ValueError:
-        return json.dumps(json.loads(write_json(value)), separators=(",", ":"))
+        return _encode(json.loads(write_json(value)))
 
 
 def _write_source(row: Row) -> Iterator[str]:
@@ -131,20 +137,13 @@ def nests_deeply(text: str) -> bool:
     """Whether a JSON text is nested deeper than `DEEPEST`."""
     if text.count("[") + text.count("{") <= DEEPEST:
         return False
-    depth, is_quoted, is_escaped = 0, False, False
-    for character in text:
-        if is_escaped:
-            is_escaped = False
-        elif is_quoted:
-            is_escaped = character == "\\"
-            is_quoted = character != '"'
-        elif character == '"':
-            is_quoted = True
-        elif character in "[{":
+    depth = 0
+    for bracket in _BRACKETS.findall(text):
+        if bracket in ("[", "{"):
             depth += 1
             if depth > DEEPEST:
                 return True
-        elif character in "]}":
+        elif bracket in ("]", "}"):
             depth -= 1
     return False
 
