@@ -148,12 +148,12 @@ def _gather(noted: Noted) -> Iterator[tuple[Rule, Hit]]:
         texts = list(dict.fromkeys(note["text"] for note in notes))
         spans = [note["span"] for note in notes if note.get("span")]
         cites = list(dict.fromkeys(note["cites"] for note in notes if note.get("cites")))
-        more = f" And {len(texts) - 3} more." if len(texts) > 3 else ""
+        more = f"; and {len(texts) - 3} more" if len(texts) > 3 else ""
         yield (
             RULES[code],
             Hit(
                 message=noted.message.id,
-                text=" ".join(texts[:3]) + more,
+                text="; ".join(texts[:3]) + more,
                 cites="; ".join(cites),
                 span=tuple(spans[0]) if spans else None,
             ),

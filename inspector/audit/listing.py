@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from django.db import connection
 from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Least, Now
 
@@ -29,6 +30,22 @@ Key = tuple[datetime, uuid.UUID]
 SUPPRESSED: Final = "suppressed"
 CLOSED: Final = "closed"
 LONGEST_WORDS: Final = 200
+# The moment of each channel is looked up once, and not for each finding.
+_OPEN_BY_SEVERITY: Final = """
+WITH "moment" AS MATERIALIZED (
+    SELECT "channel"."id", LEAST(now(), (
+        SELECT "latest"."last_at" FROM "threads_conversation" "latest"
+        WHERE "latest"."workspace_id" = "channel"."workspace_id" AND "latest"."channel_id" = "channel"."id"
+          AND "latest"."last_at" IS NOT NULL
+        ORDER BY "latest"."last_at" DESC, "latest"."id" DESC LIMIT 1
+    )) AS "at" FROM "accounts_channel" "channel" WHERE "channel"."workspace_id" = %s
+)
+SELECT "finding"."severity", count(*)
+FROM "audit_finding" "finding" JOIN "moment" ON "moment"."id" = "finding"."channel_id"
+WHERE "finding"."workspace_id" = %s AND "finding"."holds" AND NOT "finding"."is_suppressed"
+  AND "finding"."state" = 'open' AND ("finding"."due_at" IS NULL OR "finding"."due_at" <= "moment"."at")
+GROUP BY 1 ORDER BY 1 DESC
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +152,9 @@ def count_by_rule(*, workspace: Workspace, state: str = "", words: str = "") -> 
 
 def count_open_by_severity(*, workspace: Workspace) -> dict[int, int]:
     """How many findings stand open, by severity."""
-    rows = list_holding(workspace=workspace).filter(state=Finding.State.OPEN)
-    return dict(rows.values_list("severity").annotate(count=Count("pk")).order_by("-severity"))
+    with connection.cursor() as cursor:
+        cursor.execute(_OPEN_BY_SEVERITY, [workspace.pk, workspace.pk])
+        return dict(cursor.fetchall())
 
 
 def count_open_in(*, conversation_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, OpenCount]:

@@ -34,13 +34,18 @@ HIDDEN: Final = "\u200b-\u200f\u202a-\u202e\u2060-\u2069\u00ad\ufeff\U000e0000-\
 _TOKENS: Final = (
     ("a private key", r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY"),
     ("a JSON web token", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\."),
-    ("an access key of a cloud", r"(AKIA|ASIA)[0-9A-Z]{16}"),
-    ("a bearer token", r"[Bb]earer [A-Za-z0-9._~+/-]{16,}"),
+    ("an access key of a cloud", r"(AKIA|ASIA)(?![0-9A-Z]{9}EXAMPLE)[0-9A-Z]{16}"),
+    ("a bearer token", r"[Bb]earer (?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{16,}"),
     ("a token of a code host or a chat", r"(gh[pousr]_[A-Za-z0-9]{30,}|xox[abprs]-[A-Za-z0-9-]{10,})"),
 )
 _HIDDEN: Final = re.compile(f"[{HIDDEN}]")
-_JOINED: Final = re.compile(
+# What belongs to the writing: a joiner within an emoji, the tags of a flag, joiners after letters of the Arabic and the
+# Indian scripts, marks of direction beside Hebrew and Arabic.
+_WRITTEN: Final = re.compile(
     "(?<=[\u2600-\u27ff\ufe0f\U0001f000-\U0001ffff])\u200d(?=[\u2600-\u27ff\U0001f000-\U0001ffff])"
+    "|(?<=\U0001f3f4)[\U000e0020-\U000e007e]+\U000e007f"
+    "|(?<=[\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\ufb50-\ufdff\ufe70-\ufefc])[\u200c\u200d]"
+    "|(?<=[\u0590-\u08ff])[\u200e\u200f]|[\u200e\u200f](?=[\u0590-\u08ff])"
 )
 _ANY_TOKEN: Final = "|".join(f"({pattern})" for _, pattern in _TOKENS)
 
@@ -226,8 +231,7 @@ def _load_texts(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) -
     for row in ordered.filter(said).values_list(*_COLUMNS, "english"):
         message = _see(row)
         english = f"{message.sender} {row[-1]}"
-        # A joiner between two signs makes one emoji of them.
-        signs = sorted(set(_HIDDEN.findall(_JOINED.sub("", english))))
+        signs = sorted(set(_HIDDEN.findall(_WRITTEN.sub("", english))))
         if signs:
             scenes[message.conversation].hidden.append((message, "".join(signs)))
         for name, pattern in _TOKENS:

@@ -45,7 +45,8 @@ def _find_ghosts(scene: Scene) -> Iterator[Hit]:
             first.setdefault(message.cited, message)
     for cited, message in first.items():
         count = len(seen[cited])
-        more = f" {count - 1} more cite it." if count > 1 else ""
+        others = "One more message cites" if count == 2 else f"{count - 1:,} more messages cite"
+        more = f" {others} it." if count > 1 else ""
         yield Hit(
             message=message.id,
             text=f"It answers a message that was not received here.{more}",

@@ -44,6 +44,11 @@ _WEAK_KEY: Final = (
     "ada",
     "👽09|$j:eyJwdWJrZXkiOiJBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBPSJ9" + _FOOT,
 )
+_MISLABELLED: Final = (
+    "ada",
+    "👽09|$j:eyJjcnlwdG8iOlsiWDI1NTE5K0FFUy1HQ00iXSwicHVia2V5IjoiTUNvd0JRWURLMlZ3QXlFQUI3akZRa2gyaHFlREFZVmZ5MjAv"
+    "YW9xUkhOZnhtRHFiUk55ZHpTS0RuU009In0=" + _FOOT,
+)
 _DOWN: Final = (
     ("bob", "^0|$j:eyJzZWN1cml0eSI6WyJQIiwiQiIsIkUiXX0=" + _FOOT),
     _OFFER,
@@ -164,11 +169,21 @@ RULES: Final = (
     Rule(
         code="key-unfit",
         title="A key that protects nothing",
-        why="A key of low order, or of another kind than it says: what is sealed with it can be opened by anybody.",
+        why="The key is of low order: what is sealed with it can be opened by anybody.",
         severity="error",
         group="security",
-        notes=frozenset({"agent_lingua.key-weak", "agent_lingua.key-mislabelled"}),
+        notes=frozenset({"agent_lingua.key-weak"}),
         triggers=(say(_WEAK_KEY),),
+        passes=(say(_KEY), say(_MISLABELLED)),
+    ),
+    Rule(
+        code="key-mislabelled",
+        title="A key of another kind than it is offered for",
+        why="Software that checks the kind refuses the key, and what was to be sealed may then go in clear.",
+        severity="notice",
+        group="security",
+        notes=frozenset({"agent_lingua.key-mislabelled"}),
+        triggers=(say(_MISLABELLED),),
         passes=(say(_KEY),),
     ),
     Rule(
@@ -257,7 +272,11 @@ RULES: Final = (
         group="security",
         look=_find_tokens,
         triggers=(say(("ada", "Use AKIA" + "ABCDEFGHIJKLMNOP" + " for the bucket.")),),
-        passes=(say(("ada", "Use the key that I gave you for the bucket.")),),
+        passes=(
+            say(("ada", "Use the key that I gave you for the bucket.")),
+            say(("ada", "It wants Bearer authentication/authorisation.")),
+            say(("ada", "The manual shows AKIAIOSFODNN7" + "EXAMPLE there.")),
+        ),
     ),
     Rule(
         code="hidden-characters",
@@ -268,7 +287,12 @@ RULES: Final = (
         notes=frozenset({"agent_lingua.invisible"}),
         look=_find_hidden,
         triggers=(say(("ada", "pay bo\u202eb now")), say(("ada", '@a3|f0|c1|S0|d1|T1|t"no\u200bw"#'))),
-        passes=(say(("ada", "pay bob now 👨\u200d👩\u200d👧")),),
+        passes=(
+            say(("ada", "pay bob now 👨\u200d👩\u200d👧")),
+            say(("ada", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 and \u0915\u094d\u200d\u0937")),
+            say(("ada", "\u05e9\u05dc\u05d5\u05dd\u200f (1)")),
+            say(("ada", "for 🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f too")),
+        ),
     ),
     Rule(
         code="names-alike",

@@ -24,22 +24,30 @@ _A_MINUTE: Final = 60
 
 def _find_unanswered(scene: Scene) -> Iterator[Hit]:
     for task in scene.tasks:
+        # What has a deadline has a rule of its own; and where nobody is named, nobody owes anybody an answer.
+        if task.deadline_at is not None or not (task.requester or task.performer):
+            continue
         if task.request and task.act in ("request", "query") and not task.is_answered and task.state in _STANDING:
-            asked = f"{task.requester or 'Somebody'} asked {task.performer or 'nobody by name'}"
+            asked = f"{_name(task.requester, 'Somebody')} asked {_name(task.performer, 'nobody by name')}"
             yield Hit(
                 message=task.request,
-                text=f"{asked}, and nobody said a word on it.",
+                text=f"{asked}, and nobody answered.",
                 due_at=task.last_at + STALLED_AFTER,
             )
+
+
+def _name(agent: str, otherwise: str) -> str:
+    """An agent in a sentence; a number alone would read as a count."""
+    return f"agent {agent}" if agent.isdecimal() else agent or otherwise
 
 
 def _find_unanswered_delegations(scene: Scene) -> Iterator[Hit]:
     for task in scene.tasks:
         if task.request and task.act == "delegate" and not task.is_answered and task.state in _STANDING:
-            handed = f"{task.requester or 'Somebody'} handed it to {task.performer or 'nobody by name'}"
+            handed = f"{_name(task.requester, 'Somebody')} handed it to {_name(task.performer, 'nobody by name')}"
             yield Hit(
                 message=task.request,
-                text=f"{handed}, who never said a word on it.",
+                text=f"{handed}, and nobody took it up.",
                 due_at=task.last_at + STALLED_AFTER,
             )
 
@@ -138,7 +146,12 @@ RULES: Final = (
         group="sequence",
         look=_find_unanswered,
         triggers=(clowl("m1", "REQ", "oscar", "radar") + clowl("m2", "INF", "eve", "oscar", minute=180),),
-        passes=(clowl("m1", "REQ", "oscar", "radar") + clowl("m2", "ACK", "radar", "oscar", minute=1, pid="m1"),),
+        passes=(
+            clowl("m1", "REQ", "oscar", "radar") + clowl("m2", "ACK", "radar", "oscar", minute=1, pid="m1"),
+            say(("ada", ".Uf/X{ti:$60s}"), ("eve", "!It>Ie", 180)),
+            '{"raw": ".bg ss id=gamma", "at": "2026-11-16T09:00:00Z", "dialect": "lambda_lang"}\n'
+            '{"raw": "That is all.", "at": "2026-11-16T12:00:00Z", "conversation": "later"}\n',
+        ),
     ),
     Rule(
         code="delegation-unanswered",
