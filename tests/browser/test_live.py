@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,29 @@ from inspector.threads.models import Conversation
 from tests.browser.conftest import Open
 from tests.browser.test_accessibility import find_faults
 from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.pages.test_events import port
 
 SLUG = "acme"
+# For the pictures every theme is tried at every width; otherwise each of them once.
+STEP = 1 if os.environ.get("INSPECTOR_SCREENSHOTS") else 3
 # Where the thing stands that is read, and whether anything on the page was ever moved without being asked.
 WATCH_SHIFTS = """() => {
   window.shifts = [];
   new PerformanceObserver((seen) => seen.getEntries().forEach((entry) => window.shifts.push(entry.value)))
     .observe({ type: "layout-shift", buffered: false });
 }"""
+
+# Another tab is looked at, and this one again.
+HIDE = """() => {
+  Object.defineProperty(document, "hidden", { configurable: true, value: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+SHOW = """() => {
+  delete document.hidden;
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+__all__ = ["port"]  # The event stream's own process.
 
 
 @pytest.fixture(autouse=True)
@@ -103,6 +119,14 @@ def test_what_one_reads_stays_where_it_is(open_page: Open, cast: Cast) -> None:
     expect(chip).to_have_count(0)
     say(cast, 34, 35)
     expect(chip).to_have_text("1 new message: show it")
+    # More than a page holds: what lies between is not passed over in silence.
+    say(cast, 35, 60)
+    expect(chip).to_have_text("26 new messages: show them")
+    expect(page.locator(".live-gap")).to_have_count(0)
+    click(page, chip)
+    expect(page.locator(".live-gap")).to_have_text("There is more between these and those below. Open the list anew")
+    page.get_by_role("link", name="Open the list anew").click()
+    expect(page.locator(".hit")).to_have_count(25)
 
 
 def test_a_conversation_goes_on_below(open_page: Open, cast: Cast) -> None:
@@ -145,15 +169,13 @@ def test_nobody_is_asked_while_nobody_looks_and_failures_are_waited_out(
     # 0.4, then 0.8, then 1.6 seconds and more: without waiting longer each time it would have been seven or eight.
     assert 2 <= len(asked) <= 4
     page.unroute("**/live/?*")
-    page.evaluate("Object.defineProperty(document, 'hidden', { configurable: true, value: true })")
-    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.evaluate(HIDE)
     page.on("request", lambda request: asked.append(1) if "/live/" in request.url else None)
     asked.clear()
     page.wait_for_timeout(1500)
     assert asked == []
     say(cast, 3, 5)
-    page.evaluate("delete document.hidden")
-    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.evaluate(SHOW)
     chip = page.get_by_role("status").get_by_role("link")
     expect(chip).to_contain_text("2 new")
     numbers = page.locator(".stats").get_by_role("link", name="5", exact=True)
@@ -161,6 +183,40 @@ def test_nobody_is_asked_while_nobody_looks_and_failures_are_waited_out(
     click(page, chip)
     expect(numbers).to_be_visible()
     expect(chip).to_have_count(0)
+
+
+def test_a_stream_tells_what_is_new_and_goes_on_after_a_pause(
+    open_page: Open, cast: Cast, port: int, settings: Any, forgiven: set[str]
+) -> None:
+    settings.EVENT_STREAM = True
+    forgiven.add("status of 404")
+    say(cast, 0, 3)
+    # Where the stream is not there, the page asks.
+    page = enter(open_page, cast.viewer, reverse("pages:search", args=[SLUG]) + "?q=zebra")
+    settings.LIVE_POLL_SECONDS = 3600
+    page.route(
+        lambda address: "/events/" in address,
+        lambda route: route.continue_(url=re.sub(r":\d+/", f":{port}/", route.request.url, count=1)),
+    )
+    page.reload()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/live/" in request.url else None)
+    chip = page.get_by_role("status").get_by_role("link")
+    say(cast, 3, 5)
+    say(cast, 3, 5, "aside", "giraffe")
+    expect(chip).to_have_text("2 new messages: show them")
+    page.evaluate(HIDE)
+    say(cast, 5, 6)
+    page.wait_for_timeout(500)
+    expect(chip).to_have_text("2 new messages: show them")
+    page.evaluate(SHOW)
+    expect(chip).to_have_text("3 new messages: show them")
+    click(page, chip)
+    expect(page.locator(".hit")).to_have_count(6)
+    say(cast, 6, 7)
+    expect(chip).to_have_text("1 new message: show it")
+    assert asked == []
+    page.close()
 
 
 def test_whoever_signs_out_is_left_in_peace(open_page: Open, cast: Cast) -> None:
@@ -179,8 +235,7 @@ def test_without_script_a_page_is_as_it_was(open_page: Open, cast: Cast) -> None
     expect(page.locator("#live > *")).to_have_count(0)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(("width", "theme"), [(360, "light"), (360, "dark"), (1280, "light"), (1280, "dark")][::STEP])
 def test_the_chip_is_seen_and_hides_nothing_that_cannot_be_scrolled_to(
     open_page: Open, cast: Cast, theme: str, width: int
 ) -> None:
