@@ -7,7 +7,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test docs bench crash fuzz lint format lock clean venv venv-dev have-python
+.PHONY: help run test docs screenshots bench crash fuzz lint format lock clean venv venv-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ format: venv-dev ## bring the code into the form that lint asks for
 
 docs: venv-dev ## write the parts of the documents that come from the code
 	@$(IN_VENV) docs/generate.py
+
+screenshots: venv-dev ## take the pictures of README and docs from the running product; CHROMIUM names a browser
+	@$(IN_VENV) docs/take_pictures.py
 
 bench: venv-dev ## measure beside the reference implementations (REFERENCE_DIR=/path/to/them) and print the table of goals
 	PYTHONPATH=codecs:. $(IN_VENV) -m bench.run $(ARGS)
