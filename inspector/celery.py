@@ -9,10 +9,18 @@ from typing import Any, Final
 
 from celery import Celery, bootsteps
 from celery.beat import EmbeddedService
+from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "inspector.settings")
 
 logger = logging.getLogger(__name__)
+
+# What stands in a queue and is no message must not end the worker.
+TRANSPORT_ALIASES |= {
+    "filesystem": "inspector.intake.bells:Transport",
+    "redis": "inspector.intake.redis_bells:Transport",
+    "rediss": "inspector.intake.redis_bells:Transport",
+}
 
 app = Celery("inspector")
 app.config_from_object("django.conf:settings", namespace="CELERY")

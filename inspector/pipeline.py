@@ -24,46 +24,33 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any
 
 from django.db import DatabaseError, connection, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q
 
 from inspector.audit.examining import ask_outdated, examine
 from inspector.exports.making import make_step
-from inspector.intake import jobs, letters
+from inspector.intake import jobs
 from inspector.intake.abandoned import end_abandoned
 from inspector.intake.bulk import cut_windows
 from inspector.intake.companions import end_companions, find_companions
-from inspector.intake.failures import describe, is_away, is_passing
-from inspector.intake.models import DeadLetter, Delivery, Job, Sighting
+from inspector.intake.failures import is_away
+from inspector.intake.models import Delivery, Job, Sighting
 from inspector.intake.services import frame_upload, weigh_records
-from inspector.intake.time_limit import limit_time
 from inspector.keyring.encryption import KeyringError
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.opening import Attempt, open_batch
-from inspector.threads.services import (
-    draw_traces,
-    follow_weighing,
-    hold_records,
-    insert_arrivals,
-    read_record,
-    settle,
-)
+from inspector.threads.services import draw_traces, follow_weighing, settle
+
+from .reading import BATCH_BYTES, BATCH_RECORDS, HALF_READ_SECONDS, ingest_batch, retry_letter
 
 logger = logging.getLogger(__name__)
 
-BATCH_RECORDS = 500
-BATCH_BYTES = 4 * 1024 * 1024
 SLICE_SECONDS = 20.0
-# What takes longer to read than this is poison, whatever it would come to.
-READING_SECONDS = 60.0
 # How often those are looked for whose workers died, and when the sweeper takes the doorbell for unheard.
 LOOK_SECONDS, UNHEARD_SECONDS, LONG_UNHEARD_SECONDS = 2.0, 5.0, 60.0
 # A conversation that goes on growing is settled again after a pause in proportion to what settling it costs.
 LEAST_PAUSE_SECONDS, PAUSE_FACTOR = 2.0, 4.0
-# One that a delivery still being read has reached waits so long for more of it, and no longer.
-HALF_READ_SECONDS = 8.0
 # Reading goes first in slices of this length; while there is more to read, settling has this share of its time.
 READING_SLICE_SECONDS, SETTLING_SHARE = 5.0, 0.25
 # How many conversations are looked at that might be settled together, and traces that might be drawn.
@@ -183,113 +170,6 @@ def ingest(job: Job) -> None:
         # Its conversations waited for the rest of it, and now have all.
         jobs.hurry(kind=Job.Kind.SETTLE, workspace_id=job.workspace_id)
     jobs.ring()
-
-
-def ingest_batch(job: Job) -> bool:
-    """One batch, or one record where its batch failed or killed its worker; whether there was one."""
-    alone_until = job.checkpoint.get("alone_until", -1)
-    batch = _find_batch(job, most=1 if job.checkpoint.get("index", -1) < alone_until else BATCH_RECORDS)
-    if not batch:
-        return False
-    if batch[-1] <= alone_until:
-        _read_alone(job, batch[-1], alone_until)
-        return True
-    if job.attempts == 1:
-        try:
-            _insert(job, batch, {"index": batch[-1]})
-        except jobs.LostLeaseError:
-            raise
-        except Exception as error:
-            if is_passing(error):
-                raise
-            logger.warning("a batch of job %s fails and is read record by record: %s", job.pk, describe(error))
-        else:
-            return True
-    # From here on each attempt is counted by record, until this batch is behind.
-    state = {name: value for name, value in job.checkpoint.items() if name == "index"} | {"alone_until": batch[-1]}
-    jobs.checkpoint(job, state, attempts=2)
-    return True
-
-
-def _find_batch(job: Job, *, most: int) -> list[int]:
-    """The indexes of the next records of the delivery that are to be read."""
-    sizes = _waiting(job).order_by("index").values_list("index", "length")[:most]
-    batches = cut_windows(sizes, size_of=itemgetter(1), most_items=most, most_bytes=BATCH_BYTES)
-    return [index for index, _ in next(batches, [])]
-
-
-def _waiting(job: Job) -> QuerySet[Sighting]:
-    new = Q(outcome=Sighting.Outcome.STORED) | Q(is_earlier=True)
-    return Sighting.objects.filter(new, delivery_id=job.subject, index__gt=job.checkpoint.get("index", -1))
-
-
-def _insert(job: Job, batch: Sequence[int], state: dict[str, Any], *, attempts: int = 1) -> None:
-    """A batch's messages, its conversations' generations and the checkpoint in one transaction."""
-    sightings = list(_waiting(job).filter(index__lte=batch[-1]).select_related("record").order_by("index"))
-    _insert_sightings(job, sightings, state, attempts=attempts)
-
-
-def _insert_sightings(
-    job: Job, sightings: Sequence[Sighting], state: dict[str, Any], *, attempts: int, letter: DeadLetter | None = None
-) -> None:
-    records = {sighting.record_id: sighting.record for sighting in sightings}
-    with limit_time(READING_SECONDS):
-        arrivals = [read_record(record) for record in records.values()]
-    moved = [sighting.record_id for sighting in sightings if sighting.is_earlier]
-    stored = sum(sighting.outcome == Sighting.Outcome.STORED for sighting in sightings)
-    with jobs.together(job):
-        arrivals = hold_records(arrivals)
-        jobs.checkpoint(job, state, attempts=attempts)
-        has_more = _waiting(job).filter(index__gt=sightings[-1].index).exists()
-        insert_arrivals(
-            arrivals=arrivals,
-            workspace_id=job.workspace_id,
-            moved=moved,
-            settle_after_seconds=HALF_READ_SECONDS if has_more else 0,
-        )
-        if letter is not None:
-            letters.close(letter)
-        Delivery.objects.filter(pk=job.subject).update(read=F("read") + stored)
-
-
-def _read_alone(job: Job, index: int, alone_until: int) -> None:
-    """Read one record; what fails also alone, or has killed its worker twice, is set aside, and the rest goes on."""
-    is_last = index == alone_until
-    state = {"index": index} | ({} if is_last else {"alone_until": alone_until})
-    attempts = 1 if is_last else 2
-    failure = jobs.DIED
-    if job.attempts < jobs.MOST_ATTEMPTS:
-        try:
-            _insert(job, [index], state, attempts=attempts)
-        except jobs.LostLeaseError:
-            raise
-        except Exception as error:
-            if is_passing(error):
-                raise
-            failure = describe(error)
-        else:
-            return
-    with jobs.together(job):
-        jobs.checkpoint(job, state, attempts=attempts)
-        letters.set_aside(delivery_id=job.subject, index=index, failure=failure)
-    logger.error("record %d of delivery %s is set aside: %s", index, job.subject, failure)
-
-
-def retry_letter(job: Job) -> bool:
-    """Try one record again that was set aside; whether there was one."""
-    letter = letters.begin_attempt(job)
-    if letter is None:
-        return False
-    try:
-        _insert_sightings(job, [letter.sighting], job.checkpoint, attempts=1, letter=letter)
-    except jobs.LostLeaseError:
-        raise
-    except Exception as error:
-        if is_passing(error):
-            letters.forgive(letter)
-            raise
-        letters.note_failure(letter, error)
-    return True
 
 
 def weigh(job: Job) -> None:

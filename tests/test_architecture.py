@@ -22,6 +22,7 @@ LAYERS = (
     ("urls", "wsgi", "asgi"),
     ("pages", "api", "tasks"),
     ("pipeline",),
+    ("reading",),
     ("exports",),
     ("audit",),
     ("search",),

@@ -68,12 +68,13 @@ class VariantConfig(AppConfig):
 
     def ready(self) -> None:
         """Make the batches small, and apply the variant that the environment names."""
-        from inspector import pipeline
+        from inspector import pipeline, reading
         from inspector.intake import framing
         from inspector.threads import writing
 
-        for module, name in ((framing, "BATCH_RECORDS"), (pipeline, "BATCH_RECORDS"), (writing, "WINDOW")):
-            replace(module, name, SMALL_BATCH)
+        for module in (framing, pipeline, reading):
+            replace(module, "BATCH_RECORDS", SMALL_BATCH)
+        replace(writing, "WINDOW", SMALL_BATCH)
         replace(framing, "PIECE_BYTES", SMALL_PIECE_BYTES)
         apply = BREAKS.get(os.environ.get(CHOICE, PRODUCT))
         if apply:
@@ -118,7 +119,7 @@ def checkpoint_first() -> None:
     """Commit how far reading is, and insert the messages after that."""
     from django.db import transaction
 
-    from inspector import pipeline
+    from inspector import reading
 
     def insert_arrivals(**given: Any) -> None:
         def insert_late() -> None:
@@ -128,7 +129,7 @@ def checkpoint_first() -> None:
 
         transaction.on_commit(insert_late)
 
-    insert_in_time = replace(pipeline, "insert_arrivals", insert_arrivals)
+    insert_in_time = replace(reading, "insert_arrivals", insert_arrivals)
 
 
 def sweep_nothing() -> None:

@@ -52,7 +52,7 @@ from ._record import (
     Told,
 )
 from ._registry import all_dialects, get_dialect
-from ._value import to_json_type
+from ._value import to_json_type, to_shallow_json
 
 __all__ = [
     "INSPECTED",
@@ -123,6 +123,7 @@ __all__ = [
     "show_quarantined",
     "tell",
     "to_json_type",
+    "to_shallow_json",
     "write_json",
 ]
 

@@ -27,6 +27,10 @@ class Value:
     _names: ClassVar[frozenset[str]] = frozenset()
     _needed: ClassVar[frozenset[str]] = frozenset()
     _order: ClassVar[tuple[str, ...]] = ()
+    # Of each name its default, and whether it is made on demand.
+    _defaults: ClassVar[tuple[tuple[str, Any, bool], ...]] = ()
+    # Every name with its default; None for a class whose values keep more than their names.
+    _blank: ClassVar[dict[str, Any] | None] = None
     # What a class keeps in its values beside their names; `replace` hands it on, and it is never shown or compared.
     _carried: ClassVar[frozenset[str]] = frozenset()
 
@@ -38,6 +42,13 @@ class Value:
         cls._order = tuple(order)
         cls._names = frozenset(order)
         cls._needed = frozenset(name for name in order if not hasattr(cls, name))
+        defaults = ((name, getattr(cls, name, None)) for name in order)
+        cls._defaults = tuple((name, default, isinstance(default, cached_property)) for name, default in defaults)
+        is_worked_out = any(isinstance(default, property) for _, default, _ in cls._defaults) or any(
+            isinstance(each, cached_property) for base in cls.__mro__ for each in vars(base).values()
+        )
+        whole = {name: default for name, default, _ in cls._defaults}
+        cls._blank = None if is_worked_out or cls._carried else whole
 
     def __init__(self, **values: Any) -> None:
         given = values.keys()
@@ -87,25 +98,36 @@ class Value:
 
     def given(self) -> dict[str, Any]:
         """The names that differ from their default, in their declared order; what is made on demand is made now."""
-        held, kind = self.__dict__, type(self)
+        held = self.__dict__
         shown = {}
-        for name in self._order:
-            default = getattr(kind, name, None)
-            if isinstance(default, cached_property):
+        for name, default, is_made_on_demand in self._defaults:
+            if is_made_on_demand:
                 value = getattr(self, name)
                 if value:
                     shown[name] = value
-            elif name in held and held[name] != default:
-                shown[name] = held[name]
+            elif name in held:
+                value = held[name]
+                if value is not default and value != default:
+                    shown[name] = value
         return shown
 
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON types: every name in its declared order, tuples as lists, absent as null."""
-        shown = {}
-        for name in self._order:
-            value = getattr(self, name)
-            shown[name] = value if type(value) in _JSON_TYPES else to_json_type(value)
+        if self._blank is None:
+            shown = {name: getattr(self, name) for name in self._order}
+        else:
+            shown = self._blank | self.__dict__
+        for name, value in shown.items():
+            if type(value) not in _JSON_TYPES:
+                shown[name] = to_json_type(value)
         return shown
+
+
+def to_shallow_json(value: Any) -> Any:
+    """What the json module can go on with in the place of one value that it does not know: its `default`."""
+    if isinstance(value, Value) and value._blank is not None:
+        return value._blank | value.__dict__
+    return to_json_type(value)
 
 
 _JSON_TYPES = frozenset({type(None), str, int, float, bool})

@@ -14,6 +14,24 @@ from psycopg import sql
 T = TypeVar("T")
 
 
+def copy_rows(*, model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Insert rows that are known to be new, straight into their table; the server writes while they are being made.
+
+    Args:
+        model: the model whose table takes the rows.
+        columns: database column names, in the order of each row's values.
+        rows: the values, as for `insert_rows`.
+
+    Raises:
+        psycopg.IntegrityError: if one of them is there already.
+    """
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(model._meta.db_table), names)
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        for row in rows:
+            copy.write_row(row)
+
+
 def insert_rows(
     *, model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]], order_by: Sequence[str]
 ) -> None:
@@ -44,6 +62,14 @@ def insert_rows(
             )
         )
         cursor.execute(sql.SQL("DROP TABLE {}").format(incoming))
+
+
+def write_array(texts: Sequence[str]) -> str:
+    """The literal of an array of texts: for rows by the thousand, a quarter of what adapting their lists takes."""
+    joined = "".join(texts)
+    if '"' in joined or "\\" in joined:
+        texts = [text.replace("\\", "\\\\").replace('"', '\\"') for text in texts]
+    return '{"' + '","'.join(texts) + '"}' if texts else "{}"
 
 
 def cut_windows(

@@ -28,6 +28,8 @@ from dialects import Envelope, LogRecord, identify
 
 BY_ID, BY_TIME, BY_FILE, BY_RECEIPT = 1, 2, 3, 4
 
+_pack_length = struct.Struct(">Q").pack
+
 OrderKey = tuple[datetime, bytes, int]
 
 
@@ -35,7 +37,7 @@ def digest_parts(*parts: bytes) -> bytes:
     """SHA-256 over the parts, each preceded by its length: no two lists of parts share a digest by their joints."""
     state = hashlib.sha256()
     for part in parts:
-        state.update(struct.pack(">Q", len(part)))
+        state.update(_pack_length(len(part)))
         state.update(part)
     return state.digest()
 

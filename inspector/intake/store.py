@@ -89,7 +89,8 @@ def store_batch(*, delivery: Delivery, drafts: Sequence[Draft], scaffold: Sequen
         order_by=("identity",),
     )
     held = _find_held(delivery, drafts)
-    again = [draft for draft in drafts if held[draft.identity].id not in fresh.values()]
+    new_ids = set(fresh.values())
+    again = [draft for draft in drafts if held[draft.identity].id not in new_ids]
     revived = _revive(again, held) if again and note_arrival_again(delivery=delivery) else set()
     outcomes: Counter[str] = Counter()
     sightings = []
@@ -231,11 +232,13 @@ def _sighting_row(
 
 
 def _find_held(delivery: Delivery, drafts: Sequence[Draft]) -> dict[bytes, Held]:
-    rows = Record.objects.filter(
-        workspace_id=delivery.workspace_id,
-        channel_id=delivery.channel_id,
-        identity__in=list({draft.identity for draft in drafts}),
-    ).values_list("identity", "id", "order_time", "order_source", "order_index", "envelope")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT identity, id, order_time, order_source, order_index, envelope FROM intake_record"
+            " WHERE workspace_id = %s AND channel_id = %s AND identity = ANY(%s)",
+            [delivery.workspace_id, delivery.channel_id, list({draft.identity for draft in drafts})],
+        )
+        rows = cursor.fetchall()
     return {
         bytes(identity): Held(record_id, (time, bytes(source), index), envelope)
         for identity, record_id, time, source, index, envelope in rows

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 from django.db import connection
 from django.db.models import F
@@ -16,7 +17,7 @@ from django.utils import timezone
 
 from dialects import Message, Reading
 from inspector.accounts.models import make_id
-from inspector.intake.bulk import insert_rows
+from inspector.intake.bulk import copy_rows, insert_rows, write_array
 from inspector.intake.facts import read_with_facts
 from inspector.intake.jobs import ask
 from inspector.intake.models import Job, Record
@@ -125,17 +126,26 @@ def hold_records(arrivals: Sequence[Arrival]) -> list[Arrival]:
 
     Without it a worker that read a record before an earlier sighting moved it would put its messages back.
     """
-    rows = Record.objects.select_for_update(no_key=True).filter(pk__in=[arrival.record.pk for arrival in arrivals])
-    held = {record.pk: record for record in rows.order_by("identity").defer("source", "wire", "envelope")}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, order_time, order_basis, order_source, order_index, facts, is_from_file FROM intake_record"
+            " WHERE id = ANY(%s) ORDER BY identity FOR NO KEY UPDATE",
+            [[arrival.record.pk for arrival in arrivals]],
+        )
+        held = {pk: place for pk, *place in cursor.fetchall()}
     return [_follow(arrival, held[arrival.record.pk]) for arrival in arrivals]
 
 
-def _follow(arrival: Arrival, held: Record) -> Arrival:
+# What an earlier sighting gives a record anew.
+_MOVED = ("order_time", "order_basis", "order_source", "order_index", "facts", "is_from_file")
+
+
+def _follow(arrival: Arrival, held: Sequence[Any]) -> Arrival:
     record = arrival.record
-    if order_of(record) == order_of(held) and record.facts == held.facts:
+    if [*order_of(record), record.facts] == [*held[:2], bytes(held[2]), *held[3:5]]:
         return arrival
-    for name in ("order_time", "order_basis", "order_source", "order_index", "is_from_file", "facts"):
-        setattr(record, name, getattr(held, name))
+    for name, value in zip(_MOVED, held, strict=True):
+        setattr(record, name, value)
     return read_record(record)
 
 
@@ -176,7 +186,8 @@ def insert_arrivals(
         old.delete()
     rows = (
         row
-        for arrival in arrivals
+        # In the order of the timeline, so that most are told in the context that they have there.
+        for arrival in sorted(arrivals, key=_key_of_order)
         for row in make_inserts(
             arrival,
             [conversations[arrival.record.channel_id, key] for key, _ in arrival.places],
@@ -185,7 +196,18 @@ def insert_arrivals(
             at=now,
         )
     )
-    insert_rows(model=MessageRow, columns=_COLUMNS, rows=rows, order_by=("record_id", "part"))
+    # Whoever inserts messages of these records holds them, so that what is not there now does not come meanwhile.
+    if _are_read_before([arrival.record.pk for arrival in arrivals]):
+        insert_rows(model=MessageRow, columns=_COLUMNS, rows=rows, order_by=("record_id", "part"))
+    else:
+        copy_rows(model=MessageRow, columns=_COLUMNS, rows=rows)
+
+
+def _are_read_before(record_ids: Sequence[uuid.UUID]) -> bool:
+    """Whether any of these records has messages."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT FROM threads_message WHERE record_id = ANY(%s))", [list(record_ids)])
+        return bool(cursor.fetchall()[0][0])
 
 
 def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | None, *, at: datetime) -> None:
@@ -332,7 +354,7 @@ def _make_insert(
         make_storable(message.native_act or ""),
         make_storable(message.topic or ""),
         make_storable(message.sender or ""),
-        [make_storable(name) for name in message.receivers],
+        make_storable(write_array(message.receivers)),
         message.broadcast,
         make_storable(message.message_id or ""),
         key_of_id(message.message_id) if message.message_id else None,
@@ -361,7 +383,7 @@ def _make_told(
     if row is None:
         severity = severity_of(arrival.reading, message)
         is_sealed = message.security.encrypted and not message.security.opened
-        told: tuple[object, ...] = ("", "", None, [], write_links(links), "", None, "", None)
+        told: tuple[object, ...] = ("", "", None, "{}", write_links(links), "", None, "", None)
     else:
         severity, is_sealed = row.severity, row.is_sealed
         # What a record establishes is kept with its first part.
@@ -379,6 +401,11 @@ def _make_told(
         )
     # A message that cites another must be found by that before it is ever settled.
     return (severity, is_sealed, NOT_PLACED, cited, "", "", *told)
+
+
+def _key_of_order(arrival: Arrival) -> tuple[Any, ...]:
+    time, _, source, index = order_of(arrival.record)
+    return time, source, index, bytes(arrival.record.identity)
 
 
 def order_of(record: Record) -> tuple[datetime, str, bytes, int]:

@@ -28,7 +28,9 @@ _LISTS: Final = {"modifiers": "modifier", "capabilities": "capability", "path": 
 PRESENT: Final = ("deadline", "schedule", "condition", "error", "progress", "priority", "score", "parent_id", "content")
 
 
-def make_atoms(reading: Reading, message: Message, workspace_id: object, texts: Sequence[str]) -> list[str]:
+def make_atoms(
+    reading: Reading, message: Message, workspace_id: object, texts: Sequence[str], given: Mapping[str, Any]
+) -> list[str]:
     """The exact terms of a message, in order.
 
     Args:
@@ -36,6 +38,7 @@ def make_atoms(reading: Reading, message: Message, workspace_id: object, texts: 
         message: as told.
         workspace_id: whose it is.
         texts: what its words are taken from; their glyphs are terms too.
+        given: the message's names that are not absent.
     """
     found = {terms.workspace_term(workspace_id), terms.term("dialect", reading.dialect)}
     found.add(terms.term("performative", message.performative or "malformed"))
@@ -46,7 +49,7 @@ def make_atoms(reading: Reading, message: Message, workspace_id: object, texts: 
     found.update(terms.term("receiver", name) for name in message.receivers)
     if message.broadcast:
         found.add(terms.term("receiver", "*"))
-    for count, (name, value) in enumerate(_list_more(reading, message)):
+    for count, (name, value) in enumerate(_list_more(reading, message, given)):
         if count == MOST_VALUES:
             break
         found.add(terms.term(name, value if len(value) <= LONGEST_VALUE else value[:LONGEST_VALUE]))
@@ -54,9 +57,8 @@ def make_atoms(reading: Reading, message: Message, workspace_id: object, texts: 
     return sorted(found)
 
 
-def _list_more(reading: Reading, message: Message) -> Iterator[tuple[str, str]]:
+def _list_more(reading: Reading, message: Message, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The other names of the record with their values."""
-    given = message.given()
     for name in PRESENT:
         if name in given:
             yield "has", name

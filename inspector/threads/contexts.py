@@ -33,6 +33,11 @@ _POSITION, _SIZE, _ALL = "position", "size", "all"
 _MOST_QUESTIONS = 24
 
 
+# Writers that are made once: `json.dumps` makes one for each call.
+_write_sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+_write_plain = json.JSONEncoder(separators=(",", ":")).encode
+
+
 @cache
 def _key() -> bytes:
     return hashlib.sha256(b"threads.contexts" + settings.SECRET_KEY.encode()).digest()
@@ -42,13 +47,15 @@ def _digest(text: str, size_bytes: int) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size_bytes, key=_key()).digest()
 
 
+# Every message of a dialect asks much the same.
+@lru_cache(maxsize=16_384)
 def _question(kind: str, name: str | None = None, *more: str) -> str:
     """A short name for what can be asked: an entry of a kind, all of them, or whether there are any."""
     return _digest(json.dumps([kind, name, *more]), 12).hex()
 
 
 def _weight(said: list[Any]) -> int:
-    return int.from_bytes(_digest(json.dumps(said, sort_keys=True, separators=(",", ":")), 16))
+    return int.from_bytes(_digest(_write_sorted(said), 16))
 
 
 @lru_cache(maxsize=8192)
@@ -210,7 +217,7 @@ class TrackedContext(Context):
             self.identities.pop(self.record, None)
         asked = sorted(self._asked if _ALL not in self._asked else self._asked.keys() & {_ALL, _POSITION, _SIZE})
         told_in = f"{DECODER_VERSION} {dialect} {','.join(asked)}={_seal(self._asked[name] for name in asked)}"
-        return (f"{told_in}+", json.dumps(changes, separators=(",", ":"))) if changes else (told_in, "")
+        return (f"{told_in}+", _write_plain(changes)) if changes else (told_in, "")
 
     def allows(self, told_in: str, *, dialect: str, position: int) -> bool:
         """Whether what was told then would be told alike now.

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from dialects import Message, Reading
 from inspector.intake.identity import digest_parts, digest_texts
 
+_LONG_ID: Final = 200
+
 
 def key_of_id(native_id: str) -> bytes:
     """The look-up key of a message id within its channel; 32 bytes."""
+    return _find_key(native_id) if len(native_id) < _LONG_ID else digest_texts("message", native_id)
+
+
+# An id is asked for several times with its message, and again with each that names it.
+@lru_cache(maxsize=8192)
+def _find_key(native_id: str) -> bytes:
     return digest_texts("message", native_id)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby, islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby, islice
 
 from dialects import Entry
 from inspector.intake.models import Record
@@ -28,8 +28,33 @@ class Retelling:
         self._fence = fence
         self._runs = [list(same) for _, same in groupby(nodes, key=lambda node: node.record)]
         self._context = TrackedContext()
-        self._records: dict[uuid.UUID, Record] = {}
+        self._records: Mapping[uuid.UUID, Record] = {}
         self._established: dict[uuid.UUID, str] = {}
+        # So many runs from the first on stand as they are, and have been passed by.
+        self._passed = 0
+
+    @property
+    def established(self) -> list[StoredNode]:
+        """The first nodes of the records that established something."""
+        return [run[0] for run in self._runs if run[0].is_established]
+
+    def pass_by(self, established: Mapping[uuid.UUID, str]) -> list[StoredNode]:
+        """Pass by what stands at the beginning, before `go_through`; the first nodes of what does not stand after it.
+
+        Args:
+            established: what records established, by the ids of their first nodes, as far as it was loaded.
+        """
+        self._established = {node.id: established[node.id] for node in self.established if node.id in established}
+        for run in self._runs:
+            if not self._stands(run):
+                break
+            self._skip(self._passed, run)
+            self._passed += 1
+        return [run[0] for run in islice(self._runs, self._passed, self._passed + _AHEAD) if not self._stands(run)]
+
+    def take_records(self, records: Mapping[uuid.UUID, Record]) -> None:
+        """Let records that were loaded be at hand."""
+        self._records = records
 
     def go_through(self) -> Iterator[tuple[StoredNode, ToldRow | None, str]]:
         """Each node in the timeline, what it is told anew (None where it stands), and what its record established.
@@ -37,8 +62,9 @@ class Retelling:
         A record whose parts stand together is told once.
         """
         for at, run in enumerate(self._runs):
-            if self._stands(run):
-                self._skip(at, run)
+            if at < self._passed or self._stands(run):
+                if at >= self._passed:
+                    self._skip(at, run)
                 for node in run:
                     yield node, None, ""
                 continue
@@ -75,8 +101,7 @@ class Retelling:
 
     def _load_established(self, at: int) -> None:
         heads = (run[0] for run in islice(self._runs, at, at + _AHEAD) if run[0].is_established)
-        ids = [node.id for node in _within_bounds(heads)]
-        self._established = dict(Message.objects.filter(pk__in=ids).values_list("id", "established"))
+        self._established = load_established(node.id for node in _within_bounds(heads))
 
     def _tell(self, at: int, run: Run) -> Telling:
         first = run[0]
@@ -88,10 +113,31 @@ class Retelling:
 
     def _load_records(self, at: int) -> None:
         self._fence()
-        stale = (run[0] for run in islice(self._runs, at, at + _AHEAD) if not self._stands(run))
+        # The first of them does not stand, which `go_through` has found already.
+        ahead = islice(self._runs, at + 1, at + _AHEAD)
+        stale = chain([self._runs[at][0]], (run[0] for run in ahead if not self._stands(run)))
         ids = {node.record for node in _within_bounds(stale)}
         self._records = {}
         self._records = Record.objects.in_bulk(ids)
+
+
+def load_together(retellings: Sequence[Retelling], fence: Callable[[], None]) -> None:
+    """Load at once what several small conversations need to be told, as far as it is known and not too much."""
+    heads = _within_bounds(node for each in retellings for node in each.established)
+    established = load_established(node.id for node in heads)
+    stale = [node for each in retellings for node in each.pass_by(established)]
+    if not stale:
+        return
+    fence()
+    records = Record.objects.in_bulk({node.record for node in _within_bounds(iter(stale))})
+    for each in retellings:
+        each.take_records(records)
+
+
+def load_established(ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, str]:
+    """What records established, by the ids of the messages that it is kept with."""
+    wanted = list(ids)
+    return dict(Message.objects.filter(pk__in=wanted).values_list("id", "established")) if wanted else {}
 
 
 def _within_bounds(nodes: Iterator[StoredNode]) -> Iterator[StoredNode]:

@@ -39,7 +39,7 @@ from .nodes import Timeline, find_misread, load_timelines
 from .numbering import write_directories
 from .opening import ask_opening
 from .placing import Citation, Elsewhere, LookUp, find_cited, place
-from .retelling import Retelling
+from .retelling import Retelling, load_together
 from .summing import Sum, sum_nodes, write_sums
 from .wordings import History, note_rest
 from .writing import Changes, write_changes, write_outlines
@@ -82,13 +82,18 @@ def settle(
     changes: dict[uuid.UUID, Changes] = {}
     sums: dict[uuid.UUID, Sum] = {}
     exchanges: dict[uuid.UUID, Exchanges] = {}
+    retellings: dict[uuid.UUID, Retelling] = {}
     for each in together:
         timeline = timelines[each.pk]
         timeline.nodes = place(timeline.nodes, look_ups[each.pk])
         timeline.give_places()
+        retellings[each.pk] = Retelling(timeline.nodes, fence)
+    load_together([retellings[each.pk] for each in together if _is_small(timelines[each.pk])], fence)
+    for each in together:
+        timeline = timelines[each.pk]
         changes[each.pk] = Changes(each.pk, histories[each.pk])
         write = partial(_write_window, conversation, fence) if each is conversation else None
-        _tell(timeline, changes[each.pk], fence, write)
+        _tell(retellings.pop(each.pk), changes[each.pk], write)
         sums[each.pk] = sum_nodes(each, timeline, hidden=hidden.get(each.pk, 0))
         exchanges[each.pk] = gather_exchanges(each, timeline)
     with _alone([each.pk for each in together], fence):
@@ -142,9 +147,9 @@ def _write_window(conversation: Conversation, fence: Fence, changes: Changes) ->
         write_changes([changes], workspace_id=conversation.workspace_id)
 
 
-def _tell(timeline: Timeline, changes: Changes, fence: Fence, write: Callable[[Changes], None] | None) -> None:
+def _tell(retelling: Retelling, changes: Changes, write: Callable[[Changes], None] | None) -> None:
     """Tell what must be told, and keep what changes; where it becomes much, it is written on the way."""
-    for node, row, established in Retelling(timeline.nodes, fence).go_through():
+    for node, row, established in retelling.go_through():
         changes.take(node, row, established)
         if write is not None and changes.is_window:
             write(changes)

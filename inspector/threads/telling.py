@@ -7,8 +7,10 @@ import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from dialects import Entry, Message, Reading, Told, tell, to_json_type
+from dialects import Entry, Message, Reading, Told, tell, to_shallow_json
+from inspector.intake.bulk import write_array
 from inspector.intake.models import Record
 from inspector.intake.text import make_storable
 
@@ -17,19 +19,25 @@ from .atoms import make_atoms
 from .contexts import DECODER_VERSION, TrackedContext
 from .models import Message as MessageRow
 
+# Made once: `json.dumps` makes a writer for each call.
+_write_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=to_shallow_json).encode
+
 _SEVERITY = {"info": 1, "notice": 2, "warning": 3, "error": 4}
 
 
 @dataclass(frozen=True, slots=True)
 class ToldRow:
-    """What telling writes of one message. `digest` is SHA-256 over what is told, whatever ids its sources have."""
+    """What telling writes of one message. `digest` is SHA-256 over what is told, whatever ids its sources have.
+
+    `words` and `atoms` are literals as PostgreSQL reads them, of a tsvector and of an array.
+    """
 
     severity: int
     is_sealed: bool
     english: str
     body: str
     words: str
-    atoms: list[str]
+    atoms: str
     digest: bytes
 
 
@@ -41,21 +49,20 @@ def _digest_body(body: str, message: Message, identities: Mapping[str, str]) -> 
     return hashlib.sha256(f"{DECODER_VERSION}\n{body}".encode()).digest()
 
 
-def write_body(message: Message, reading: Reading, told: Told) -> str:
+def write_body(given: Mapping[str, Any], reading: Reading, told: Told) -> str:
     """The told message as canonical JSON text (ASCII): all names that are not absent, and the record's own notes."""
-    body = {name: to_json_type(value) for name, value in message.given().items()}
-    body.setdefault("performative", None)
+    body = given if "performative" in given else {**given, "performative": None}
     record = {
         "dialect": reading.dialect,
         "version": reading.version,
         "vocabulary": reading.vocabulary,
-        "candidates": [candidate.to_dict() for candidate in reading.candidates[:4]],
+        "candidates": reading.candidates[:4],
         "footer": dict(reading.footer) if reading.footer else None,
-        "from_envelope": list(reading.from_envelope),
-        "notes": [note.to_dict() for note in (*reading.notes, *told.notes)],
+        "from_envelope": reading.from_envelope,
+        "notes": (*reading.notes, *told.notes),
         "decoder": DECODER_VERSION,
     }
-    return json.dumps({"message": body, "record": record}, ensure_ascii=True, separators=(",", ":"), default=str)
+    return _write_json({"message": body, "record": record})
 
 
 def make_row(
@@ -76,14 +83,15 @@ def make_row(
     names = [message.sender, *message.receivers, message.topic, message.native_act, message.conversation_id]
     ids = [message.message_id, message.trace_id, message.task_id]
     texts = [sentence, *also, *(name for name in (*names, *ids) if name)]
-    body = write_body(message, reading, told)
+    given = message.given()
+    body = write_body(given, reading, told)
     return ToldRow(
         severity=max((_SEVERITY[note.severity] for note in notes), default=0),
         is_sealed=message.security.encrypted and not message.security.opened,
         english=make_storable(sentence),
         body=body,
         words=make_storable(terms.write_vector(texts, workspace_id)),
-        atoms=[make_storable(atom) for atom in make_atoms(reading, message, workspace_id, texts)],
+        atoms=make_storable(write_array(make_atoms(reading, message, workspace_id, texts, given))),
         digest=_digest_body(body, message, identities),
     )
 

@@ -16,10 +16,13 @@ INDEXED_CHARACTERS: Final = 200_000
 _LONGEST_WORD: Final = 400
 _MOST_PLACES: Final = 16_000
 _MOST_PLACES_OF_WORD: Final = 250
+# Texts of so many characters together cannot reach these bounds, whatever folding makes of a character.
+_FEW_CHARACTERS: Final = 8_000
 # A tsvector has at most 1 MiB of lexemes with their places; what lies beyond is not found by words.
 _MOST_VECTOR_BYTES: Final = 900_000
 _WORD: Final = re.compile(r"\w+")
 _HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+|(?<=[a-zA-Z])(?=\d)")
+_ASCII_GLYPHS: Final = frozenset("$+<=>^`|~")
 _GLYPH_CATEGORIES: Final = frozenset({"So", "Sm", "Sk", "Sc"})
 
 
@@ -53,11 +56,26 @@ _LONG_WORD: Final = 40
 find_forms = lru_cache(maxsize=32_768)(cut_forms)
 
 
+# The forms of short words, quoted: a dictionary of our own, because a call for each word of a log is what costs.
+_lexemes: Final[dict[str, tuple[str, ...]]] = {}
+_MOST_LEXEMES: Final = 32_768
+
+
+def _find_lexemes(word: str) -> tuple[str, ...]:
+    lexemes = tuple(map(quote_lexeme, cut_forms(word)))
+    if len(word) < _LONG_WORD:
+        if len(_lexemes) >= _MOST_LEXEMES:
+            _lexemes.clear()
+        _lexemes[word] = lexemes
+    return lexemes
+
+
 def find_words(text: str) -> list[str]:
     """The words of a text as they stand in it, without their parts."""
     return _WORD.findall(text[:INDEXED_CHARACTERS])
 
 
+@lru_cache(maxsize=1024)
 def workspace_term(workspace_id: object) -> str:
     """The lexeme that keeps one workspace's messages apart in both indexes."""
     return f"~{workspace_id}"
@@ -72,6 +90,9 @@ def quote_lexeme(word: str) -> str:
 
 def write_vector(texts: Iterable[str], workspace_id: object) -> str:
     """A tsvector literal of the texts' words with their places, and the workspace's lexeme."""
+    texts = list(texts)
+    if sum(map(len, texts)) + len(texts) <= _FEW_CHARACTERS:
+        return _write_short_vector(texts, workspace_id)
     places: dict[str, list[str]] = {}
     at = size = 0
     for text in texts:
@@ -96,21 +117,59 @@ def write_vector(texts: Iterable[str], workspace_id: object) -> str:
     return " ".join(lexemes)
 
 
+def _write_short_vector(texts: Iterable[str], workspace_id: object) -> str:
+    """The same for texts so short that they are within every bound but that of the places of one word."""
+    places: dict[str, list[int]] = {}
+    known = _lexemes
+    at = 0
+    for text in texts:
+        for word in _WORD.findall(text):
+            at += 1
+            for lexeme in known.get(word) or _find_lexemes(word):
+                where = places.get(lexeme)
+                if where is None:
+                    places[lexeme] = [at]
+                else:
+                    where.append(at)
+        at += 1
+    lexemes = [quote_lexeme(workspace_term(workspace_id))]
+    for lexeme, where in places.items():
+        one = len(where) == 1
+        lexemes.append(f"{lexeme}:{where[0] if one else ','.join(map(str, where[:_MOST_PLACES_OF_WORD]))}")
+    return " ".join(lexemes)
+
+
 def find_glyphs(*texts: str) -> set[str]:
     """The emoji, symbols and ideographs of these texts, each findable on its own."""
-    signs = set().union(*(text[:INDEXED_CHARACTERS] for text in texts))
-    return {sign for sign in signs if is_glyph(sign)}
+    found: set[str] = set()
+    for text in texts:
+        text = text[:INDEXED_CHARACTERS]
+        if text.isascii():
+            found |= _ASCII_GLYPHS.intersection(text)
+        else:
+            found.update(sign for sign in set(text) if is_glyph(sign))
+    return found
 
 
 @lru_cache(maxsize=32_768)
 def is_glyph(sign: str) -> bool:
     """Whether a character means something by itself: a symbol, or a letter of a script written without spaces."""
     if sign.isascii():
-        return sign in "$+<=>^`|~"
+        return sign in _ASCII_GLYPHS
     category = unicodedata.category(sign)
     return category in _GLYPH_CATEGORIES or (category == "Lo" and unicodedata.east_asian_width(sign) in "WF")
 
 
 def term(name: str, value: object) -> str:
     """An exact term: a name of the record and one of its values, folded and bounded."""
-    return f"{name}={fold(str(value))}".replace("\x00", "\u2400")
+    text = str(value)
+    return find_term(name, text) if len(text) < _LONG_WORD else make_term(name, text)
+
+
+def make_term(name: str, text: str) -> str:
+    """The same of a value that is a text."""
+    return f"{name}={fold(text)}".replace("\x00", "\u2400")
+
+
+# What the messages of a log say is much the same, but for their ids.
+find_term = lru_cache(maxsize=32_768)(make_term)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
 
-from inspector import pipeline
+from inspector import pipeline, reading
 from inspector.intake import jobs
 from inspector.intake.framing import Framer
 from inspector.intake.models import Delivery, Door, Job, Record, Sighting
 from inspector.intake.services import open_delivery, take_stream
+from inspector.threads import retelling
 from inspector.threads.models import Conversation, Message
-from inspector.threads.retelling import Retelling
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -78,20 +79,20 @@ def test_framing_and_reading_one_delivery_lock_in_one_order(cast: Cast, monkeypa
     assert job is not None
     # Reading stands still with its job's row locked; framing stores its next batch meanwhile.
     is_reading = threading.Event()
-    insert = pipeline.insert_arrivals
+    insert = reading.insert_arrivals
 
     def insert_late(**names: Any) -> None:
         is_reading.set()
         wait_for(waits_for_a_lock)
         insert(**names)
 
-    monkeypatch.setattr(pipeline, "insert_arrivals", insert_late)
-    reading = Beside(lambda: pipeline.ingest_batch(job))
+    monkeypatch.setattr(reading, "insert_arrivals", insert_late)
+    batch = Beside(lambda: pipeline.ingest_batch(job))
     framer.feed(b"two\n")
     assert is_reading.wait(10)
     monkeypatch.setattr("inspector.intake.framing.MOST_TRIES", 1)  # A deadlock must not happen at all.
     framer.close()
-    reading.join()
+    batch.join()
 
 
 def test_reading_into_a_conversation_that_is_being_settled_locks_in_one_order(
@@ -129,10 +130,10 @@ def test_a_record_that_moves_twice_ends_in_its_smallest_place(cast: Cast, monkey
     deliver(cast, line("Go.", id="m", at="2026-11-21T09:00:00Z"))
     slow = jobs.claim(kinds=[Job.Kind.INGEST])
     assert slow is not None
-    insert = pipeline.insert_arrivals
+    insert = reading.insert_arrivals
 
     def overtake(**names: Any) -> None:
-        monkeypatch.setattr(pipeline, "insert_arrivals", insert)
+        monkeypatch.setattr(reading, "insert_arrivals", insert)
 
         def move_again() -> None:
             deliver(cast, line("Go.", id="m", at="2026-11-21T08:00:00Z"))
@@ -146,7 +147,7 @@ def test_a_record_that_moves_twice_ends_in_its_smallest_place(cast: Cast, monkey
         movers.append(mover)
 
     movers: list[Beside] = []
-    monkeypatch.setattr(pipeline, "insert_arrivals", overtake)
+    monkeypatch.setattr(reading, "insert_arrivals", overtake)
     pipeline.STEPS[Job.Kind.INGEST](slow)
     movers[0].join()
     settle_all()
@@ -235,7 +236,7 @@ def test_a_citation_and_the_cited_that_pass_each_other_meet(cast: Cast, monkeypa
     citing = jobs.claim(kinds=[Job.Kind.INGEST])
     assert cited is not None
     assert citing is not None
-    insert = pipeline.insert_arrivals
+    insert = reading.insert_arrivals
     has_looked, may_commit = threading.Event(), threading.Event()
 
     def insert_slowly(**names: Any) -> None:
@@ -244,7 +245,7 @@ def test_a_citation_and_the_cited_that_pass_each_other_meet(cast: Cast, monkeypa
             has_looked.set()
             may_commit.wait(1.0)
 
-    monkeypatch.setattr(pipeline, "insert_arrivals", insert_slowly)
+    monkeypatch.setattr(reading, "insert_arrivals", insert_slowly)
     slow = Beside(lambda: pipeline.ingest_batch(cited))
     assert has_looked.wait(10)
     pipeline.ingest_batch(citing)
@@ -267,19 +268,20 @@ def test_what_moves_while_its_conversation_is_told_fails_nothing(cast: Cast, mon
     deliver(cast, line("?Uk/zo", conversation="c", dialect="lambda_lang"))
     while (job := jobs.claim(kinds=[Job.Kind.INGEST])) is not None:
         pipeline.run_job(job)
-    load = Retelling._load_established
+    load = retelling.load_established
     moves = []
 
-    def load_late(self: Retelling, at: int) -> None:
+    def load_late(ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, str]:
         # The same record arrives with an earlier time, and is put there.
         Delivery.objects.update(received_at="2026-11-21T09:00:00Z")
         Record.objects.update(order_time="2027-11-21T09:00:00Z")
         deliver(cast, definition)
-        moves.append(jobs.claim(kinds=[Job.Kind.INGEST]))
-        pipeline.run_job(moves[0])
-        load(self, at)
+        if (move := jobs.claim(kinds=[Job.Kind.INGEST])) is not None:
+            moves.append(move)
+            pipeline.run_job(move)
+        return load(ids)
 
-    monkeypatch.setattr(Retelling, "_load_established", load_late)
+    monkeypatch.setattr(retelling, "load_established", load_late)
     before = set(Message.objects.values_list("pk", flat=True))
     Job.objects.filter(kind=Job.Kind.SETTLE).update(due_at="2020-01-01T00:00:00Z")
     job = jobs.claim(kinds=[Job.Kind.SETTLE])

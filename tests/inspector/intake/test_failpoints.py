@@ -18,7 +18,7 @@ from django.db import connection
 from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
-from inspector import pipeline
+from inspector import pipeline, reading
 from inspector.accounts.services import ensure_channel
 from inspector.intake import abandoned, jobs
 from inspector.intake.models import DeadLetter, Delivery, Door, Job, Record, Sighting
@@ -220,13 +220,13 @@ def test_a_checkpoint_before_its_work_would_be_noticed(
     cast: Cast, monkeypatch: pytest.MonkeyPatch, failure: str
 ) -> None:
     """A worker that commits how far it is before it has done the work loses records: the tests above can fail."""
-    insert = pipeline._insert_sightings
+    insert = reading._insert_sightings
 
     def acknowledge_early(job: Job, sightings: Any, state: dict[str, Any], **names: Any) -> None:
         jobs.checkpoint(job, state)
         insert(job, sightings, state, **names)
 
-    monkeypatch.setattr(pipeline, "_insert_sightings", acknowledge_early)
+    monkeypatch.setattr(reading, "_insert_sightings", acknowledge_early)
     lost, whole = 0, 0
     for number in range(1, 42, 4):
         channel = ensure_channel(workspace=cast.workspace, name=f"run-{number}")

@@ -14,7 +14,7 @@ import pytest
 from django.core.exceptions import PermissionDenied
 from django.db import DataError, OperationalError
 
-from inspector import pipeline
+from inspector import pipeline, reading
 from inspector.intake import facts, jobs, letters
 from inspector.intake.models import DeadLetter, Delivery, Door, Job, Record
 from inspector.intake.selectors import find_progress
@@ -85,7 +85,7 @@ def test_one_poison_record_is_set_aside_after_three_attempts(
 def test_poison_anywhere_costs_only_itself(
     cast: Cast, poisonous: Callable[..., list[str]], poisoned: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "BATCH_RECORDS", 7)
+    monkeypatch.setattr(reading, "BATCH_RECORDS", 7)
     poisonous(ValueError("a bug"))
     delivery = deliver(cast, write_log(*poisoned))
     settle_all()
@@ -100,12 +100,12 @@ def test_poison_anywhere_costs_only_itself(
 def test_a_batch_after_the_poison_is_read_as_a_batch_again(
     cast: Cast, poisonous: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "BATCH_RECORDS", 10)
+    monkeypatch.setattr(reading, "BATCH_RECORDS", 10)
     poisonous(ValueError("a bug"))
     batches: list[int] = []
-    insert = pipeline.insert_arrivals
+    insert = reading.insert_arrivals
     monkeypatch.setattr(
-        pipeline, "insert_arrivals", lambda **names: (batches.append(len(names["arrivals"])), insert(**names))
+        reading, "insert_arrivals", lambda **names: (batches.append(len(names["arrivals"])), insert(**names))
     )
     deliver(cast, write_log(13))
     settle_all()
@@ -150,7 +150,7 @@ def test_a_record_that_takes_too_long_is_interrupted(cast: Cast, monkeypatch: py
         return read(wire, *words, **names)
 
     monkeypatch.setattr(facts, "read", dawdle)
-    monkeypatch.setattr(pipeline, "READING_SECONDS", 0.3)
+    monkeypatch.setattr(reading, "READING_SECONDS", 0.3)
     delivery = deliver(cast, write_log(5))
     started = time.monotonic()
     settle_all()
@@ -162,7 +162,7 @@ def test_a_record_that_takes_too_long_is_interrupted(cast: Cast, monkeypatch: py
 
 @pytest.mark.django_db
 def test_what_passes_by_itself_sets_nothing_aside(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    insert = pipeline.insert_arrivals
+    insert = reading.insert_arrivals
     failures = iter(["40P01", "40001", "53100", "57P01", "08006"] * 2)
 
     def fail(**names: Any) -> None:
@@ -174,7 +174,7 @@ def test_what_passes_by_itself_sets_nothing_aside(cast: Cast, monkeypatch: pytes
         cause.sqlstate = code  # type: ignore[attr-defined]
         raise OperationalError("not now") from cause
 
-    monkeypatch.setattr(pipeline, "insert_arrivals", fail)
+    monkeypatch.setattr(reading, "insert_arrivals", fail)
     monkeypatch.setattr(pipeline.connection, "close", lambda: None)
     delivery = deliver(cast, write_log())
     settle_all()
@@ -193,7 +193,7 @@ def test_a_letter_forgives_what_was_not_its_fault(
     settle_all()
     monkeypatch.undo()
     letters.retry(membership=cast.owner)
-    insert = pipeline.insert_arrivals
+    insert = reading.insert_arrivals
     failures = iter(range(7))
 
     def fail(**names: Any) -> None:
@@ -201,7 +201,7 @@ def test_a_letter_forgives_what_was_not_its_fault(
             raise OperationalError("the line broke")
         insert(**names)
 
-    monkeypatch.setattr(pipeline, "insert_arrivals", fail)
+    monkeypatch.setattr(reading, "insert_arrivals", fail)
     monkeypatch.setattr(pipeline.connection, "close", lambda: None)
     settle_all()
     assert DeadLetter.objects.get().state == DeadLetter.State.READ
@@ -265,7 +265,7 @@ def test_a_duplicate_that_moves_a_poison_record_is_set_aside_too(
 DEADLY = f"""
 import os, signal, django
 django.setup()
-from inspector import pipeline
+from inspector import pipeline, reading
 from inspector.intake import facts, jobs
 jobs.PAUSE_AFTER_DEATHS_SECONDS = 0
 read = facts.read

@@ -22,7 +22,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from inspector import pipeline
+from inspector import pipeline, reading
 from inspector.intake import abandoned, jobs
 from inspector.intake.framing import AbandonedError
 from inspector.intake.models import Delivery, Door, Job, Record, Sighting
@@ -40,11 +40,11 @@ PROMISED_SECONDS = 15.0
 STANDING = """
 import sys, time, django
 django.setup()
-from inspector import pipeline
+from inspector import pipeline, reading
 def stand(**names):
     print("standing", flush=True)
     time.sleep(600)
-pipeline.insert_arrivals = stand
+reading.insert_arrivals = stand
 pipeline.run_due(seconds=600)
 """
 
@@ -116,8 +116,8 @@ def test_a_long_step_keeps_its_lease(cast: Cast, settings: object, monkeypatch: 
         time.sleep(3)
         return read(*words, **names)  # type: ignore[arg-type]
 
-    read = pipeline.read_record
-    monkeypatch.setattr(pipeline, "read_record", read_long)
+    read = reading.read_record
+    monkeypatch.setattr(reading, "read_record", read_long)
     job = jobs.claim(kinds=[Job.Kind.INGEST])
     assert job is not None
     rivals: list[Job | None] = []

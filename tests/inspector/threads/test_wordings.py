@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from inspector import pipeline
+from inspector import pipeline, reading
 from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads import contexts, nodes, retelling, telling
@@ -73,7 +73,7 @@ def test_a_late_message_tells_again_exactly_those_that_it_changes(cast: Cast, mo
 def test_what_was_told_while_a_delivery_was_half_read_is_no_history(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "BATCH_RECORDS", 2)
+    monkeypatch.setattr(reading, "BATCH_RECORDS", 2)
     deliver(cast, QUESTION, *OTHERS[:3], DEFINITION)
     job = pipeline.jobs.claim(kinds=[Job.Kind.INGEST])
     assert job is not None

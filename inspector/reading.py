@@ -1,0 +1,150 @@
+"""Reading: a delivery's new records into messages, batch by batch; a record at fault is set aside.
+
+A batch that fails, or that killed its worker, is read record by record. Each step keeps its checkpoint in the
+transaction of its work; the lock order is that of `pipeline`.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any, Protocol
+
+from django.db.models import F, Q, QuerySet
+
+from inspector.intake import jobs, letters
+from inspector.intake.bulk import cut_windows
+from inspector.intake.failures import describe, is_passing
+from inspector.intake.models import DeadLetter, Delivery, Job, Record, Sighting
+from inspector.intake.time_limit import limit_time
+from inspector.threads.services import hold_records, insert_arrivals, read_record
+
+logger = logging.getLogger(__name__)
+
+BATCH_RECORDS = 1000
+BATCH_BYTES = 4 * 1024 * 1024
+# What takes longer to read than this is poison, whatever it would come to.
+READING_SECONDS = 60.0
+# One that a delivery still being read has reached waits so long for more of it, and no longer.
+HALF_READ_SECONDS = 8.0
+
+
+class Waiting(Protocol):
+    """A record that is to be read, where it was seen: what reading needs of a sighting."""
+
+    index: int
+    record_id: uuid.UUID
+    outcome: str
+    is_earlier: bool
+
+
+_WAITING = ("index", "record_id", "outcome", "is_earlier")
+
+
+def ingest_batch(job: Job) -> bool:
+    """One batch, or one record where its batch failed or killed its worker; whether there was one."""
+    alone_until = job.checkpoint.get("alone_until", -1)
+    batch = _find_batch(job, most=1 if job.checkpoint.get("index", -1) < alone_until else BATCH_RECORDS)
+    if not batch:
+        return False
+    if batch[-1] <= alone_until:
+        _read_alone(job, batch[-1], alone_until)
+        return True
+    if job.attempts == 1:
+        try:
+            _insert(job, batch, {"index": batch[-1]})
+        except jobs.LostLeaseError:
+            raise
+        except Exception as error:
+            if is_passing(error):
+                raise
+            logger.warning("a batch of job %s fails and is read record by record: %s", job.pk, describe(error))
+        else:
+            return True
+    # From here on each attempt is counted by record, until this batch is behind.
+    state = {name: value for name, value in job.checkpoint.items() if name == "index"} | {"alone_until": batch[-1]}
+    jobs.checkpoint(job, state, attempts=2)
+    return True
+
+
+def _find_batch(job: Job, *, most: int) -> list[int]:
+    """The indexes of the next records of the delivery that are to be read."""
+    sizes = _waiting(job).order_by("index").values_list("index", "length")[:most]
+    batches = cut_windows(sizes, size_of=itemgetter(1), most_items=most, most_bytes=BATCH_BYTES)
+    return [index for index, _ in next(batches, [])]
+
+
+def _waiting(job: Job) -> QuerySet[Sighting]:
+    new = Q(outcome=Sighting.Outcome.STORED) | Q(is_earlier=True)
+    return Sighting.objects.filter(new, delivery_id=job.subject, index__gt=job.checkpoint.get("index", -1))
+
+
+def _insert(job: Job, batch: Sequence[int], state: dict[str, Any], *, attempts: int = 1) -> None:
+    """A batch's messages, its conversations' generations and the checkpoint in one transaction."""
+    rows = _waiting(job).filter(index__lte=batch[-1]).order_by("index")
+    _insert_sightings(job, list(rows.values_list(*_WAITING, named=True)), state, attempts=attempts)
+
+
+def _insert_sightings(
+    job: Job, sightings: Sequence[Waiting], state: dict[str, Any], *, attempts: int, letter: DeadLetter | None = None
+) -> None:
+    records = Record.objects.in_bulk({sighting.record_id for sighting in sightings})
+    with limit_time(READING_SECONDS):
+        arrivals = [read_record(records[pk]) for pk in dict.fromkeys(sighting.record_id for sighting in sightings)]
+    moved = [sighting.record_id for sighting in sightings if sighting.is_earlier]
+    stored = sum(sighting.outcome == Sighting.Outcome.STORED for sighting in sightings)
+    with jobs.together(job):
+        arrivals = hold_records(arrivals)
+        jobs.checkpoint(job, state, attempts=attempts)
+        has_more = _waiting(job).filter(index__gt=sightings[-1].index).exists()
+        insert_arrivals(
+            arrivals=arrivals,
+            workspace_id=job.workspace_id,
+            moved=moved,
+            settle_after_seconds=HALF_READ_SECONDS if has_more else 0,
+        )
+        if letter is not None:
+            letters.close(letter)
+        Delivery.objects.filter(pk=job.subject).update(read=F("read") + stored)
+
+
+def _read_alone(job: Job, index: int, alone_until: int) -> None:
+    """Read one record; what fails also alone, or has killed its worker twice, is set aside, and the rest goes on."""
+    is_last = index == alone_until
+    state = {"index": index} | ({} if is_last else {"alone_until": alone_until})
+    attempts = 1 if is_last else 2
+    failure = jobs.DIED
+    if job.attempts < jobs.MOST_ATTEMPTS:
+        try:
+            _insert(job, [index], state, attempts=attempts)
+        except jobs.LostLeaseError:
+            raise
+        except Exception as error:
+            if is_passing(error):
+                raise
+            failure = describe(error)
+        else:
+            return
+    with jobs.together(job):
+        jobs.checkpoint(job, state, attempts=attempts)
+        letters.set_aside(delivery_id=job.subject, index=index, failure=failure)
+    logger.error("record %d of delivery %s is set aside: %s", index, job.subject, failure)
+
+
+def retry_letter(job: Job) -> bool:
+    """Try one record again that was set aside; whether there was one."""
+    letter = letters.begin_attempt(job)
+    if letter is None:
+        return False
+    try:
+        _insert_sightings(job, [letter.sighting], job.checkpoint, attempts=1, letter=letter)
+    except jobs.LostLeaseError:
+        raise
+    except Exception as error:
+        if is_passing(error):
+            letters.forgive(letter)
+            raise
+        letters.note_failure(letter, error)
+    return True
