@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import logging
+from collections.abc import Mapping
 from queue import Empty
 from typing import Any
 
@@ -38,7 +39,7 @@ def is_message(payload: object) -> bool:
     return properties.get("body_encoding") == "base64" and bool(body)
 
 
-def _has(payload: object, needed: dict[str, type]) -> bool:
+def _has(payload: object, needed: Mapping[str, type]) -> bool:
     return isinstance(payload, dict) and all(isinstance(payload.get(name), kind) for name, kind in needed.items())
 
 
@@ -60,7 +61,7 @@ class Careful:
 class Channel(filesystem.Channel):
     """The default's folder, in which a file may be cut short."""
 
-    def _get(self, queue: str) -> Any:
+    def _get(self, queue: str, timeout: float | None = None) -> Any:
         try:
             return super()._get(queue)
         except ValueError as error:
@@ -68,7 +69,7 @@ class Channel(filesystem.Channel):
             raise Empty from error
 
 
-class Transport(Careful, filesystem.Transport):
+class Transport(Careful, filesystem.Transport):  # type: ignore[misc]  # its own `_deliver` goes first
     """Doorbells in a folder."""
 
     Channel = Channel

@@ -16,12 +16,12 @@ class Channel(redis.Channel):
 
     def _brpop_read(self, **options: Any) -> Any:
         try:
-            return super()._brpop_read(**options)
+            return super()._brpop_read(**options)  # type: ignore[misc]  # a name that the stubs leave out
         except (UnicodeDecodeError, JSONDecodeError) as error:
             drop(error)
             raise Empty from error
 
-    def _get(self, queue: str) -> Any:
+    def _get(self, queue: str, timeout: float | None = None) -> Any:
         try:
             return super()._get(queue)
         except ValueError as error:
@@ -29,7 +29,7 @@ class Channel(redis.Channel):
             raise Empty from error
 
 
-class Transport(Careful, redis.Transport):
+class Transport(Careful, redis.Transport):  # type: ignore[misc]  # its own `_deliver` goes first
     """Doorbells in a Redis server."""
 
     Channel = Channel
