@@ -38,11 +38,10 @@ from inspector.intake.failures import is_away
 from inspector.intake.models import Delivery, Job, Sighting
 from inspector.intake.services import frame_upload, weigh_records
 from inspector.keyring.encryption import KeyringError
+from inspector.reading import BATCH_BYTES, BATCH_RECORDS, HALF_READ_SECONDS, ingest_batch, retry_letter
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.opening import Attempt, open_batch
 from inspector.threads.services import draw_traces, follow_weighing, settle
-
-from .reading import BATCH_BYTES, BATCH_RECORDS, HALF_READ_SECONDS, ingest_batch, retry_letter
 
 logger = logging.getLogger(__name__)
 

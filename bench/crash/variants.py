@@ -178,7 +178,7 @@ POISONS: dict[str, Callable[[list[bytearray]], None]] = {
 
 def poison_reading() -> None:
     """Not a broken product, but a decoder that certain records break."""
-    from inspector import pipeline
+    from inspector import reading
     from inspector.intake import facts
 
     def read_poison(wire: str, *words: Any, **names: Any) -> Any:
@@ -188,7 +188,7 @@ def poison_reading() -> None:
         return read_in_time(wire, *words, **names)
 
     read_in_time = replace(facts, "read", read_poison)
-    replace(pipeline, "READING_SECONDS", 2.0)
+    replace(reading, "READING_SECONDS", 2.0)
 
 
 BREAKS: dict[str, Callable[[], None]] = {
