@@ -1,6 +1,6 @@
 """Places: where a message stands in its timeline, said so that one that comes in late moves its neighbours alone. Pure.
 
-A timeline is cut into blocks of about 256 messages. Where a block begins is decided by the order keys themselves, so
+A timeline is cut into blocks of about 128 messages. Where a block begins is decided by the order keys themselves, so
 that a late message changes the block that it comes into and no other. A place is the key of its block, which the order
 key of the block's first slot gives, and the rank within it: places sort as the timeline does. The directory says how
 many messages each block holds, and so turns places into numbers and back.
@@ -16,8 +16,8 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 # Of so many messages one begins a block, on average; where none does for long, one has to.
-_SPACING: Final = 256
-_MOST: Final = 2048
+_SPACING: Final = 128
+_MOST: Final = 512
 
 # Time, source and index of an order key, and a count of those before it that have the same.
 _SLOT: Final = struct.Struct(">Q16sQI")
