@@ -19,6 +19,7 @@ from inspector.search.language import QueryError, Term, list_terms
 from inspector.search.registry import names
 from inspector.search.selectors import count_hidden, read_query
 from inspector.search.selectors import search as search_messages
+from inspector.search.suggestions import suggest_paths
 from inspector.threads.models import Message
 from inspector.threads.names import load_labels
 from inspector.threads.selectors import unfold
@@ -99,6 +100,9 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
                 on = write_cursor((answer.searched_back_to, _LAST_ID), workspace.pk)
                 context["searched_back_to"] = answer.searched_back_to
                 context["further_url"] = write_query(request, before=on)
+            if not found:
+                mended = suggest_paths(workspace=workspace, query=query, terms_of_query=terms)
+                context |= {"mended": mended, "mended_url": f"{address}?{urlencode({'q': mended})}"}
             context["newest_url"] = write_query(request, before=None) if before else None
     return render_page(request, membership, "search/search.html", context, section="search", status=status)
 

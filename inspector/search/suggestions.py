@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final
 
 from django.db import connection
@@ -13,6 +15,7 @@ from inspector.threads import terms
 from inspector.threads.searchable import ALIASES, PATHS
 
 from . import registry
+from .language import Term
 
 MOST: Final = 10
 # So many of the newest messages are looked through for values.
@@ -78,6 +81,24 @@ def _suggest_values(workspace: Workspace, name: str, typed: str) -> list[Suggest
 def _quote(value: str) -> Suggestion:
     needs_quotes = any(sign in value for sign in ' ,"():') or value.startswith((">", "<"))
     return Suggestion(f'"{value}"' if needs_quotes and '"' not in value else value, "")
+
+
+def suggest_paths(*, workspace: Workspace, query: str, terms_of_query: Iterable[Term]) -> str:
+    """The query with names below a name as the newest messages have them, in the place of those that none has.
+
+    Empty where there is nothing to mend. A name below a name is listed nowhere, so that it cannot be refused.
+    """
+    mended = query
+    for term in sorted(terms_of_query, key=lambda term: -term.start):
+        if term.name is None or not registry.is_path(term.name):
+            continue
+        top = term.name.partition(".")[0] + "."
+        seen = {atom.partition("=")[0] for atom in _find_atoms(workspace, top)}
+        close = get_close_matches(term.name.casefold(), sorted(seen - {term.name}), n=1)
+        if term.name not in seen and close:
+            written = mended[term.start : term.end].replace(f"{term.name}:", f"{close[0]}:", 1)
+            mended = mended[: term.start] + written + mended[term.end :]
+    return mended if mended != query else ""
 
 
 def _find_atoms(workspace: Workspace, beginning: str) -> list[str]:

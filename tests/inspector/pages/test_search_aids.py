@@ -115,3 +115,10 @@ def test_a_search_that_was_not_finished_says_so_and_goes_on(
     assert "Searched back to" in page
     assert "Search further back" in page
     assert "Every message of this workspace was searched" not in page
+
+
+def test_a_name_below_a_name_that_nobody_has_is_mended(viewer: Client, story: Delivery) -> None:
+    page = viewer.get(reverse("pages:search", args=["acme"]), {"q": "from:radar content.etaa:60s"}).content.decode()
+    assert '<a href="/w/acme/search/?q=from%3Aradar+content.eta%3A60s">' in page
+    page = viewer.get(reverse("pages:search", args=["acme"]), {"q": "content.eta:61s"}).content.decode()
+    assert "Did you mean" not in page
