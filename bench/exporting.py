@@ -27,7 +27,7 @@ P25_MEMORY: Final = Goal("P25", "peak memory of the worker, {large:,} messages v
 MANY, MORE = 50_000, 1_000_000
 # What a line holds, in the order of the file.
 COPY: Final = """
-COPY (SELECT message.id, message.part, message.conversation_id, message.position, message.parent,
+COPY (SELECT message.id, message.part, message.conversation_id, message.place, message.parent,
              message.parent_basis, message.order_time, message.order_basis, message.dialect, message.severity,
              message.english, message.body, record.id, record.source, record.wire, record.envelope, record.channel_id
         FROM threads_message AS message JOIN intake_record AS record ON record.id = message.record_id

@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from django.db import connection
+from psycopg import Cursor
 
 from inspector.threads.numbering import load_all_places
 from inspector.threads.places import Places
@@ -85,21 +86,26 @@ class Found:
 
 def measure_records(record_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
     """The bytes that each of these records holds."""
-    with connection.cursor() as cursor:
-        cursor.execute(
+    return dict(
+        _fetch(
             "SELECT id, octet_length(source) + coalesce(octet_length(wire), 0) FROM intake_record WHERE id = ANY(%s)",
             [list(record_ids)],
         )
-        return dict(cursor.fetchall())
+    )
+
+
+def _fetch(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """The rows of a statement, its values and theirs in binary: as text each byte of a record would be two digits."""
+    connection.ensure_connection()
+    with connection.wrap_database_errors, Cursor(connection.connection) as cursor:
+        return cursor.execute(statement, values, binary=True).fetchall()
 
 
 def read_rows(entries: Sequence[Entry]) -> Found:
     """The records of these entries with their messages; without those that are not there any more, or withdrawn."""
     record_ids = [record_id for record_id, parts in entries for _ in parts]
     numbers = [part for _, parts in entries for part in parts]
-    with connection.cursor() as cursor:
-        cursor.execute(_STATEMENT, [record_ids, numbers])
-        found = cursor.fetchall()
+    found = _fetch(_STATEMENT, [record_ids, numbers])
     shown = [row for row in found if not row[7]]
     places = load_all_places({uuid.UUID(row[_CONVERSATION]) for row in shown})
     return Found(list(_join(shown, places)), len(found) - len(shown))
