@@ -185,6 +185,23 @@ def test_nobody_is_asked_while_nobody_looks_and_failures_are_waited_out(
     expect(chip).to_have_count(0)
 
 
+def test_a_conversation_that_goes_on_moves_up_in_the_list(open_page: Open, cast: Cast) -> None:
+    for number, name in enumerate(("alpha", "beta", "gamma")):
+        say(cast, number, number + 1, name)
+    page = enter(open_page, cast.viewer, reverse("pages:conversations", args=[SLUG]))
+    names = page.locator("tbody th")
+    expect(names).to_have_text([re.compile("gamma"), re.compile("beta"), re.compile("alpha")])
+    say(cast, 30, 31, "alpha")
+    say(cast, 31, 32, "delta")
+    chip = page.get_by_role("status").get_by_role("link")
+    expect(chip).to_have_text("2 new messages: show them")
+    click(page, chip)
+    expect(names).to_have_text([re.compile(name) for name in ("delta", "alpha", "gamma", "beta")])
+    expect(page.locator("tr[data-new]")).to_have_count(2)
+    expect(page.get_by_role("status")).to_have_text("2 shown")
+    keep_picture(page, "live-list")
+
+
 def test_a_stream_tells_what_is_new_and_goes_on_after_a_pause(
     open_page: Open, cast: Cast, port: int, settings: Any, forgiven: set[str]
 ) -> None:
@@ -247,8 +264,10 @@ def test_the_chip_is_seen_and_hides_nothing_that_cannot_be_scrolled_to(
     expect(chip).to_be_in_viewport()
     keep_picture(page, f"live-{width}-{theme}")
     assert find_faults(page) == []
+    place = place_of(page, "number 22.")
     click(page, chip)
     expect(chip).to_contain_text("above")
+    assert place_of(page, "number 22.") == pytest.approx(place, abs=1.5)
     keep_picture(page, f"live-loaded-{width}-{theme}")
     click(page, chip)
     expect(page.locator(".hit[data-new]").first).to_be_visible()
