@@ -18,7 +18,7 @@ from .installation import Installation
 from .logs import Log
 from .measure import Goal, Row, summarise
 from .posting import measure_posting
-from .product import TABLES, Product, enter_product
+from .product import LOG_TABLES, Product, enter_product
 from .workers import WorkerPool
 
 P8 = Goal("P8", "ingest and settling v COPY of the same rows, 1 process", 2.0, 1.3, is_share=True)
@@ -117,11 +117,11 @@ def measure_writing(product: Product, options: Namespace) -> Iterator[Row]:
 
     from inspector.intake.bulk import insert_rows
 
-    models = {model._meta.db_table: model for model in apps.get_models() if model._meta.db_table in TABLES}
+    models = {model._meta.db_table: model for model in apps.get_models() if model._meta.db_table in LOG_TABLES}
     product.clear()
     product.take(Log(seed=77, records=options.records).pieces())
     product.work()
-    held = {table: list(models[table].objects.order_by("pk")) for table in TABLES}
+    held = {table: list(models[table].objects.order_by("pk")) for table in LOG_TABLES}
     for goal, most in ((P10_BULK, None), (P10_SAVE, SAVED_ROWS)):
         chosen = _choose_rows(held, most)
 

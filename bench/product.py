@@ -16,7 +16,7 @@ from typing import Any
 from bench.installation import Installation, choose_environment
 
 # In the order in which rows can be copied in: what is pointed at comes first.
-TABLES = (
+LOG_TABLES = (
     "intake_delivery",
     "intake_scaffold",
     "intake_record",
@@ -28,6 +28,21 @@ TABLES = (
     "threads_trace",
     "threads_outline",
     "threads_outlineblock",
+)
+# What settling and examining keep beside the log.
+TABLES = (
+    *LOG_TABLES,
+    "threads_agent",
+    "threads_appearance",
+    "threads_exchange",
+    "threads_declaration",
+    "threads_agenttotal",
+    "threads_pairtotal",
+    "threads_task",
+    "threads_wording",
+    "threads_announcement",
+    "audit_examination",
+    "audit_finding",
 )
 PRINTED_SETTINGS = ("fsync", "synchronous_commit", "full_page_writes", "shared_buffers", "wal_compression", "jit")
 MOST_TURNS = 10_000
