@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import ClassVar
 
 from django.db import models
@@ -75,6 +76,11 @@ class Finding(models.Model):
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def place(self) -> list[int] | None:
+        """The characters of the wire it is about: layer, start, end; None where it is about the whole."""
+        return json.loads(self.span) if self.span else None
 
 
 class FindingAct(models.Model):

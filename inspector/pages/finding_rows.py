@@ -5,7 +5,6 @@ A finding about a message that is not shown keeps its place and its history; wha
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -128,7 +127,7 @@ def cite(finding: Finding) -> str:
 def write_place(finding: Finding, message: Message, slug: str) -> str:
     """The address of the message with the characters lit that the finding is about."""
     address = reverse("pages:message", args=[slug, message.pk])
-    layer, start, end = json.loads(finding.span) if finding.span else (0, 0, 0)
+    layer, start, end = finding.place or (0, 0, 0)
     return f"{address}?span={name_spans([(layer, start, end)])}" if end > start else address
 
 

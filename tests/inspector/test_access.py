@@ -152,7 +152,19 @@ def test_a_stranger_finds_nothing(
             content = b"".join(response.streaming_content) if response.streaming else response.content
             assert b"Secret" not in content
             allowed = {302, 400, 401, 403, 404, 405, 415}
-            if name in {"api:messages", "api:conversations", "api:agents", "api:traces", "api:live"} and headers:
+            if (
+                name
+                in {
+                    "api:messages",
+                    "api:conversations",
+                    "api:agents",
+                    "api:traces",
+                    "api:findings",
+                    "api:live",
+                    "api:exports",
+                }
+                and headers
+            ):
                 allowed.add(200)  # The stranger's own workspace, which is empty.
             assert response.status_code in allowed, f"{method} {url}: {response.status_code}"
             if "<" in route and client is not None and not headers and "sessionid" in client.cookies:

@@ -1,0 +1,252 @@
+"""Findings: the list, one with its history, and an act on it: a person's, which a key does in their name."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied, ValidationError
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+import dialects
+from inspector.accounts.selectors import find_membership
+from inspector.audit.findings_life import LONGEST_REASON, judge, list_acts
+from inspector.audit.listing import CLOSED, SUPPRESSED, find_finding, find_messages, find_related, list_findings
+from inspector.audit.models import Finding, FindingAct
+from inspector.audit.rules import RULES
+from inspector.audit.rules.rule import SEVERITIES
+from inspector.search.cursors import CursorError, read_cursor, write_cursor
+from inspector.threads.models import Message
+from inspector.threads.selectors import find_conversation
+
+from .authentication import caller_of
+from .bodies import BrokenBodyError, read_body
+from .endpoints import Endpoint
+from .messages import CURSOR, LIMIT
+from .parameters import Choice, Parameter
+from .problems import ProblemError
+
+logger = logging.getLogger(__name__)
+
+WANTED: Final = 'send {"state": "accepted", "reason": "…"} as application/json'
+_STATES: Final = [*Finding.State.values, SUPPRESSED, CLOSED]
+_BODY: Final[dict[str, Any]] = {
+    "application/json": {
+        "type": "object",
+        "properties": {
+            "state": {"type": "string", "enum": list(Finding.State.values)},
+            "reason": {"type": "string", "maxLength": LONGEST_REASON},
+        },
+        "required": ["state"],
+        "additionalProperties": False,
+    }
+}
+
+
+class FindingSerializer(serializers.Serializer[Any]):
+    """A finding; docs/findings.md lists the rules."""
+
+    id = serializers.UUIDField()
+    rule = serializers.CharField()
+    title = serializers.CharField(help_text="what the rule finds, in a few words")
+    severity = serializers.ChoiceField(choices=SEVERITIES[1:])
+    state = serializers.ChoiceField(choices=Finding.State.values, help_text="what people made of it")
+    holds = serializers.BooleanField(help_text="false: what was found is not so any more")
+    is_suppressed = serializers.BooleanField()
+    text = serializers.CharField(
+        allow_null=True, help_text="what is the matter; null while the delivery of its message is withdrawn"
+    )
+    cites = serializers.CharField(help_text="the section it rests on, or its rule")
+    conversation = serializers.UUIDField()
+    message = serializers.UUIDField(allow_null=True)
+    span = serializers.ListField(
+        child=serializers.IntegerField(), allow_null=True, help_text="the characters it is about: layer, start, end"
+    )
+    sender = serializers.CharField(allow_null=True)
+    at = serializers.DateTimeField(help_text="the time of its message")
+    due_at = serializers.DateTimeField(allow_null=True, help_text="from when on it holds, where time decides")
+    found_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True, help_text="when it ceased to hold")
+
+
+class FindingPageSerializer(serializers.Serializer[Any]):
+    """Findings, the newest message first; `next` is the cursor of the page after, or null."""
+
+    results = FindingSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+class ActSerializer(serializers.Serializer[Any]):
+    """What a person made of a finding, and why."""
+
+    state = serializers.ChoiceField(choices=Finding.State.values)
+    by = serializers.CharField()
+    at = serializers.DateTimeField()
+    reason = serializers.CharField(allow_blank=True)
+
+
+class FindingDetailSerializer(FindingSerializer):
+    """A finding with what it is about besides, and all that was made of it."""
+
+    why = serializers.CharField(allow_blank=True, help_text="why it matters")
+    related = serializers.ListField(child=serializers.UUIDField(), help_text="the other messages it is about")
+    version = serializers.CharField(help_text="by which decoders and rules it was last written")
+    acts = ActSerializer(many=True, help_text="the first first")
+
+
+class FindingsView(Endpoint):
+    """What the rules found."""
+
+    scopes: ClassVar = {"GET": "read"}
+    parameters: ClassVar = {
+        "GET": (
+            CURSOR,
+            LIMIT,
+            Choice(name="rule", about="only those of this rule", choices=sorted(RULES), default=""),
+            Choice(
+                name="state",
+                about="only those that stand so; by default all that hold and are not suppressed",
+                choices=_STATES,
+                default="",
+            ),
+            Choice(name="least", about="only those at least so grave", choices=SEVERITIES[1:], default="info"),
+            Parameter(name="conversation", about="only those in the conversation of this id", default=""),
+        )
+    }
+
+    @extend_schema(operation_id="list_findings", responses=FindingPageSerializer)
+    def get(self, request: Request) -> Response:
+        """A page of findings."""
+        workspace, limit = caller_of(request).workspace, self.given["limit"]
+        try:
+            after = read_cursor(self.given["cursor"], workspace.pk)
+        except CursorError as error:
+            raise ProblemError(400, str(error), parameter="cursor") from error
+        conversation = None
+        if self.given["conversation"]:
+            try:
+                conversation_id = uuid.UUID(self.given["conversation"])
+            except ValueError:
+                raise ProblemError(400, "conversation is the id of one", parameter="conversation") from None
+            conversation = find_conversation(workspace=workspace, conversation_id=conversation_id)
+            if conversation is None:
+                return Response({"results": [], "next": None})
+        found = list_findings(
+            workspace=workspace,
+            rule=self.given["rule"],
+            state=self.given["state"],
+            least=SEVERITIES.index(self.given["least"]),
+            conversation=conversation,
+            after=after,
+            limit=limit + 1,
+        )
+        page = found[:limit]
+        messages = find_messages(page)
+        return Response(
+            {
+                "results": [show_finding(each, messages.get(each.pk)) for each in page],
+                "next": write_cursor((page[-1].at, page[-1].pk), workspace.pk) if len(found) > limit else None,
+            }
+        )
+
+
+class FindingView(Endpoint):
+    """One finding."""
+
+    scopes: ClassVar = {"GET": "read"}
+
+    @extend_schema(operation_id="get_finding", responses=FindingDetailSerializer)
+    def get(self, request: Request, finding_id: uuid.UUID) -> Response:
+        """The finding with its history, also where it holds no more."""
+        return Response(_show_whole(_find(request, finding_id)))
+
+
+class ActsView(Endpoint):
+    """What people make of a finding."""
+
+    scopes: ClassVar = {"POST": "review"}
+    refusals: ClassVar = {"POST": (408, 413, 415, 422)}
+
+    @extend_schema(operation_id="judge_finding", request=_BODY, responses={201: FindingDetailSerializer})
+    def post(self, request: Request, finding_id: uuid.UUID) -> Response:
+        """Call it accepted, fixed, a false alarm or open again, in the name of whoever made the key."""
+        finding, key = _find(request, finding_id), caller_of(request)
+        said = _read_act(request)
+        person = find_membership(user=key.created_by, slug=key.workspace.slug) if key.created_by else None
+        if person is None:
+            raise ProblemError(403, "a judgement is a person's act: use a key that a member of the workspace made")
+        try:
+            judge(membership=person, findings=[finding.pk], state=said["state"], reason=said.get("reason", ""))
+        except PermissionDenied as error:
+            raise ProblemError(403, "only an auditor judges: whoever made this key is none any more") from error
+        except ValidationError as error:
+            raise ProblemError(422, "; ".join(error.messages)) from error
+        logger.info("key %s: finding %s is %s", key.prefix, finding.pk, said["state"])
+        return Response(_show_whole(_find(request, finding_id)), status=201)
+
+
+def _find(request: Request, finding_id: uuid.UUID) -> Finding:
+    finding = find_finding(workspace=caller_of(request).workspace, finding_id=finding_id)
+    if finding is None:
+        raise NotFound
+    return finding
+
+
+def _read_act(request: Request) -> Mapping[str, str]:
+    if (request.headers.get("Content-Type") or "").partition(";")[0].strip().lower() != "application/json":
+        raise ProblemError(415, WANTED)
+    try:
+        given = dialects.parse_json(b"".join(read_body(request._request, most_bytes=settings.LIMITS["decode_bytes"])))
+    except BrokenBodyError as error:
+        raise ProblemError(error.status, str(error)) from error
+    except dialects.EnvelopeError as error:
+        raise ProblemError(400, f"the body is {error}: {WANTED}") from error
+    is_act = isinstance(given, dict) and "state" in given and set(given) <= {"state", "reason"}
+    if not is_act or not all(isinstance(value, str) for value in given.values()):
+        raise ProblemError(422, WANTED)
+    return {str(name): str(value) for name, value in given.items()}
+
+
+def show_finding(finding: Finding, message: Message | None) -> dict[str, Any]:
+    """A finding as the list shows it; of a message that is hidden or gone nothing is told."""
+    return {
+        "id": finding.pk,
+        "rule": finding.rule,
+        "title": RULES[finding.rule].title if finding.rule in RULES else finding.rule,
+        "severity": SEVERITIES[finding.severity],
+        "state": finding.state,
+        "holds": finding.holds,
+        "is_suppressed": finding.is_suppressed,
+        "text": finding.text if message else None,
+        "cites": finding.cites or f"rule {finding.rule}",
+        "conversation": finding.conversation_id,
+        "message": message.pk if message else None,
+        "span": finding.place if message else None,
+        "sender": finding.sender or None if message else None,
+        "at": finding.at,
+        "due_at": finding.due_at,
+        "found_at": finding.found_at,
+        "ended_at": finding.ended_at,
+    }
+
+
+def _show_whole(finding: Finding) -> dict[str, Any]:
+    message = find_messages([finding]).get(finding.pk)
+    return {
+        **show_finding(finding, message),
+        "why": RULES[finding.rule].why if finding.rule in RULES else "",
+        "related": [each.pk for each in find_related(finding=finding)] if message else [],
+        "version": finding.version,
+        "acts": [_show_act(act) for act in list_acts(finding=finding)],
+    }
+
+
+def _show_act(act: FindingAct) -> dict[str, Any]:
+    return {"state": act.state, "by": act.by.get_username(), "at": act.at, "reason": act.reason}

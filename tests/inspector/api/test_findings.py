@@ -1,0 +1,77 @@
+"""Findings by the API: listed, one with its history, and judged by a key that may, in the name of its maker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from inspector.accounts.services import create_api_key
+from inspector.audit.models import Finding
+from inspector.audit.rules.logs import clowl
+from tests.inspector.conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+
+TWICE = clowl("m1", "REQ", "oscar", "radar").replace('"p": "REQ"', '"p": "REQ", "p": "DONE"')
+MISSING = clowl("m9", "DONE", "radar", "oscar", minute=5, pid="m8")
+
+
+def call(client: Client, address: str, **given: Any) -> list[str]:
+    answer = client.get(address, given)
+    assert answer.status_code == 200, answer.content
+    return [each["rule"] for each in answer.json()["results"]]
+
+
+@pytest.fixture
+def found(cast: Cast) -> Finding:
+    deliver(cast, TWICE.encode(), MISSING.encode())
+    settle_all()
+    return Finding.objects.get(rule="said-twice")
+
+
+def test_findings_are_listed_and_narrowed(found: Finding, token: str, stranger_token: str) -> None:
+    client = Client(headers={"Authorization": f"Bearer {token}"})
+    address = reverse("api:findings")
+    both = call(client, address)
+    assert {"missing-message", "said-twice"} <= set(both)
+    assert "missing-message" not in call(client, address, least="warning")
+    assert call(client, address, rule="said-twice", state="open") == ["said-twice"]
+    assert call(client, address, rule="said-twice", state="fixed") == []
+    assert call(client, address, conversation=str(found.conversation_id)) == both
+    page = client.get(address, {"limit": 1}).json()
+    assert [each["rule"] for each in page["results"]] + call(client, address, cursor=page["next"]) == both
+    for wrong in ({"rule": "nonsense"}, {"state": "nice"}, {"cursor": "x"}, {"conversation": "x"}, {"q": "x"}):
+        assert client.get(address, wrong).status_code == 400
+    stranger = Client(headers={"Authorization": f"Bearer {stranger_token}"})
+    assert call(stranger, address) == []
+    assert stranger.get(reverse("api:finding", args=[found.pk])).status_code == 404
+
+
+def test_a_key_judges_in_the_name_of_its_maker(cast: Cast, found: Finding, token: str) -> None:
+    address = reverse("api:finding-acts", args=[found.pk])
+
+    def judge(token: str, said: Any, content_type: str = "application/json") -> int:
+        client = Client(headers={"Authorization": f"Bearer {token}"})
+        return client.post(address, said, content_type=content_type).status_code
+
+    def make(who: Any) -> str:
+        return create_api_key(workspace=cast.workspace, name="judge", scopes=["review", "read"], created_by=who)[1]
+
+    said = {"state": "false-alarm", "reason": "a test"}
+    assert judge(token, said) == 403
+    assert judge(make(None), said) == 403
+    assert judge(make(cast.viewer.user), said) == 403
+    mine = make(cast.auditor.user)
+    assert judge(mine, {"state": "false-alarm"}) == 422
+    assert judge(mine, {"state": "nice"}) == 422
+    assert judge(mine, {"state": "fixed", "more": "x"}) == 422
+    assert judge(mine, "state=fixed", "text/plain") == 415
+    assert judge(mine, "{", "application/json") == 400
+    assert judge(mine, said) == 201
+    whole = Client(headers={"Authorization": f"Bearer {mine}"}).get(reverse("api:finding", args=[found.pk])).json()
+    assert (whole["state"], whole["acts"][0]["by"], whole["acts"][0]["reason"]) == ("false-alarm", "amir", "a test")
+    assert whole["span"][0] == 0
+    assert whole["text"] == found.text
