@@ -120,7 +120,8 @@ def show_around(request: HttpRequest, membership: Membership, message_id: uuid.U
 def write_seats(cast: Cast) -> str:
     """Which agents a page has coloured, in their order, for a part of it that comes later."""
     seats = [[str(channel_id or ""), name[:LONGEST_SEAT]] for channel_id, name in cast.list_seats()]
-    return json.dumps(seats[:MOST_SEATS], ensure_ascii=False, separators=(",", ":"))
+    # ASCII alone: what is hidden in a name stands on the page as a badge, never as it is.
+    return json.dumps(seats[:MOST_SEATS], separators=(",", ":"))
 
 
 def take_seats(cast: Cast, written: str) -> None:
