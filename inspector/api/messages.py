@@ -25,7 +25,7 @@ from inspector.threads.wordings import Earlier, list_wordings
 from .authentication import caller_of
 from .disclosures import open_for
 from .endpoints import Endpoint
-from .masking import show_layers
+from .masking import may_see_secrets, show_layers
 from .parameters import Choice, Names, Number, Parameter
 from .problems import ProblemError
 from .serializers import (
@@ -60,11 +60,14 @@ TREE_ROWS: Final = 200
 
 
 def list_messages(request: Request, *, q: str, cursor: str | None, limit: int, fields: Set[str] | None) -> Response:
-    """A page of messages for a query."""
-    workspace = caller_of(request).workspace
+    """A page of messages for a query; `raw:` finds no masked character for a key that may not have these."""
+    key = caller_of(request)
+    workspace = key.workspace
     try:
         before = read_cursor(cursor, workspace.pk)
-        found = search.find_messages(workspace=workspace, query=q, before=before, limit=limit + 1)
+        found = search.find_messages(
+            workspace=workspace, query=q, before=before, limit=limit + 1, may_see_secrets=may_see_secrets(key)
+        )
     except QueryError as error:
         raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
     except CursorError as error:

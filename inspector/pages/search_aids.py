@@ -38,7 +38,12 @@ def show_facets(request: HttpRequest, membership: Membership) -> HttpResponse:
     query = request.GET.get("q", "").strip()
     address = reverse("pages:search", args=[membership.workspace.slug])
     try:
-        found = count_facets(workspace=membership.workspace, query=query, zone=ZoneInfo(membership.user.time_zone))
+        found = count_facets(
+            workspace=membership.workspace,
+            query=query,
+            zone=ZoneInfo(membership.user.time_zone),
+            may_see_secrets=membership.is_auditor,
+        )
     except QueryError as error:
         return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
     context = {

@@ -33,7 +33,7 @@ class Beside:
 
 
 def find_beside(
-    *, workspace: Workspace, query: str, message: Message, zone: tzinfo | None = None, may_see_secrets: bool = True
+    *, workspace: Workspace, query: str, message: Message, zone: tzinfo | None = None, may_see_secrets: bool = False
 ) -> Beside:
     """The next newer and the next older message that a query means; the message itself need not be one.
 

@@ -10,8 +10,7 @@ from typing import Final
 from inspector.accounts.models import Workspace
 from inspector.threads.models import Message
 
-from .selectors import days_of, fetch, read_query
-from .writing import as_filter
+from .selectors import fetch, narrow
 
 # So many messages are counted, and so many values of a name are shown.
 COUNTED: Final = 2000
@@ -38,19 +37,25 @@ class Facets:
     is_all: bool
 
 
-def count_facets(*, workspace: Workspace, query: str, zone: tzinfo | None = None) -> Facets | None:
+def count_facets(
+    *, workspace: Workspace, query: str, zone: tzinfo | None = None, may_see_secrets: bool = False
+) -> Facets | None:
     """The facets of a query, or None where counting takes longer than a reader would wait.
+
+    None too where `raw:` asks for characters and the reader may not see masked ones: a count would tell of these.
 
     Args:
         workspace: whose messages.
         query: in the search language.
         zone: whose days the days of the query are.
+        may_see_secrets: whether the reader may see masked characters.
 
     Raises:
         QueryError: for a query that cannot be understood.
     """
-    with days_of(zone):
-        rows = Message.objects.filter(workspace=workspace).filter(as_filter(read_query(query), workspace)).shown()
+    rows, needles = narrow(workspace=workspace, query=query, zone=zone, may_see_secrets=may_see_secrets)
+    if needles:
+        return None
     names = ("dialect", "performative", "sender", "receivers", "severity")
     found = fetch(rows.order_by("-order_time", "-id").values_list(*names)[: COUNTED + 1], PATIENCE_MS)
     if found is None:

@@ -65,7 +65,7 @@ def find_messages(
     before: Place | None = None,
     limit: int = 50,
     zone: tzinfo | None = None,
-    may_see_secrets: bool = True,
+    may_see_secrets: bool = False,
 ) -> list[Message]:
     """The messages of `search`, for whom it is enough to have them; see there."""
     return search(
@@ -80,7 +80,7 @@ def search(
     before: Place | None = None,
     limit: int = 50,
     zone: tzinfo | None = None,
-    may_see_secrets: bool = True,
+    may_see_secrets: bool = False,
 ) -> Found:
     """Messages that a query means, each with its conversation and channel.
 
