@@ -55,6 +55,7 @@ class LimitsSerializer(serializers.Serializer[Any]):
 
     record_bytes = serializers.IntegerField(help_text="a longer record is quarantined")
     delivery_bytes = serializers.IntegerField(help_text="a longer body of POST messages is answered with 413")
+    export_bytes = serializers.IntegerField(help_text="an export whose file would be longer is refused")
     decode_bytes = serializers.IntegerField(help_text="a longer body of POST decode or encode is answered with 413")
     decode_records = serializers.IntegerField(help_text="more records in a body of POST decode are answered with 413")
     backlog_records = serializers.IntegerField(help_text="when more wait to be read, POST messages gets 503")
@@ -77,10 +78,9 @@ class LimitsView(Endpoint):
     @extend_schema(operation_id="get_limits", responses=LimitsSerializer)
     def get(self, request: Request) -> Response:
         """The limits."""
-        named = ("record_bytes", "delivery_bytes", "decode_bytes", "backlog_records", "requests_per_minute")
         return Response(
             {
-                **{name: settings.LIMITS[name] for name in named},
+                **settings.LIMITS,
                 "decode_records": MOST_RECORDS,
                 "silence_seconds": SILENCE_SECONDS,
                 **show_waiting(),

@@ -187,9 +187,11 @@ def snapshot(cast: Cast) -> tuple[object, ...]:
 
 
 @pytest.mark.django_db
-def test_ids_that_do_not_exist_are_404_alike(things: dict[str, str], token: str) -> None:
+def test_ids_that_do_not_exist_are_404_alike(cast: Cast, things: dict[str, str]) -> None:
+    _, token = create_api_key(workspace=cast.workspace, name="all", scopes=list(ApiKey.Scope.values))
     headers = {"Authorization": f"Bearer {token}"}
     for name, route in ROUTES:
         if name.startswith("api:") and "<" in route:
             url = fill(route, {key: str(uuid.uuid4()) for key in things})
-            assert Client().get(url, headers=headers).status_code == 404
+            # What takes a POST alone is refused for that, whatever the id.
+            assert Client().get(url, headers=headers).status_code in {404, 405}

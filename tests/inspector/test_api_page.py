@@ -110,9 +110,14 @@ def test_every_curl_line_of_the_page_and_the_readme_works_when_pasted(client: Cl
             variables["AGENT"] = str(Agent.objects.get(name=first["sender"]).pk)
         answer = send(client, take_apart(command, fed, variables))
         is_sent = "Content-Type" in command and "/v1/messages" in command
+        is_asked = "Content-Type" in command and "/v1/exports" in command
         is_made = "/withdrawal" in command and "-X" not in command
-        assert answer.status_code == (202 if is_sent else 201 if is_made else 200), (command, answer.content)
-        if answer.status_code == 202:
+        expected = 202 if is_sent or is_asked else 201 if is_made else 200
+        assert answer.status_code == expected, (command, answer.content)
+        if is_asked:
+            variables["EXPORT"] = answer.json()["id"]
+            settle_all()
+        if is_sent:
             receipt = answer.json()
             assert receipt["received"] == receipt["stored"] + receipt["duplicate"] + receipt["quarantined"] > 0
             variables["DELIVERY"] = receipt["delivery"]
