@@ -36,6 +36,7 @@ from schemathesis.specs.openapi.checks import (
 import dialects
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
+from inspector.audit.models import Finding
 from inspector.api.urls import urlpatterns
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery, Record
@@ -117,6 +118,7 @@ def known(cast: Cast) -> dict[str, list[str]]:
         "trace": Trace,
         "delivery": Delivery,
         "record": Record,
+        "finding": Finding,
     }
     # In the order they came, so that the same numbers draw the same ones each time.
     return {
