@@ -36,8 +36,8 @@ from schemathesis.specs.openapi.checks import (
 import dialects
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
-from inspector.audit.models import Finding
 from inspector.api.urls import urlpatterns
+from inspector.audit.models import Finding
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery, Record
 from inspector.intake.services import withdraw_delivery
