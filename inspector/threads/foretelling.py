@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 from .contexts import TrackedContext
 
-MOST_CONVERSATIONS = 2000
+# What is kept of a conversation comes to about a hundred kilobytes: a worker's memory must not grow with its log.
+MOST_CONVERSATIONS = 150
 # What has grown larger than this is not kept: a guess is not worth the memory.
 MOST_NAMES = 500
 
