@@ -5,10 +5,12 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
-from typing import Final
+from typing import Any, Final
 
+from django.conf import settings
 from django.http import HttpRequest
 
+import dialects
 from inspector.intake.containers import READ_BYTES, BeyondLimitsError, ContainerError, unfold
 
 from .problems import ProblemError
@@ -55,6 +57,27 @@ def read_body(request: HttpRequest, *, most_bytes: int) -> Pieces:
         raise ProblemError(413, _say_limit(most_bytes))
     raw = _limit(_read_raw(request, length), most_bytes)
     return raw if encoding == "identity" else _unfold(encoding, raw, most_bytes)
+
+
+def read_json(request: HttpRequest, *, wanted: str) -> Any:
+    """The value of a short JSON body.
+
+    Args:
+        request: the request.
+        wanted: what to send, for whoever sent something else.
+
+    Raises:
+        ProblemError: 400 or 408 for a body that is no JSON or breaks off, 413 for one that is too long, 415 for
+            another type.
+    """
+    if (request.headers.get("Content-Type") or "").partition(";")[0].strip().lower() != "application/json":
+        raise ProblemError(415, wanted)
+    try:
+        return dialects.parse_json(b"".join(read_body(request, most_bytes=settings.LIMITS["decode_bytes"])))
+    except BrokenBodyError as error:
+        raise ProblemError(error.status, str(error)) from error
+    except dialects.EnvelopeError as error:
+        raise ProblemError(400, f"the body is {error}: {wanted}") from error
 
 
 def find_length(request: HttpRequest) -> int | None:

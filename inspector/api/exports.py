@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from typing import Any, ClassVar, Final
 
-from django.conf import settings
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -15,7 +14,6 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-import dialects
 from inspector.exports.making import read_file
 from inspector.exports.manifests import make_manifest
 from inspector.exports.models import Export
@@ -25,7 +23,7 @@ from inspector.search.cursors import CursorError, read_cursor, write_cursor
 from inspector.search.language import MOST_CHARACTERS, QueryError
 
 from .authentication import caller_of
-from .bodies import BrokenBodyError, read_body
+from .bodies import read_json
 from .endpoints import Endpoint
 from .messages import CURSOR, LIMIT
 from .problems import ProblemError
@@ -163,14 +161,7 @@ def _read_wish(request: Request) -> dict[str, Any]:
         ProblemError: 400 or 408 for a body that is no JSON or breaks off, 413 for one that is too long, 415 for
             another type, 422 where it holds anything else.
     """
-    if (request.headers.get("Content-Type") or "").partition(";")[0].strip().lower() != "application/json":
-        raise ProblemError(415, WANTED)
-    try:
-        said = dialects.parse_json(b"".join(read_body(request._request, most_bytes=settings.LIMITS["decode_bytes"])))
-    except BrokenBodyError as error:
-        raise ProblemError(error.status, str(error)) from error
-    except dialects.EnvelopeError as error:
-        raise ProblemError(400, f"the body is {error}: {WANTED}") from error
+    said = read_json(request._request, wanted=WANTED)
     if not isinstance(said, dict) or said.get("form") not in Export.Form.values:
         raise ProblemError(422, WANTED)
     for name, value in said.items():

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from django.conf import settings
 from django.core.exceptions import PermissionDenied, ValidationError
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -15,7 +14,6 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-import dialects
 from inspector.accounts.selectors import find_membership
 from inspector.audit.findings_life import LONGEST_REASON, judge, list_acts
 from inspector.audit.listing import CLOSED, SUPPRESSED, find_finding, find_messages, find_related, list_findings
@@ -27,7 +25,7 @@ from inspector.threads.models import Message
 from inspector.threads.selectors import find_conversation
 
 from .authentication import caller_of
-from .bodies import BrokenBodyError, read_body
+from .bodies import read_json
 from .endpoints import Endpoint
 from .messages import CURSOR, LIMIT
 from .parameters import Choice, Parameter
@@ -200,14 +198,7 @@ def _find(request: Request, finding_id: uuid.UUID) -> Finding:
 
 
 def _read_act(request: Request) -> Mapping[str, str]:
-    if (request.headers.get("Content-Type") or "").partition(";")[0].strip().lower() != "application/json":
-        raise ProblemError(415, WANTED)
-    try:
-        given = dialects.parse_json(b"".join(read_body(request._request, most_bytes=settings.LIMITS["decode_bytes"])))
-    except BrokenBodyError as error:
-        raise ProblemError(error.status, str(error)) from error
-    except dialects.EnvelopeError as error:
-        raise ProblemError(400, f"the body is {error}: {WANTED}") from error
+    given = read_json(request._request, wanted=WANTED)
     is_act = isinstance(given, dict) and "state" in given and set(given) <= {"state", "reason"}
     if not is_act or not all(isinstance(value, str) for value in given.values()):
         raise ProblemError(422, WANTED)

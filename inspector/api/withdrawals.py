@@ -7,14 +7,12 @@ import uuid
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
-from django.conf import settings
 from django.core.exceptions import PermissionDenied, ValidationError
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-import dialects
 from inspector.accounts.models import ApiKey, Membership
 from inspector.accounts.selectors import find_membership
 from inspector.intake import selectors, services
@@ -22,7 +20,7 @@ from inspector.intake.models import Delivery, Withdrawal
 from inspector.intake.withdrawals import LONGEST_REASON, find_withdrawal
 
 from .authentication import caller_of
-from .bodies import BrokenBodyError, read_body
+from .bodies import read_json
 from .endpoints import Endpoint
 from .parameters import Parameter
 from .problems import ProblemError
@@ -79,14 +77,7 @@ def read_reason(request: Request) -> str:
         ProblemError: 400 or 408 for a body that is no JSON or breaks off, 413 for one that is too long, 415 for
             another type, 422 where it holds anything else.
     """
-    if (request.headers.get("Content-Type") or "").partition(";")[0].strip().lower() != "application/json":
-        raise ProblemError(415, WANTED)
-    try:
-        given = dialects.parse_json(b"".join(read_body(request._request, most_bytes=settings.LIMITS["decode_bytes"])))
-    except BrokenBodyError as error:
-        raise ProblemError(error.status, str(error)) from error
-    except dialects.EnvelopeError as error:
-        raise ProblemError(400, f"the body is {error}: {WANTED}") from error
+    given = read_json(request._request, wanted=WANTED)
     if not isinstance(given, dict) or set(given) != {"reason"} or not isinstance(given["reason"], str):
         raise ProblemError(422, WANTED)
     return str(given["reason"])

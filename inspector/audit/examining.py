@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
@@ -23,6 +23,7 @@ from inspector.intake import jobs
 from inspector.intake.bulk import insert_rows, update_rows
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
+from inspector.threads.arriving import hold_conversations
 from inspector.threads.contexts import DECODER_VERSION
 from inspector.threads.models import Conversation, Message
 
@@ -92,7 +93,7 @@ def examine(
     for scene in load_scenes(together):
         found[scene.conversation.pk] = list(find(scene, settings))
     with transaction.atomic():
-        _hold([each.pk for each in together])
+        hold_conversations([each.pk for each in together])
         fence()
         kept = {first.pk}
         if len(together) > 1:
@@ -200,13 +201,6 @@ def _make(
         due_at=hit.due_at,
         is_suppressed=settings.is_suppressed(rule.code, conversation.pk, message.sender),
     )
-
-
-def _hold(conversation_ids: Iterable[uuid.UUID]) -> None:
-    """Lock conversations until the transaction ends, so that two workers do not write the findings of one."""
-    with connection.cursor() as cursor:
-        ids: list[Any] = sorted(conversation_ids)
-        cursor.execute("SELECT id FROM threads_conversation WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE", [ids])
 
 
 def _write(found: Sequence[Found], conversations: Sequence[Conversation]) -> None:
