@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
+from inspector.audit.models import Finding
 from inspector.intake.models import Job
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.services import remove_key
@@ -221,3 +222,20 @@ def test_the_workspaces_keys_open_nothing_elsewhere(cast: Cast, sealed: list[Mes
     escrow_keys(membership=cast.stranger, keys=keys, label="")
     settle_all()
     assert read_opened() == {}
+
+
+def test_a_message_that_refuses_the_key_of_its_session_is_not_authentic(cast: Cast) -> None:
+    """A key that is held for no session, or for another, says nothing; the one of its own session does."""
+    deliver(cast, make_line("r:under the psk", "s9", "c9") + b"\n")
+    settle_all()
+    other = b"another pre-shared key altogether"
+    add(cast, other, kind="psk", written="text", label="any")
+    add(cast, other, kind="psk", written="text", label="elsewhere", session="s8")
+    assert not Finding.objects.filter(rule="not-authentic").exists()
+    wrong = add(cast, other, kind="psk", written="text", label="its own", session="s9")
+    finding = Finding.objects.get(rule="not-authentic", holds=True)
+    assert (finding.severity, finding.cites) == (Message.Severity.ERROR, "references/security")
+    add(cast, PSK, kind="psk", written="text", label="right", session="s9")
+    finding.refresh_from_db()
+    assert not finding.holds
+    assert wrong.session == "s9"
