@@ -6,7 +6,8 @@
 (() => {
   const table = document.querySelector("[data-tree]");
   if (!table) return;
-  const KEPT = 5;
+  const KEPT = 3;
+  const POURED = 40;
   const windows = () => Array.from(table.querySelectorAll("[data-window]"));
   const rows = () => Array.from(table.querySelectorAll("tbody tr"));
   let isBusy = false;
@@ -75,11 +76,29 @@
     near.observe(target);
   }
 
+  // Some rows in each frame, for a whole window at once would make one frame long.
+  async function pour(fresh, body) {
+    while (fresh.firstElementChild) {
+      body.append(...Array.from(fresh.children).slice(0, POURED));
+      await new Promise(requestAnimationFrame);
+    }
+  }
+
   async function fill(body) {
     const fresh = await fetchRows(addressOf(body.dataset.at));
     if (!fresh) return;
-    body.replaceChildren(...fresh.children);
+    const spacer = body.firstElementChild;
+    const cell = spacer.firstElementChild;
+    const height = parseFloat(cell.style.blockSize);
     delete body.dataset.empty;
+    // What is left of the spacer stands for the rows that are still to come.
+    const total = fresh.childElementCount;
+    while (fresh.firstElementChild) {
+      spacer.before(...Array.from(fresh.children).slice(0, POURED));
+      cell.style.blockSize = `${(height * fresh.childElementCount) / total}px`;
+      await new Promise(requestAnimationFrame);
+    }
+    spacer.remove();
     trim(body);
   }
 
@@ -87,8 +106,9 @@
     const last = windows().at(-1);
     const fresh = await fetchRows(new URL(last.dataset.next, location.href));
     if (!fresh) return;
-    const next = document.importNode(fresh, true);
+    const next = document.importNode(fresh, false);
     last.after(next);
+    await pour(fresh, next);
     const more = document.querySelector("[data-more]");
     if (more) {
       if (next.dataset.next) more.href = next.dataset.next;
