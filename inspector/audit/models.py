@@ -1,4 +1,4 @@
-"""What the rules found, and what auditors decided: reviews of conversations, bound to what was seen."""
+"""What the rules found, what auditors said of it, and what they decided, bound to what was seen."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from django.utils import timezone
 from inspector.accounts.models import User, Workspace, make_id
 from inspector.threads.models import Conversation
 
+from .comments import Comment as Comment
+from .comments import CommentTurn as CommentTurn
 from .findings import Examination as Examination
 from .findings import Finding as Finding
 from .findings import FindingAct as FindingAct

@@ -1,0 +1,182 @@
+"""The life of a comment: written about a span, answered, resolved, opened again, taken back. Nothing is edited."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from typing import Final
+
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
+
+from inspector.accounts.models import Membership
+from inspector.intake.selectors import read_source
+from inspector.intake.text import make_storable
+from inspector.threads.contexts import DECODER_VERSION
+from inspector.threads.disclosing import find_opened_ids
+from inspector.threads.masks import mask_layers
+from inspector.threads.models import Message
+from inspector.threads.selectors import unfold
+
+from .comments import Comment, CommentTurn
+
+LONGEST_WORDS: Final = 5000
+MOST_QUOTED: Final = 10_000
+# A longer record is not unfolded to find out what of it is masked: see `is_delicate`.
+LONGEST_UNFOLDED_BYTES: Final = 2_000_000
+_TURNS: Final = {
+    CommentTurn.Kind.RESOLVED: (Comment.State.OPEN, Comment.State.RESOLVED),
+    CommentTurn.Kind.REOPENED: (Comment.State.RESOLVED, Comment.State.OPEN),
+}
+
+
+@transaction.atomic
+def write_comment(*, membership: Membership, message: Message, start: int, end: int, words: str) -> Comment:
+    """A comment on the characters [start, end) of the text of a message's record.
+
+    Args:
+        membership: who writes; an owner or an auditor.
+        message: with its record.
+        start, end: positions in characters of the raw text.
+        words: up to `LONGEST_WORDS` characters.
+
+    Raises:
+        PermissionDenied: for a viewer or a stranger.
+        ValidationError: for characters that the record has not, for too many of them, or without words.
+    """
+    _require_auditor(membership, message.workspace_id)
+    wire = message.record.wire_text
+    if not 0 <= start < end <= len(wire):
+        raise ValidationError(
+            f"the record has the characters 0 to {len(wire):,}: choose from a lower one to a higher one"
+        )
+    if end - start > MOST_QUOTED:
+        raise ValidationError(f"a comment is about at most {MOST_QUOTED:,} characters: choose fewer")
+    digest = hashlib.sha256()
+    for piece in read_source(record=message.record):
+        digest.update(piece)
+    return Comment.objects.create(
+        workspace_id=message.workspace_id,
+        record_id=message.record_id,
+        part=message.part,
+        start=start,
+        end=end,
+        quoted=wire[start:end].encode("utf-8", "surrogatepass"),
+        source_sha256=digest.digest(),
+        english_sha256=digest_english(message),
+        decoder=DECODER_VERSION,
+        author=membership.user,
+        words=_check_words(words),
+        is_restricted=is_delicate(message, start, end),
+    )
+
+
+@transaction.atomic
+def reply(*, membership: Membership, comment: Comment, message: Message | None, words: str) -> CommentTurn:
+    """An answer to a comment that was not taken back.
+
+    Args:
+        message: what the comment is about, as it is read now; None where nothing is read there any more.
+
+    Raises:
+        PermissionDenied: for a viewer or a stranger.
+        ValidationError: without words, or where the comment was taken back.
+    """
+    held = _hold(membership, comment)
+    if held.state == Comment.State.WITHDRAWN:
+        raise ValidationError("the comment was taken back: write another one")
+    is_restricted = held.is_restricted or message is None or is_delicate(message, held.start, held.end)
+    return CommentTurn.objects.create(
+        comment=held,
+        kind=CommentTurn.Kind.REPLY,
+        by=membership.user,
+        words=_check_words(words),
+        is_restricted=is_restricted,
+    )
+
+
+@transaction.atomic
+def turn(*, membership: Membership, comment: Comment, kind: str) -> Comment:
+    """Resolve a comment that is open, or open one again that was resolved; what stands so already stays.
+
+    Raises:
+        PermissionDenied: for a viewer or a stranger.
+        ValidationError: for another kind of turn, or for a comment that was taken back.
+    """
+    if kind not in _TURNS:
+        raise ValidationError({"kind": "a comment is resolved or opened again"})
+    before, after = _TURNS[CommentTurn.Kind(kind)]
+    held = _hold(membership, comment)
+    if held.state == Comment.State.WITHDRAWN:
+        raise ValidationError("the comment was taken back")
+    if held.state == before:
+        CommentTurn.objects.create(comment=held, kind=kind, by=membership.user)
+        _set(held, after)
+    return held
+
+
+@transaction.atomic
+def withdraw(*, membership: Membership, comment: Comment, reply_id: uuid.UUID | None = None) -> Comment:
+    """Take back a comment or a reply to it: that it stood there, and who took it back, stays to be seen.
+
+    Raises:
+        PermissionDenied: for everybody but who wrote it, and owners.
+        ValidationError: where it has no such reply, or it was taken back before.
+    """
+    held = _hold(membership, comment)
+    said = held.turns.filter(kind=CommentTurn.Kind.REPLY, pk=reply_id).first() if reply_id else None
+    if reply_id and said is None:
+        raise ValidationError("there is no such reply")
+    author_id = said.by_id if said else held.author_id
+    if not may_withdraw(membership, author_id):
+        raise PermissionDenied("a comment is taken back by who wrote it, or by an owner")
+    if held.turns.filter(kind=CommentTurn.Kind.WITHDRAWN, of=said).exists():
+        raise ValidationError("it was taken back before")
+    CommentTurn.objects.create(comment=held, kind=CommentTurn.Kind.WITHDRAWN, by=membership.user, of=said)
+    if said is None:
+        _set(held, Comment.State.WITHDRAWN)
+    return held
+
+
+def may_withdraw(membership: Membership, author_id: int) -> bool:
+    """Whether a member may take back what this person wrote."""
+    return membership.is_owner or (membership.is_auditor and membership.user.pk == author_id)
+
+
+def is_delicate(message: Message, start: int, end: int) -> bool:
+    """Whether who comments these characters may have seen what others may not: a secret, or what a key has opened."""
+    if message.is_sealed and find_opened_ids(messages=[message]):
+        return True
+    if len(message.record.source) > LONGEST_UNFOLDED_BYTES:
+        return True
+    reading = unfold(message=message)
+    return mask_layers(reading)[0][start:end] != reading.wire[start:end]
+
+
+def digest_english(message: Message) -> bytes:
+    """The digest of the sentence that a message is told as, without keys."""
+    return hashlib.sha256(message.english.encode("utf-8", "surrogatepass")).digest()
+
+
+def _hold(membership: Membership, comment: Comment) -> Comment:
+    _require_auditor(membership, comment.workspace_id)
+    return Comment.objects.select_for_update(no_key=True).get(pk=comment.pk)
+
+
+def _set(comment: Comment, state: str) -> None:
+    comment.state = state
+    comment.save(update_fields=["state"])
+
+
+def _require_auditor(membership: Membership, workspace_id: uuid.UUID) -> None:
+    if not membership.is_auditor or membership.workspace_id != workspace_id:
+        raise PermissionDenied("only an auditor of this workspace comments")
+
+
+def _check_words(words: str) -> str:
+    words = make_storable(words.strip())
+    if not words:
+        raise ValidationError({"words": "write what there is to say about these characters"})
+    if len(words) > LONGEST_WORDS:
+        raise ValidationError({"words": f"a comment has at most {LONGEST_WORDS:,} characters"})
+    return words

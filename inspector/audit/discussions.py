@@ -1,0 +1,108 @@
+"""Reads of comments: those on a message with all that happened to them, their numbers, and the lists of a workspace."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q
+
+from inspector.accounts.models import Workspace
+from inspector.threads.models import Conversation, Message
+
+from .comments import Comment, CommentTurn
+
+Key = tuple[datetime, uuid.UUID]
+_TURNS = Prefetch("turns", queryset=CommentTurn.objects.select_related("by"))
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A comment with its turns, and who took back what: its own withdrawal, and those of its replies by their ids."""
+
+    comment: Comment
+    turns: Sequence[CommentTurn]
+    withdrawals: dict[uuid.UUID | None, CommentTurn]
+
+
+def list_threads(*, message: Message, limit: int = 100) -> list[Thread]:
+    """The comments on a message in the order of its characters, at most so many; two statements.
+
+    What was written about a part that the record does not have any more stands at every part that it has.
+    """
+    parts = getattr(message, "parts", message.part)
+    rows = Comment.objects.filter(workspace=message.workspace_id, record=message.record_id)
+    rows = rows.filter(Q(part=message.part) | Q(part__gt=parts)).select_related("author").prefetch_related(_TURNS)
+    return [make_thread(comment) for comment in rows.order_by("start", "end", "created_at", "pk")[:limit]]
+
+
+def make_thread(comment: Comment) -> Thread:
+    """A comment that was loaded with its turns."""
+    turns = list(comment.turns.all())
+    return Thread(comment, turns, {turn.of_id: turn for turn in turns if turn.kind == CommentTurn.Kind.WITHDRAWN})
+
+
+def count_comments(*, workspace: Workspace, messages: Collection[Message]) -> dict[uuid.UUID, int]:
+    """How many comments on each of these messages stand open, of those that have some."""
+    rows = Comment.objects.filter(
+        workspace=workspace, record__in={message.record_id for message in messages}, state=Comment.State.OPEN
+    )
+    counted = rows.values("record", "part").annotate(count=Count("pk")).order_by()
+    places = {(row["record"], row["part"]): row["count"] for row in counted}
+    named = {message.pk: places.get((message.record_id, message.part), 0) for message in messages}
+    return {pk: count for pk, count in named.items() if count}
+
+
+def list_comments(
+    *,
+    workspace: Workspace,
+    state: str = "",
+    conversation: Conversation | None = None,
+    after: Key | None = None,
+    limit: int = 50,
+) -> list[Comment]:
+    """The comments of a workspace, newest first, by keyset, each with its author and the number of its replies.
+
+    Args:
+        state: one of `Comment.State`; empty for all.
+        conversation: only those on its messages.
+        after: (created_at, id) of the last one seen.
+    """
+    rows = Comment.objects.filter(workspace=workspace)
+    if state:
+        rows = rows.filter(state=state)
+    if conversation is not None:
+        here = Message.objects.filter(record=OuterRef("record"), part=OuterRef("part"), conversation=conversation)
+        rows = rows.filter(Exists(here))
+    if after is not None:
+        at, pk = after
+        rows = rows.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))
+    replies = Count("turns", filter=Q(turns__kind=CommentTurn.Kind.REPLY))
+    rows = rows.select_related("author").annotate(replies=replies)
+    return list(rows.order_by("-created_at", "-pk")[:limit])
+
+
+def find_comment(*, workspace: Workspace, comment_id: uuid.UUID) -> Comment | None:
+    """The comment of that id in this workspace, or None."""
+    rows = Comment.objects.select_related("author").filter(workspace=workspace, pk=comment_id)
+    return rows.first()
+
+
+def find_commented(comments: Collection[Comment]) -> dict[uuid.UUID, Message]:
+    """The message that each of these comments is about, by the comment's id; one that is hidden or gone is left out.
+
+    A part that is not there any more stands for the first that is.
+    """
+    by_record: dict[uuid.UUID, dict[int, Message]] = defaultdict(dict)
+    rows: Any = Message.objects.shown().select_related("conversation", "channel")
+    for message in rows.filter(record__in={comment.record_id for comment in comments}).defer("body", "words", "atoms"):
+        by_record[message.record_id][message.part] = message
+    return {
+        comment.pk: parts.get(comment.part) or parts[min(parts)]
+        for comment in comments
+        if (parts := by_record.get(comment.record_id))
+    }
