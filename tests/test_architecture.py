@@ -29,6 +29,7 @@ LAYERS = (
     ("threads",),
     ("intake", "keyring"),
     ("accounts",),
+    ("trail",),
 )
 BESIDE = {"settings", "celery", "logs", "secret", "__init__"}
 LEVELS = {name: level for level, row in enumerate(LAYERS) for name in row}

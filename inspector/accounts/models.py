@@ -9,6 +9,8 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.utils import timezone
 
+from inspector.trail.acting import Actor
+
 
 def make_id() -> uuid.UUID:
     """A fresh UUIDv7: made by the application, in order of time."""
@@ -55,6 +57,10 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} is {self.role} of {self.workspace}"
+
+    def as_actor(self) -> Actor:
+        """Who that is, for the trail."""
+        return Actor("member", str(self.user_id), self.user.get_username())
 
     @property
     def is_owner(self) -> bool:
@@ -121,6 +127,10 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+    def as_actor(self) -> Actor:
+        """Who that is, for the trail."""
+        return Actor("api-key", str(self.pk), str(self))
 
     @property
     def is_usable(self) -> bool:

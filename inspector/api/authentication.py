@@ -12,6 +12,7 @@ from rest_framework.request import Request
 
 from inspector.accounts import selectors, services
 from inspector.accounts.models import ApiKey
+from inspector.trail.acting import note_actor
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView
@@ -35,6 +36,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         if key is None:
             raise AuthenticationFailed("the key is unknown, revoked or expired")
         services.note_api_key_use(key=key)
+        note_actor(key)
         return None, key
 
     def authenticate_header(self, request: Request) -> str:

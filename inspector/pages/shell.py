@@ -14,6 +14,7 @@ from django.shortcuts import render
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_memberships
 from inspector.search.cursors import CursorError, Place, read_cursor
+from inspector.trail.acting import note_actor
 
 View = Callable[..., HttpResponseBase]
 
@@ -34,6 +35,7 @@ def within_workspace(view: View) -> View:
         if membership is None:
             raise Http404
         vars(request)["memberships"] = memberships
+        note_actor(membership)
         return view(request, membership, **kwargs)
 
     return enter

@@ -1,0 +1,62 @@
+"""What the trail records: each kind of deed with its code and its sentence, declared once.
+
+A new kind is a row here and a call of `record_deed` in the service that does it. A code never changes its meaning: rows
+that were written under it stay. `docs/trail.md` lists the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class DeedKind:
+    """A kind of deed: `did` completes "Olivia …", with `{on}` where what it was done to is named:
+    `conversation “c1”`."""
+
+    code: str
+    group: str
+    did: str
+
+
+READING: Final = "Sensitive reading"
+FILES: Final = "Files"
+JUDGEMENT: Final = "Judgement"
+SETTINGS: Final = "Settings"
+KEYS: Final = "Keys"
+ACCESS: Final = "Access"
+
+DEEDS: Final[Mapping[str, DeedKind]] = {
+    kind.code: kind
+    for kind in (
+        DeedKind("opened.shown", READING, "was shown what keys opened of the {on}"),
+        DeedKind("raw.downloaded", READING, "downloaded the exact bytes of the {on}"),
+        DeedKind("export.asked", FILES, "asked for the {on}"),
+        DeedKind("export.downloaded", FILES, "downloaded the {on}"),
+        DeedKind("export.discarded", FILES, "discarded the {on}"),
+        DeedKind("delivery.withdrawn", FILES, "withdrew the {on}"),
+        DeedKind("delivery.taken-back", FILES, "took back the withdrawal of the {on}"),
+        DeedKind("verdict.given", JUDGEMENT, "gave a verdict on the {on}"),
+        DeedKind("finding.judged", JUDGEMENT, "judged the {on}"),
+        DeedKind("rule.set", SETTINGS, "set the {on}"),
+        DeedKind("finding.suppressed", SETTINGS, "suppressed findings of the {on}"),
+        DeedKind("finding.suppression-lifted", SETTINGS, "lifted the suppression of the {on}"),
+        DeedKind("search.shared", SETTINGS, "saved the {on} for everybody here"),
+        DeedKind("search.forgotten", SETTINGS, "removed the {on}"),
+        DeedKind("key.added", KEYS, "added the {on} to the keyring"),
+        DeedKind("key.removed", KEYS, "removed the {on} from the keyring"),
+        DeedKind("member.added", ACCESS, "let the {on} in"),
+        DeedKind("member.role-changed", ACCESS, "changed the role of the {on}"),
+        DeedKind("member.invited-again", ACCESS, "made a new invitation for the {on}"),
+        DeedKind("member.removed", ACCESS, "took the {on} out of the workspace"),
+        DeedKind("workspace.made", ACCESS, "made the {on}"),
+        DeedKind("channel.made", ACCESS, "made the {on}"),
+        DeedKind("api-key.made", ACCESS, "made the {on}"),
+        DeedKind("api-key.revoked", ACCESS, "revoked the {on}"),
+        DeedKind("account.signed-in", ACCESS, "signed in"),
+        DeedKind("account.signed-out", ACCESS, "signed out"),
+        DeedKind("account.link-made", ACCESS, "made a sign-in link for the {on}"),
+    )
+}

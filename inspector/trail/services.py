@@ -1,0 +1,90 @@
+"""Recording a deed: one row more, in the transaction of what it tells of."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .acting import Acting, find_actor, find_address
+from .deeds import DEEDS
+from .models import Deed
+
+LONGEST_TEXT: Final = 2000
+LONGEST_LABEL: Final = 300
+MOST_ABOUT: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """What a deed was done to: its kind in a word (`conversation`), its id, and what it is called at that time."""
+
+    kind: str
+    id: object
+    label: str
+
+
+def record_deed(
+    code: str,
+    *,
+    workspace_id: uuid.UUID,
+    on: Thing | None = None,
+    by: Acting | None = None,
+    about: Iterable[uuid.UUID] = (),
+    details: Mapping[str, Any] | None = None,
+) -> Deed:
+    """Record a deed, in the transaction that is open. What shows something calls this before it does.
+
+    The numbers of a workspace's deeds have no gap, so whoever records one waits for the transaction of the one before
+    it. Record it as the last statement of the transaction: this lock comes after all others.
+
+    Args:
+        code: of `DEEDS`.
+        workspace_id: whose trail it is.
+        on: what it was done to.
+        by: a membership, an API key or an `Actor`; without it, whoever acts in this request, else the product itself.
+        about: the ids of all that it concerns beside `on`; the first 1,000 are kept.
+        details: a small JSON object. No secret and no text of a message belongs in it; long texts are cut.
+
+    Raises:
+        KeyError: for a code that is not declared.
+    """
+    kind = DEEDS[code]
+    actor = (by or find_actor()).as_actor()
+    label = _clean(on.label, LONGEST_LABEL) if on else ""
+    own = [on.id] if on and isinstance(on.id, uuid.UUID) else []
+    return Deed.objects.create(
+        workspace_id=workspace_id,
+        actor_kind=actor.kind,
+        actor_id=actor.id,
+        actor_name=_clean(actor.name, LONGEST_LABEL),
+        address=find_address()[:64],
+        code=code,
+        object_kind=on.kind if on else "",
+        object_id=str(on.id)[:64] if on else "",
+        object_label=label,
+        about=list(dict.fromkeys([*own, *about]))[:MOST_ABOUT],
+        told=f"{_clean(actor.name, LONGEST_LABEL)} {kind.did.format(on=_name(on, label))}",
+        details=_clean_all(details or {}),
+    )
+
+
+def _name(on: Thing | None, label: str) -> str:
+    return f"{on.kind} “{label}”" if on and label else on.kind if on else ""
+
+
+def _clean(text: str, longest: int) -> str:
+    """A text as PostgreSQL can hold it: it has no NUL and no half of a pair."""
+    text = text.replace("\x00", "␀").encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _clean_all(value: Any) -> Any:
+    if isinstance(value, str):
+        return _clean(value, LONGEST_TEXT)
+    if isinstance(value, Mapping):
+        return {_clean(str(name), LONGEST_LABEL): _clean_all(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_clean_all(each) for each in value]
+    return value if isinstance(value, (int, float, bool, type(None))) else _clean(str(value), LONGEST_TEXT)
