@@ -7,7 +7,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test docs screenshots bench crash fuzz lint format lock clean venv venv-dev have-python
+.PHONY: help run test docs screenshots bench crash failpoints fuzz lint format lock clean venv venv-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ bench: venv-dev ## measure beside the reference implementations (REFERENCE_DIR=/
 
 crash: venv-dev ## kill everything under load, again and again, and count; make crash ARGS='--cycles 300 --kill worker --seed 1'
 	PYTHONPATH=codecs:. $(IN_VENV) -m bench.crash $(ARGS)
+
+failpoints: venv-dev ## let every statement of the way in fail in every way; `make test` tries a part of the ways
+	@FAILPOINTS=all exec $(IN_VENV) -m pytest -n auto tests/inspector/intake/test_failpoints.py $(ARGS)
 
 fuzz: venv-dev ## two million mutated inputs for each dialect; make fuzz ARGS='--inputs 20000 --dialect nslip' is shorter
 	PYTHONPATH=codecs:. $(IN_VENV) -m tests.codecs.fuzzing $(ARGS)

@@ -41,13 +41,17 @@ def temporary(tmp_path: Path) -> Path:
     return folder
 
 
+# Only the server is looked at: plugins that take seconds to import are left out, and tables come without their history.
+QUICK = ("-p", "no:schemathesis", "-p", "no:hypothesispytest", "--no-migrations")
+
+
 def start_pytest(temporary: Path, *arguments: str, **changes: str) -> subprocess.Popen[str]:
     theirs = {"DATABASE_URL", "INSPECTOR_STATE_DIR", "CELERY_BROKER_URL"}
     environment = {name: value for name, value in os.environ.items() if name not in theirs}
     return subprocess.Popen(
         [
             *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(PROJECT)),
-            *("-c", str(PROJECT / "pyproject.toml"), str(temporary / "test_it.py"), *arguments),
+            *("-c", str(PROJECT / "pyproject.toml"), *QUICK, str(temporary / "test_it.py"), *arguments),
         ],
         cwd=PROJECT,
         env=environment | {"TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"} | changes,
