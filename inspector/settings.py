@@ -4,6 +4,7 @@ docs/settings.md lists the variables; tests/test_docs.py holds that list against
 """
 
 from pathlib import Path
+from typing import Any
 
 from environs import Env
 from psycopg.conninfo import conninfo_to_dict
@@ -90,22 +91,32 @@ def _read_database_url() -> str:
     return env.str("DATABASE_URL", "") or (written.read_text().strip() if written.is_file() else "")
 
 
-_database = conninfo_to_dict(_read_database_url())
-# A server that does not answer is away: whoever asks is told so, and does not wait for minutes.
-_database.setdefault("connect_timeout", "5")
+def _spell_database(url: str) -> dict[str, Any]:
+    """The address of a database as Django spells it."""
+    parts: dict[str, Any] = conninfo_to_dict(url)
+    # A server that does not answer is away: whoever asks is told so, and does not wait for minutes.
+    parts.setdefault("connect_timeout", "5")
+    return {
+        "NAME": parts.pop("dbname", "inspector"),
+        "USER": parts.pop("user", ""),
+        "PASSWORD": parts.pop("password", ""),
+        "HOST": parts.pop("host", ""),
+        "PORT": parts.pop("port", ""),
+        "OPTIONS": parts,
+    }
+
+
 DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.postgresql",
-        "NAME": _database.pop("dbname", "inspector"),
-        "USER": _database.pop("user", ""),
-        "PASSWORD": _database.pop("password", ""),
-        "HOST": _database.pop("host", ""),
-        "PORT": _database.pop("port", ""),
         "CONN_MAX_AGE": env.int("DATABASE_CONNECTION_SECONDS", 60),
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": _database,
+        **_spell_database(_read_database_url()),
     }
 }
+# The role that owns the tables, where it is another than the application's: only `manage.py migrate` works as it.
+_owner_url = env.str("DATABASE_OWNER_URL", "")
+DATABASE_OWNER = _spell_database(_owner_url) if _owner_url else None
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]

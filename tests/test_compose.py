@@ -18,7 +18,7 @@ DOCKERFILE = (PROJECT / "Dockerfile").read_text()
 SETTINGS = (PROJECT / "inspector" / "settings.py").read_text()
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 PRODUCT = [name for name, service in SERVICES.items() if "build" in service]
-SECRETS = {"POSTGRES_PASSWORD", "SECRET_KEY"}
+SECRETS = {"POSTGRES_PASSWORD", "POSTGRES_APP_PASSWORD", "SECRET_KEY"}
 # What Python and the shell read themselves.
 NOT_SETTINGS = {"PATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"}
 
@@ -41,10 +41,26 @@ def test_the_services_are_the_parts_of_the_architecture() -> None:
 def test_one_image_and_the_same_settings_serve_every_process() -> None:
     for name in PRODUCT:
         assert SERVICES[name]["image"] == SERVICES["web"]["image"]
-        assert SERVICES[name]["environment"] == SERVICES["web"]["environment"]
+        environment = dict(SERVICES[name]["environment"])
+        owner = environment.pop("DATABASE_OWNER_URL", None)
+        assert environment == SERVICES["web"]["environment"]
+        assert (owner is not None) == (name == "migrate")
 
 
-@pytest.mark.parametrize("name", sorted({*SERVICES["web"]["environment"], *read_image_environment()} - NOT_SETTINGS))
+def test_only_migrating_knows_the_role_that_owns_the_tables() -> None:
+    owner, application = (
+        re.match(r"postgresql://(\w+):\$\{(\w+):", SERVICES["migrate"]["environment"][name])
+        for name in ("DATABASE_OWNER_URL", "DATABASE_URL")
+    )
+    assert owner
+    assert application
+    assert owner.groups() == (SERVICES["postgres"]["environment"]["POSTGRES_USER"], "POSTGRES_PASSWORD")
+    assert application.groups() == ("inspector_app", "POSTGRES_APP_PASSWORD")
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*SERVICES["migrate"]["environment"], *read_image_environment()} - NOT_SETTINGS)
+)
 def test_each_variable_is_one_that_the_settings_read(name: str) -> None:
     assert name in read_setting_names()
 

@@ -241,12 +241,12 @@ class Cluster:
         password = (self.home / "password").read_text()
         with psycopg.connect(self._superuser_url(), autocommit=True) as connection:
             known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [ROLE]).fetchone()
-            # The role owns its database and nothing else; only the one of tests may make others.
+            # The role owns its database and nothing else; only the one of tests may make others, and roles.
             connection.execute(
-                sql.SQL("{} ROLE {} LOGIN NOSUPERUSER NOCREATEROLE {} PASSWORD {}").format(
+                sql.SQL("{} ROLE {} LOGIN NOSUPERUSER {} PASSWORD {}").format(
                     sql.SQL("ALTER" if known else "CREATE"),
                     sql.Identifier(ROLE),
-                    sql.SQL("CREATEDB" if self.is_throw_away else "NOCREATEDB"),
+                    sql.SQL("CREATEDB CREATEROLE" if self.is_throw_away else "NOCREATEDB NOCREATEROLE"),
                     sql.Literal(password),
                 )
             )

@@ -1,0 +1,59 @@
+"""Two roles for one database: the owner of the tables, who migrates, and the application, who works with them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.db import connection
+from psycopg import sql
+
+# What the application's role may do. Everything of the trail is taken back first, so that an earlier grant is gone too.
+_RIGHTS: Final = (
+    "GRANT USAGE ON SCHEMA {schema} TO {role}",
+    "REVOKE CREATE ON SCHEMA {schema} FROM {role}, PUBLIC",
+    "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}",
+    "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA {schema} TO {role}",
+    "REVOKE ALL ON trail_deed FROM {role}, PUBLIC",
+    "GRANT SELECT, INSERT ON trail_deed TO {role}",
+)
+
+
+class RolesError(Exception):
+    """The two roles cannot be told apart, or the application's cannot be made."""
+
+
+def admit_application(*, role: str, password: str) -> bool:
+    """As the owner, give the application's role its rights; whether the role had to be made.
+
+    Args:
+        role: its name.
+        password: what it signs in with, should it have to be made; an existing role keeps its own.
+
+    Raises:
+        RolesError: where the owner is asked to admit itself, or a role that the owner may not make.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_user, current_schema(), to_regrole(quote_ident(%s)) IS NOT NULL", [role])
+        owner, schema, is_there = cursor.fetchone()
+        if role in ("", owner):
+            raise RolesError("DATABASE_OWNER_URL and DATABASE_URL name the same role: the application needs its own")
+        if not is_there:
+            _make_role(cursor, role, password)
+        for right in _RIGHTS:
+            cursor.execute(sql.SQL(right).format(schema=sql.Identifier(schema), role=sql.Identifier(role)))
+    return not is_there
+
+
+def _make_role(cursor: Any, role: str, password: str) -> None:
+    cursor.execute("SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user")
+    if not cursor.fetchone()[0]:
+        raise RolesError(
+            f"there is no role {role}, and the owner may not make one: have it made with CREATE ROLE … LOGIN PASSWORD …"
+        )
+    # The server is given what the password is checked by, so that the password itself is in none of its logs.
+    proof = connection.connection.pgconn.encrypt_password(password.encode(), role.encode(), b"scram-sha-256").decode()
+    cursor.execute(
+        sql.SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD {}").format(
+            sql.Identifier(role), sql.Literal(proof)
+        )
+    )

@@ -1,0 +1,173 @@
+"""The trail is held against the application's own role, and the product says so because the database does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import psycopg
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from psycopg import sql
+
+from inspector.accounts.models import Workspace
+from inspector.accounts.services import create_workspace
+from inspector.threads.models import Message
+from inspector.trail.guard import ask_guard
+from inspector.trail.roles import RolesError, admit_application
+
+from ..conftest import Cast, deliver, make_user, settle_all
+
+PROJECT = Path(__file__).parents[3]
+
+
+def test_where_the_application_owns_its_tables_it_is_told(db: None) -> None:
+    guard = ask_guard()
+    assert not guard.missing
+    assert not guard.is_held
+    assert "the application owns its tables" in guard.sentence
+    assert any("switch the triggers off" in way for way in guard.ways)
+    told = StringIO()
+    call_command("check_trail", stdout=told)
+    assert told.getvalue().strip() == guard.sentence
+    with pytest.raises(CommandError, match="the application owns its tables"):
+        call_command("check_trail", "--held")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "ALTER TABLE trail_deed DISABLE TRIGGER deed_kept",
+        "ALTER TABLE trail_deed ENABLE TRIGGER deed_kept",
+        "DROP TRIGGER deed_kept ON trail_deed",
+        "CREATE OR REPLACE TRIGGER deed_kept BEFORE DELETE ON trail_deed FOR EACH ROW EXECUTE FUNCTION number_deed()",
+    ],
+)
+def test_a_trigger_that_does_not_stand_is_told_first(db: None, spoil: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(spoil)
+    guard = ask_guard()
+    assert guard.missing == ("deed_kept",)
+    assert "could be changed" in guard.sentence
+
+
+def test_the_owner_does_not_admit_itself(db: None) -> None:
+    with pytest.raises(RolesError, match="same role"):
+        admit_application(role=connection.settings_dict["USER"], password="x")
+
+
+def spell_url(user: str, password: str) -> str:
+    at = connection.settings_dict
+    query = urlencode(
+        {"host": at["HOST"], "port": at["PORT"] or "5432", "user": user, "password": password}, quote_via=quote
+    )
+    return f"postgresql:///{at['NAME']}?{query}"
+
+
+@pytest.fixture
+def application(transactional_db: None) -> Iterator[tuple[str, dict[str, str]]]:
+    """The name of a role that does not exist yet, and the environment of a process that works as it."""
+    role, at = f"app_{uuid.uuid4().hex[:8]}", connection.settings_dict
+    environment = {**os.environ, "DATABASE_URL": spell_url(role, "pass word"), "PYTHONPATH": str(PROJECT / "codecs")}
+    environment["DATABASE_OWNER_URL"] = spell_url(at["USER"], at["PASSWORD"])
+    yield role, environment
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", [role])
+        cursor.execute(
+            sql.SQL("GRANT {0} TO CURRENT_USER; DROP OWNED BY {0}; DROP ROLE {0}").format(sql.Identifier(role))
+        )
+
+
+def manage(environment: dict[str, str], *words: str) -> tuple[int, str]:
+    told = subprocess.run(
+        [sys.executable, "manage.py", *words],
+        cwd=PROJECT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return told.returncode, told.stdout + told.stderr
+
+
+ATTACKS = {
+    "change": "UPDATE trail_deed SET told = 'nothing'",
+    "change one column": "UPDATE trail_deed SET about = NULL WHERE sequence = 1",
+    "delete": "DELETE FROM trail_deed",
+    "empty": "TRUNCATE trail_deed",
+    "empty by what it belongs to": "TRUNCATE accounts_workspace CASCADE",
+    "switch the triggers off": "ALTER TABLE trail_deed DISABLE TRIGGER ALL",
+    "drop a trigger": "DROP TRIGGER deed_kept ON trail_deed",
+    "add a trigger": "CREATE TRIGGER aaa BEFORE INSERT ON trail_deed FOR EACH ROW EXECUTE FUNCTION keep_deeds()",
+    "turn the function": "CREATE OR REPLACE FUNCTION keep_deeds() RETURNS trigger LANGUAGE sql AS 'SELECT 1'",
+    "add a rule": "CREATE RULE deaf AS ON INSERT TO trail_deed DO INSTEAD NOTHING",
+    "drop the table": "DROP TABLE trail_deed",
+    "rename the table": "ALTER TABLE trail_deed RENAME TO other",
+    "play the replica": "SET session_replication_role = replica",
+    "become the owner": "SET ROLE {owner}",
+    "give itself rights": "GRANT ALL ON trail_deed TO {role}",
+}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_application_cannot_change_delete_or_empty_the_trail(
+    cast: Cast, application: tuple[str, dict[str, str]]
+) -> None:
+    """R16, with two real roles: the command makes the second, and each attack is tried in a session of its own."""
+    role, environment = application
+    code, told = manage(environment, "migrate", "--no-input")
+    assert code == 0, told
+    assert f"The role {role} was made. Held by another role" in told
+
+    owner = connection.settings_dict["USER"]
+    with psycopg.connect(environment["DATABASE_URL"], autocommit=True) as session:
+        added = session.execute(
+            "INSERT INTO trail_deed (workspace_id, actor_kind, actor_id, actor_name, address, code, object_kind, "
+            "object_id, object_label, about, told, details) VALUES "
+            "(%s, 'operator', '', 'The operator', '', 'channel.made', '', '', '', '{}', 'it stays', '{}') "
+            "RETURNING sequence",
+            [cast.workspace.pk],
+        ).fetchone()
+        assert added
+        for name, attack in ATTACKS.items():
+            words = sql.SQL(attack).format(owner=sql.Identifier(owner), role=sql.Identifier(role))
+            try:
+                session.execute(words)
+            except psycopg.errors.InsufficientPrivilege:
+                continue
+            # A grant that nobody may give is a warning and no error.
+            assert name == "give itself rights", f"the application could {name}"
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            session.execute("UPDATE trail_deed SET told = 'nothing'")
+        kept = session.execute("SELECT told FROM trail_deed WHERE sequence = %s", added).fetchone()
+        assert kept == ("it stays",)
+    assert not ask_guard().missing
+
+
+def test_the_application_works_with_the_rights_that_it_has(cast: Cast) -> None:
+    """Everything but the trail is the application's to write, and a deed is added in its name."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_user")
+        owner = cursor.fetchone()[0]
+        admit_application(role="app_of_a_test", password="x")
+        cursor.execute(sql.SQL("GRANT app_of_a_test TO {}").format(sql.Identifier(owner)))
+        cursor.execute("SET ROLE app_of_a_test")
+        try:
+            create_workspace(slug="held", name="Held", owner=make_user("holly"))
+            Workspace.objects.filter(slug="held").update(name="Renamed")
+            deliver(cast, b'{"from":"a","to":["b"],"p":"REQ","mid":"m1","cid":"c1","body":{"t":"task"}}')
+            settle_all()
+            assert Message.objects.filter(workspace=cast.workspace).count() == 1
+            guard = ask_guard()
+        finally:
+            cursor.execute("RESET ROLE")
+    assert guard.is_held
+    assert (guard.role, guard.owner) == ("app_of_a_test", owner)
