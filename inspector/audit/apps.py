@@ -13,7 +13,7 @@ class AuditConfig(AppConfig):
         """Add this app's names to the search language."""
         from inspector.search.registry import register
 
-        from .searchable import FINDING, REVIEWED, RULE
+        from .searchable import ASSIGNEE, FINDING, REVIEW, REVIEWED, RULE
 
-        for condition in (REVIEWED, FINDING, RULE):
+        for condition in (REVIEWED, REVIEW, ASSIGNEE, FINDING, RULE):
             register(condition)

@@ -27,7 +27,9 @@ from inspector.threads.arriving import hold_conversations
 from inspector.threads.contexts import DECODER_VERSION
 from inspector.threads.models import Conversation, Message
 
+from .bindings import check
 from .findings import Examination, Finding
+from .queues import fill_by_findings
 from .rule_settings import Settings, load_settings
 from .rules import BY_NOTE, RULES, VERSION, Hit, Rule
 from .scene import Noted, Scene, load_scenes
@@ -99,6 +101,8 @@ def examine(
         if len(together) > 1:
             kept |= end_others(found.keys() - kept)
         _write([each for pk in kept for each in found[pk]], [each for each in together if each.pk in kept])
+        check(conversations=kept)
+        fill_by_findings(workspace_id=first.workspace_id, conversations=kept)
         finish()
 
 

@@ -10,10 +10,31 @@ from inspector.search.registry import Condition, SearchableCondition
 from inspector.search.values import SEVERITIES, read_severity
 
 from .findings import Finding
+from .reviews import Review
 from .rules import RULES
 
+# As `review_listing.select_told` has it: what one of two said is nobody's to find before both have spoken.
 _REVIEWED = (
-    'EXISTS (SELECT 1 FROM "audit_review" WHERE "audit_review"."conversation_id" = "threads_message"."conversation_id")'
+    'EXISTS (SELECT 1 FROM "audit_review" "review" '
+    'WHERE "review"."conversation_id" = "threads_message"."conversation_id" AND "review"."withdrawn_at" IS NULL '
+    'AND NOT EXISTS (SELECT 1 FROM "audit_reviewitem" "blind" '
+    'WHERE "blind"."conversation_id" = "review"."conversation_id" AND "blind"."needed" > 1 '
+    'AND "blind"."state" IN (\'waiting\', \'second\') AND "blind"."added_at" <= "review"."created_at"))'
+)
+# The verdict in force: of the item that was settled last; none of what was settled beside a blind one.
+_IN_FORCE = (
+    'COALESCE((SELECT "settled"."verdict" FROM "audit_reviewitem" "settled" '
+    'WHERE "settled"."conversation_id" = "threads_message"."conversation_id" AND "settled"."state" = \'settled\' '
+    'AND NOT EXISTS (SELECT 1 FROM "audit_reviewitem" "blind" '
+    'WHERE "blind"."conversation_id" = "settled"."conversation_id" AND "blind"."needed" > 1 '
+    'AND "blind"."state" IN (\'waiting\', \'second\') AND "blind"."added_at" <= "settled"."ended_at") '
+    'ORDER BY "settled"."ended_at" DESC, "settled"."id" DESC LIMIT 1), \'\')'
+)
+_HELD = (
+    'EXISTS (SELECT 1 FROM "audit_reviewitem" "held" '
+    'JOIN "accounts_user" "holder" ON "holder"."id" = "held"."holder_id" '
+    'WHERE "held"."conversation_id" = "threads_message"."conversation_id" AND "held"."held_until" > now() '
+    'AND lower("holder"."username") = ANY(%s))'
 )
 # What holds of the message, as of the latest record of its conversation's channel.
 _FOUND = (
@@ -34,6 +55,15 @@ def _write_reviewed(term: Term) -> Condition:
     if wanted == {"yes", "no"}:
         return "TRUE", []
     return (_REVIEWED, []) if wanted == {"yes"} else (f"NOT {_REVIEWED}", [])
+
+
+def _write_review(term: Term) -> Condition:
+    return f"{_IN_FORCE} = ANY(%s)", [[value.casefold() for value in term.values]]
+
+
+def _write_assignee(term: Term) -> Condition:
+    # PostgreSQL holds no NUL, not even in a question.
+    return _HELD, [[value.lower() for value in term.values if "\x00" not in value]]
 
 
 def _write_finding(term: Term) -> Condition:
@@ -61,6 +91,18 @@ REVIEWED = SearchableCondition(
     about="whether its conversation has a review: yes or no",
     values=("yes", "no"),
     write=_write_reviewed,
+)
+REVIEW = SearchableCondition(
+    name="review",
+    about="the verdict in force on its conversation",
+    values=tuple(Review.Verdict.values),
+    write=_write_review,
+)
+ASSIGNEE = SearchableCondition(
+    name="assignee",
+    about="who holds its conversation to review it",
+    values=None,
+    write=_write_assignee,
 )
 FINDING = SearchableCondition(
     name="finding",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 from django.http import Http404
@@ -12,7 +10,7 @@ from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.audit.listing import count_open_in
-from inspector.audit.selectors import is_current, list_reviews
+from inspector.audit.review_listing import find_standings, list_reviews
 from inspector.threads.hidden import count_hidden_in
 from inspector.threads.measures import find_state
 from inspector.threads.models import Conversation, Message
@@ -21,6 +19,7 @@ from inspector.threads.sequence import WINDOW_STEPS, Missing, find_missing
 from inspector.threads.summaries import Digest, find_openings
 
 from .budgets import shorten_name
+from .review_words import describe_verdicts
 from .told import is_named, list_notes, name_conversation, name_dialect, shorten, write_elapsed
 from .transcript import make_anchor
 
@@ -33,18 +32,6 @@ TABS: Final = (
     ("conversation-findings", "Findings"),
     ("conversation-raw", "Raw"),
 )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class VerdictLine:
-    """A verdict as the page shows it; `is_outdated` where the conversation has changed since."""
-
-    verdict: str
-    reviewer: str
-    created_at: datetime
-    comment: str
-    seen_messages: int
-    is_outdated: bool
 
 
 def open_conversation(membership: Membership, conversation_id: uuid.UUID) -> Conversation:
@@ -75,7 +62,7 @@ def frame_conversation(
     found = count_open_in(conversation_ids=[conversation.pk]).get(conversation.pk)
     return {
         "conversation": _describe(conversation),
-        "answers": _make_answers(conversation, digest, slug) if digest else None,
+        "answers": _make_answers(conversation, digest, membership) if digest else None,
         "views": [
             {
                 "name": title,
@@ -127,7 +114,8 @@ def _describe(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-def _make_answers(conversation: Conversation, digest: Digest, slug: str) -> dict[str, Any]:
+def _make_answers(conversation: Conversation, digest: Digest, membership: Membership) -> dict[str, Any]:
+    slug = membership.workspace.slug
     names = {number: Message.Severity(number).label for number in digest.tally.severities if number}
     elapsed = None
     if conversation.first_at and conversation.last_at:
@@ -151,7 +139,7 @@ def _make_answers(conversation: Conversation, digest: Digest, slug: str) -> dict
         "missing_count": conversation.missing_count,
         "failed_count": digest.tally.failed_count,
         "malformed_count": digest.tally.malformed_count,
-        "reviews": _list_verdicts(conversation),
+        "reviews": _list_verdicts(conversation, membership),
     }
 
 
@@ -161,15 +149,7 @@ def _name_problem(message: Message, slug: str) -> dict[str, str]:
     return {"url": url, "text": shorten(notes[0].text) if notes else "see the message"}
 
 
-def _list_verdicts(conversation: Conversation) -> list[VerdictLine]:
-    return [
-        VerdictLine(
-            verdict=review.verdict,
-            reviewer=review.reviewer.get_username(),
-            created_at=review.created_at,
-            comment=review.comment,
-            seen_messages=review.seen_messages,
-            is_outdated=not is_current(review=review, conversation=conversation),
-        )
-        for review in list_reviews(conversation=conversation)[:50]
-    ]
+def _list_verdicts(conversation: Conversation, membership: Membership) -> list[dict[str, Any]]:
+    reviews = list_reviews(conversation=conversation, reader_id=membership.user_id)
+    standings = find_standings(reviews=reviews, conversation=conversation, is_compared=True)
+    return describe_verdicts(reviews, standings, workspace=membership.workspace)

@@ -16,8 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.listing import OpenCount, count_alarms, count_open_in
-from inspector.audit.models import Review
-from inspector.audit.selectors import find_latest_reviews
+from inspector.audit.review_listing import SignOff, find_sign_offs
 from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
 from inspector.threads.hidden import count_hidden
@@ -32,6 +31,7 @@ from .conversation_frame import frame_conversation, open_conversation
 from .disclosures import open_for
 from .forms import ConversationFilter, VerdictForm
 from .live import watch
+from .review_words import name_standing
 from .shell import read_number, read_place, render_page, within_workspace, write_query
 from .told import is_named, name_conversation, name_dialect, shorten
 from .trace_links import link_traces
@@ -54,7 +54,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     live = watch(membership, of="conversations", load=before is None, **filters)
     found = list_conversations(workspace=workspace, before=before, limit=PAGE_ROWS + 1, **filters)
     page = found[:PAGE_ROWS]
-    reviews = find_latest_reviews(conversation_ids=[conversation.pk for conversation in page])
+    sign_offs = find_sign_offs(conversations=page)
     openings = find_openings(conversation_ids=[one.pk for one in page if not is_named(one)])
     open_findings = count_open_in(conversation_ids=[one.pk for one in page])
     cast = Cast(labels=load_labels(workspace_id=workspace.pk))
@@ -65,7 +65,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
             _make_row(
                 conversation,
                 cast,
-                reviews.get(conversation.pk),
+                sign_offs.get(conversation.pk),
                 workspace.slug,
                 openings,
                 open_findings.get(conversation.pk),
@@ -89,7 +89,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
 def _make_row(
     conversation: Conversation,
     cast: Cast,
-    review: Review | None,
+    sign_off: SignOff | None,
     slug: str,
     openings: Mapping[uuid.UUID, str],
     findings: OpenCount | None,
@@ -110,8 +110,9 @@ def _make_row(
         "severity": conversation.severity,
         "findings": findings,
         "findings_url": reverse("pages:conversation-findings", args=[slug, conversation.pk]),
-        "review": review.verdict if review else None,
-        "reviewer": review.reviewer.get_username() if review else "",
+        "review": sign_off.verdict if sign_off else None,
+        "standing": name_standing(sign_off.standing) if sign_off else "",
+        "reviewer": " and ".join(sign_off.reviewers) if sign_off else "",
     }
 
 

@@ -1,0 +1,114 @@
+"""Leases: who holds a conversation of a queue to review it, and until when. Never two people at once.
+
+A lease expires by itself; then somebody else may take the conversation over. Until somebody does, it stays with whoever
+held it, so that a verdict that took long to write is not lost.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from inspector.accounts.models import Membership
+
+from .queues import find_rubric
+from .reviews import Review, ReviewItem
+
+LEASE: Final = timedelta(minutes=30)
+
+
+@transaction.atomic
+def claim(*, membership: Membership, item: ReviewItem) -> ReviewItem:
+    """Hold an item for half an hour, to review it alone; whoever holds it already holds it anew.
+
+    Raises:
+        PermissionDenied: for a viewer or a stranger.
+        ValidationError: where somebody else holds it, nothing is left to be said, or this person has spoken.
+    """
+    held = hold_item(membership, item)
+    if held.is_held and held.holder_id != membership.user_id:
+        raise ValidationError(_say_holder(held))
+    check_turn(membership, held)
+    # Whoever takes it before anybody spoke has the rubric as it stands then, and the second has the same.
+    if held.state == ReviewItem.State.WAITING and held.holder_id != membership.user_id:
+        held.rubric = find_rubric(queue=held.queue)
+    held.holder, held.held_until = membership.user, timezone.now() + LEASE
+    held.save(update_fields=["holder", "held_until", "rubric"])
+    return held
+
+
+@transaction.atomic
+def renew(*, membership: Membership, item: ReviewItem) -> ReviewItem:
+    """Hold an item for another half hour from now on.
+
+    Raises:
+        PermissionDenied: for a viewer or a stranger.
+        ValidationError: where one does not hold it any more.
+    """
+    held = hold_item(membership, item)
+    check_held(membership, held)
+    held.held_until = timezone.now() + LEASE
+    held.save(update_fields=["held_until"])
+    return held
+
+
+@transaction.atomic
+def release(*, membership: Membership, item: ReviewItem) -> ReviewItem:
+    """Give an item back, so that anybody may take it.
+
+    Raises:
+        PermissionDenied: for a viewer or a stranger.
+        ValidationError: where one does not hold it any more.
+    """
+    held = hold_item(membership, item)
+    check_held(membership, held)
+    held.holder = held.held_until = None
+    held.save(update_fields=["holder", "held_until"])
+    return held
+
+
+def hold_item(membership: Membership, item: ReviewItem) -> ReviewItem:
+    """The item as it stands, locked until the transaction ends.
+
+    Raises:
+        PermissionDenied: for a viewer or a stranger.
+    """
+    if not membership.is_auditor or membership.workspace_id != item.workspace_id:
+        raise PermissionDenied("only an auditor of this workspace reviews")
+    rows = ReviewItem.objects.select_for_update(no_key=True, of=("self",)).select_related("queue", "holder", "rubric")
+    return rows.get(pk=item.pk)
+
+
+def check_held(membership: Membership, item: ReviewItem) -> None:
+    """See that this person holds the item, if only because nobody took it over.
+
+    Raises:
+        ValidationError: where somebody else does, or nobody.
+    """
+    if item.holder_id is None:
+        raise ValidationError("nobody holds it: take it first")
+    if item.holder_id != membership.user_id:
+        raise ValidationError(_say_holder(item))
+
+
+def check_turn(membership: Membership, item: ReviewItem) -> None:
+    """See that this person may speak on the item.
+
+    Raises:
+        ValidationError: where nothing is left to be said, or this person has spoken.
+    """
+    if not item.is_open:
+        raise ValidationError("nothing is left to be said here: ask for another review instead")
+    if Review.objects.filter(item=item, reviewer=membership.user_id, withdrawn_at=None).exists():
+        if item.state == ReviewItem.State.DISPUTED:
+            raise ValidationError("you are one of the two who differ: a third person decides")
+        raise ValidationError("you have spoken: another person has to review it too")
+
+
+def _say_holder(item: ReviewItem) -> str:
+    until = item.held_until.strftime("%H:%M") if item.held_until else ""
+    return f"{item.holder} holds it until {until} UTC: take another, or come back then"
