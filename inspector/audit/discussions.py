@@ -46,15 +46,18 @@ def make_thread(comment: Comment) -> Thread:
     return Thread(comment, turns, {turn.of_id: turn for turn in turns if turn.kind == CommentTurn.Kind.WITHDRAWN})
 
 
-def count_comments(*, workspace: Workspace, messages: Collection[Message]) -> dict[uuid.UUID, int]:
-    """How many comments on each of these messages stand open, of those that have some."""
+def count_comments(*, conversation: Conversation) -> dict[tuple[uuid.UUID, int], int]:
+    """How many comments stand open on the messages of a conversation, by the record and the part of each."""
     rows = Comment.objects.filter(
-        workspace=workspace, record__in={message.record_id for message in messages}, state=Comment.State.OPEN
+        Exists(_find_here(conversation)), workspace=conversation.workspace_id, state=Comment.State.OPEN
     )
     counted = rows.values("record", "part").annotate(count=Count("pk")).order_by()
-    places = {(row["record"], row["part"]): row["count"] for row in counted}
-    named = {message.pk: places.get((message.record_id, message.part), 0) for message in messages}
-    return {pk: count for pk, count in named.items() if count}
+    return {(row["record"], row["part"]): row["count"] for row in counted}
+
+
+def _find_here(conversation: Conversation) -> Any:
+    """The message that a comment is about, where it is one of the conversation and shown."""
+    return Message.objects.shown().filter(record=OuterRef("record"), part=OuterRef("part"), conversation=conversation)
 
 
 def list_comments(
@@ -76,8 +79,7 @@ def list_comments(
     if state:
         rows = rows.filter(state=state)
     if conversation is not None:
-        here = Message.objects.filter(record=OuterRef("record"), part=OuterRef("part"), conversation=conversation)
-        rows = rows.filter(Exists(here))
+        rows = rows.filter(Exists(_find_here(conversation)))
     if after is not None:
         at, pk = after
         rows = rows.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))
@@ -98,7 +100,7 @@ def find_commented(comments: Collection[Comment]) -> dict[uuid.UUID, Message]:
     A part that is not there any more stands for the first that is.
     """
     by_record: dict[uuid.UUID, dict[int, Message]] = defaultdict(dict)
-    rows: Any = Message.objects.shown().select_related("conversation", "channel")
+    rows: Any = Message.objects.shown().select_related("conversation")
     for message in rows.filter(record__in={comment.record_id for comment in comments}).defer("body", "words", "atoms"):
         by_record[message.record_id][message.part] = message
     return {

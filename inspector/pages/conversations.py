@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership, Workspace
+from inspector.audit.discussions import count_comments
 from inspector.audit.listing import OpenCount, count_alarms, count_open_in
 from inspector.audit.review_listing import SignOff, find_sign_offs
 from inspector.audit.services import give_verdict
@@ -186,6 +187,7 @@ def _answer(
     shown = sum(row.message is not None for row in window.rows)
     messages = [row.message for row in window.rows if row.message]
     disclosed = open_for(membership, messages, door="conversation")
+    comments = count_comments(conversation=conversation)
     context = {
         "live": live,
         **frame_conversation(
@@ -212,7 +214,9 @@ def _answer(
             is_tree=is_tree,
             disclosed=disclosed,
             alarms=count_alarms(conversation=conversation, messages=messages),
+            comments=comments,
         ),
+        "open_comments": sum(comments.values()),
         "traces": link_traces(workspace, messages),
         "pager": _make_pager(conversation, window, shown=shown, is_tree=is_tree),
         "verdict_form": verdict_form,

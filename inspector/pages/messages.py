@@ -26,6 +26,7 @@ from inspector.threads.selectors import (
 from inspector.threads.summaries import find_openings
 
 from .agents import cast_conversation
+from .comment_rows import show_threads
 from .disclosures import Disclosed, open_for
 from .evidence import LONGEST_UNFOLDED_BYTES, list_withdrawals, make_evidence
 from .finding_rows import describe_findings
@@ -34,7 +35,7 @@ from .lights import read_light
 from .raw_views import VIEWS, show_layers
 from .readings import find_doubts, list_choices, read_choice, read_otherwise, show_pieces
 from .search_steps import find_steps
-from .selection import select
+from .selection import narrow, select
 from .shell import render_page, within_workspace, write_query
 from .told import is_named, list_notes, make_line, name_conversation, name_dialect, read_segments, shorten
 from .trace_links import link_traces
@@ -68,7 +69,7 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
     opening = disclosed.openings.get(message.pk)
     reading = _unfold(message, opening.resolver if opening else None)
     if request.htmx:  # type: ignore[attr-defined]
-        return _answer_selection(request, message, reading, light, slug)
+        return _answer_selection(request, membership, message, reading, light)
     body = opening.lay_over(read_body(message)) if opening else read_body(message)
     dialect = read_choice(request.GET.get("as", ""), message)
     if dialect and reading is None:
@@ -79,6 +80,7 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
     before, after = (None, None) if steps else find_neighbours(message=message)
     notes = forced["notes"] if forced else list_notes(message, body)
     shown = forced["pieces"] if forced else pieces
+    evidence = make_evidence(message.record, membership, is_masked=pieces["is_masked"])
     context = {
         "message": _describe(message, body, disclosed),
         "conversation": {
@@ -106,10 +108,12 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
         "findings": describe_findings(list_of_message(message=message)[:MOST_FINDINGS], slug),
         "notes": notes[:MOST_NOTES],
         "more_notes": max(0, len(notes) - MOST_NOTES),
-        "evidence": make_evidence(message.record, membership, is_masked=pieces["is_masked"]),
+        "evidence": evidence,
         "withdrawals": list_withdrawals(message, slug),
+        "may_comment": membership.is_auditor and not forced,
     }
     if not forced:
+        context |= show_threads(message, reading, membership, sha256=evidence["sha256"], light=light)
         context |= _tell(message, body, notes, slug)
         context["around"] = _make_around(message, body, membership)
     return render_page(request, membership, "message/message.html", context, section="conversations")
@@ -148,11 +152,13 @@ def show_json(request: HttpRequest, membership: Membership, message_id: uuid.UUI
 
 
 def _answer_selection(
-    request: HttpRequest, message: Message, reading: Reading | None, light: Sequence[Span], slug: str
+    request: HttpRequest, membership: Membership, message: Message, reading: Reading | None, light: Sequence[Span]
 ) -> HttpResponse:
     """The part of the page that says what is selected, for a script that has just lit it."""
-    selection = select(message, reading, light, slug) if reading else None
-    response = render(request, "message/_selected.html", {"selection": selection})
+    light = narrow(reading, light, request.GET.get("chosen", "")) if reading else light
+    selection = select(message, reading, light, membership.workspace.slug) if reading else None
+    context = {"selection": selection, "may_comment": membership.is_auditor}
+    response = render(request, "message/_selected.html", context)
     response["Cache-Control"] = "no-store, private"
     return response
 

@@ -26,6 +26,8 @@ from .wire_markup import Span, name_spans
 LONGEST_SHOWN: Final = 200
 LONGEST_FILTER: Final = 80
 MOST_BYTES: Final = 16
+MOST_MAPPED: Final = 40
+LONGEST_CHOSEN: Final = 2000
 _WORD: Final = re.compile(r"[a-z]+")
 _NAMES: Final = {term.atom: term.name for term in SEARCHABLE}
 
@@ -46,6 +48,8 @@ class Selection:
     span: str
     query: str
     query_url: str
+    # The characters of the wire that it stands for: what a comment on it is about. None where there are none.
+    on_wire: tuple[int, int] | None
 
 
 def select(message: Message, reading: Reading, light: Sequence[Span], slug: str) -> Selection | None:
@@ -74,7 +78,52 @@ def select(message: Message, reading: Reading, light: Sequence[Span], slug: str)
         span=name_spans(light),
         query=query,
         query_url=f"{reverse('pages:search', args=[slug])}?{urlencode({'q': query})}" if query else "",
+        on_wire=find_on_wire(reading, light),
     )
+
+
+def find_on_wire(reading: Reading, spans: Sequence[Span]) -> tuple[int, int] | None:
+    """The stretch of the wire from the first to the last of these spans; what was unpacked stands for its packing."""
+    outer = {layer.id: layer.of for layer in reading.layers}
+    length = len(reading.wire)
+    found = []
+    for span in spans[:MOST_MAPPED]:
+        layer, start, end = span
+        for _ in reading.layers:
+            above = outer.get(layer)
+            if above is None:
+                break
+            layer, start, end = above
+        if layer == 0 and start < end <= length:
+            found.append((start, end))
+    return (min(start for start, _ in found), max(end for _, end in found)) if found else None
+
+
+def narrow(reading: Reading, light: Sequence[Span], chosen: str) -> Sequence[Span]:
+    """The lit spans of one layer narrowed to the characters that a reader chose there, where these are found once.
+
+    A browser counts otherwise than the server: it says which pieces it touched, and what was chosen in them.
+    """
+    if not light or not chosen or len(chosen) > LONGEST_CHOSEN:
+        return light
+    layer = light[0][0]
+    texts = dict(zip((each.id for each in reading.layers), mask_layers(reading), strict=True))
+    if layer not in texts or any(each[0] != layer for each in light):
+        return light
+    start, end = min(each[1] for each in light), max(each[2] for each in light)
+    # What is chosen may begin or end in the signs between two pieces.
+    begins = max(0, start - len(chosen))
+    around = texts[layer][begins : end + len(chosen)]
+    places = [begins + place for place in _find_all(around, chosen)]
+    places = [place for place in places if place < end and start < place + len(chosen)]
+    return [(layer, places[0], places[0] + len(chosen))] if len(places) == 1 else [(layer, start, end)]
+
+
+def _find_all(text: str, piece: str) -> Iterator[int]:
+    place = text.find(piece)
+    while place >= 0:
+        yield place
+        place = text.find(piece, place + 1)
 
 
 def _is_plain(text: str) -> bool:

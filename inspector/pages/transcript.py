@@ -69,6 +69,8 @@ class MessageRow:
     more_notes: int
     # What stands open of it of warning or more, if anything.
     alarm: OpenCount | None
+    # How many comments on it stand open.
+    comments: int
     wire: str
     left_out_bytes: int
     stretches: Sequence[Stretch]
@@ -109,6 +111,7 @@ def make_rows(
     is_tree: bool,
     disclosed: Disclosed = NOTHING_DISCLOSED,
     alarms: Mapping[uuid.UUID, OpenCount] | None = None,
+    comments: Mapping[tuple[uuid.UUID, int], int] | None = None,
 ) -> list[Row]:
     """The rows of a window in their order.
 
@@ -120,9 +123,19 @@ def make_rows(
             before the first message of the window that cites it.
         disclosed: what the reader may see of what is sealed.
         alarms: the open findings of warning or more about each message that has some.
+        comments: how many comments stand open, by the record and the part they are on.
     """
     rows = [disclosed.lay_over(row) for row in rows]
-    builder = _Builder(rows, workspace, conversation, cast, is_tree=is_tree, disclosed=disclosed, alarms=alarms or {})
+    builder = _Builder(
+        rows,
+        workspace,
+        conversation,
+        cast,
+        is_tree=is_tree,
+        disclosed=disclosed,
+        alarms=alarms or {},
+        comments=comments or {},
+    )
     made: list[Row] = []
     run = rows[0].message.run if rows and rows[0].message else 1
     known_ghosts: set[str] = set()
@@ -186,10 +199,12 @@ class _Builder:
         is_tree: bool,
         disclosed: Disclosed,
         alarms: Mapping[uuid.UUID, OpenCount],
+        comments: Mapping[tuple[uuid.UUID, int], int],
     ) -> None:
         self._rows = rows
         self._disclosed = disclosed
         self._alarms = alarms
+        self._comments = comments
         self._workspace = workspace
         self._cast = cast
         self._has_several_dialects = len(conversation.dialects) > 1
@@ -236,6 +251,7 @@ class _Builder:
             notes=notes[:MOST_NOTES],
             more_notes=max(0, len(notes) - MOST_NOTES),
             alarm=self._alarms.get(message.pk),
+            comments=self._comments.get((message.record_id, message.part), 0),
             wire=wire,
             left_out_bytes=self._left_out.get(message.record_id, 0),
             stretches=stretches,

@@ -113,7 +113,8 @@
   document.addEventListener("focusout", () => light(pinned));
   document.addEventListener("click", (event) => {
     const node = event.target.closest("[data-span]");
-    if (!node) return;
+    // Who drags over characters means these, and not the piece in which the pointer ends.
+    if (!node || !getSelection().isCollapsed) return;
     if (event.target.closest("[data-piece]") && !event.ctrlKey && !event.metaKey) event.preventDefault();
     else if (event.target.closest("a, button, summary")) return;
     pin(node);

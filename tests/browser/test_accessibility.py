@@ -13,6 +13,7 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from inspector.accounts.services import invite_member
+from inspector.audit.comments_life import reply, turn, write_comment
 from inspector.audit.models import Finding
 from inspector.exports.models import Export
 from inspector.exports.services import stop_export
@@ -82,6 +83,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "malformed-message": lambda: reverse(
         "pages:message", args=[SLUG, Message.objects.get(dialect="nslip", performative=None).pk]
     ),
+    "comments": lambda: address("comments") + "?state=all",
+    "no-comment": lambda: address("comments") + "?state=withdrawn",
     "findings": lambda: address("findings"),
     "findings-of-a-rule": lambda: address("findings") + "?rule=missing-message",
     "no-finding": lambda: address("findings") + "?q=zebra",
@@ -132,6 +135,10 @@ def test_every_page(open_page: Open, cast: Cast, width: int) -> None:
     deliver(cast, LATE, name="late.log")
     deliver(cast, b"\n".join(SEALED) + b"\n", name="sealed.jsonl")
     settle_all()
+    for message in (Message.objects.get(native_id="m2"), Message.objects.get(conversation__native_id="h")):
+        comment = write_comment(membership=cast.auditor, message=message, start=15, end=25, words="Who\u200b is this?")
+        reply(membership=cast.owner, comment=comment, message=message, words="x" * 200)
+        turn(membership=cast.owner, comment=comment, kind="resolved")
     add_key(cast)
     for query in ("from:radar", "x" * 300):
         make_export(ask_for(cast, query=query, title=query))

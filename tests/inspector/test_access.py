@@ -25,6 +25,7 @@ from inspector.threads.naming import name_agent
 
 from .conftest import Cast, deliver, settle_all
 from .exports.conftest import ask, make
+from .pages.test_access import comment_on
 
 SECRET_KEY = PlainKey(kind=EscrowedKey.Kind.PSK, secret=b"Secret psk.")
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -92,6 +93,7 @@ def things(cast: Cast) -> dict[str, str]:
         "escrowed_key_id": str(add_keys(membership=cast.owner, keys=[SECRET_KEY], label="Secret key.")[0].pk),
         "membership_id": str(cast.viewer.pk),
         "trace_id": str(Trace.objects.create(workspace=cast.workspace, key=b"trace", native_id="Secret trace").pk),
+        "comment_id": str(comment_on(cast, Message.objects.get(), "Secret words.").pk),
         "finding_id": str(make_finding(Message.objects.get()).pk),
         "suppression_id": str(
             suppress(membership=cast.auditor, rule="circle", conversation=None, sender="a", reason="Secret reason.").pk

@@ -71,6 +71,7 @@ STATES = {
     "false-alarm": ("cancelled", "false alarm"),
     "suppressed": ("cancelled", "suppressed"),
     "closed": ("cancelled", "no longer true"),
+    "resolved": ("done", "resolved"),
 }
 
 # A longer name is cut with its length beside it; the pointer shows more of it, and the wire the whole.

@@ -80,9 +80,9 @@ def test_a_thread_says_who_did_what(cast: Cast, message: Message) -> None:
     said = reply(membership=cast.owner, comment=comment, message=message, words="A test agent.")
     turn(membership=cast.owner, comment=comment, kind="resolved")
     turn(membership=cast.owner, comment=comment, kind="resolved")
-    assert count_comments(workspace=cast.workspace, messages=[message]) == {}
+    assert count_comments(conversation=message.conversation) == {}
     turn(membership=cast.auditor, comment=comment, kind="reopened")
-    assert count_comments(workspace=cast.workspace, messages=[message]) == {message.pk: 1}
+    assert count_comments(conversation=message.conversation) == {(message.record_id, 1): 1}
     with pytest.raises(PermissionDenied):
         withdraw(membership=cast.auditor, comment=comment, reply_id=said.pk)
     withdraw(membership=cast.owner, comment=comment, reply_id=said.pk)

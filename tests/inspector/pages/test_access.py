@@ -14,6 +14,8 @@ from django.urls.resolvers import URLPattern
 
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import add_member, create_api_key, create_sign_in_link, create_workspace
+from inspector.audit.comments import Comment
+from inspector.audit.comments_life import write_comment
 from inspector.audit.findings_life import suppress
 from inspector.audit.models import Finding, Review
 from inspector.intake.models import Delivery, Record, Withdrawal
@@ -32,6 +34,7 @@ POSTED = {
     *("review", "revoke-key", "retry-dead-letters", "decide-waiting", "withdraw", "take-back"),
     *("invite", "change-member", "invite-again", "remove-member", "save-search", "forget-search"),
     *("name-agent", "join-agent", "undo-agent-word", "stop-export"),
+    *("write-comment", "act-on-comment"),
     *("judge-findings", "set-rule", "suppress-findings", "lift-suppression"),
 }
 
@@ -45,6 +48,11 @@ def keep_key(cast: Cast) -> EscrowedKey:
     """A key in the keyring of the first workspace."""
     key = PlainKey(kind=EscrowedKey.Kind.PSK, secret=b"secret")
     return add_keys(membership=cast.owner, keys=[key], label="k")[0]
+
+
+def comment_on(cast: Cast, message: Message, words: str = "Who is this?") -> Comment:
+    """A comment on the first ten characters of a message."""
+    return write_comment(membership=cast.auditor, message=message, start=0, end=10, words=words)
 
 
 @pytest.fixture
@@ -63,6 +71,7 @@ def ids(cast: Cast, story: Delivery) -> dict[str, Any]:
         "dialect": "clowl",
         "trace_id": Trace.objects.create(workspace=cast.workspace, key=b"trace", native_id="t-1").pk,
         "escrowed_key_id": keep_key(cast).pk,
+        "comment_id": comment_on(cast, Message.objects.get(native_id="m1")).pk,
         "finding_id": Finding.objects.filter(rule="missing-message").get().pk,
         "suppression_id": suppress(
             membership=cast.auditor, rule="circle", conversation=None, sender="radar", reason="r"
