@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from zoneinfo import available_timezones
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
+
+from inspector.trail.acting import Acting
+from inspector.trail.services import Thing, record_deed
 
 from .models import ApiKey, Channel, Membership, Role, SignInLink, User, Workspace
 
@@ -31,6 +34,7 @@ def create_workspace(*, slug: str, name: str, owner: User | None = None) -> Work
     workspace.full_clean()
     workspace.save()
     Channel.objects.create(workspace=workspace, name=Channel.DEFAULT)
+    record_deed("workspace.made", workspace_id=workspace.pk, on=Thing("workspace", workspace.pk, name))
     if owner is not None:
         add_member(workspace=workspace, user=owner, role=Role.OWNER)
     return workspace
@@ -62,11 +66,16 @@ def add_member(*, workspace: Workspace, user: User, role: str) -> Membership:
         raise ValidationError(f"there is no role {role}")
     held = Membership.objects.select_for_update().filter(workspace=workspace, user=user).first()
     if held is None:
-        return Membership.objects.create(workspace=workspace, user=user, role=role)
+        made = Membership.objects.create(workspace=workspace, user=user, role=role)
+        record_deed("member.added", workspace_id=workspace.pk, on=_name_member(made), details={"role": role})
+        return made
     if held.is_owner and role != Role.OWNER:
         _keep_an_owner(held)
-    held.role = role
+    before, held.role = held.role, role
     held.save(update_fields=["role"])
+    record_deed(
+        "member.role-changed", workspace_id=workspace.pk, on=_name_member(held), details={"from": before, "to": role}
+    )
     return held
 
 
@@ -105,7 +114,9 @@ def invite_again(*, membership: Membership) -> str:
         raise ValidationError("whoever has signed in once needs no invitation, and nobody else may use their name")
     if membership.user.memberships.exclude(pk=membership.pk).exists():
         raise ValidationError("this person is also a member of another workspace, which invited them")
-    return create_sign_in_link(user=membership.user)
+    token = create_sign_in_link(user=membership.user)
+    record_deed("member.invited-again", workspace_id=membership.workspace_id, on=_name_member(membership))
+    return token
 
 
 @transaction.atomic
@@ -117,7 +128,14 @@ def remove_member(*, membership: Membership) -> None:
     """
     if membership.is_owner:
         _keep_an_owner(membership)
+    # Somebody who takes themselves out is still named as who they were.
+    named, role = _name_member(membership), membership.role
     membership.delete()
+    record_deed("member.removed", workspace_id=membership.workspace_id, on=named, details={"role": role})
+
+
+def _name_member(membership: Membership) -> Thing:
+    return Thing("member", membership.user_id, membership.user.get_username())
 
 
 def _keep_an_owner(leaving: Membership) -> None:
@@ -144,7 +162,10 @@ def ensure_channel(*, workspace: Workspace, name: str) -> Channel:
         ValidationError: for a name that no channel can have.
     """
     check_channel_name(name)
-    return Channel.objects.get_or_create(workspace=workspace, name=name)[0]
+    channel, is_new = Channel.objects.get_or_create(workspace=workspace, name=name)
+    if is_new:
+        record_deed("channel.made", workspace_id=workspace.pk, on=Thing("channel", channel.pk, name))
+    return channel
 
 
 @transaction.atomic
@@ -180,13 +201,24 @@ def create_api_key(
         expires_at=expires_at,
         created_by=created_by,
     )
+    record_deed(
+        "api-key.made",
+        workspace_id=workspace.pk,
+        on=_name_key(key),
+        details={"scopes": key.scopes, "expires_at": expires_at.isoformat() if expires_at else None},
+    )
     return key, token
+
+
+def _name_key(key: ApiKey) -> Thing:
+    return Thing("API key", key.pk, str(key))
 
 
 @transaction.atomic
 def revoke_api_key(*, key: ApiKey) -> None:
     """Let the key be refused from now on; revoking twice keeps the first time."""
-    ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=timezone.now())
+    if ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=timezone.now()):
+        record_deed("api-key.revoked", workspace_id=key.workspace_id, on=_name_key(key))
 
 
 def note_api_key_use(*, key: ApiKey) -> None:
@@ -206,6 +238,27 @@ def choose_time_zone(*, user: User, time_zone: str) -> None:
         raise ValidationError(f"there is no time zone {time_zone}")
     user.time_zone = time_zone
     user.save(update_fields=["time_zone"])
+
+
+@transaction.atomic
+def note_account(*, user: User, code: str, by: Acting | None = None, details: Mapping[str, str] | None = None) -> None:
+    """Record what happened to a person's account in the trail of each workspace that they belong to.
+
+    Args:
+        user: whose account.
+        code: of `inspector.trail.deeds.DEEDS`, of those that begin with `account.`.
+        by: who did it, where it was not themselves.
+        details: a few words on how.
+    """
+    # In one order for all, for each workspace's trail is locked until the transaction ends.
+    for membership in user.memberships.select_related("user").order_by("workspace_id"):
+        record_deed(
+            code,
+            workspace_id=membership.workspace_id,
+            by=by or membership,
+            on=_name_member(membership) if by else None,
+            details=details,
+        )
 
 
 @transaction.atomic

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.intake import selectors
+from inspector.threads.disclosing import disclose_source
 
 from .authentication import caller_of
 from .endpoints import Endpoint
@@ -89,6 +90,7 @@ class RawView(Endpoint):
             )
         if withheld:
             logger.info("key %s was given the exact bytes of record %s, which holds a secret", key.prefix, record.pk)
+            disclose_source(record=record, by=key)
         digest = withheld.sha256 if withheld else digest_source(record)
         if self.given["part"] == "wire" and record.wire is not None:
             return answer_bytes([bytes(record.wire)], f"{record.pk}.bin", digest)

@@ -6,7 +6,7 @@ Each act names who, when and why, and is added to those before it. Nothing is de
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
@@ -18,6 +18,7 @@ from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Message
+from inspector.trail.services import Thing, record_deed
 
 from .findings import Finding, FindingAct, RuleChange, Suppression
 from .rules import RULES
@@ -48,6 +49,17 @@ def judge(*, membership: Membership, findings: Collection[uuid.UUID], state: str
         [FindingAct(finding=finding, state=state, by=membership.user, reason=reason) for finding in held]
     )
     Finding.objects.filter(pk__in=[finding.pk for finding in held]).update(state=state)
+    if held:
+        record_deed(
+            "finding.judged",
+            workspace_id=membership.workspace_id,
+            by=membership,
+            on=Thing("finding", held[0].pk, RULES[held[0].rule].title if held[0].rule in RULES else held[0].rule)
+            if len(held) == 1
+            else Thing("findings", "", str(len(held))),
+            about=[*(finding.pk for finding in held), *sorted({finding.conversation_id for finding in held})],
+            details={"state": state, "reason": reason, "rules": sorted({finding.rule for finding in held})},
+        )
     return len(held)
 
 
@@ -80,6 +92,8 @@ def set_rule(*, membership: Membership, rule: str, is_on: bool, severity: int | 
     else:
         found.filter(holds=True).update(holds=False, ended_at=timezone.now())
     ask_to_examine_all(workspace_id=membership.workspace_id)
+    grade = None if severity is None else Message.Severity(severity).label
+    _record_rule("rule.set", membership, rule, {"is_on": is_on, "severity": grade, "reason": change.reason})
     return change
 
 
@@ -121,6 +135,7 @@ def suppress(
         by=membership.user,
     )
     _find_covered(made).update(is_suppressed=True)
+    _record_suppression("finding.suppressed", membership, made)
     return made
 
 
@@ -134,7 +149,7 @@ def lift(*, membership: Membership, suppression: Suppression) -> None:
     _require_auditor(membership)
     if suppression.workspace_id != membership.workspace_id:
         raise PermissionDenied("it is another workspace's")
-    Suppression.objects.filter(pk=suppression.pk, lifted_at=None).update(
+    is_lifted = Suppression.objects.filter(pk=suppression.pk, lifted_at=None).update(
         lifted_by=membership.user, lifted_at=timezone.now()
     )
     _find_covered(suppression).update(is_suppressed=False)
@@ -142,6 +157,21 @@ def lift(*, membership: Membership, suppression: Suppression) -> None:
         workspace=suppression.workspace_id, rule=suppression.rule, lifted_at=None
     ).exclude(pk=suppression.pk):
         _find_covered(other).update(is_suppressed=True)
+    if is_lifted:
+        _record_suppression("finding.suppression-lifted", membership, suppression)
+
+
+def _record_suppression(code: str, membership: Membership, suppression: Suppression) -> None:
+    about = [suppression.pk, *([suppression.conversation_id] if suppression.conversation_id else [])]
+    details = {"sender": suppression.sender, "reason": suppression.reason}
+    _record_rule(code, membership, suppression.rule, details, about)
+
+
+def _record_rule(
+    code: str, membership: Membership, rule: str, details: Mapping[str, object], about: Collection[uuid.UUID] = ()
+) -> None:
+    on = Thing("rule", rule, RULES[rule].title if rule in RULES else rule)
+    record_deed(code, workspace_id=membership.workspace_id, by=membership, on=on, about=about, details=details)
 
 
 def _find_covered(suppression: Suppression) -> QuerySet[Finding]:

@@ -18,6 +18,7 @@ from inspector.intake.text import make_storable
 from inspector.search.language import QueryError
 from inspector.search.selectors import find_needles, read_query
 from inspector.threads.selectors import find_conversation
+from inspector.trail.services import Thing, record_deed
 
 from .making import drop_file
 from .models import UNDER_WAY, Export
@@ -100,7 +101,19 @@ def ask_for_export(
     )
     jobs.ask(kind=Job.Kind.EXPORT, subjects=[export.pk], workspace_id=workspace.pk)
     jobs.ring()
+    record_deed(
+        "export.asked",
+        workspace_id=workspace.pk,
+        by=membership or api_key,
+        on=_name_export(export),
+        about=[conversation_id] if conversation_id else [],
+        details={"form": form, "is_masked": is_masked, "query": query, "filters": filters or {}},
+    )
     return export
+
+
+def _name_export(export: Export) -> Thing:
+    return Thing("export", export.pk, export.title or export.get_subject_display())
 
 
 def may_have_exact(*, membership: Membership | None = None, api_key: ApiKey | None = None) -> bool:
@@ -141,15 +154,24 @@ def stop_export(*, export: Export, membership: Membership | None = None, api_key
         raise ValidationError("it has no file any more")
     held.save(update_fields=["state", "finished_at"])
     drop_file(held)
+    record_deed("export.discarded", workspace_id=held.workspace_id, by=membership or api_key, on=_name_export(held))
     return held
 
 
+@transaction.atomic
 def note_download(*, export: Export, door: str, by: User | None = None, api_key: ApiKey | None = None) -> None:
     """Note that somebody was given the file of an export: the one place that knows of every download.
 
     Call it before the first byte is sent.
     """
     Export.objects.filter(pk=export.pk).update(downloads=F("downloads") + 1, downloaded_at=timezone.now())
+    record_deed(
+        "export.downloaded",
+        workspace_id=export.workspace_id,
+        on=_name_export(export),
+        about=[export.conversation_id] if export.conversation_id else [],
+        details={"door": door, "form": export.form, "is_masked": export.is_masked, "messages": export.messages},
+    )
     logger.info(
         "export %s (%s, %s, %d messages) is given to %s by the %s",
         export.pk,

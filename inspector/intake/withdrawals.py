@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from dialects import identify
 from inspector.accounts.models import Membership, Workspace
+from inspector.trail.services import Thing, record_deed
 
 from . import jobs
 from .bulk import update_rows
@@ -63,6 +64,7 @@ def withdraw_delivery(*, membership: Membership, delivery: Delivery, reason: str
         workspace_id=delivery.workspace_id, delivery=delivery, by=membership.user, reason=reason
     )
     _ask_to_weigh(delivery)
+    _record("delivery.withdrawn", membership, made, reason)
     return made
 
 
@@ -84,7 +86,19 @@ def take_back(*, membership: Membership, delivery: Delivery, reason: str) -> Wit
     withdrawal.taken_back_reason = reason
     withdrawal.save(update_fields=["taken_back_by", "taken_back_at", "taken_back_reason"])
     _ask_to_weigh(delivery)
+    _record("delivery.taken-back", membership, withdrawal, reason)
     return withdrawal
+
+
+def _record(code: str, membership: Membership, withdrawal: Withdrawal, reason: str) -> None:
+    delivery = withdrawal.delivery
+    record_deed(
+        code,
+        workspace_id=delivery.workspace_id,
+        by=membership,
+        on=Thing("delivery", delivery.pk, delivery.file_name or f"of {delivery.received_at:%Y-%m-%d %H:%M}"),
+        details={"reason": reason},
+    )
 
 
 def _require_auditor(membership: Membership, delivery: Delivery) -> None:

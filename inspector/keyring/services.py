@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import connection, transaction
 
 from inspector.accounts.models import ApiKey, Membership, User
+from inspector.trail.services import Thing, record_deed
 
 from .encryption import KeyEncryptionKey, KeyringError, load_keks, make_kek
 from .models import EscrowedKey, KeyEvent
@@ -65,6 +66,9 @@ def add_keys(*, membership: Membership, keys: Sequence[PlainKey], label: str) ->
         added.append(row)
     EscrowedKey.objects.bulk_create(added)
     note_events(kind=KeyEvent.Kind.ADDED, counts=dict.fromkeys(added, 0), by=membership.user)
+    for row in added:
+        details = {"kind": row.kind, "fingerprint": row.fingerprint, "session": row.session}
+        record_deed("key.added", workspace_id=workspace.pk, by=membership, on=_name_row(row), details=details)
     return added
 
 
@@ -80,6 +84,10 @@ def _load_kek() -> KeyEncryptionKey:
         return load_keks()[0]
     except KeyringError as error:
         raise ValidationError(str(error)) from None
+
+
+def _name_row(row: EscrowedKey) -> Thing:
+    return Thing("key", row.pk, row.label)
 
 
 def _identify(row: EscrowedKey) -> tuple[str, str, bytes]:
@@ -111,9 +119,12 @@ def remove_key(*, membership: Membership, key: EscrowedKey, unreadable: int) -> 
     """
     if not membership.is_owner or membership.workspace_id != key.workspace_id:
         raise PermissionDenied("only an owner of this workspace removes keys")
+    named = _name_row(key)
     if EscrowedKey.objects.filter(pk=key.pk).delete()[0] == 0:
         raise ValidationError("somebody else has removed it already")
     note_events(kind=KeyEvent.Kind.REMOVED, counts={key: unreadable}, by=membership.user)
+    details = {"fingerprint": key.fingerprint, "unreadable_messages": unreadable}
+    record_deed("key.removed", workspace_id=key.workspace_id, by=membership, on=named, details=details)
 
 
 def note_events(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from django.contrib import messages as flashes
 from django.contrib.auth import update_session_auth_hash
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from inspector.accounts.models import Membership
-from inspector.accounts.services import choose_time_zone
+from inspector.accounts.services import choose_time_zone, note_account
 
 from .forms import PasswordForm, ZoneForm
 from .shell import render_page, within_workspace
@@ -30,7 +31,9 @@ def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
         flashes.success(request, f"Times are shown in {zone.cleaned_data['time_zone']} from now on.")
         return redirect("pages:account", membership.workspace.slug)
     if sent == "password" and password.is_valid():
-        password.save()
+        with transaction.atomic():
+            password.save()
+            note_account(user=user, code="account.password-set")
         # Other sessions of this person end; this one, which proved to be theirs, goes on.
         update_session_auth_hash(request, user)
         flashes.success(request, "The new password is in force. Every other session of yours has ended.")

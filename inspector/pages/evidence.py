@@ -14,6 +14,7 @@ from django.views.decorators.http import require_GET
 from inspector.accounts.models import Membership
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, list_sightings, read_source
+from inspector.threads.disclosing import disclose_source
 from inspector.threads.hidden import list_withdrawals_behind
 from inspector.threads.models import Message
 from inspector.threads.selectors import unfold
@@ -82,6 +83,8 @@ def download_raw(request: HttpRequest, membership: Membership, record_id: uuid.U
         raise Http404
     if not membership.is_auditor and not _is_free_of_secrets(record):
         raise PermissionDenied
+    if membership.is_auditor:
+        disclose_source(record=record, by=membership)
     response = StreamingHttpResponse(read_source(record=record), content_type="application/octet-stream")
     response["Content-Disposition"] = f'attachment; filename="{record.pk}.bin"'
     response["Cache-Control"] = "no-store, private"

@@ -11,7 +11,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from inspector.accounts.selectors import list_memberships
-from inspector.accounts.services import use_sign_in_link
+from inspector.accounts.services import note_account, use_sign_in_link
 
 from .forms import SignInForm
 
@@ -31,7 +31,9 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     form = SignInForm(request, data=request.POST)
     if not form.is_valid():
         return _answer(request, form, wanted, status=422)
-    login(request, form.get_user())
+    user = form.get_user()
+    note_account(user=user, code="account.signed-in", details={"by": "name and password"})
+    login(request, user)
     return redirect(wanted)
 
 
@@ -44,6 +46,7 @@ def use_link(request: HttpRequest, token: str) -> HttpResponse:
         if request.user.is_authenticated:
             return redirect("pages:home")
         return _answer(request, SignInForm(request), resolve_url("pages:home"), link_failed=True, status=410)
+    note_account(user=user, code="account.signed-in", details={"by": "a link that works once"})
     login(request, user, backend=BACKEND)
     response = redirect("pages:home")
     response["Referrer-Policy"] = "no-referrer"
@@ -53,6 +56,8 @@ def use_link(request: HttpRequest, token: str) -> HttpResponse:
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
     """End the session."""
+    if request.user.is_authenticated:
+        note_account(user=request.user, code="account.signed-out")
     logout(request)
     return redirect("pages:sign-in")
 

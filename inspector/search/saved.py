@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from inspector.accounts.models import Membership
+from inspector.trail.services import Thing, record_deed
 
 from .models import LONGEST_NAME, MOST_SAVED, SavedSearch
 from .selectors import read_query
@@ -41,15 +42,25 @@ def save_search(*, membership: Membership, name: str, query: str, is_shared: boo
     mine = SavedSearch.objects.filter(workspace=membership.workspace, saved_by=membership.user)
     if mine.exclude(name=name).count() >= MOST_SAVED:
         raise SavedSearchError(f"You have {MOST_SAVED} saved searches: forget one first.")
+    was_shared = mine.filter(name=name, is_shared=True).exists()
     saved, _ = SavedSearch.objects.update_or_create(
         workspace=membership.workspace,
         saved_by=membership.user,
         name=name,
         defaults={"query": query, "is_shared": is_shared},
     )
+    if is_shared or was_shared:
+        record_deed(
+            "search.shared" if is_shared else "search.unshared",
+            workspace_id=membership.workspace_id,
+            by=membership,
+            on=Thing("search", saved.pk, name),
+            details={"query": query},
+        )
     return saved
 
 
+@transaction.atomic
 def forget_search(*, membership: Membership, saved_id: uuid.UUID) -> bool:
     """Forget a search; its own saver may, and an owner. Whether there was one."""
     rows = SavedSearch.objects.filter(workspace=membership.workspace, pk=saved_id)
@@ -57,4 +68,11 @@ def forget_search(*, membership: Membership, saved_id: uuid.UUID) -> bool:
         rows = rows.filter(saved_by=membership.user)
     else:
         rows = rows.filter(Q(saved_by=membership.user) | Q(is_shared=True))
-    return bool(rows.delete()[0])
+    saved = rows.select_for_update().first()
+    if saved is None:
+        return False
+    named, is_shared = Thing("search", saved.pk, saved.name), saved.is_shared
+    saved.delete()
+    if is_shared:
+        record_deed("search.forgotten", workspace_id=membership.workspace_id, by=membership, on=named)
+    return True

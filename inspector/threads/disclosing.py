@@ -9,19 +9,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Count, Exists, OuterRef
 
 from dialects import KeyList, Keys
 from inspector.accounts.models import ApiKey, User, Workspace
-from inspector.intake.models import Job
+from inspector.intake.models import Job, Record
 from inspector.intake.text import make_storable
 from inspector.keyring.encryption import KeyringError
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.ring import unseal_keys
 from inspector.keyring.services import note_events
+from inspector.trail.acting import Acting
+from inspector.trail.services import Thing, record_deed
 
 from .models import Message
 from .opened import OpenedMessage
+
+# So many messages of a record are named in the trail of its bytes.
+_MOST_NAMED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +96,41 @@ def disclose(
             messages[key].append(message_id)
     if messages:
         counts = {key: len(ids) for key, ids in messages.items()}
-        note_events(kind=KeyEvent.Kind.SHOWN, counts=counts, by=by, api_key=api_key, door=door, messages=messages)
+        with transaction.atomic():
+            note_events(kind=KeyEvent.Kind.SHOWN, counts=counts, by=by, api_key=api_key, door=door, messages=messages)
+            _record_look(list(openings), list(messages), door)
+
+
+def _record_look(message_ids: Sequence[uuid.UUID], keys: Sequence[EscrowedKey], door: str) -> None:
+    """One look is one deed, whatever it shows; the keyring's own trace says which key opened which message."""
+    conversations = sorted(set(Message.objects.filter(pk__in=message_ids).values_list("conversation_id", flat=True)))
+    named = (
+        Thing("message", message_ids[0], "") if len(message_ids) == 1 else Thing("messages", "", str(len(message_ids)))
+    )
+    record_deed(
+        "opened.shown",
+        workspace_id=keys[0].workspace_id,
+        on=named,
+        about=[*conversations, *message_ids, *(key.pk for key in keys)],
+        details={
+            "at": KeyEvent.Door(door).label,
+            "keys": sorted({key.label for key in keys}),
+            "count": len(message_ids),
+        },
+    )
+
+
+def disclose_source(*, record: Record, by: Acting) -> None:
+    """Record that somebody is given the exact bytes of a record, whatever they hold; call it before the first byte."""
+    messages = Message.objects.filter(workspace_id=record.workspace_id, record=record).order_by("part")
+    found = list(messages.values_list("pk", "conversation_id")[:_MOST_NAMED])
+    record_deed(
+        "raw.downloaded",
+        workspace_id=record.workspace_id,
+        by=by,
+        on=Thing("record", record.pk, ""),
+        about=[*dict.fromkeys(conversation for _, conversation in found), *(pk for pk, _ in found)],
+    )
 
 
 def find_opened_ids(*, messages: Sequence[Message]) -> set[uuid.UUID]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -40,6 +41,16 @@ _address: ContextVar[str] = ContextVar("address", default="")
 def note_actor(acting: Acting) -> None:
     """From here on in this request, this is who acts."""
     _actor.set(acting.as_actor())
+
+
+@contextmanager
+def act_as(acting: Acting) -> Iterator[None]:
+    """For as long as this lasts, this is who acts: a command of `manage.py` is its operator's."""
+    before = _actor.set(acting.as_actor())
+    try:
+        yield
+    finally:
+        _actor.reset(before)
 
 
 def find_actor() -> Actor:

@@ -44,7 +44,8 @@ DEEDS: Final[Mapping[str, DeedKind]] = {
         DeedKind("finding.suppressed", SETTINGS, "suppressed findings of the {on}"),
         DeedKind("finding.suppression-lifted", SETTINGS, "lifted the suppression of the {on}"),
         DeedKind("search.shared", SETTINGS, "saved the {on} for everybody here"),
-        DeedKind("search.forgotten", SETTINGS, "removed the {on}"),
+        DeedKind("search.unshared", SETTINGS, "no longer shares the {on}"),
+        DeedKind("search.forgotten", SETTINGS, "removed the shared {on}"),
         DeedKind("key.added", KEYS, "added the {on} to the keyring"),
         DeedKind("key.removed", KEYS, "removed the {on} from the keyring"),
         DeedKind("member.added", ACCESS, "let the {on} in"),
@@ -57,6 +58,7 @@ DEEDS: Final[Mapping[str, DeedKind]] = {
         DeedKind("api-key.revoked", ACCESS, "revoked the {on}"),
         DeedKind("account.signed-in", ACCESS, "signed in"),
         DeedKind("account.signed-out", ACCESS, "signed out"),
+        DeedKind("account.password-set", ACCESS, "set another password"),
         DeedKind("account.link-made", ACCESS, "made a sign-in link for the {on}"),
     )
 }

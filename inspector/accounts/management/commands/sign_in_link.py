@@ -8,8 +8,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
-from inspector.accounts.models import Membership, Role, User
-from inspector.accounts.services import add_member, create_sign_in_link, ensure_first_workspace
+from inspector.accounts.models import Membership, Role, User, Workspace
+from inspector.accounts.services import add_member, create_sign_in_link, ensure_first_workspace, note_account
+from inspector.trail.acting import OPERATOR, act_as
 
 
 class Command(BaseCommand):
@@ -26,8 +27,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the link."""
         workspace, owner = ensure_first_workspace()
-        name, role = options["name"], options["role"]
+        name = options["name"]
         user = User.objects.filter(username=name).first() if name else owner
+        with act_as(OPERATOR):
+            self._print_link(user, workspace, options)
+
+    def _print_link(self, user: User | None, workspace: Workspace, options: dict[str, Any]) -> None:
+        name, role = options["name"], options["role"]
         if user is None and role:
             user = User.objects.create_user(username=name)
         if user is None:
@@ -37,4 +43,5 @@ class Command(BaseCommand):
         if not Membership.objects.filter(user=user).exists():
             raise CommandError(f"{user} is a member of no workspace: give a role with --role")
         token = create_sign_in_link(user=user)
+        note_account(user=user, code="account.link-made", by=OPERATOR)
         self.stdout.write(options["url"].rstrip("/") + reverse("pages:sign-in-link", args=[token]))
