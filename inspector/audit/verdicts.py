@@ -23,6 +23,7 @@ from .bindings import bind
 from .leases import check_held, check_turn, hold_item
 from .queues import get_standing_queue, make_items
 from .reviews import OPEN_STATES, Review, ReviewItem, Rubric
+from .trail import Thing, record_deed
 
 LONGEST_COMMENT: Final = 10_000
 State = ReviewItem.State
@@ -114,6 +115,7 @@ def withdraw_verdict(*, membership: Membership, item: ReviewItem) -> None:
     own.update(withdrawn_at=timezone.now())
     held.state = State.WAITING
     held.save(update_fields=["state"])
+    _record("verdict.withdrawn", membership, held, held.conversation)
 
 
 @transaction.atomic
@@ -160,7 +162,7 @@ def _add(
     criteria = rubric.criteria if rubric else []
     if len(answers) != len(criteria) or not set(answers) <= set(Review.Answer.values):
         raise ValidationError({"answers": "answer each criterion of the rubric: pass, fail or not applicable"})
-    return Review.objects.create(
+    review = Review.objects.create(
         workspace_id=conversation.workspace_id,
         conversation=conversation,
         item=item,
@@ -172,6 +174,20 @@ def _add(
         seen_digest=seen,
         seen_messages=conversation.message_count,
         binding=bind(conversation=conversation),
+    )
+    _record("verdict.given", membership, item, conversation, verdict=verdict, review=str(review.pk))
+    return review
+
+
+def _record(code: str, membership: Membership, item: ReviewItem, conversation: Conversation, **details: object) -> None:
+    # What is said is kept from the second reviewer by `list_deeds_for`, which knows which items are still blind.
+    record_deed(
+        code,
+        workspace_id=item.workspace_id,
+        by=membership,
+        on=Thing("review", item.pk, conversation.native_id),
+        about=[conversation.pk],
+        details=details,
     )
 
 
