@@ -169,6 +169,8 @@ def _read_wish(request: Request) -> dict[str, Any]:
             raise ProblemError(422, f"{name[:100]!r} does not belong there, or is of another type: {WANTED}")
     if {"q", "conversation"} <= set(said) or len(said.get("q", "")) > MOST_CHARACTERS:
         raise ProblemError(422, f"give q, of at most {MOST_CHARACTERS} characters, or conversation, not both")
+    if said["form"] == Export.Form.REPORT and "conversation" not in said:
+        raise ProblemError(422, "a report is of one conversation: give conversation")
     return said
 
 

@@ -26,17 +26,24 @@ from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Job
 from inspector.search.language import QueryError
 from inspector.threads.contexts import DECODER_VERSION
+from inspector.threads.models import Conversation
+from inspector.threads.selectors import find_conversation
 
+from .articles import load_said, write_article
 from .cells import write_head, write_rows
 from .lines import write_line
 from .listing import MOST_MESSAGES, Entry, count_parts, fix_set, list_needles, read_entries
 from .masking import mask_row, shows_all
 from .models import UNDER_WAY, Block, Export, Piece
 from .reading import Found, measure_records, read_rows
+from .reports import write_beginning, write_end
 
 PIECE_BYTES: Final = 1024 * 1024
 MEMBER_BYTES: Final = 1024 * 1024
 STEP_BYTES: Final = 8 * 1024 * 1024
+# A report unfolds every record: what a step makes of these is many times their size.
+REPORT_STEP_BYTES: Final = 256 * 1024
+REPORT_STEP_RECORDS: Final = 200
 # A smaller set is not packed.
 MOST_PLAIN_MESSAGES: Final = 5000
 _LEVEL: Final = 1
@@ -91,9 +98,12 @@ def _list(job: Job, export: Export) -> None:
                 drop_file(export)
                 return
             held.listed, held.fixed_at, held.state = listed, fixed_at, Export.State.WRITING
-            held.is_packed, held.decoder = listed > MOST_PLAIN_MESSAGES, DECODER_VERSION
+            is_report = held.form == Export.Form.REPORT
+            held.is_packed, held.decoder = listed > MOST_PLAIN_MESSAGES and not is_report, DECODER_VERSION
             if held.form == Export.Form.CSV:
                 _add(held, write_head(has_mark=held.has_mark))
+            if is_report:
+                _add(held, write_beginning(held, _find_conversation(held)))
             held.save()
     except QueryError as error:
         raise RefusedError(f"The search cannot be understood any more: {error}.") from error
@@ -101,6 +111,14 @@ def _list(job: Job, export: Export) -> None:
         if getattr(error.__cause__, "sqlstate", None) != _CANCELLED:
             raise
         raise RefusedError("The search took longer than nine minutes: add a word, a name or a time to it.") from error
+
+
+def _find_conversation(export: Export) -> Conversation:
+    pk = export.conversation_id
+    found = find_conversation(workspace=export.workspace, conversation_id=pk) if pk else None
+    if found is None:
+        raise RefusedError("The conversation is not there any more: its messages were read as others.")
+    return found
 
 
 def _hold(job: Job, export: Export, state: dict[str, int]) -> Export | None:
@@ -113,15 +131,17 @@ def _write(job: Job, export: Export) -> None:
     """Write what one step takes of the next block."""
     block = Block.objects.filter(export=export, number__gte=export.block).order_by("number").first()
     if block is None:
+        end = write_end(export, read_file(export)) if export.form == Export.Form.REPORT else b""
         with jobs.together(job):
             held = _hold(job, export, {"block": export.block, "entry": -1})
             if held is not None:
                 held.state = Export.State.SEALING
-                held.save(update_fields=["state"])
+                _add(held, end)
+                held.save()
         return
     entries = list(read_entries(bytes(block.entries)))
     start = export.entry if block.number == export.block else 0
-    window = _cut_window(entries[start:])
+    window = _cut_window(entries[start:], is_report=export.form == Export.Form.REPORT)
     found = read_rows(window)
     data, counts = _write_rows(export, found)
     is_last = start + len(window) == len(entries)
@@ -147,10 +167,11 @@ def _write(job: Job, export: Export) -> None:
         held.save()
 
 
-def _cut_window(entries: Sequence[Entry]) -> list[Entry]:
+def _cut_window(entries: Sequence[Entry], *, is_report: bool) -> list[Entry]:
     sizes = measure_records([record_id for record_id, _ in entries])
     measured = [(entry, sizes.get(entry[0], 0)) for entry in entries]
-    windows = cut_windows(measured, size_of=itemgetter(1), most_items=len(measured), most_bytes=STEP_BYTES)
+    most_items, most_bytes = (REPORT_STEP_RECORDS, REPORT_STEP_BYTES) if is_report else (len(measured), STEP_BYTES)
+    windows = cut_windows(measured, size_of=itemgetter(1), most_items=most_items, most_bytes=most_bytes)
     return [entry for entry, _ in next(windows)]
 
 
@@ -162,7 +183,11 @@ def _write_rows(export: Export, found: Found) -> tuple[bytes, dict[str, int]]:
     counts = dict.fromkeys(("messages", "rows", "masked", "unseen"), 0)
     write: Callable[[object], bytes]
     is_csv = export.form == Export.Form.CSV
-    write = partial(write_rows if is_csv else write_line, channels=channels)
+    if export.form == Export.Form.REPORT:
+        said = load_said(export, found.rows)
+        write = partial(write_article, said=said, channels=channels, is_masked=export.is_masked)
+    else:
+        write = partial(write_rows if is_csv else write_line, channels=channels)
     needles = list_needles(export)
     written = []
     for row in found.rows:

@@ -25,6 +25,7 @@ class Export(models.Model):
 
         JSONL = "jsonl", "JSON Lines"
         CSV = "csv", "CSV"
+        REPORT = "html", "Report"
 
     class Subject(models.TextChoices):
         """What is meant: messages by a query, one conversation, or every conversation of a filtered list."""
@@ -108,7 +109,8 @@ class Export(models.Model):
     @property
     def file_name(self) -> str:
         """What the file is called when it is downloaded."""
-        return f"messages-{self.asked_at:%Y%m%d-%H%M%S}-{self.id.hex[-6:]}.{self.form}{'.gz' if self.is_packed else ''}"
+        kind = "report" if self.form == self.Form.REPORT else "messages"
+        return f"{kind}-{self.asked_at:%Y%m%d-%H%M%S}-{self.id.hex[-6:]}.{self.form}{'.gz' if self.is_packed else ''}"
 
 
 UNDER_WAY = (Export.State.QUEUED, Export.State.WRITING, Export.State.SEALING)

@@ -63,13 +63,15 @@ def ask_for_export(
 
     Raises:
         QueryError: for a query that cannot be understood, or that would tell what is masked.
-        ValidationError: where the workspace has no such conversation.
+        ValidationError: where the workspace has no such conversation, or for a report of anything else.
         BusyError: while too many are under way.
     """
     # Two who ask at once count one after the other.
     Workspace.objects.select_for_update(no_key=True).get(pk=workspace.pk)
     if Export.objects.filter(workspace=workspace, state__in=UNDER_WAY).count() >= MOST_UNDER_WAY:
         raise BusyError(f"{MOST_UNDER_WAY} exports are under way in this workspace: wait for one, or cancel one.")
+    if form == Export.Form.REPORT and conversation_id is None:
+        raise ValidationError("a report is of one conversation")
     is_masked = is_masked or not may_have_exact(membership=membership, api_key=api_key)
     if query is not None:
         if make_storable(query) != query:

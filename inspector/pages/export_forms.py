@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 
@@ -66,14 +66,21 @@ def read_meant(said: Mapping[str, str], membership: Membership) -> Meant | None:
     )
 
 
+FORMS: Final = [
+    (Export.Form.JSONL, "JSON Lines: exact, and can be delivered again"),
+    (Export.Form.CSV, "CSV: for a spreadsheet"),
+]
+REPORT: Final = (
+    Export.Form.REPORT,
+    "Report: to read and to print, with English, raw, fields, findings, verdicts, comments and hashes",
+)
+
+
 class ExportForm(forms.Form):
     """The form of the file, and whether secrets are masked; only who may see them can choose that."""
 
     form = forms.ChoiceField(
-        choices=[
-            (Export.Form.JSONL, "JSON Lines: exact, and can be delivered again"),
-            (Export.Form.CSV, "CSV: for a spreadsheet"),
-        ],
+        choices=FORMS,
         initial=Export.Form.JSONL,
         widget=forms.RadioSelect,
         error_messages={"required": "Choose a form.", "invalid_choice": "Choose a form."},
@@ -81,8 +88,10 @@ class ExportForm(forms.Form):
     is_masked = forms.BooleanField(required=False, label="Mask secrets, so that the file can be handed on")
     has_mark = forms.BooleanField(required=False, label="CSV: begin with a byte order mark, for Excel")
 
-    def __init__(self, *args: Any, membership: Membership, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, membership: Membership, has_report: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if has_report:
+            self.fields["form"].choices = [*FORMS, REPORT]  # type: ignore[attr-defined]
         self.may_choose = membership.is_auditor
 
     def read(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from inspector.accounts.models import Membership
 from inspector.exports.making import read_file
 from inspector.exports.manifests import make_manifest
 from inspector.exports.models import Export
+from inspector.exports.printing import POLICY
 from inspector.exports.selectors import Progress, find_export, find_progresses, list_exports
 from inspector.exports.services import BusyError, ask_for_export, may_download, may_stop, note_download, stop_export
 from inspector.search.cursors import write_cursor
@@ -29,7 +30,11 @@ from .told import shorten
 
 PAGE_ROWS = 50
 LONGEST_TITLE = 40
-MEDIA_TYPES = {Export.Form.JSONL: "application/jsonl; charset=utf-8", Export.Form.CSV: "text/csv; charset=utf-8"}
+MEDIA_TYPES = {
+    Export.Form.JSONL: "application/jsonl; charset=utf-8",
+    Export.Form.CSV: "text/csv; charset=utf-8",
+    Export.Form.REPORT: "text/html; charset=utf-8",
+}
 
 
 @require_GET
@@ -60,8 +65,8 @@ def ask(request: HttpRequest, membership: Membership) -> HttpResponse:
     if meant is None:
         raise Http404
     if request.method != "POST":
-        return _answer(request, membership, meant, ExportForm(membership=membership))
-    form = ExportForm(request.POST, membership=membership)
+        return _answer(request, membership, meant, _make_form(meant, membership, None))
+    form = _make_form(meant, membership, request.POST)
     if not form.is_valid():
         return _answer(request, membership, meant, form, status=422)
     try:
@@ -80,6 +85,11 @@ def ask(request: HttpRequest, membership: Membership) -> HttpResponse:
         form.add_error(None, str(error))
         return _answer(request, membership, meant, form, status=409)
     return redirect("pages:export", membership.workspace.slug, export.pk)
+
+
+def _make_form(meant: Meant, membership: Membership, said: Any) -> ExportForm:
+    """The form, which offers a report where one conversation is meant."""
+    return ExportForm(said, membership=membership, has_report="conversation_id" in meant.given)
 
 
 def _answer(
@@ -122,16 +132,17 @@ def download(request: HttpRequest, membership: Membership, export_id: uuid.UUID)
     if export.state != Export.State.DONE:
         return redirect("pages:export", membership.workspace.slug, export.pk)
     note_download(export=export, door="page", by=membership.user)
-    return answer_file(export)
+    return answer_file(export, is_opened="open" in request.GET and export.form == Export.Form.REPORT)
 
 
-def answer_file(export: Export) -> StreamingHttpResponse:
-    """The file of an export as a download that no browser will interpret."""
+def answer_file(export: Export, *, is_opened: bool = False) -> StreamingHttpResponse:
+    """The file of an export as a download that no browser will interpret; a report may be opened, and runs nothing."""
     pieces: Iterator[bytes] = read_file(export)
     kind = "application/gzip" if export.is_packed else MEDIA_TYPES[Export.Form(export.form)]
     response = StreamingHttpResponse(pieces, content_type=kind)
     response["Content-Length"] = str(export.size_bytes)
-    response["Content-Disposition"] = f'attachment; filename="{export.file_name}"'
+    response["Content-Disposition"] = f'{"inline" if is_opened else "attachment"}; filename="{export.file_name}"'
+    response["Content-Security-Policy"] = POLICY
     response["X-Content-Type-Options"] = "nosniff"
     response["Cache-Control"] = "no-store, private"
     return response
@@ -191,6 +202,7 @@ def describe(export: Export, progress: Progress, membership: Membership) -> dict
         # It stays on one line of a narrow table.
         "kept_as": f"{export.get_form_display()}, {'masked' if export.is_masked else 'exact'}".replace(" ", "\u00a0"),
         "is_masked": export.is_masked,
+        "is_report": export.form == Export.Form.REPORT,
         "state": "stuck" if progress.is_stuck else "ready" if has_file else export.state,
         "is_under_way": is_under_way,
         "is_done": has_file,

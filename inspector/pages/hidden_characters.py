@@ -1,95 +1,11 @@
-"""Characters that a reader cannot see, and their names: controls, bidi marks, zero-width and private ones.
-
-A log is written by machines that may lie. Whatever renders as nothing, reorders its neighbours or has no agreed
-shape is shown as its code point instead. Joiners and variation selectors inside an emoji are left alone: there
-they are seen by what they do.
-"""
+"""Characters that a reader cannot see, as the pages ask for them; what they are is known to `threads`."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
-
-# Closed ranges of code points; line feed (0A) and tab (09) are laid out and not in it.
-RANGES: tuple[tuple[int, int], ...] = (
-    (0x0000, 0x0008),  # C0 controls
-    (0x000B, 0x001F),
-    (0x007F, 0x009F),  # delete and C1 controls
-    (0x00AD, 0x00AD),  # soft hyphen
-    (0x034F, 0x034F),  # combining grapheme joiner
-    (0x061C, 0x061C),  # Arabic letter mark
-    (0x115F, 0x1160),  # Hangul fillers
-    (0x17B4, 0x17B5),  # Khmer inherent vowels
-    (0x180B, 0x180F),  # Mongolian selectors
-    (0x200B, 0x200F),  # zero width and direction marks
-    (0x2028, 0x202E),  # line and paragraph separator, embeddings, overrides
-    (0x2060, 0x206F),  # word joiner, invisible operators, isolates
-    (0x2800, 0x2800),  # braille blank
-    (0x3164, 0x3164),  # Hangul filler
-    (0xD800, 0xF8FF),  # lone surrogates, private use
-    (0xFDD0, 0xFDEF),  # noncharacters
-    (0xFE00, 0xFE0F),  # variation selectors
-    (0xFEFF, 0xFEFF),  # byte order mark
-    (0xFFA0, 0xFFA0),  # halfwidth Hangul filler
-    (0xFFF0, 0xFFFB),  # specials
-    (0xFFFE, 0xFFFF),
-    (0x13430, 0x1343F),  # Egyptian format controls
-    (0x1BCA0, 0x1BCA3),  # shorthand format controls
-    (0x1D173, 0x1D17A),  # musical format controls
-    (0xE0000, 0x10FFFF),  # tags, selectors, private planes
-)
-
-_CLASS = "[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in RANGES) + "]"
-HIDDEN = re.compile(_CLASS)
-HIDDEN_BLOCK = re.compile(_CLASS + "+")
-# Equal ones in a row; the first group is the character.
-HIDDEN_RUN = re.compile(rf"({_CLASS})\1*")
-
-# Controls have no name in the Unicode Character Database, but their pictures do: U+241B is SYMBOL FOR ESCAPE.
-_PICTURES = {**{code: 0x2400 + code for code in range(0x20)}, 0x7F: 0x2421}
-_KINDS = {"Cc": "control", "Cs": "lone surrogate", "Co": "private use", "Cn": "not a character"}
-_JOINER = "\u200d"
-_SELECTORS = "\ufe0e\ufe0f"
-_KEYCAP = "\u20e3"
-
-
-def is_hidden(text: str, at: int) -> bool:
-    """Whether the character at this index cannot be seen where it stands."""
-    return HIDDEN.match(text, at) is not None and not _is_inside_emoji(text, at)
-
-
-def _is_inside_emoji(text: str, at: int) -> bool:
-    character, before, after = text[at], text[at - 1 : at], text[at + 1 : at + 2]
-    if not before:
-        return False
-    if character in _SELECTORS:
-        return _is_pictograph(before) or (before in "#*0123456789" and after == _KEYCAP)
-    if character == _JOINER:
-        return (_is_pictograph(before) or before in _SELECTORS) and bool(after) and _is_pictograph(after)
-    return False
-
-
-def _is_pictograph(character: str) -> bool:
-    is_skin_tone = "\U0001f3fb" <= character <= "\U0001f3ff"
-    return is_skin_tone or (unicodedata.category(character) in ("So", "Sm") and not HIDDEN.match(character))
-
-
-def code_of(character: str) -> str:
-    """The code point as `U+200B`."""
-    return f"U+{ord(character):04X}"
-
-
-def name_of(character: str) -> str:
-    """The character's name in words; where it has none, its kind."""
-    picture = _PICTURES.get(ord(character))
-    if picture is not None:
-        return unicodedata.name(chr(picture)).removeprefix("SYMBOL FOR ").lower()
-    return unicodedata.name(character, _KINDS.get(unicodedata.category(character), "unnamed")).lower()
-
-
-def spell_hidden(text: str) -> str:
-    """The text with each hidden character as `[U+200B]`: for attributes and titles, where no badge can stand."""
-    return HIDDEN.sub(
-        lambda match: match[0] if _is_inside_emoji(text, match.start()) else f"[{code_of(match[0])}]",
-        text,
-    )
+from inspector.threads.hidden_characters import HIDDEN as HIDDEN
+from inspector.threads.hidden_characters import HIDDEN_BLOCK as HIDDEN_BLOCK
+from inspector.threads.hidden_characters import HIDDEN_RUN as HIDDEN_RUN
+from inspector.threads.hidden_characters import code_of as code_of
+from inspector.threads.hidden_characters import is_hidden as is_hidden
+from inspector.threads.hidden_characters import name_of as name_of
+from inspector.threads.hidden_characters import spell_hidden as spell_hidden

@@ -1,0 +1,283 @@
+"""The records of a report, one article each: English, raw, fields, notes, findings and comments, a window at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Final
+
+from django.db.models import Prefetch
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from dialects import Context, Field, Reading, choose_dialect, tell
+from inspector.audit.comments import Comment, CommentTurn
+from inspector.audit.discussions import make_thread
+from inspector.audit.findings import Finding, FindingAct
+from inspector.audit.listing import list_here
+from inspector.audit.rules import RULES
+from inspector.intake.facts import read_with_facts
+from inspector.threads.masks import mask_layers
+
+from .lines import SEVERITIES, write_instant
+from .models import Export
+from .printing import encode, list_facts, list_lines, show
+from .reading import Part, Row
+
+MOST_FIELDS: Final = 500
+LONGEST_RAW: Final = 50_000
+LONGEST_FIELD: Final = 1000
+LONGEST_SAID: Final = 20_000
+LONGEST_NAME: Final = 200
+LONGEST_NOTE: Final = 2000
+# What is told of a longer message is not taken apart, and its fields are not either.
+LONGEST_TOLD: Final = 1024 * 1024
+DEEPEST: Final = 12
+_NO_ROW: Final = ("syntax", "key")
+FOR_AUDITORS: Final = "What it says is for owners and auditors: it is about what is masked or sealed."
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What rules and people said of the records of a window: findings by record and part, comments by record."""
+
+    findings: Mapping[tuple[str, int], Sequence[Finding]] = field(default_factory=dict)
+    comments: Mapping[str, Sequence[Comment]] = field(default_factory=dict)
+
+
+def load_said(export: Export, rows: Sequence[Row]) -> Said:
+    """What was said of these records; four statements, whatever their number."""
+    records = [uuid.UUID(row.id) for row in rows]
+    conversations = {uuid.UUID(part.conversation) for row in rows for part in row.parts}
+    acts = Prefetch("acts", queryset=FindingAct.objects.select_related("by"))
+    found = list_here(conversations=conversations).filter(record__in=records).prefetch_related(acts)
+    findings: dict[tuple[str, int], list[Finding]] = defaultdict(list)
+    for finding in found.order_by("-severity", "rule", "key"):
+        findings[str(finding.record_id), finding.part].append(finding)
+    turns = Prefetch("turns", queryset=CommentTurn.objects.select_related("by"))
+    written = Comment.objects.filter(workspace=export.workspace_id, record__in=records).select_related("author")
+    comments: dict[str, list[Comment]] = defaultdict(list)
+    for comment in written.prefetch_related(turns).order_by("start", "end", "created_at", "pk"):
+        comments[str(comment.record_id)].append(comment)
+    return Said(findings, comments)
+
+
+def write_article(row: Row, said: Said, channels: Mapping[str, str], *, is_masked: bool) -> bytes:
+    """The article of a record with those of its messages that are in the set.
+
+    Args:
+        row: the record; masked before, where the report is.
+        said: of the window that it is in.
+        channels: the names of the workspace's channels by their ids.
+        is_masked: whether the report is one that hides secrets.
+    """
+    readings = {dialect: _read(row, dialect) for dialect in dict.fromkeys(part.dialect for part in row.parts)}
+    markup = format_html(
+        '<article>\n{}\n<h4>Raw</h4>{}\n{}{}{}</article>\n',
+        format_html_join("\n", "{}", ((_write_part(part, said.findings.get((row.id, part.part), ())),)
+                                      for part in row.parts)),
+        _write_raw(row),
+        list_facts((
+            ("SHA-256", format_html('<span class="hash">{}</span>', hashlib.sha256(row.source).hexdigest())),
+            ("Bytes", f"{len(row.source):,}"),
+            ("Record", format_html('<span class="hash">{}</span>', row.id)),
+            ("Channel", show(channels[row.channel])),
+        )),
+        format_html_join("", "{}", ((_write_fields(reading, is_masked=is_masked),) for reading in readings.values())),
+        list_lines("Comments", (_write_comment(each, row, is_masked=is_masked) for each in
+                                said.comments.get(row.id, ()))),
+    )  # fmt: skip
+    return encode(markup)
+
+
+def _write_part(part: Part, findings: Iterable[Finding]) -> SafeString:
+    told, notes = _read_body(part)
+    said = "{} → {}".format(told.get("sender") or "someone", _name_receivers(told))
+    lines = (
+        format_html('{} <span class="quiet">{}{}</span>', show(str(note.get("text", "")), LONGEST_NOTE),
+                    note.get("severity", ""), show(f", {note['cites']}") if note.get("cites") else "")
+        for note in notes
+    )  # fmt: skip
+    return format_html(
+        '<h3>Message {}: {}</h3><p class="quiet">{} ({}) · {} · {}{}{}</p><p class="said">{}</p>{}{}',
+        f"{part.position + 1:,}",
+        show(said, 2 * LONGEST_NAME),
+        write_instant(part.at),
+        f"by {part.at_basis}",
+        told.get("performative") or "not readable",
+        part.dialect,
+        f" · part {part.part}" if part.part > 1 else "",
+        format_html(" · id {}", show(str(told["message_id"]), LONGEST_NAME)) if told.get("message_id") else "",
+        show(part.english, LONGEST_SAID) if part.english else "Not told yet.",
+        list_lines("Notes", lines),
+        list_lines("Findings", (_write_finding(finding) for finding in findings)),
+    )
+
+
+def _read_body(part: Part) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+    if not 0 < len(part.body) <= LONGEST_TOLD:
+        return {}, ()
+    body = json.loads(part.body)
+    shared = (body["record"].get("notes") or ()) if part.part == 1 else ()
+    return body["message"], (*(body["message"].get("notes") or ()), *shared)
+
+
+def _name_receivers(told: Mapping[str, Any]) -> str:
+    names = [str(name) for name in told.get("receivers") or ()]
+    if not names:
+        return "everybody" if told.get("broadcast") else "someone"
+    return ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
+
+
+def _write_finding(finding: Finding) -> SafeString:
+    rule = RULES.get(finding.rule)
+    acts = format_html_join(
+        "",
+        '<br><span class="quiet">{}: {} by {}{}</span>',
+        (
+            (
+                write_instant(act.at),
+                Finding.State(act.state).label,
+                show(act.by.get_username()),
+                format_html(": “{}”", show(act.reason)) if act.reason else "",
+            )
+            for act in finding.acts.all()
+        ),
+    )
+    return format_html(
+        '<span class="grave">{}: {}</span>. {} <span class="quiet">{}, {}</span>{}',
+        SEVERITIES[finding.severity],
+        rule.title if rule else finding.rule,
+        show(finding.text, LONGEST_NOTE),
+        show(finding.cites or f"rule {finding.rule}", LONGEST_NOTE),
+        finding.get_state_display().lower(),
+        acts,
+    )
+
+
+def _write_raw(row: Row) -> SafeString:
+    if row.is_withheld:
+        return SafeString('<p class="quiet">Too long to be looked through for secrets: it is not printed.</p>')
+    text = row.text if row.masked is None else row.masked
+    remark = SafeString("") if row.masked is None else SafeString(' <p class="quiet">Secrets are masked.</p>')
+    return format_html("<pre>{}</pre>{}", show(text, LONGEST_RAW), remark)
+
+
+def _read(row: Row, dialect: str) -> Reading | None:
+    """The record read anew, as its message's page does; None of one that is too long for a table."""
+    if row.is_withheld or len(row.source) > LONGEST_TOLD:
+        return None
+    reading = read_with_facts(row.text, row.envelope, row.facts, dialect=dialect)
+    told = tell(choose_dialect(reading, Context()), Context(), None)
+    return reading.replace(
+        layers=(*reading.layers, *told.layers), tree=lambda: (*reading.fields, *told.fields), messages=told.messages
+    )
+
+
+def _write_fields(reading: Reading | None, *, is_masked: bool) -> SafeString:
+    if reading is None:
+        return SafeString('<p class="quiet">Too long for a table of its fields; the API gives them.</p>')
+    texts = mask_layers(reading) if is_masked else [layer.text for layer in reading.layers]
+    layers = dict(zip((layer.id for layer in reading.layers), texts, strict=True))
+    walk = _walk(reading.fields)
+    rows = [_make_field(each, depth, layers, is_masked=is_masked) for each, depth in islice(walk, MOST_FIELDS)]
+    more = sum(1 for _ in walk)
+    return format_html(
+        "<h4>Fields, read as {}</h4><table><thead><tr><th>Field</th><th>Raw</th><th>Meaning</th>"
+        '<th class="span">Characters</th></tr></thead><tbody>{}</tbody></table>{}',
+        reading.dialect,
+        format_html_join("", '<tr><th>{}{}</th><td>{}</td><td>{}</td><td class="span">{}</td></tr>', rows),
+        format_html('<p class="quiet">{} more fields are not printed; the API gives them all.</p>', f"{more:,}")
+        if more
+        else "",
+    )
+
+
+def _walk(fields: Sequence[Field]) -> Iterator[tuple[Field, int]]:
+    """The fields, parents before children, without what only separates them or says that it is a message."""
+    roots = fields[0].children if len(fields) == 1 and fields[0].children else fields
+    stack = [(each, 0) for each in reversed(roots)]
+    while stack:
+        each, depth = stack.pop()
+        if each.name == "syntax":
+            continue
+        yield each, depth
+        value = _find_value(each)
+        inner = each.children if value is None else value.children
+        stack.extend((child, depth + 1) for child in reversed(inner) if child.name not in _NO_ROW)
+
+
+def _find_value(each: Field) -> Field | None:
+    """The value of a pair of key and value, which stands in one row with it."""
+    if not any(child.name == "key" for child in each.children):
+        return None
+    values = [child for child in each.children if child.name not in _NO_ROW]
+    return values[0] if len(values) == 1 and values[0].name == "value" else None
+
+
+def _make_field(each: Field, depth: int, layers: Mapping[int, str], *, is_masked: bool) -> tuple[Any, ...]:
+    value = _find_value(each)
+    shown = value or each
+    layer, start, end = shown.span
+    raw: Any = show(layers[layer][start:end], LONGEST_FIELD)
+    if value is None and any(child.name not in _NO_ROW for child in each.children):
+        raw = format_html('<span class="quiet">{} characters</span>', f"{end - start:,}")
+    elif is_masked and shown.is_masked:
+        raw = SafeString('<span class="masked">masked</span>')
+    layer, start, end = each.span
+    place = f"{start:,}–{end:,}" + (f" in layer {layer}" if layer else "")
+    indent = "\u00a0\u00a0" * min(depth, DEEPEST)
+    meaning = show(each.meaning or shown.meaning or "", LONGEST_NOTE)
+    return indent, show(each.label, LONGEST_NAME), format_html("<code>{}</code>", raw), meaning, place
+
+
+def _write_comment(comment: Comment, row: Row, *, is_masked: bool) -> SafeString:
+    text = "" if row.is_withheld else row.text if row.masked is None else row.masked
+    quoted, exact = text[comment.start : comment.end], comment.quoted_text
+    # Of a masked report nothing is told about what is masked in it.
+    is_delicate = is_masked and quoted != exact
+    thread = make_thread(comment)
+    lines = [_say("wrote", comment.author.get_username(), comment.created_at, comment.words,
+                  is_told=not (is_masked and (comment.is_restricted or is_delicate)))]  # fmt: skip
+    if None in thread.withdrawals:
+        lines = [_take_back("wrote", comment.author.get_username(), comment.created_at, thread.withdrawals[None])]
+    for turn in thread.turns:
+        if turn.kind == CommentTurn.Kind.WITHDRAWN:
+            continue
+        who, verb = turn.by.get_username(), turn.get_kind_display().lower()
+        if turn.kind != CommentTurn.Kind.REPLY:
+            lines.append(format_html("{} {} it, {}", show(who), verb, write_instant(turn.at)))
+        elif turn.pk in thread.withdrawals:
+            lines.append(_take_back(verb, who, turn.at, thread.withdrawals[turn.pk]))
+        else:
+            is_told = not (is_masked and (turn.is_restricted or is_delicate))
+            lines.append(_say(verb, who, turn.at, turn.words, is_told=is_told))
+    return format_html(
+        '<code>{}</code> <span class="quiet">characters {}–{}, {}</span>{}',
+        show(quoted if is_masked else exact, LONGEST_FIELD),
+        f"{comment.start:,}",
+        f"{comment.end:,}",
+        comment.get_state_display().lower(),
+        format_html_join("", "<br>{}", ((line,) for line in lines)),
+    )
+
+
+def _say(verb: str, who: str, at: Any, words: str, *, is_told: bool) -> SafeString:
+    said = format_html("“{}”", show(words)) if is_told else format_html('<span class="quiet">{}</span>', FOR_AUDITORS)
+    return format_html("{} {}, {}: {}", show(who), verb, write_instant(at), said)
+
+
+def _take_back(verb: str, who: str, at: Any, turn: CommentTurn) -> SafeString:
+    return format_html(
+        '{} {}, {}; <span class="quiet">{} took it back, {}</span>',
+        show(who),
+        verb,
+        write_instant(at),
+        show(turn.by.get_username()),
+        write_instant(turn.at),
+    )

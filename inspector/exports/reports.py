@@ -1,0 +1,153 @@
+"""What a report of a conversation says around its messages: what it is, the verdicts, and how to check its hashes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from dialects import SHAPE_VERSION
+from inspector.audit.review_listing import Standing, find_standings, list_reviews
+from inspector.audit.reviews import Review
+from inspector.threads.measures import find_state
+from inspector.threads.models import Conversation
+
+from .lines import write_instant
+from .manifests import EXACT_RULE, MASK_RULE, OPENED_RULE, SET_RULE
+from .models import Export
+from .printing import END, begin, encode, list_facts, list_lines, show
+
+MOST_VERDICTS: Final = 200
+LONGEST_TITLE: Final = 300
+_CHANGES: Final = {
+    "bytes": "its bytes",
+    "decoder": "the decoder that reads it",
+    "english": "its English",
+    "beside": "what is told beside its English",
+    "came": "messages that came since",
+    "gone": "messages that are gone",
+    "order": "the order of its messages",
+}
+
+
+def write_beginning(export: Export, conversation: Conversation) -> bytes:
+    """The head of a report, once its set is fixed: what it is, by whom and of what, and the verdicts as they stand."""
+    title = conversation.title or conversation.subject or conversation.native_id or "A conversation without a name"
+    facts = list_facts((
+        ("Conversation", format_html('<span class="hash">{}</span>', conversation.pk)),
+        ("Its id on the wire", show(conversation.native_id, LONGEST_TITLE)),
+        ("Channel", show(conversation.channel.name)),
+        ("Workspace", show(export.workspace.name)),
+        ("State", find_state(conversation)),
+        ("Messages", f"{export.listed or 0:,}"),
+        ("Settled", write_instant(conversation.settled_at) if conversation.settled_at else "not settled yet"),
+        ("Digest as settled", _write_hash(conversation.settled_digest)),
+        ("Asked for by", show(export.asked_by)),
+        ("Asked for", write_instant(export.asked_at)),
+        ("Set fixed", write_instant(export.fixed_at) if export.fixed_at else ""),
+        ("Report", format_html('<span class="hash">{}</span>', export.pk)),
+        ("Decoders", export.decoder),
+        ("Shape of the record", SHAPE_VERSION),
+        ("Secrets", MASK_RULE if export.is_masked else EXACT_RULE),
+    ))  # fmt: skip
+    markup = format_html(
+        '{}<h1>{}</h1>\n<p class="quiet">A report of one conversation, by the Inspector. {} {}</p>\n{}\n'
+        "<h2>Verdicts</h2>\n{}\n<h2>Messages</h2>\n",
+        begin(f"Report: {title[:LONGEST_TITLE]}"),
+        show(title, LONGEST_TITLE),
+        SET_RULE,
+        OPENED_RULE,
+        facts,
+        _write_verdicts(conversation),
+    )
+    return encode(markup)
+
+
+def _write_hash(digest: bytes | memoryview | None) -> SafeString | str:
+    return format_html('<span class="hash">{}</span>', bytes(digest).hex()) if digest else ""
+
+
+def _write_verdicts(conversation: Conversation) -> SafeString:
+    reviews = list_reviews(conversation=conversation, reader_id=None, limit=MOST_VERDICTS)
+    if not reviews:
+        return SafeString('<p class="quiet">None that may be told.</p>')
+    standings = find_standings(reviews=reviews, conversation=conversation, is_compared=True)
+    rows = ((_write_verdict(review, standings[review.pk]),) for review in reviews)
+    return format_html_join("\n", "{}", rows)
+
+
+def _write_verdict(review: Review, standing: Standing) -> SafeString:
+    answers = list_lines("Criteria", _list_answers(review))
+    facts = list_facts((
+        ("Queue", show(review.item.queue.name)),
+        ("Bound to", f"{review.seen_messages:,} messages"),
+        ("Digest of what was seen", _write_hash(review.binding.digest if review.binding else review.seen_digest)),
+        ("Stands", tell_standing(standing)),
+    ))  # fmt: skip
+    return format_html(
+        '<p><span class="grave">{}</span> by {}, {}{}</p>{}{}{}',
+        review.get_verdict_display(),
+        show(review.reviewer.get_username()),
+        write_instant(review.created_at),
+        ", to decide between two" if review.is_adjudication else "",
+        format_html("<p>{}</p>", show(review.comment)) if review.comment else "",
+        facts,
+        answers,
+    )
+
+
+def _list_answers(review: Review) -> Iterator[SafeString]:
+    criteria = review.rubric.criteria if review.rubric else []
+    for criterion, answer in zip(criteria, review.answers, strict=False):
+        yield format_html("{}: {}", show(criterion), Review.Answer(answer).label)
+
+
+def tell_standing(standing: Standing) -> str:
+    """Whether a verdict still is on what is there, in words."""
+    if standing.changes:
+        return f"stale: what differs is {_join(_CHANGES.get(kind, kind) for kind in standing.changes)}"
+    if not standing.is_exact:
+        return "stale: the conversation is told otherwise since"
+    return "holds" if standing.is_known else "not compared since the conversation was settled anew"
+
+
+def _join(words: Iterable[str]) -> str:
+    return ", ".join(words)
+
+
+def write_end(export: Export, pieces: Iterable[bytes]) -> bytes:
+    """The end of a report: its counts, and the digest of everything before.
+
+    Args:
+        export: with its counts complete.
+        pieces: the file as far as it is written.
+    """
+    digest, size = hashlib.sha256(), 0
+    for piece in pieces:
+        digest.update(piece)
+        size += len(piece)
+    counts = list_facts((
+        ("Messages listed", f"{export.listed or 0:,}"),
+        ("In this report", f"{export.messages:,}"),
+        ("Withdrawn meanwhile", f"{export.withdrawn:,}"),
+        ("Gone meanwhile", f"{export.gone:,}"),
+        ("With something masked", f"{export.masked:,}"),
+    ))  # fmt: skip
+    markup = format_html(
+        "\n<h2>How to check this</h2>\n{}\n<p>This report: the SHA-256 of its first {} bytes, which end with the last "
+        'message, is <span class="hash">{}</span>. To check it:</p><pre>head -c {} {} | sha256sum</pre>\n'
+        "<p>A record: the SHA-256 beside it is of its bytes as they were received. “Download the exact bytes” on the "
+        "page of its message gives these, and <code>sha256sum</code> of that file the same digest. Who may not see "
+        "what is masked asks an auditor for it: the digest is the same for both.</p>\n"
+        "<p>The file as a whole: its SHA-256 stands on the page of this report, and in the manifest there.</p>\n{}",
+        counts,
+        f"{size:,}",
+        digest.hexdigest(),
+        size,
+        export.file_name,
+        SafeString(END),
+    )
+    return encode(markup)
