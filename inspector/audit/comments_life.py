@@ -17,6 +17,7 @@ from inspector.threads.disclosing import find_opened_ids
 from inspector.threads.masks import mask_layers
 from inspector.threads.models import Message
 from inspector.threads.selectors import unfold
+from inspector.trail.services import Thing, record_deed
 
 from .comments import Comment, CommentTurn
 
@@ -27,6 +28,11 @@ LONGEST_UNFOLDED_BYTES: Final = 2_000_000
 _TURNS: Final = {
     CommentTurn.Kind.RESOLVED: (Comment.State.OPEN, Comment.State.RESOLVED),
     CommentTurn.Kind.REOPENED: (Comment.State.RESOLVED, Comment.State.OPEN),
+}
+
+_DEEDS: Final = {
+    CommentTurn.Kind.RESOLVED: "comment.resolved",
+    CommentTurn.Kind.REOPENED: "comment.reopened",
 }
 
 
@@ -55,7 +61,7 @@ def write_comment(*, membership: Membership, message: Message, start: int, end: 
     digest = hashlib.sha256()
     for piece in read_source(record=message.record):
         digest.update(piece)
-    return Comment.objects.create(
+    comment = Comment.objects.create(
         workspace_id=message.workspace_id,
         record_id=message.record_id,
         part=message.part,
@@ -69,6 +75,8 @@ def write_comment(*, membership: Membership, message: Message, start: int, end: 
         words=_check_words(words),
         is_restricted=is_delicate(message, start, end),
     )
+    _record("comment.written", membership, comment)
+    return comment
 
 
 @transaction.atomic
@@ -86,13 +94,15 @@ def reply(*, membership: Membership, comment: Comment, message: Message | None, 
     if held.state == Comment.State.WITHDRAWN:
         raise ValidationError("the comment was taken back: write another one")
     is_restricted = held.is_restricted or message is None or is_delicate(message, held.start, held.end)
-    return CommentTurn.objects.create(
+    said = CommentTurn.objects.create(
         comment=held,
         kind=CommentTurn.Kind.REPLY,
         by=membership.user,
         words=_check_words(words),
         is_restricted=is_restricted,
     )
+    _record("comment.answered", membership, held)
+    return said
 
 
 @transaction.atomic
@@ -112,6 +122,7 @@ def turn(*, membership: Membership, comment: Comment, kind: str) -> Comment:
     if held.state == before:
         CommentTurn.objects.create(comment=held, kind=kind, by=membership.user)
         _set(held, after)
+        _record(_DEEDS[CommentTurn.Kind(kind)], membership, held)
     return held
 
 
@@ -135,6 +146,7 @@ def withdraw(*, membership: Membership, comment: Comment, reply_id: uuid.UUID | 
     CommentTurn.objects.create(comment=held, kind=CommentTurn.Kind.WITHDRAWN, by=membership.user, of=said)
     if said is None:
         _set(held, Comment.State.WITHDRAWN)
+    _record("comment.withdrawn", membership, held)
     return held
 
 
@@ -156,6 +168,17 @@ def is_delicate(message: Message, start: int, end: int) -> bool:
 def digest_english(message: Message) -> bytes:
     """The digest of the sentence that a message is told as, without keys."""
     return hashlib.sha256(message.english.encode("utf-8", "surrogatepass")).digest()
+
+
+def _record(code: str, membership: Membership, comment: Comment) -> None:
+    """What was written stands in no deed: it may be about what others must not see."""
+    record_deed(
+        code,
+        workspace_id=comment.workspace_id,
+        by=membership,
+        on=Thing("comment", comment.pk, f"characters {comment.start}-{comment.end}"),
+        about=[comment.record_id],
+    )
 
 
 def _hold(membership: Membership, comment: Comment) -> Comment:

@@ -14,6 +14,7 @@ from inspector.audit.discussions import count_comments, find_commented, list_com
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.models import Message
 from inspector.threads.selectors import find_message
+from inspector.trail.models import Deed
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
@@ -107,6 +108,11 @@ def test_a_thread_says_who_did_what(cast: Cast, message: Message) -> None:
         with pytest.raises(ValidationError):
             act()
     assert CommentTurn.objects.count() == 5
+    deeds = Deed.objects.filter(code__startswith="comment.").order_by("sequence")
+    assert [deed.code.removeprefix("comment.") for deed in deeds] == [
+        *("written", "answered", "resolved", "reopened", "withdrawn", "withdrawn")
+    ]
+    assert not any("Who is this?" in f"{deed.told} {deed.details}" for deed in deeds)
     assert Comment.objects.get().words == "Who is this?"
 
 
