@@ -11,12 +11,13 @@ from typing import Final
 
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from inspector.accounts.models import Membership
 
 from .queues import find_rubric
-from .reviews import Review, ReviewItem
+from .reviews import OPEN_STATES, Review, ReviewItem, ReviewQueue
 
 LEASE: Final = timedelta(minutes=30)
 
@@ -39,6 +40,25 @@ def claim(*, membership: Membership, item: ReviewItem) -> ReviewItem:
     held.holder, held.held_until = membership.user, timezone.now() + LEASE
     held.save(update_fields=["holder", "held_until", "rubric"])
     return held
+
+
+@transaction.atomic
+def claim_next(*, membership: Membership, queue: ReviewQueue) -> ReviewItem | None:
+    """Hold the item of a queue that waits longest of those that this person may speak on; None where there is none.
+
+    What others are just taking is passed by, so that two who ask at once get two items.
+
+    Raises:
+        PermissionDenied: for a viewer or a stranger.
+    """
+    if not membership.is_auditor or membership.workspace_id != queue.workspace_id:
+        raise PermissionDenied("only an auditor of this workspace reviews")
+    own = Review.objects.filter(item=OuterRef("pk"), reviewer=membership.user_id, withdrawn_at=None)
+    rows = ReviewItem.objects.filter(workspace=queue.workspace_id, queue=queue, state__in=OPEN_STATES)
+    rows = rows.filter(Q(holder=None) | Q(holder=membership.user_id) | Q(held_until__lte=timezone.now()))
+    rows = rows.filter(~Exists(own)).order_by("added_at", "pk")
+    item = rows.select_for_update(no_key=True, skip_locked=True).first()
+    return claim(membership=membership, item=item) if item else None
 
 
 @transaction.atomic

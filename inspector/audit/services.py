@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .leases import claim as claim
+from .leases import claim_next as claim_next
 from .leases import release as release
 from .leases import renew as renew
 from .queues import change_rubric as change_rubric

@@ -17,7 +17,8 @@ from django.views.decorators.http import require_GET, require_POST
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.discussions import count_comments
 from inspector.audit.listing import OpenCount, count_alarms, count_open_in
-from inspector.audit.review_listing import SignOff, find_sign_offs
+from inspector.audit.models import ReviewItem, ReviewQueue
+from inspector.audit.review_listing import SignOff, find_sign_offs, list_fillable, list_open_items
 from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
 from inspector.threads.hidden import count_hidden
@@ -188,6 +189,7 @@ def _answer(
     messages = [row.message for row in window.rows if row.message]
     disclosed = open_for(membership, messages, door="conversation")
     comments = count_comments(conversation=conversation)
+    waits_in = list_open_items(conversation=conversation)
     context = {
         "live": live,
         **frame_conversation(
@@ -219,13 +221,23 @@ def _answer(
         "open_comments": sum(comments.values()),
         "traces": link_traces(workspace, messages),
         "pager": _make_pager(conversation, window, shown=shown, is_tree=is_tree),
-        "verdict_form": verdict_form,
+        # What waits in a queue is judged there: else one could speak twice, and beside what is to stay unknown.
+        "verdict_form": None if waits_in else verdict_form,
+        "waits_in": waits_in,
+        "fillable": _list_other_queues(membership, waits_in),
         "verdict_errors": errors,
         "review_url": reverse("pages:review", args=[workspace.slug, conversation.pk]),
     }
     return render_page(
         request, membership, "conversation/conversation.html", context, section="conversations", status=status
     )
+
+
+def _list_other_queues(membership: Membership, waits_in: Sequence[ReviewItem]) -> list[ReviewQueue]:
+    if not membership.is_auditor:
+        return []
+    taken = {item.queue_id for item in waits_in}
+    return [queue for queue in list_fillable(workspace=membership.workspace) if queue.pk not in taken]
 
 
 def _make_pager(conversation: Conversation, window: TreeWindow, *, shown: int, is_tree: bool) -> Pager:

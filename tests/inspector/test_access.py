@@ -13,8 +13,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from inspector.accounts.models import ApiKey, Membership, Role
 from inspector.accounts.services import create_api_key
 from inspector.audit.findings_life import suppress
-from inspector.audit.models import Finding, Review
-from inspector.audit.services import give_verdict
+from inspector.audit.models import Finding, Review, ReviewItem, ReviewQueue
+from inspector.audit.services import create_queue, fill_queue, give_verdict
 from inspector.intake.models import Delivery, Record, Sighting
 from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import add_keys
@@ -76,6 +76,8 @@ def things(cast: Cast) -> dict[str, str]:
         comment="Secret comment.",
         seen=bytes(conversation.settled_digest or b""),
     )
+    queue = create_queue(membership=cast.owner, name="Secret queue", criteria=["Secret criterion"])
+    fill_queue(queue=queue, conversations=[conversation.pk], why="Secret why", membership=cast.owner)
     agent = Agent.objects.get()
     return {
         "slug": cast.workspace.slug,
@@ -89,6 +91,8 @@ def things(cast: Cast) -> dict[str, str]:
         "conversation_id": str(conversation.pk),
         "message_id": str(Message.objects.get().pk),
         "review_id": str(review.pk),
+        "queue_id": str(queue.pk),
+        "item_id": str(queue.items.get().pk),
         "key_id": str(key.pk),
         "escrowed_key_id": str(add_keys(membership=cast.owner, keys=[SECRET_KEY], label="Secret key.")[0].pk),
         "membership_id": str(cast.viewer.pk),
@@ -179,6 +183,8 @@ def test_a_stranger_finds_nothing(
 def snapshot(cast: Cast) -> tuple[object, ...]:
     return (
         Review.objects.count(),
+        ReviewItem.objects.exclude(holder=None).count(),
+        ReviewQueue.objects.count(),
         AgentWord.objects.filter(undone_at=None).count(),
         Delivery.objects.count(),
         ApiKey.objects.filter(workspace=cast.workspace, revoked_at=None).count(),

@@ -18,6 +18,7 @@ from inspector.audit.comments import Comment
 from inspector.audit.comments_life import write_comment
 from inspector.audit.findings_life import suppress
 from inspector.audit.models import Finding, Review
+from inspector.audit.services import create_queue, fill_queue
 from inspector.intake.models import Delivery, Record, Withdrawal
 from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import add_keys
@@ -35,6 +36,7 @@ POSTED = {
     *("invite", "change-member", "invite-again", "remove-member", "save-search", "forget-search"),
     *("name-agent", "join-agent", "undo-agent-word", "stop-export"),
     *("write-comment", "act-on-comment"),
+    *("enqueue", "act-on-queue", "act-on-item", "judge-item"),
     *("judge-findings", "set-rule", "suppress-findings", "lift-suppression"),
 }
 
@@ -78,7 +80,16 @@ def ids(cast: Cast, story: Delivery) -> dict[str, Any]:
         ).pk,
         "saved_id": save_search(membership=cast.owner, name="s", query="a", is_shared=True).pk,
         "export_id": make(ask(cast)).pk,
+        **enqueue(cast),
     }
+
+
+def enqueue(cast: Cast) -> dict[str, Any]:
+    """A queue of the first workspace and what waits in it."""
+    queue = create_queue(membership=cast.owner, name="q")
+    conversation = Conversation.objects.get(native_id="story")
+    fill_queue(queue=queue, conversations=[conversation.pk], why="", membership=cast.owner)
+    return {"queue_id": queue.pk, "item_id": queue.items.get().pk}
 
 
 @pytest.mark.parametrize("pattern", workspace_urls, ids=lambda pattern: pattern.name)

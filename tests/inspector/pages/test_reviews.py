@@ -1,0 +1,176 @@
+"""Reviews as people do them: a queue made and filled, an item taken, two who know nothing of each other, a third."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+from django.urls import reverse
+
+from inspector.accounts.models import Membership, Role
+from inspector.accounts.services import add_member
+from inspector.audit import services
+from inspector.audit.models import Review, ReviewItem, ReviewQueue
+from inspector.threads.models import Conversation
+from tests.inspector.conftest import Cast, deliver, make_user, settle_all
+from tests.inspector.pages.conftest import STORY
+
+SLUG = "acme"
+HIDDEN = "Only one of them knows this."
+
+
+@pytest.fixture
+def item(cast: Cast, conversation: Conversation) -> ReviewItem:
+    queue = services.create_queue(
+        membership=cast.owner, name="Grave ones", reviewers=2, criteria=["Is it told as it was said?"]
+    )
+    services.fill_queue(queue=queue, conversations=[conversation.pk], why="by hand", membership=cast.owner)
+    return ReviewItem.objects.get()
+
+
+@pytest.fixture
+def third(cast: Cast, sign_in: Callable[[Membership], Client]) -> Client:
+    return sign_in(add_member(workspace=cast.workspace, user=make_user("tara"), role=Role.AUDITOR))
+
+
+def address(name: str, *args: Any) -> str:
+    return reverse(f"pages:{name}", args=[SLUG, *args])
+
+
+def read(client: Client, name: str, *args: Any, query: str = "") -> str:
+    response = client.get(address(name, *args) + query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def act(client: Client, item: ReviewItem, name: str) -> Any:
+    return client.post(address("act-on-item", item.pk), {"act": name}, follow=True)
+
+
+def judge(client: Client, item: ReviewItem, verdict: str, comment: str = "") -> Any:
+    act(client, item, "claim")
+    seen = re.search(r'name="seen" value="([0-9a-f]{64})"', read(client, "review-item", item.pk))
+    assert seen is not None
+    said = {"verdict": verdict, "comment": comment, "seen": seen[1], "answer-0": "fail"}
+    return client.post(address("judge-item", item.pk), said, follow=True)
+
+
+def test_a_queue_is_made_and_filled_from_a_conversation(auditor: Client, conversation: Conversation) -> None:
+    said = {"name": "Look here", "reviewers": "2", "criteria": "One\n\nTwo", "source": "hand", "severity": "0"}
+    page = auditor.post(address("new-queue"), said, follow=True).content.decode()
+    assert "The queue is made." in page
+    assert auditor.post(address("new-queue"), said).status_code == 422
+    queue = ReviewQueue.objects.get()
+    assert "Put it into the queue" in read(auditor, "conversation", conversation.pk)
+    page = auditor.post(address("enqueue", conversation.pk), {"queue": str(queue.pk)}, follow=True).content.decode()
+    assert "It now waits in “Look here”." in page
+    assert "Keep this verdict" not in page
+    item = ReviewItem.objects.get()
+    response = auditor.post(address("act-on-queue", queue.pk), {"act": "next"})
+    assert response["Location"] == address("review-item", item.pk)
+    assert "Sign this verdict" in read(auditor, "review-item", item.pk)
+
+
+def test_a_search_fills_a_queue_from_its_form(auditor: Client, conversation: Conversation) -> None:
+    said = {"name": "All", "reviewers": "1", "source": "search", "severity": "0", "query": "nobody:knows"}
+    response = auditor.post(address("new-queue"), said)
+    assert response.status_code == 422
+    assert "nobody" in response.content.decode()
+    page = auditor.post(address("new-queue"), {**said, "query": "from:radar"}, follow=True)
+    assert "1 conversation came in." in page.content.decode()
+
+
+def test_a_second_reviewer_finds_no_trace_of_the_first(
+    owner: Client, auditor: Client, viewer: Client, item: ReviewItem, conversation: Conversation
+) -> None:
+    page = judge(auditor, item, "violation", HIDDEN).content.decode()
+    assert "Nobody sees it until the second reviewer has spoken" in page
+    assert HIDDEN in page
+    for client in (owner, viewer):
+        for name, args, query in (
+            ("review-item", [item.pk], ""),
+            ("queue", [item.queue_id], ""),
+            ("queue", [item.queue_id], "?show=second"),
+            ("queue", [item.queue_id], "?show=done"),
+            ("reviews", [], ""),
+            ("conversation", [conversation.pk], ""),
+            ("conversations", [], ""),
+            ("overview", [], ""),
+            ("search", [], "?q=reviewed:yes"),
+        ):
+            page = read(client, name, *args, query=query)
+            main = page[page.index("<main") : page.index("</main>")]
+            for secret in (HIDDEN, "amir", "a violation</span>"):
+                assert secret not in main, f"{name}{query} tells {secret!r}"
+    assert "1 of 2 verdicts, hidden" in read(owner, "queue", item.queue_id)
+    assert "Nobody has looked yet" in read(owner, "conversation", conversation.pk)
+    # Who has spoken is let in no second time, and what was said is still theirs to withdraw.
+    assert "you have spoken" in act(auditor, item, "claim").content.decode().lower()
+    judge(owner, item, "violation")
+    page = read(viewer, "review-item", item.pk)
+    assert HIDDEN in page
+    assert "amir" in page
+    assert "amir and olivia" in read(viewer, "conversations")
+
+
+def test_two_differ_and_a_third_decides(
+    owner: Client, auditor: Client, third: Client, item: ReviewItem, conversation: Conversation
+) -> None:
+    judge(auditor, item, "fine")
+    assert "a third person decides" in judge(owner, item, "concern").content.decode()
+    assert "a third person decides" in act(owner, item, "claim").content.decode()
+    assert "The two differ" in read(third, "review-item", item.pk)
+    assert "Signed off, bound to what you saw." in judge(third, item, "concern", "So it is.").content.decode()
+    page = read(owner, "conversation", conversation.pk)
+    assert "decided between two" in page
+    again = act(auditor, item, "again")
+    assert "It waits to be reviewed again" in again.content.decode()
+    assert ReviewItem.objects.count() == 2
+
+
+def test_a_sign_off_goes_stale_and_says_why(owner: Client, cast: Cast, conversation: Conversation) -> None:
+    queue = services.create_queue(membership=cast.owner, name="Alone")
+    services.fill_queue(queue=queue, conversations=[conversation.pk], why="", membership=cast.owner)
+    item = ReviewItem.objects.get()
+    judge(owner, item, "fine")
+    for name, args in (("review-item", [item.pk]), ("conversation", [conversation.pk]), ("conversations", [])):
+        assert "tale" not in read(owner, name, *args).partition("<main")[2]
+    deliver(cast, STORY.splitlines(True)[1].replace(b'"m2"', b'"m9"'), name="more.log")
+    settle_all()
+    for name, args in (("review-item", [item.pk]), ("conversation", [conversation.pk])):
+        assert "1 message came since" in read(owner, name, *args).replace("1 Message", "1 message")
+    assert ">stale<" in read(owner, "conversations")
+    assert ">stale<" in read(owner, "queue", queue.pk, query="?show=done")
+
+
+def test_what_is_refused_is_given_back_as_it_was_filled_in(owner: Client, auditor: Client, item: ReviewItem) -> None:
+    act(auditor, item, "claim")
+    assert "held by amir" in read(owner, "review-item", item.pk)
+    assert owner.post(address("act-on-item", item.pk), {"act": "claim"}).status_code == 422
+    said = {"verdict": "fine", "comment": "kept words", "seen": "00", "answer-0": "pass"}
+    response = auditor.post(address("judge-item", item.pk), said)
+    assert response.status_code == 422
+    assert "look again before you sign" in response.content.decode()
+    assert "kept words" in response.content.decode()
+    assert not Review.objects.exists()
+
+
+def test_a_viewer_reads_and_does_nothing(viewer: Client, item: ReviewItem, conversation: Conversation) -> None:
+    for name, args in (("reviews", []), ("queue", [item.queue_id]), ("review-item", [item.pk])):
+        main = read(viewer, name, *args).partition("<main")[2].partition("</main>")[0]
+        assert "<button" not in main, name
+        assert address("new-queue") not in main
+    for name, arg in (
+        ("act-on-queue", item.queue_id),
+        ("act-on-item", item.pk),
+        ("judge-item", item.pk),
+        ("enqueue", conversation.pk),
+    ):
+        assert viewer.post(address(name, arg), {"act": "claim"}).status_code == 403
+    assert viewer.get(address("new-queue")).status_code == 403
+    with pytest.raises(ValidationError):
+        services.create_queue(membership=Membership.objects.get(user__username="olivia"), name="Grave ones")
