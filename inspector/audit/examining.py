@@ -12,10 +12,10 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from inspector.accounts.models import make_id
@@ -47,10 +47,21 @@ _COLUMNS: Final = (
     *("id", "workspace_id", "channel_id", "conversation_id", "record_id", "part", "rule", "key", "severity", "text"),
     *("cites", "span", "related", "sender", "at", "due_at", "is_suppressed", "state", "holds", "found_at", "version"),
 )
-_CHANGING: Final = (
-    *("record_id", "part", "severity", "text", "cites", "span", "related", "sender", "at", "due_at"),
-    *("is_suppressed", "holds", "ended_at", "version"),
+_SAID: Final = (
+    *("record_id", "part", "severity", "text", "cites", "span", "related", "sender", "at", "due_at", "is_suppressed"),
 )
+_CHANGING: Final = (*_SAID, "holds", "ended_at", "version")
+
+
+class Cited(NamedTuple):
+    """A message that a finding is about, as its row and its record have it."""
+
+    id: uuid.UUID
+    record_id: uuid.UUID
+    identity: bytes
+    part: int
+    sender: str
+    order_time: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,22 +184,22 @@ def _bound(hits: Iterable[tuple[Rule, Hit]]) -> Iterator[tuple[Rule, Hit]]:
             yield rule, hit
 
 
-def _load_messages(hits: Iterable[tuple[Rule, Hit]]) -> dict[uuid.UUID, Message]:
+def _load_messages(hits: Iterable[tuple[Rule, Hit]]) -> dict[uuid.UUID, Cited]:
     ids = {each for _, hit in hits for each in (hit.message, *hit.related)}
     if not ids:
         return {}
-    columns = ("id", "channel_id", "conversation_id", "record_id", "record__identity", "part", "sender", "order_time")
-    rows = Message.objects.shown().filter(pk__in=ids).select_related("record").only(*columns)
-    return {message.pk: message for message in rows}
+    columns = ("id", "record_id", "record__identity", "part", "sender", "order_time")
+    rows = Message.objects.shown().filter(pk__in=ids).values_list(*columns)
+    return {row[0]: Cited._make(row) for row in rows}
 
 
 def _make(
-    conversation: Conversation, rule: Rule, hit: Hit, messages: Mapping[uuid.UUID, Message], settings: Settings
+    conversation: Conversation, rule: Rule, hit: Hit, messages: Mapping[uuid.UUID, Cited], settings: Settings
 ) -> Found:
     message = messages[hit.message]
     related = [messages[each] for each in hit.related if each in messages]
     # The record stands by its content, so that a finding is the same one in every store.
-    said = [rule.code, bytes(message.record.identity).hex(), message.part, hit.detail]
+    said = [rule.code, bytes(message.identity).hex(), message.part, hit.detail]
     return Found(
         conversation=conversation,
         key=hashlib.sha256(json.dumps(said).encode()).digest(),
@@ -210,19 +221,16 @@ def _make(
 def _write(found: Sequence[Found], conversations: Sequence[Conversation]) -> None:
     now = timezone.now()
     ids = [each.pk for each in conversations]
-    known = {(row.conversation_id, bytes(row.key)): row for row in Finding.objects.filter(conversation__in=ids)}
+    known = {(row[0], bytes(row[1])): row[2:] for row in _load_known(ids)}
     fresh, changed = [], []
     for each in {(one.conversation.pk, one.key): one for one in found}.values():
         row = known.pop((each.conversation.pk, each.key), None)
         if row is None:
             fresh.append(_make_row(each, now))
-        elif not _is_same(row, each):
-            changed.append(_make_change(row.pk, each))
-    changed += [
-        (row.pk, *(getattr(row, name) for name in _CHANGING[:-4]), row.is_suppressed, False, now, EXAMINED_BY)
-        for row in known.values()
-        if row.holds
-    ]
+        elif row[1:] != (*_values_of(each), True):
+            changed.append(_make_change(row[0], each))
+    # What held and no longer does keeps what it said.
+    changed += [(*row[:-1], False, now, EXAMINED_BY) for row in known.values() if row[-1]]
     if fresh:
         insert_rows(model=Finding, columns=_COLUMNS, rows=fresh, order_by=("conversation_id", "key"))
     if changed:
@@ -257,12 +265,15 @@ def _make_row(each: Found, now: datetime) -> tuple[Any, ...]:
 
 
 def _make_change(pk: uuid.UUID, each: Found) -> tuple[Any, ...]:
-    return (
-        pk,
-        *(each.record_id, each.part, each.severity, each.text, each.cites, each.span, each.related, each.sender),
-        *(each.at, each.due_at, each.is_suppressed, True, None, EXAMINED_BY),
-    )
+    return (pk, *_values_of(each), True, None, EXAMINED_BY)
 
 
-def _is_same(row: Finding, each: Found) -> bool:
-    return row.holds and all(getattr(row, name) == getattr(each, name) for name in _CHANGING[:-3])
+def _values_of(each: Found) -> tuple[Any, ...]:
+    """What a finding says, in the columns of `_SAID`."""
+    return tuple(getattr(each, name) for name in _SAID)
+
+
+def _load_known(conversation_ids: Sequence[uuid.UUID]) -> QuerySet[Finding, tuple[Any, ...]]:
+    """(conversation, key, id, what it says, whether it holds) of each finding that is there."""
+    rows = Finding.objects.filter(conversation__in=conversation_ids)
+    return rows.values_list("conversation_id", "key", "id", *_SAID, "holds")
