@@ -37,7 +37,7 @@ from .scene import Noted, Scene, load_scenes
 # By which decoders and rules a conversation was examined.
 EXAMINED_BY: Final = f"{DECODER_VERSION}/{VERSION}"
 # Conversations of at most so many messages are examined together, and so many of theirs at once.
-SMALL, TOGETHER = 200, 2000
+SMALL, TOGETHER = 1000, 2000
 LONGEST_TEXT: Final = 2000
 _OUTDATED_AT_ONCE: Final = 1000
 # Of one rule no more are kept of a conversation; the last one says how many more there are.

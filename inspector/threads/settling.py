@@ -49,7 +49,7 @@ Fence = Callable[[], None]
 EndOthers = Callable[[set[uuid.UUID]], set[uuid.UUID]]
 
 # Conversations of at most so many messages and bytes are settled together, and so many of theirs at once.
-SMALL, TOGETHER = 200, 2000
+SMALL, TOGETHER = 1000, 2000
 SMALL_BYTES = 512 * 1024
 
 
