@@ -18,6 +18,7 @@ from inspector.accounts.models import Membership
 
 from .queues import find_rubric
 from .reviews import OPEN_STATES, Review, ReviewItem, ReviewQueue
+from .trail import Thing, record_deed
 
 LEASE: Final = timedelta(minutes=30)
 
@@ -39,6 +40,7 @@ def claim(*, membership: Membership, item: ReviewItem) -> ReviewItem:
         held.rubric = find_rubric(queue=held.queue)
     held.holder, held.held_until = membership.user, timezone.now() + LEASE
     held.save(update_fields=["holder", "held_until", "rubric"])
+    record_review("review.taken", membership, held)
     return held
 
 
@@ -88,6 +90,7 @@ def release(*, membership: Membership, item: ReviewItem) -> ReviewItem:
     check_held(membership, held)
     held.holder = held.held_until = None
     held.save(update_fields=["holder", "held_until"])
+    record_review("review.released", membership, held)
     return held
 
 
@@ -99,7 +102,9 @@ def hold_item(membership: Membership, item: ReviewItem) -> ReviewItem:
     """
     if not membership.is_auditor or membership.workspace_id != item.workspace_id:
         raise PermissionDenied("only an auditor of this workspace reviews")
-    rows = ReviewItem.objects.select_for_update(no_key=True, of=("self",)).select_related("queue", "holder", "rubric")
+    rows = ReviewItem.objects.select_for_update(no_key=True, of=("self",)).select_related(
+        "queue", "conversation", "holder", "rubric"
+    )
     return rows.get(pk=item.pk)
 
 
@@ -127,6 +132,21 @@ def check_turn(membership: Membership, item: ReviewItem) -> None:
         if item.state == ReviewItem.State.DISPUTED:
             raise ValidationError("you are one of the two who differ: a third person decides")
         raise ValidationError("you have spoken: another person has to review it too")
+
+
+def record_review(code: str, membership: Membership, item: ReviewItem, **details: object) -> None:
+    """Leave a deed about an item in the trail; the last statement of its transaction.
+
+    What of it would tell who has spoken is kept from the second reviewer where deeds are listed.
+    """
+    record_deed(
+        code,
+        workspace_id=item.workspace_id,
+        by=membership,
+        on=Thing("review", item.pk, item.conversation.native_id),
+        about=[item.conversation_id],
+        details=details,
+    )
 
 
 def _say_holder(item: ReviewItem) -> str:

@@ -23,6 +23,7 @@ from .findings import Finding
 from .listing import list_here
 from .reviews import LONGEST_NAME, OPEN_STATES, ReviewItem, ReviewQueue, Rubric
 from .rules import RULES
+from .trail import Thing, record_deed
 
 MOST_CRITERIA: Final = 12
 LONGEST_CRITERION: Final = 200
@@ -31,6 +32,7 @@ LONGEST_ABOUT: Final = 2000
 MOST_AT_ONCE: Final = 1000
 PATIENCE_MS: Final = 5000
 STANDING_NAME: Final = "Reviewed directly"
+CLOSED: Final = "this queue is closed: open it again first"
 NO_REMOVAL: Final = "somebody has spoken on it: it can be finished, and not be taken out"
 
 Source = ReviewQueue.Source
@@ -104,6 +106,7 @@ def create_queue(
         created_by=membership.user,
     )
     Rubric.objects.create(queue=queue, number=1, criteria=check_criteria(criteria), by=membership.user)
+    _record("queue.made", membership, queue, source=source, reviewers=reviewers)
     return queue
 
 
@@ -159,7 +162,9 @@ def change_rubric(*, membership: Membership, queue: ReviewQueue, criteria: Seque
     kept = check_criteria(criteria)
     if latest is not None and kept == latest.criteria:
         raise ValidationError({"criteria": "this is the rubric as it stands"})
-    return Rubric.objects.create(queue=queue, number=number + 1, criteria=kept, by=membership.user)
+    rubric = Rubric.objects.create(queue=queue, number=number + 1, criteria=kept, by=membership.user)
+    _record("rubric.changed", membership, queue, version=rubric.number, criteria=kept)
+    return rubric
 
 
 def find_rubric(*, queue: ReviewQueue) -> Rubric | None:
@@ -179,6 +184,7 @@ def close_queue(*, membership: Membership, queue: ReviewQueue, is_closed: bool) 
     if queue.is_standing:
         raise ValidationError("this queue holds what is reviewed directly, and is always open")
     ReviewQueue.objects.filter(pk=queue.pk).update(closed_at=timezone.now() if is_closed else None)
+    _record("queue.closed" if is_closed else "queue.opened", membership, queue)
 
 
 @transaction.atomic
@@ -205,7 +211,7 @@ def fill_queue(
     if queue.is_standing:
         raise ValidationError("this queue holds what is reviewed directly: give your verdict there")
     if queue.closed_at is not None:
-        raise ValidationError("this queue is closed: open it again first")
+        raise ValidationError(CLOSED)
     wanted = set(conversations)
     known = Conversation.objects.filter(workspace=queue.workspace_id, pk__in=wanted).order_by("pk")
     ids = list(known.values_list("pk", flat=True))
@@ -214,8 +220,11 @@ def fill_queue(
             "conversation", flat=True
         )
     )
-    added = make_items(queue, [pk for pk in ids if pk not in waiting], why, membership.user if membership else None)
-    return Filled(len(added), len(waiting))
+    fresh = [pk for pk in ids if pk not in waiting]
+    make_items(queue, fresh, why, membership.user if membership else None)
+    if fresh and membership:
+        _record("queue.filled", membership, queue, fresh, added=len(fresh))
+    return Filled(len(fresh), len(waiting))
 
 
 def make_items(queue: ReviewQueue, conversations: Sequence[uuid.UUID], why: str, by: User | None) -> list[ReviewItem]:
@@ -248,7 +257,12 @@ def fill_from_source(*, membership: Membership, queue: ReviewQueue) -> Filled:
     """
     queue = _hold_queue(membership, queue)
     if queue.source == Source.FINDINGS:
-        return _fill_by_findings([queue], None, membership)
+        if queue.closed_at is not None:
+            raise ValidationError(CLOSED)
+        filled = _fill_by_findings([queue], None, membership)
+        if filled.added:
+            _record("queue.filled", membership, queue, added=filled.added)
+        return filled
     if queue.source != Source.SEARCH:
         raise ValidationError("people fill this queue by hand: from the page of a conversation")
     rows, _ = narrow(workspace=membership.workspace, query=queue.query, zone=None, may_see_secrets=True)
@@ -343,6 +357,13 @@ def remove_item(*, membership: Membership, item: ReviewItem) -> None:
     ReviewItem.objects.filter(pk=item.pk).update(
         state=ReviewItem.State.REMOVED, ended_at=timezone.now(), holder=None, held_until=None
     )
+    record_deed(
+        "review.removed",
+        workspace_id=item.workspace_id,
+        by=membership,
+        on=Thing("review", item.pk, item.conversation.native_id),
+        about=[item.conversation_id],
+    )
 
 
 def get_standing_queue(*, workspace_id: uuid.UUID) -> ReviewQueue:
@@ -351,6 +372,20 @@ def get_standing_queue(*, workspace_id: uuid.UUID) -> ReviewQueue:
         workspace_id=workspace_id, is_standing=True, defaults={"name": STANDING_NAME}
     )
     return queue
+
+
+def _record(
+    code: str, membership: Membership, queue: ReviewQueue, about: Collection[uuid.UUID] = (), **details: object
+) -> None:
+    """Leave a deed about a queue in the trail; the last statement of its transaction."""
+    record_deed(
+        code,
+        workspace_id=queue.workspace_id,
+        by=membership,
+        on=Thing("queue", queue.pk, queue.name),
+        about=about,
+        details=details,
+    )
 
 
 def _hold_queue(membership: Membership, queue: ReviewQueue) -> ReviewQueue:

@@ -20,10 +20,9 @@ from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation
 
 from .bindings import bind
-from .leases import check_held, check_turn, hold_item
+from .leases import check_held, check_turn, hold_item, record_review
 from .queues import get_standing_queue, make_items
 from .reviews import OPEN_STATES, Review, ReviewItem, Rubric
-from .trail import Thing, record_deed
 
 LONGEST_COMMENT: Final = 10_000
 State = ReviewItem.State
@@ -57,6 +56,7 @@ def give_verdict(
     item = make_items(queue, [conversation.pk], "", membership.user)[0]
     review = _add(membership, conversation, item, verdict, comment, seen, None, ())
     _settle(item, review.verdict)
+    record_review("verdict.given", membership, item, verdict=verdict, review=str(review.pk))
     return review
 
 
@@ -97,6 +97,7 @@ def judge_item(
     else:
         item.state = State.SECOND
         _give_back(item)
+    record_review("verdict.given", membership, item, verdict=verdict, review=str(review.pk))
     return review
 
 
@@ -115,7 +116,7 @@ def withdraw_verdict(*, membership: Membership, item: ReviewItem) -> None:
     own.update(withdrawn_at=timezone.now())
     held.state = State.WAITING
     held.save(update_fields=["state"])
-    _record("verdict.withdrawn", membership, held, held.conversation)
+    record_review("verdict.withdrawn", membership, held)
 
 
 @transaction.atomic
@@ -135,7 +136,9 @@ def review_again(*, membership: Membership, item: ReviewItem) -> ReviewItem:
         raise ValidationError("its queue is closed: open it again first")
     if ReviewItem.objects.filter(queue=held.queue, conversation=held.conversation_id, state__in=OPEN_STATES).exists():
         raise ValidationError("it waits in this queue already")
-    return make_items(held.queue, [held.conversation_id], "reviewed before", membership.user)[0]
+    made = make_items(held.queue, [held.conversation_id], "reviewed before", membership.user)[0]
+    record_review("review.asked-again", membership, held)
+    return made
 
 
 def _hold_conversation(conversation: Conversation, seen: bytes) -> Conversation:
@@ -162,7 +165,7 @@ def _add(
     criteria = rubric.criteria if rubric else []
     if len(answers) != len(criteria) or not set(answers) <= set(Review.Answer.values):
         raise ValidationError({"answers": "answer each criterion of the rubric: pass, fail or not applicable"})
-    review = Review.objects.create(
+    return Review.objects.create(
         workspace_id=conversation.workspace_id,
         conversation=conversation,
         item=item,
@@ -174,20 +177,6 @@ def _add(
         seen_digest=seen,
         seen_messages=conversation.message_count,
         binding=bind(conversation=conversation),
-    )
-    _record("verdict.given", membership, item, conversation, verdict=verdict, review=str(review.pk))
-    return review
-
-
-def _record(code: str, membership: Membership, item: ReviewItem, conversation: Conversation, **details: object) -> None:
-    # What is said is kept from the second reviewer by `list_deeds_for`, which knows which items are still blind.
-    record_deed(
-        code,
-        workspace_id=item.workspace_id,
-        by=membership,
-        on=Thing("review", item.pk, conversation.native_id),
-        about=[conversation.pk],
-        details=details,
     )
 
 

@@ -28,6 +28,7 @@ from inspector.intake.models import Record
 from inspector.search.selectors import find_messages
 from inspector.threads import contexts
 from inspector.threads.models import Conversation, Message
+from inspector.trail.models import Deed
 
 from ..conftest import Cast, deliver, make_user, settle_all
 
@@ -187,6 +188,22 @@ def test_what_is_said_beside_a_blind_review_is_not_told_either(
     judge(blind, cast.auditor, "fine")
     judge(blind, cast.owner, "fine")
     assert len(list_reviews(conversation=conversation, reader_id=None)) == 3
+
+
+def test_each_deed_is_in_the_trail(cast: Cast, conversation: Conversation) -> None:
+    item = enqueue(cast, conversation)
+    judge(item, cast.auditor, "fine")
+    verdicts.withdraw_verdict(membership=cast.auditor, item=item)
+    leases.claim(membership=cast.owner, item=item)
+    leases.release(membership=cast.owner, item=item)
+    queues.remove_item(membership=cast.owner, item=item)
+    queues.change_rubric(membership=cast.owner, queue=item.queue, criteria=[], expected=1)
+    queues.close_queue(membership=cast.owner, queue=item.queue, is_closed=True)
+    deeds = Deed.objects.filter(workspace=cast.workspace).order_by("sequence").values_list("code", flat=True)
+    assert [code for code in deeds if code.partition(".")[0] in ("queue", "rubric", "review", "verdict")] == [
+        *("queue.made", "queue.filled", "review.taken", "verdict.given", "verdict.withdrawn"),
+        *("review.taken", "review.released", "review.removed", "rubric.changed", "queue.closed"),
+    ]
 
 
 def test_who_differs_does_not_decide(cast: Cast, conversation: Conversation, third: Membership) -> None:
