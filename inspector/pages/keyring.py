@@ -80,6 +80,7 @@ def _answer(request: HttpRequest, membership: Membership, form: EscrowForm, *, s
                 "added_by": key.added_by.get_username(),
                 "added_at": key.added_at,
                 "is_unusable": key.pk in unusable,
+                "trail_url": f"{reverse('pages:trail', args=[workspace.slug])}?about={key.pk}",
                 "remove_url": reverse("pages:remove-escrowed-key", args=[workspace.slug, key.pk])
                 if membership.is_owner
                 else None,

@@ -104,6 +104,7 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
         )
         if reading
         else [],
+        "trail_url": f"{reverse('pages:trail', args=[membership.workspace.slug])}?about={message.pk}",
         "json_url": reverse("pages:message-json", args=[slug, message.pk]),
         "findings": describe_findings(list_of_message(message=message)[:MOST_FINDINGS], slug),
         "notes": notes[:MOST_NOTES],

@@ -43,6 +43,7 @@ PAGES: Final = (
     ("Deliveries", "deliveries", False),
     ("Dead letters", "dead-letters", False),
     ("Keyring", "keyring", True),
+    ("Trail", "trail", True),
     ("Settings", "settings", False),
     ("Your account", "account", False),
 )

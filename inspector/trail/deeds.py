@@ -36,6 +36,7 @@ DEEDS: Final[Mapping[str, DeedKind]] = {
         DeedKind("export.asked", FILES, "asked for the {on}"),
         DeedKind("export.downloaded", FILES, "downloaded the {on}"),
         DeedKind("export.discarded", FILES, "discarded the {on}"),
+        DeedKind("trail.exported", FILES, "took the {on} as a file"),
         DeedKind("delivery.withdrawn", FILES, "withdrew the {on}"),
         DeedKind("delivery.taken-back", FILES, "took back the withdrawal of the {on}"),
         DeedKind("verdict.given", JUDGEMENT, "gave a verdict in the {on}"),

@@ -6,7 +6,7 @@ database's clock, and refuse to change, delete or empty what is written. `guard`
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -15,6 +15,11 @@ from django.db import models
 from django.db.models.functions import Now
 
 from .deeds import DEEDS, DeedKind
+
+
+# What the words of a search are looked for in. The names stand for themselves too: in the sentence they are quoted, and
+# PostgreSQL takes a quotation mark for a part of the word.
+SEARCHED: Final = ("actor_name", "object_label", "told", "details")
 
 
 class Deed(models.Model):
@@ -61,7 +66,7 @@ class Deed(models.Model):
             # Serves the trail of one object. Ids of two workspaces never meet.
             GinIndex(fields=["about"], name="deed_about"),
             # Serves the words.
-            GinIndex(SearchVector("told", "details", config="simple"), name="deed_words"),
+            GinIndex(SearchVector(*SEARCHED, config="simple"), name="deed_words"),
         ]
 
     def __str__(self) -> str:

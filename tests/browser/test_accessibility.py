@@ -117,6 +117,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "settings": lambda: address("settings"),
     "account": lambda: address("account"),
     "keyring": lambda: address("keyring"),
+    "trail": lambda: address("trail"),
+    "no-deed": lambda: address("trail") + "?q=zebra",
     "remove-escrowed-key": lambda: reverse("pages:remove-escrowed-key", args=[SLUG, EscrowedKey.objects.get().pk]),
     "opened-conversation": lambda: reverse("pages:conversation", args=[SLUG, find_opened().conversation_id]),
     "opened-message": lambda: reverse("pages:message", args=[SLUG, find_opened().pk]),

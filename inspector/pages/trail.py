@@ -1,0 +1,226 @@
+"""The trail: who did what, when and on what, narrowed and searched, and as a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import uuid
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_GET
+
+from inspector.accounts.models import Membership
+from inspector.accounts.selectors import list_api_keys, list_members
+from inspector.audit.trail import list_deeds_for
+from inspector.exports.cells import make_safe
+from inspector.intake.text import make_storable
+from inspector.search.cursors import CursorError, read_key, write_key
+from inspector.trail.deeds import DEEDS
+from inspector.trail.guard import ask_guard
+from inspector.trail.models import Deed
+from inspector.trail.selectors import Wanted
+from inspector.trail.services import Thing, record_deed
+
+from .shell import render_page, require_auditor, within_workspace, write_query
+
+PAGE_ROWS: Final = 50
+LONGEST_WORDS: Final = 200
+# So many API keys are offered to choose from; the others are found from a deed of theirs.
+MOST_KEYS: Final = 50
+FILTERS: Final = ("who", "deed", "since", "until", "q", "about")
+COLUMNS: Final = (
+    *("number", "at", "who_kind", "who_id", "who", "address", "deed", "told"),
+    *("object_kind", "object_id", "object", "about", "details"),
+)
+_BATCH: Final = 1000
+# The page of an object, where it has one and looking at it is no deed of its own.
+_PAGES: Final = {
+    "conversation": "pages:conversation",
+    "message": "pages:message",
+    "finding": "pages:finding",
+    "delivery": "pages:delivery",
+    "export": "pages:export",
+}
+
+
+@require_GET
+@within_workspace
+def show_trail(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The deeds, newest first, by keyset; owners and auditors read it, and reading it is no deed."""
+    require_auditor(membership)
+    asked, wanted = _read_filters(request, membership)
+    rows = list_deeds_for(membership=membership, wanted=wanted)
+    place = _read_place(request, membership)
+    if place is not None:
+        rows = rows.filter(sequence__lt=place)
+    found = list(rows[: PAGE_ROWS + 1])
+    deeds, slug = found[:PAGE_ROWS], membership.workspace.slug
+    more = write_key([deeds[-1].sequence], membership.workspace.pk, of="trail") if len(found) > PAGE_ROWS else None
+    kept = urlencode({name: value for name, value in asked.items() if value})
+    context = {
+        "deeds": [_describe(deed, slug) for deed in deeds],
+        "filters": asked,
+        "is_filtered": bool(kept),
+        "people": _list_people(membership, asked["who"], deeds),
+        "groups": [(name, list(kinds)) for name, kinds in groupby(DEEDS.values(), key=lambda kind: kind.group)],
+        "guard": ask_guard(),
+        "downloads": [
+            (name, f"{reverse(f'pages:trail-{form}', args=[slug])}{f'?{kept}' if kept else ''}")
+            for name, form in (("CSV", "csv"), ("JSON Lines", "jsonl"))
+        ],
+        "older_url": write_query(request, before=more) if more else None,
+        "newest_url": write_query(request, before=None) if place is not None else None,
+    }
+    return render_page(request, membership, "trail/trail.html", context, section="trail")
+
+
+@require_GET
+@within_workspace
+def download(request: HttpRequest, membership: Membership, form: str) -> StreamingHttpResponse:
+    """What the filters leave of the trail as a file, newest first; that it was taken is a deed itself."""
+    require_auditor(membership)
+    asked, wanted = _read_filters(request, membership)
+    taken = record_deed(
+        "trail.exported",
+        workspace_id=membership.workspace_id,
+        by=membership,
+        on=Thing("trail", "", membership.workspace.name),
+        details={"form": form, "filters": {name: value for name, value in asked.items() if value}},
+    )
+    lines = _write_csv if form == "csv" else _write_lines
+    response = StreamingHttpResponse(
+        lines(_list_rows(membership, wanted, before=taken.sequence)),
+        content_type="text/csv; charset=utf-8" if form == "csv" else "application/jsonl; charset=utf-8",
+    )
+    response["Content-Disposition"] = f'attachment; filename="trail-{membership.workspace.slug}.{form}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def _read_place(request: HttpRequest, membership: Membership) -> int | None:
+    try:
+        key = read_key(request.GET.get("before"), membership.workspace.pk, of="trail")
+    except CursorError as error:
+        raise Http404 from error
+    return None if key is None else int(key[0])
+
+
+def _read_filters(request: HttpRequest, membership: Membership) -> tuple[dict[str, str], Wanted]:
+    """The filters as they are shown, and what they mean; one that means nothing is left empty."""
+    given = {name: make_storable(request.GET.get(name, "").strip())[:LONGEST_WORDS] for name in FILTERS}
+    kind, _, actor_id = given["who"].partition(":")
+    if kind not in Deed.Actor.values:
+        given["who"] = ""
+    if given["deed"] not in DEEDS:
+        given["deed"] = ""
+    about = _read_id(given["about"]) or _read_id(given["q"])
+    given["about"] = str(about) if about else ""
+    if _read_id(given["q"]):
+        given["q"] = ""
+    zone = ZoneInfo(membership.user.time_zone)
+    since, until = _read_day(given["since"], zone), _read_day(given["until"], zone)
+    given["since"], given["until"] = given["since"] if since else "", given["until"] if until else ""
+    return given, Wanted(
+        actor=(kind, actor_id[:64]) if given["who"] else None,
+        code=given["deed"],
+        about=about,
+        words=given["q"],
+        since=since,
+        # The last day belongs to it.
+        until=until + timedelta(days=1) if until else None,
+    )
+
+
+def _read_id(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None
+
+
+def _read_day(text: str, zone: ZoneInfo) -> datetime | None:
+    try:
+        day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=zone)
+    except ValueError:
+        return None
+    # At the ends of the calendar there is no day before or after, in some zone.
+    return day if 1900 <= day.year <= 9000 else None
+
+
+def _list_people(membership: Membership, chosen: str, deeds: Sequence[Deed]) -> list[tuple[str, str]]:
+    """Who can be chosen: members and API keys of today, the product, and whoever is chosen."""
+    members = [each.as_actor() for each in list_members(workspace=membership.workspace)]
+    keys = [each.as_actor() for each in list_api_keys(workspace=membership.workspace)[:MOST_KEYS]]
+    people = [(f"{each.kind}:{each.id}", each.name) for each in (*members, *keys)]
+    people += [("product:", "The product"), ("operator:", "The operator")]
+    if chosen and chosen not in dict(people):
+        people.insert(0, (chosen, deeds[0].actor_name if deeds else "somebody who was here"))
+    return people
+
+
+def _describe(deed: Deed, slug: str) -> dict[str, Any]:
+    page = _PAGES.get(deed.object_kind)
+    return {
+        "number": deed.sequence,
+        "at": deed.at,
+        "who": deed.actor_name,
+        "who_url": f"?{urlencode({'who': f'{deed.actor_kind}:{deed.actor_id}'})}",
+        "kind": deed.get_actor_kind_display(),
+        "is_member": deed.actor_kind == Deed.Actor.MEMBER,
+        "address": deed.address,
+        # The name stands before it, in a column of its own.
+        "told": deed.told.removeprefix(deed.actor_name).strip(),
+        "group": deed.kind.group if deed.kind else "",
+        "url": reverse(page, args=[slug, deed.object_id]) if page and _read_id(deed.object_id) else None,
+        "object_kind": deed.object_kind,
+        "about_url": f"?{urlencode({'about': deed.object_id})}" if _read_id(deed.object_id) else None,
+        "details": [(name.replace("_", " "), _spell(value)) for name, value in deed.details.items() if value != ""],
+    }
+
+
+def _spell(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(_spell(each) for each in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_spell(each)}" for name, each in value.items())
+    return str(value)
+
+
+def _list_rows(membership: Membership, wanted: Wanted, *, before: int) -> Iterator[dict[str, Any]]:
+    rows = list_deeds_for(membership=membership, wanted=wanted)
+    while page := list(rows.filter(sequence__lt=before)[:_BATCH]):
+        for deed in page:
+            values = (deed.sequence, deed.at.isoformat(), deed.actor_kind, deed.actor_id, deed.actor_name, deed.address)
+            objects = (deed.object_kind, deed.object_id, deed.object_label, [str(each) for each in deed.about])
+            yield dict(zip(COLUMNS, (*values, deed.code, deed.told, *objects, deed.details), strict=True))
+        before = page[-1].sequence
+
+
+def _write_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
+    return (json.dumps(row, ensure_ascii=True) + "\n" for row in rows)
+
+
+def _write_csv(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(COLUMNS)
+    for row in rows:
+        row["about"], row["details"] = " ".join(row["about"]), json.dumps(row["details"], ensure_ascii=False)
+        writer.writerow([make_safe(value) if isinstance(value, str) else value for value in row.values()])
+        yield out.getvalue()
+        out.seek(0)
+        out.truncate()
+    yield out.getvalue()

@@ -1,0 +1,35 @@
+"""The trail keeps a blind review blind."""
+
+from __future__ import annotations
+
+from inspector.accounts.models import Membership
+from inspector.audit.trail import list_deeds_for
+from inspector.threads.models import Conversation
+from inspector.trail.models import Deed
+from inspector.trail.selectors import Wanted
+
+from ..conftest import Cast
+from .test_reviews import conversation, enqueue, judge
+
+__all__ = ["conversation"]
+
+
+def read_verdicts(reader: Membership, **wanted: object) -> list[str]:
+    rows = list_deeds_for(membership=reader, wanted=Wanted(**wanted))  # type: ignore[arg-type]
+    return [deed.actor_name for deed in rows if deed.code == "verdict.given"]
+
+
+def test_a_verdict_is_in_the_trail_when_both_have_spoken(cast: Cast, conversation: Conversation) -> None:
+    item = enqueue(cast, conversation)
+    judge(item, cast.auditor, "concern")
+    for reader in (cast.owner, cast.auditor):
+        own = ["amir"] if reader == cast.auditor else []
+        assert read_verdicts(reader) == own
+        assert read_verdicts(reader, about=conversation.pk) == own
+        assert read_verdicts(reader, actor=("member", str(cast.auditor.user_id))) == own
+    judge(item, cast.owner, "concern")
+    assert read_verdicts(cast.owner) == ["olivia", "amir"]
+    told = Deed.objects.filter(code="verdict.given").values_list("details__verdict", "told")
+    assert {verdict for verdict, _ in told} == {"concern"}
+    # What was written in confidence is no part of it.
+    assert not any("Hidden words" in text for _, text in told)

@@ -1,0 +1,123 @@
+"""The page of the trail: who reads it, what narrows it, what it keeps back, and its files."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from inspector.accounts.models import Membership, Role
+from inspector.accounts.services import add_member, create_api_key, ensure_channel
+from inspector.trail.models import Deed
+from inspector.trail.services import Thing, record_deed
+
+from ..conftest import Cast, make_user
+
+URL = "/w/acme/trail/"
+SignIn = Callable[[Membership], Client]
+
+
+def read_rows(client: Client, **query: str) -> list[str]:
+    return [deed["told"] for deed in client.get(URL, query).context["deeds"]]
+
+
+def record(cast: Cast, label: str) -> Deed:
+    return record_deed(
+        "channel.made", workspace_id=cast.workspace.pk, by=cast.auditor, on=Thing("channel", cast.channel.pk, label)
+    )
+
+
+@pytest.mark.parametrize(("role", "status"), [("owner", 200), ("auditor", 200), ("viewer", 403)])
+def test_owners_and_auditors_read_it(cast: Cast, sign_in: SignIn, role: str, status: int) -> None:
+    client = sign_in(getattr(cast, role))
+    for name in ("", "trail.csv", "trail.jsonl"):
+        assert client.get(URL + name).status_code == status
+
+
+def test_filters_narrow_it(cast: Cast, sign_in: SignIn) -> None:
+    client = sign_in(cast.owner)
+    key, _ = create_api_key(workspace=cast.workspace, name="robot", scopes=["read"])
+    record(cast, "zebra crossing")
+    ensure_channel(workspace=cast.workspace, name="plain")
+    assert read_rows(client, q="zebra") == ["made the channel “zebra crossing”"]
+    assert read_rows(client, q=str(key.pk)) == [f"made the API key “{key}”"]
+    assert read_rows(client, who=f"member:{cast.auditor.user_id}") == ["made the channel “zebra crossing”"]
+    assert len(read_rows(client, deed="channel.made")) == 2
+    assert read_rows(client, until="2001-01-01") == []
+    assert (
+        len(read_rows(client, since="2001-01-01", until="8999-12-31"))
+        == Deed.objects.filter(workspace=cast.workspace).count()
+    )
+    # What means nothing narrows nothing, and hostile text is text.
+    assert len(read_rows(client, who="x:1", deed="nothing", since="never", about="'; DROP")) > 3
+    assert read_rows(client, q="\x00' | & !") == []
+
+
+def test_it_is_paged_by_key(cast: Cast, sign_in: SignIn) -> None:
+    client = sign_in(cast.owner)
+    for number in range(60):
+        record(cast, f"c{number}")
+    seen, url = [], URL
+    while url:
+        page = client.get(url)
+        seen += [deed["number"] for deed in page.context["deeds"]]
+        url = page.context["older_url"] and URL + page.context["older_url"]
+    assert seen == list(range(seen[0], 0, -1))
+    assert client.get(URL, {"before": "forged"}).status_code == 404
+
+
+def test_it_costs_the_same_however_long_it_is(cast: Cast, sign_in: SignIn) -> None:
+    client = sign_in(cast.owner)
+
+    def count() -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as asked:
+            assert client.get(URL).status_code == 200
+        return len(asked)
+
+    few = count()
+    for number in range(60):
+        record(cast, f"c{number}")
+        add_member(workspace=cast.workspace, user=make_user(f"u{number}"), role=Role.VIEWER)
+    assert count() == few <= 10
+
+
+def join(pieces: Iterator[bytes]) -> str:
+    return b"".join(pieces).decode()
+
+
+def test_files_hold_what_the_filters_leave_and_taking_one_is_a_deed(cast: Cast, sign_in: SignIn) -> None:
+    client = sign_in(cast.auditor)
+    record(cast, "=HYPERLINK(1)")
+    lines = join(client.get(URL + "trail.jsonl?q=HYPERLINK").streaming_content).splitlines()
+    assert [json.loads(line)["object"] for line in lines] == ["=HYPERLINK(1)"]
+    rows = list(csv.DictReader(join(client.get(URL + "trail.csv?deed=channel.made").streaming_content).splitlines()))
+    assert [row["object"] for row in rows] == ["'=HYPERLINK(1)"]
+    taken = Deed.objects.filter(code="trail.exported").order_by("sequence")
+    assert [deed.details["form"] for deed in taken] == ["jsonl", "csv"]
+    assert taken[0].details["filters"] == {"q": "HYPERLINK"}
+
+
+def test_hostile_names_are_only_text(cast: Cast, sign_in: SignIn) -> None:
+    record(cast, "<script>alert(1)</script>\u202e")
+    page = sign_in(cast.owner).get(URL).content.decode()
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+    assert "\u202e" not in page
+
+
+def test_it_says_what_holds_it(cast: Cast, sign_in: SignIn) -> None:
+    client = sign_in(cast.owner)
+    assert "the application owns its tables" in client.get(URL).content.decode()
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("ALTER TABLE trail_deed DISABLE TRIGGER deed_kept")
+    page = client.get(URL)
+    assert page.context["guard"].missing == ("deed_kept",)
+    assert 'data-guard="missing"' in page.content.decode()
