@@ -14,3 +14,5 @@ from .reviews import Review as Review
 from .reviews import ReviewItem as ReviewItem
 from .reviews import ReviewQueue as ReviewQueue
 from .reviews import Rubric as Rubric
+from .samples import AuditSample as AuditSample
+from .samples import SampledConversation as SampledConversation

@@ -47,6 +47,7 @@ DEEDS: Final[Mapping[str, DeedKind]] = {
         DeedKind("review.removed", JUDGEMENT, "took the {on} out of its queue"),
         DeedKind("queue.filled", JUDGEMENT, "put conversations into the {on}"),
         DeedKind("finding.judged", JUDGEMENT, "judged the {on}"),
+        DeedKind("sample.drawn", JUDGEMENT, "drew the {on}"),
         DeedKind("comment.written", JUDGEMENT, "wrote the {on}"),
         DeedKind("comment.answered", JUDGEMENT, "answered the {on}"),
         DeedKind("comment.resolved", JUDGEMENT, "resolved the {on}"),
