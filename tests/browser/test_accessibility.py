@@ -14,7 +14,8 @@ from playwright.sync_api import Page
 
 from inspector.accounts.services import invite_member
 from inspector.audit.comments_life import reply, turn, write_comment
-from inspector.audit.models import Finding
+from inspector.audit.models import Finding, ReviewItem, ReviewQueue
+from inspector.audit.services import claim, create_queue, fill_queue, give_verdict, judge_item
 from inspector.exports.models import Export
 from inspector.exports.services import stop_export
 from inspector.intake.models import Delivery
@@ -114,6 +115,15 @@ PAGES: dict[str, Callable[[], str]] = {
         )
         for state in ("done", "queued", "removed")
     },
+    "reviews": lambda: address("reviews"),
+    "new-queue": lambda: address("new-queue"),
+    "queue": lambda: reverse("pages:queue", args=[SLUG, ReviewQueue.objects.get(name__startswith="Grave").pk]),
+    **{
+        f"{state}-item": lambda state=state: reverse(
+            "pages:review-item", args=[SLUG, ReviewItem.objects.filter(state=state).latest("added_at").pk]
+        )
+        for state in ("waiting", "second", "settled")
+    },
     "settings": lambda: address("settings"),
     "account": lambda: address("account"),
     "keyring": lambda: address("keyring"),
@@ -135,8 +145,10 @@ def test_every_page(open_page: Open, cast: Cast, width: int) -> None:
     settle_all()
     # What comes late is told to the message that asked for it, whose page then has a history.
     deliver(cast, LATE, name="late.log")
+    sign_off(cast)
     deliver(cast, b"\n".join(SEALED) + b"\n", name="sealed.jsonl")
     settle_all()
+    wait_for_review(cast)
     for message in (Message.objects.get(native_id="m2"), Message.objects.get(conversation__native_id="h")):
         comment = write_comment(membership=cast.auditor, message=message, start=15, end=25, words="Who\u200b is this?")
         reply(membership=cast.owner, comment=comment, message=message, words="x" * 200)
@@ -160,6 +172,44 @@ def test_every_page(open_page: Open, cast: Cast, width: int) -> None:
         faults += [f"{name}, dark: {fault}" for fault in find_faults(shown, rules=OF_COLOURS)]
         keep_picture(shown, f"{name}-{width}-dark")
     assert not faults, "\n".join(faults)
+
+
+def sign_off(cast: Cast) -> None:
+    """A verdict on a conversation that changes afterwards."""
+    conversation = Conversation.objects.get(native_id="lab")
+    give_verdict(
+        membership=cast.auditor,
+        conversation=conversation,
+        verdict="concern",
+        comment="A flash point?",
+        seen=bytes(conversation.settled_digest or b""),
+    )
+    deliver(cast, ASKED.replace(b"asked", b"again").replace(b"05Z", b"06Z"), name="again.log")
+    settle_all()
+
+
+def wait_for_review(cast: Cast) -> None:
+    """A queue of two reviewers: one conversation that the reader holds, and one that somebody has spoken on."""
+    queue = create_queue(
+        membership=cast.owner,
+        name="Grave findings and a rather long name of what is to be looked at",
+        about="What the rules found.",
+        reviewers=2,
+        criteria=["Does the English say what the wire says?", "Was the act within the agent's task?"],
+    )
+    for name in ("story", "h"):
+        conversation = Conversation.objects.get(native_id=name)
+        fill_queue(queue=queue, conversations=[conversation.pk], why="missing-message", membership=cast.owner)
+        item = queue.items.get(conversation=conversation)
+        claim(membership=cast.owner if name == "story" else cast.auditor, item=item)
+    judge_item(
+        membership=cast.auditor,
+        item=item,
+        verdict="violation",
+        comment="",
+        seen=bytes(conversation.settled_digest or b""),
+        answers=["pass", "fail"],
+    )
 
 
 # What a theme changes is colours, and nothing that any other rule looks at.
