@@ -4,6 +4,8 @@ import logging
 import re
 from typing import Final
 
+from inspector.tokens import hide_tokens
+
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
@@ -19,5 +21,5 @@ class LineFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%S%z")
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as exactly one line."""
-        return escape_controls(super().format(record))
+        """The record as exactly one line, without the tokens that it may quote."""
+        return escape_controls(hide_tokens(super().format(record)))

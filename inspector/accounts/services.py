@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
+from inspector.tokens import hide_tokens
 from inspector.trail.acting import Acting
 from inspector.trail.services import Thing, record_deed
 
@@ -148,10 +149,12 @@ def check_channel_name(name: str) -> None:
     """Refuse what no channel can be called.
 
     Raises:
-        ValidationError: for a name that is empty, over 64 characters or holds control characters.
+        ValidationError: for a name that is empty, over 64 characters, holds control characters or a secret.
     """
     if not name or len(name) > 64 or not name.isprintable() or name != name.strip():
         raise ValidationError("a channel's name has 1 to 64 printable characters")
+    if hide_tokens(name) != name:
+        raise ValidationError("a channel's name is seen by everybody, and this looks like a secret: choose another")
 
 
 @transaction.atomic

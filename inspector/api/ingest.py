@@ -22,6 +22,7 @@ from inspector.accounts.models import ApiKey, Channel
 from inspector.intake import selectors, services
 from inspector.intake.framing import series_of
 from inspector.intake.models import Delivery, Door
+from inspector.tokens import hide_tokens
 
 from .authentication import caller_of
 from .bodies import EMPTY, BrokenBodyError, find_length, read_body
@@ -172,7 +173,8 @@ def read_idempotency_key(request: Request) -> str | None:
     token = request.headers.get("Idempotency-Key")
     if token is not None and not 0 < len(token) <= 255:
         raise ProblemError(422, "an Idempotency-Key has 1 to 255 characters")
-    return token
+    # It is kept to know the request again, for which an alias does as well.
+    return hide_tokens(token) if token else token
 
 
 def find_twin(key: ApiKey, token: str) -> Delivery | None:

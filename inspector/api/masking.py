@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from dialects import Reading, read
 from inspector.accounts.models import ApiKey
+from inspector.intake.concealing import conceal_reading, has_tokens
 from inspector.intake.models import Record
 from inspector.intake.selectors import read_source
 from inspector.threads.masks import find_outer_secrets, mask, mask_layers
@@ -45,7 +46,7 @@ def withhold(record: Record) -> Withheld | None:
     if len(record.source) > MOST_BYTES_LOOKED_THROUGH or not record.source:
         return Withheld(masked=None, sha256=digest_source(record))
     spans = [span for reading in _read_all(record) for span in find_outer_secrets(reading)]
-    if not spans:
+    if not spans and not has_tokens(record):
         return None
     return Withheld(masked=mask(_text_of(record), spans), sha256=digest_source(record))
 
@@ -56,7 +57,7 @@ def _read_all(record: Record) -> Iterator[Reading]:
     for message in messages:
         yield unfold(message=message)
     if not messages:
-        yield read(_text_of(record))
+        yield conceal_reading(read(_text_of(record)))
 
 
 def _text_of(record: Record) -> str:

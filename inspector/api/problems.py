@@ -13,6 +13,8 @@ from django.http import Http404
 from rest_framework import exceptions, serializers
 from rest_framework.response import Response
 
+from inspector.intake.concealing import NOTHING
+
 logger = logging.getLogger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
@@ -56,8 +58,9 @@ class ProblemError(exceptions.APIException):
 
 
 def make_problem(status: int, detail: str, **extra: Any) -> dict[str, Any]:
-    """The members of a problem document."""
-    return {"type": "about:blank", "title": TITLES.get(status, "Refused"), "status": status, "detail": detail, **extra}
+    """The members of a problem document, without tokens that it may quote of the request."""
+    quoted: dict[str, Any] = NOTHING.hide_all({"detail": detail, **extra})
+    return {"type": "about:blank", "title": TITLES.get(status, "Refused"), "status": status, **quoted}
 
 
 def _name_methods(context: dict[str, Any]) -> str:

@@ -23,9 +23,10 @@ from inspector.intake import jobs
 from inspector.intake.bulk import insert_rows, update_rows
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
-from inspector.threads.arriving import hold_conversations
+from inspector.threads.arriving import hold_conversations, mark_dirty
 from inspector.threads.contexts import DECODER_VERSION
 from inspector.threads.models import Conversation, Message
+from inspector.tokens import hide_tokens
 
 from .bindings import check
 from .findings import Examination, Finding
@@ -118,16 +119,36 @@ def examine(
 
 
 def ask_outdated() -> None:
-    """Have conversations examined again that other decoders or rules examined, some at each sweep."""
+    """Have conversations examined again that other decoders or rules examined, some at each sweep.
+
+    Where it was another decoder they are settled again first, which reads their records anew and leads to examining.
+    """
     outdated = Q(version__lt=EXAMINED_BY) | Q(version__gt=EXAMINED_BY)
-    rows = Examination.objects.filter(outdated).values_list("workspace_id", "conversation_id")[:_OUTDATED_AT_ONCE]
-    by_workspace: dict[uuid.UUID, list[uuid.UUID]] = {}
-    for workspace_id, conversation_id in rows:
-        by_workspace.setdefault(workspace_id, []).append(conversation_id)
-    for workspace_id, subjects in by_workspace.items():
-        waiting = Job.objects.filter(kind=Job.Kind.EXAMINE, subject__in=subjects).exclude(state=Job.State.DONE)
+    columns = ("workspace_id", "conversation_id", "version")
+    by_workspace: dict[tuple[uuid.UUID, bool], list[uuid.UUID]] = {}
+    for workspace_id, conversation_id, version in Examination.objects.filter(outdated).values_list(*columns)[
+        :_OUTDATED_AT_ONCE
+    ]:
+        is_told_anew = not version.startswith(f"{DECODER_VERSION}/")
+        by_workspace.setdefault((workspace_id, is_told_anew), []).append(conversation_id)
+    for (workspace_id, is_told_anew), subjects in by_workspace.items():
+        kinds = (Job.Kind.EXAMINE, Job.Kind.SETTLE)
+        waiting = Job.objects.filter(kind__in=kinds, subject__in=subjects).exclude(state=Job.State.DONE)
         fresh = set(subjects) - set(waiting.values_list("subject", flat=True))
-        jobs.ask(kind=Job.Kind.EXAMINE, subjects=fresh, workspace_id=workspace_id)
+        if is_told_anew:
+            with transaction.atomic():
+                mark_dirty(conversation_ids=fresh, workspace_id=workspace_id)
+                _hide_names(fresh)
+        else:
+            jobs.ask(kind=Job.Kind.EXAMINE, subjects=fresh, workspace_id=workspace_id)
+
+
+def _hide_names(conversation_ids: Iterable[uuid.UUID]) -> None:
+    """Take tokens out of what conversations were called when tokens were not yet looked for: settling never renames."""
+    for pk, name in Conversation.objects.filter(pk__in=conversation_ids).values_list("pk", "native_id"):
+        hidden = hide_tokens(name)
+        if hidden != name:
+            Conversation.objects.filter(pk=pk).update(native_id=hidden)
 
 
 def _pick_small(first: Conversation, others: Sequence[Conversation]) -> Iterator[Conversation]:
@@ -229,8 +250,8 @@ def _write(found: Sequence[Found], conversations: Sequence[Conversation]) -> Non
             fresh.append(_make_row(each, now))
         elif row[1:] != (*_values_of(each), True):
             changed.append(_make_change(row[0], each))
-    # What held and no longer does keeps what it said.
-    changed += [(*row[:-1], False, now, EXAMINED_BY) for row in known.values() if row[-1]]
+    # What held and no longer does keeps what it said, but for tokens.
+    changed += [(*map(_hide, row[:-1]), False, now, EXAMINED_BY) for row in known.values() if row[-1]]
     if fresh:
         insert_rows(model=Finding, columns=_COLUMNS, rows=fresh, order_by=("conversation_id", "key"))
     if changed:
@@ -250,6 +271,10 @@ def _write(found: Sequence[Found], conversations: Sequence[Conversation]) -> Non
         unique_fields=["conversation"],
         update_fields=["settled_digest", "version", "at"],
     )
+
+
+def _hide(value: Any) -> Any:
+    return hide_tokens(value) if isinstance(value, str) else value
 
 
 def _make_row(each: Found, now: datetime) -> tuple[Any, ...]:

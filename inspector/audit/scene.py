@@ -31,13 +31,6 @@ _COLUMNS: Final = (
 _ORDER: Final = ("conversation_id", "order_time", "order_source", "order_index", "part")
 # Characters that change how a text is seen without being seen: marks of direction, of no width, and tags.
 HIDDEN: Final = "\u200b-\u200f\u202a-\u202e\u2060-\u2069\u00ad\ufeff\U000e0000-\U000e007f"
-_TOKENS: Final = (
-    ("a private key", r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY"),
-    ("a JSON web token", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\."),
-    ("an access key of a cloud", r"(AKIA|ASIA)(?![0-9A-Z]{9}EXAMPLE)[0-9A-Z]{16}"),
-    ("a bearer token", r"[Bb]earer (?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{16,}"),
-    ("a token of a code host or a chat", r"(gh[pousr]_[A-Za-z0-9]{30,}|xox[abprs]-[A-Za-z0-9-]{10,})"),
-)
 _HIDDEN: Final = re.compile(f"[{HIDDEN}]")
 # What belongs to the writing: a joiner within an emoji, the tags of a flag, joiners after letters of the Arabic and the
 # Indian scripts, marks of direction beside Hebrew and Arabic.
@@ -47,7 +40,6 @@ _WRITTEN: Final = re.compile(
     "|(?<=[\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\ufb50-\ufdff\ufe70-\ufefc])[\u200c\u200d]"
     "|(?<=[\u0590-\u08ff])[\u200e\u200f]|[\u200e\u200f](?=[\u0590-\u08ff])"
 )
-_ANY_TOKEN: Final = "|".join(f"({pattern})" for _, pattern in _TOKENS)
 
 
 class Seen(NamedTuple):
@@ -93,7 +85,7 @@ class Scene:
     `odd` are those that were placed oddly, or cite what was not received. `doubles` are several records under one id.
     `failures` carry what their record says of the error. `sealed` are encrypted, `open` are not, in a conversation
     where others are; `refused` are not opened by the key of their session. `hidden` hold characters that cannot be
-    seen, `tokens` what looks like a secret, each with what it is.
+    seen.
     """
 
     conversation: Conversation
@@ -108,7 +100,6 @@ class Scene:
     open: list[Seen] = field(default_factory=list)
     refused: list[Seen] = field(default_factory=list)
     hidden: list[tuple[Seen, str]] = field(default_factory=list)
-    tokens: list[tuple[Seen, str]] = field(default_factory=list)
     first: Seen | None = None
 
 
@@ -227,13 +218,10 @@ def _load_sealed(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) 
 
 
 def _load_texts(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) -> None:
-    said = Q(english__regex=f"[{HIDDEN}]|{_ANY_TOKEN}") | Q(sender__regex=f"[{HIDDEN}]")
+    said = Q(english__regex=f"[{HIDDEN}]") | Q(sender__regex=f"[{HIDDEN}]")
     for row in ordered.filter(said).values_list(*_COLUMNS, "english"):
         message = _see(row)
         english = f"{message.sender} {row[-1]}"
         signs = sorted(set(_HIDDEN.findall(_WRITTEN.sub("", english))))
         if signs:
             scenes[message.conversation].hidden.append((message, "".join(signs)))
-        for name, pattern in _TOKENS:
-            if re.search(pattern, english):
-                scenes[message.conversation].tokens.append((message, name))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dialects import Context, choose_dialect, tell
+from inspector.intake.concealing import conceal_around, conceal_told
 from inspector.intake.facts import read_with_facts
 from inspector.threads.masks import find_outer_secrets, mask
 
@@ -20,17 +21,18 @@ def mask_row(row: Row) -> None:
     if len(row.source) > MOST_BYTES_LOOKED_THROUGH or not row.source:
         row.is_withheld = True
         return
-    spans = []
+    spans, envelope = [], row.envelope
     for dialect in {part.dialect for part in row.parts}:
         reading = read_with_facts(row.text, row.envelope, row.facts, dialect=dialect)
-        told = tell(choose_dialect(reading, Context()), Context(), None)
+        told = conceal_told(tell(choose_dialect(reading, Context()), Context(), None), reading)
         whole = reading.replace(
             layers=(*reading.layers, *told.layers),
             tree=lambda reading=reading, told=told: (*reading.fields, *told.fields),
         )
         spans += find_outer_secrets(whole)
-    if spans:
-        row.masked = mask(row.text, spans)
+        envelope = conceal_around(reading, envelope)
+    if spans or envelope != row.envelope:
+        row.masked, row.envelope = mask(row.text, spans), envelope
 
 
 def shows_all(row: Row, needles: Sequence[str]) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 
 from dialects import Candidate, Envelope, Reading, read
 
+from .concealing import conceal_reading
 from .identity import read_envelope
 
 
@@ -57,6 +58,8 @@ def facts_at(options: Mapping[str, Any], index: int) -> Facts:
 def read_with_facts(wire: str, envelope: str, facts: str, *, dialect: str | None = None) -> Reading:
     """Read a record's text with its own envelope and with what its delivery says. Never raises for any text.
 
+    Tokens are hidden in what comes out: see `concealing`.
+
     Args:
         wire: the text.
         envelope: the log's own envelope, as `write_envelope` writes it.
@@ -76,4 +79,4 @@ def read_with_facts(wire: str, envelope: str, facts: str, *, dialect: str | None
         chosen = Candidate(dialect=reading.dialect, score=1.0, why="whoever delivered it chose it")
         others = (candidate for candidate in reading.candidates if candidate.dialect != reading.dialect)
         reading = reading.replace(candidates=(chosen, *others))
-    return reading
+    return conceal_reading(reading, around=envelope + facts)

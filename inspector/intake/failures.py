@@ -6,6 +6,8 @@ from typing import Final
 
 from django.db import InterfaceError, OperationalError
 
+from inspector.tokens import hide_tokens
+
 from .text import make_storable
 
 # Codes of SQLSTATE, or the beginnings of them, as PostgreSQL's appendix A lists them.
@@ -40,8 +42,8 @@ def is_passing(error: BaseException) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    """The error as one short text for people."""
-    return make_storable(f"{type(error).__name__}: {error}".removesuffix(": "))[:2000]
+    """The error as one short text for people, without tokens that it may quote."""
+    return make_storable(hide_tokens(f"{type(error).__name__}: {error}".removesuffix(": ")))[:2000]
 
 
 def _code_of(error: BaseException) -> str:

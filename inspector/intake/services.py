@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from inspector.accounts.models import ApiKey, Channel, User, Workspace
+from inspector.tokens import hide_tokens
 
 from .containers import Arrival
 from .framing import frame_stream
@@ -62,7 +63,7 @@ def open_delivery(
         sent_by_user=user,
         sent_by_key=key,
         remote_address=remote_address,
-        file_name=make_storable(file_name)[:1024],
+        file_name=make_storable(hide_tokens(file_name))[:1024],
         content_type=make_storable(content_type)[:120],
         options=options or {},
         declared_start=declared_start,

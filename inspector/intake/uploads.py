@@ -15,6 +15,8 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from inspector.tokens import hide_tokens
+
 from . import jobs
 from .archives import Archive, RefusedArchiveError
 from .containers import ZIP, Arrival, ContainerError, name_container, peek, skip_bytes, unfold
@@ -98,7 +100,7 @@ def _take_archive(delivery: Delivery, pieces: Iterable[bytes]) -> list[Delivery]
         deliveries = [delivery, *(_copy(delivery) for _ in archive.members[1:])]
         with transaction.atomic():
             for one, member in zip(deliveries, archive.members, strict=True):
-                one.file_name, one.options = name_member(name, member.filename), options
+                one.file_name, one.options = name_member(name, hide_tokens(member.filename)), options
                 _take_member(one, archive.read(member))
     jobs.ring()
     return deliveries

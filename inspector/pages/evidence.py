@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
+from inspector.intake.concealing import has_tokens
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, list_sightings, read_source
 from inspector.threads.disclosing import disclose_source
@@ -39,7 +40,9 @@ def make_evidence(record: Record, membership: Membership, *, is_masked: bool) ->
     return {
         "record_id": record.pk,
         "sha256": digest.hexdigest(),
-        "raw_url": reverse("pages:raw", args=[slug, record.pk]) if membership.is_auditor or not is_masked else None,
+        "raw_url": reverse("pages:raw", args=[slug, record.pk])
+        if membership.is_auditor or not (is_masked or has_tokens(record))
+        else None,
         "sightings": [
             {
                 "url": reverse("pages:delivery", args=[slug, sighting.delivery_id]),
@@ -92,7 +95,7 @@ def download_raw(request: HttpRequest, membership: Membership, record_id: uuid.U
 
 
 def _is_free_of_secrets(record: Record) -> bool:
-    if len(record.source) > LONGEST_UNFOLDED_BYTES:
+    if len(record.source) > LONGEST_UNFOLDED_BYTES or has_tokens(record):
         return False
     messages = list_messages_of(record=record)
     return bool(messages) and not any(has_secret(cut_layers(unfold(message=message))) for message in messages)

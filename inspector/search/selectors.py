@@ -19,7 +19,7 @@ from django.db import OperationalError, connection, models, transaction
 
 from inspector.accounts.models import Workspace
 from inspector.intake.withdrawals import has_hidden
-from inspector.threads.masks import find_secrets, mask
+from inspector.threads.masks import find_outer_secrets, mask
 from inspector.threads.models import Message
 from inspector.threads.selectors import unfold
 
@@ -134,7 +134,7 @@ def shows(message: Message, needles: Sequence[str]) -> bool:
     if len(message.record.source) > LONGEST_MASKED_BYTES:
         return False
     reading = unfold(message=message)
-    text = mask(reading.wire, [span for span in find_secrets(reading.fields) if not span[0]])
+    text = mask(reading.wire, find_outer_secrets(reading))
     return all(needle in text for needle in needles)
 
 

@@ -4,7 +4,7 @@ A told message says in one line of text what its telling asked and was answered 
 established (`established`). It is told again only where an answer would be another one now: re-telling stops where
 contexts agree, and passes over what has nothing to do with what changed.
 
-    1.3 clowl 5d1c0b7f,90aa41e2=<digest>+
+    2.3 clowl 5d1c0b7f,90aa41e2=<digest>+
 
 After the version of the decoders and the dialect: what was asked, each name as a short digest, and a digest of all
 answers. A line ends in `+` where the record established something: then that is kept with it, and is gone through
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from functools import cache, lru_cache
 from typing import Any
 
@@ -23,7 +23,7 @@ from django.conf import settings
 
 from dialects import SHAPE_VERSION, Context, Entry, to_json_type
 
-DECODER_VERSION = f"1.{SHAPE_VERSION}"
+DECODER_VERSION = f"2.{SHAPE_VERSION}"
 
 _MODULUS = 1 << 128
 
@@ -83,6 +83,8 @@ class TrackedContext(Context):
         # Kinds that the record itself has forgotten: what it asks of them next is no answer of the conversation's.
         self._forgotten: set[str] = set()
         self._position = 1
+        # What takes tokens out of what the record establishes.
+        self._hide: Callable[[Entry], Entry] | None = None
         # By record id: what stands for a record wherever it is stored.
         self.identities: dict[str, str] = {}
         super().__init__(entries)
@@ -148,7 +150,7 @@ class TrackedContext(Context):
     def add(self, entries: Iterable[Entry]) -> None:
         """Let these hold from here on; a later entry of the same kind and name replaces an earlier one."""
         for entry in entries:
-            plain = _make_plain(entry)
+            plain = _make_plain(entry if self._hide is None else self._hide(entry))
             # That its dialect is spoken follows from every message; it need not be kept. Everything else is kept, also
             # what holds already: where the record stands elsewhere, it may not.
             if plain.source is not None or plain.kind != "dialect":
@@ -193,15 +195,16 @@ class TrackedContext(Context):
 
     # One record at a time.
 
-    def begin(self, *, record: str, identity: str, position: int) -> None:
+    def begin(self, *, record: str, identity: str, position: int, hide: Callable[[Entry], Entry] | None = None) -> None:
         """Begin to tell a record: nothing has been asked and nothing changed.
 
         Args:
             record: its id.
             identity: what stands for it by content.
             position: the one-based place of its first message.
+            hide: takes the record's tokens out of what it establishes.
         """
-        self.record, self._position = record, position
+        self.record, self._position, self._hide = record, position, hide
         self.identities[record] = identity
         self._changes, self._asked, self._forgotten = [], {}, set()
 
@@ -212,7 +215,7 @@ class TrackedContext(Context):
 
     def end(self, dialect: str) -> tuple[str, str]:
         """What the telling since `begin` asked, and what it established; as they are stored with the message."""
-        changes, self._changes = self._changes, []
+        changes, self._changes, self._hide = self._changes, [], None
         if not any(change[4:5] == [self.record] for change in changes):
             self.identities.pop(self.record, None)
         asked = sorted(self._asked if _ALL not in self._asked else self._asked.keys() & {_ALL, _POSITION, _SIZE})

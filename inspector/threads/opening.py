@@ -25,6 +25,7 @@ from django.db.models.functions import Length
 from dialects import Context, Key, Keys, Message, NoKeys, Reading, tell, to_json_type
 from inspector.accounts.models import Membership
 from inspector.intake.bulk import cut_windows
+from inspector.intake.concealing import conceal_told
 from inspector.intake.jobs import ask
 from inspector.intake.jobs import ring as ring_doorbell
 from inspector.intake.models import Job, Record
@@ -173,7 +174,8 @@ def open_record(
 
 def _tell(reading: Reading, keys: Keys) -> Sequence[Message]:
     # The dialect was settled with the conversation; a guess must not be guessed again.
-    return tell(reading.replace(candidates=()), Context(), keys).messages
+    settled = reading.replace(candidates=())
+    return conceal_told(tell(settled, Context(), keys), settled).messages
 
 
 class _Trier:

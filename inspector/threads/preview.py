@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dialects import Context, LogRecord, Reading, choose_dialect, identify, tell
+from inspector.intake.concealing import conceal_reading, conceal_told
 from inspector.intake.facts import facts_at, read_with_facts
 from inspector.intake.identity import write_envelope
 
@@ -48,7 +49,9 @@ def _foretell(record: LogRecord, options: Mapping[str, Any], contexts: dict[obje
     parties = frozenset((first.sender, *first.receivers)) if first.sender and first.receivers else None
     context = contexts[first.conversation_id or parties]
     context.record, context.position = str(record.index), context.position + 1
-    whole = tell(choose_dialect(reading, context), context).whole
+    # Its dialect may be settled otherwise than it was read, and is then read from the wire.
+    chosen = conceal_reading(choose_dialect(reading, context))
+    whole = conceal_told(tell(chosen, context), chosen).whole
     own = identify(record.wire).time
     outer = record.envelope.at if record.envelope else None
     basis = "wire" if own else "envelope" if outer else ""

@@ -13,6 +13,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Val
 
 from dialects import Context, Keys, Reading, choose_dialect, tell
 from inspector.accounts.models import Workspace
+from inspector.intake.concealing import conceal_told
 from inspector.intake.facts import read_with_facts
 from inspector.intake.models import HiddenRecord
 
@@ -192,7 +193,7 @@ def unfold(*, message: Message, keys: Keys | None = None) -> Reading:
     """
     record = message.record
     reading = read_with_facts(record.wire_text, record.envelope, record.facts, dialect=message.dialect)
-    told = tell(choose_dialect(reading, Context()), Context(), keys)
+    told = conceal_told(tell(choose_dialect(reading, Context()), Context(), keys), reading)
     return reading.replace(
         layers=(*reading.layers, *told.layers), tree=lambda: (*reading.fields, *told.fields), messages=told.messages
     )

@@ -7,10 +7,12 @@ import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from dialects import Entry, Message, Reading, Told, tell, to_shallow_json
 from inspector.intake.bulk import write_array
+from inspector.intake.concealing import conceal_told, hide_entry
 from inspector.intake.models import Record
 from inspector.intake.text import make_storable
 
@@ -144,9 +146,15 @@ def foretell_record(record: Record, reading: Reading, context: TrackedContext | 
 
 
 def _tell(record: Record, reading: Reading, context: TrackedContext, position: int) -> Told:
-    context.begin(record=str(record.pk), identity=bytes(record.identity).hex(), position=position)
+    context.begin(
+        record=str(record.pk),
+        identity=bytes(record.identity).hex(),
+        position=position,
+        hide=partial(hide_entry, reading),
+    )
     # The dialect was settled by the order key; told in turns, a guess must not be guessed again.
-    return tell(reading.replace(candidates=()), context)
+    settled = reading.replace(candidates=())
+    return conceal_told(tell(settled, context), settled)
 
 
 def _end(record: Record, reading: Reading, told: Told, context: TrackedContext) -> Telling:

@@ -25,6 +25,7 @@ from django.utils import timezone
 
 from inspector.intake.models import HiddenRecord, Job
 from inspector.intake.text import make_storable
+from inspector.tokens import hide_tokens
 
 from .models import Conversation, Message, Wording
 from .nodes import StoredNode
@@ -151,8 +152,9 @@ def keep_wordings(
             record_id=row.record_id,
             part=row.part,
             number=numbers[row.record_id, row.part] + 1,
-            english=english,
-            also=also,
+            # It may have been told by a decoder that looked for no tokens.
+            english=hide_tokens(english),
+            also=[hide_tokens(text) for text in also],
             digest=bytes(row.told_digest or b""),
             decoder=row.told_in.partition(" ")[0],
             told_in=row.told_in,

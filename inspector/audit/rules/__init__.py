@@ -11,7 +11,7 @@ from .rule import Hit, Rule
 __all__ = ["BY_NOTE", "RULES", "VERSION", "Hit", "Rule"]
 
 # Raised when a rule changes what it finds: conversations are then examined again, in the background.
-VERSION: Final = 2
+VERSION: Final = 3
 RULES: Final[Mapping[str, Rule]] = {
     rule.code: rule for module in (security, placing, work, meaning, reading) for rule in module.RULES
 }

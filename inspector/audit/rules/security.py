@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
+from inspector.intake.concealing import IN_CLEAR, NAMES
 from inspector.threads.confusables import find_likenesses, find_oddities
 
 from ..scene import Scene, Seen
@@ -91,8 +92,17 @@ def _find_hidden(scene: Scene) -> Iterator[Hit]:
 
 
 def _find_tokens(scene: Scene) -> Iterator[Hit]:
-    for message, name in scene.tokens:
-        yield Hit(message=message.id, text=f"It carries what looks like {name}, in clear.", detail=name)
+    """What reading noted of each message; a finding for each kind of secret."""
+    for noted in scene.noted:
+        for note in noted.notes:
+            if note["code"] == IN_CLEAR.code:
+                name = next((name for name in NAMES if name in note["text"]), "")
+                yield Hit(
+                    message=noted.message.id,
+                    text=f"{note['text'][:1].upper()}{note['text'][1:]}.",
+                    span=tuple(note["span"]) if note.get("span") else None,
+                    detail=name,
+                )
 
 
 def _find_names(scene: Scene) -> Iterator[Hit]:
@@ -271,9 +281,13 @@ RULES: Final = (
         severity="error",
         group="security",
         look=_find_tokens,
-        triggers=(say(("ada", "Use AKIA" + "ABCDEFGHIJKLMNOP" + " for the bucket.")),),
+        triggers=(
+            say(("ada", "Use AKIA" + "ABCDEFGHIJKLMNOP" + " for the bucket.")),
+            say(("ada", '@a3|f0|c1|S0|d1|T1|t"postgres://ada:hunter' + '2@db/orders"#')),
+        ),
         passes=(
             say(("ada", "Use the key that I gave you for the bucket.")),
+            say(("ada", "The password: required, and it must be rotated. token_limit: 4096")),
             say(("ada", "It wants Bearer authentication/authorisation.")),
             say(("ada", "The manual shows AKIAIOSFODNN7" + "EXAMPLE there.")),
         ),
