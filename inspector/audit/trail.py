@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from django.db.models import CharField, Exists, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, CharField, Exists, F, Func, OuterRef, Q, QuerySet
 from django.db.models.functions import Cast
 
 from inspector.accounts.models import Membership
@@ -13,21 +13,36 @@ from inspector.trail.selectors import Wanted, filter_deeds
 from inspector.trail.services import Thing as Thing
 from inspector.trail.services import record_deed as record_deed
 
-from .reviews import ReviewItem
+from .reviews import BLIND_STATES, ReviewItem
 
-# What would tell a second reviewer that somebody has spoken, and what.
-_VERDICTS: Final = ("verdict.given", "verdict.withdrawn")
+# What would tell a second reviewer that somebody has spoken, who, and what.
+_REVIEWING: Final = ("verdict.given", "verdict.withdrawn", "review.taken", "review.released")
 
 
 def list_deeds_for(*, membership: Membership, wanted: Wanted) -> QuerySet[Deed]:
-    """The deeds that a reader may see, newest first: all but verdicts of others that are still to be kept from them.
+    """The deeds that a reader may see, newest first: all but what others did to review what is still blind.
 
-    A review by two is blind until both have spoken. Until then its verdicts are missing here, for everybody but their
-    own author, and so are their numbers; afterwards they stand where they belong.
+    A review by two is blind until both have spoken. Until then verdicts on its conversation, and who took it, are
+    missing here for everybody but who did it, and so are their numbers; afterwards they stand where they belong.
     """
     blind = ReviewItem.objects.annotate(name=Cast("pk", CharField())).filter(
-        workspace=membership.workspace_id, state=ReviewItem.State.SECOND, name=OuterRef("object_id")
+        # What is said of the same conversation elsewhere meanwhile would tell as much.
+        Q(name=OuterRef("object_id")) | Q(_is_among("conversation", "about"), added_at__lte=OuterRef("at")),
+        workspace=membership.workspace_id,
+        needed__gt=1,
+        state__in=BLIND_STATES,
     )
     own = Q(actor_kind=Deed.Actor.MEMBER, actor_id=str(membership.user_id))
     rows = filter_deeds(workspace_id=membership.workspace_id, wanted=wanted)
-    return rows.exclude(Q(code__in=_VERDICTS) & ~own & Exists(blind))
+    return rows.exclude(Q(code__in=_REVIEWING) & ~own & Exists(blind))
+
+
+def _is_among(column: str, array: str) -> Func:
+    """Whether a column is an element of an array of the row outside."""
+    return Func(
+        F(column),
+        OuterRef(array),
+        template="(%(expressions)s))",
+        arg_joiner=" = ANY(",
+        output_field=BooleanField(),
+    )

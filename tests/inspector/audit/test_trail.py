@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspector.accounts.models import Membership
+from inspector.audit.services import claim, create_queue, fill_queue, withdraw_verdict
 from inspector.audit.trail import list_deeds_for
 from inspector.threads.models import Conversation
 from inspector.trail.models import Deed
@@ -12,6 +13,11 @@ from ..conftest import Cast
 from .test_reviews import conversation, enqueue, judge
 
 __all__ = ["conversation"]
+
+
+def read_reviewing(reader: Membership) -> list[str]:
+    rows = list_deeds_for(membership=reader, wanted=Wanted())
+    return [deed.code for deed in rows if deed.code.startswith(("verdict", "review")) and deed.actor_name == "amir"]
 
 
 def read_verdicts(reader: Membership, **wanted: object) -> list[str]:
@@ -33,3 +39,17 @@ def test_a_verdict_is_in_the_trail_when_both_have_spoken(cast: Cast, conversatio
     assert {verdict for verdict, _ in told} == {"concern"}
     # What was written in confidence is no part of it.
     assert not any("Hidden words" in text for _, text in told)
+
+
+def test_the_trail_does_not_tell_who_took_what_is_blind(cast: Cast, conversation: Conversation) -> None:
+    item = enqueue(cast, conversation)
+    alone = create_queue(membership=cast.owner, name="Alone")
+    fill_queue(queue=alone, conversations=[conversation.pk], why="", membership=cast.owner)
+    claim(membership=cast.auditor, item=alone.items.get())
+    judge(item, cast.auditor, "concern")
+    withdraw_verdict(membership=cast.auditor, item=item)
+    judge(item, cast.auditor, "fine")
+    assert read_reviewing(cast.owner) == []
+    assert len(read_reviewing(cast.auditor)) == 6
+    judge(item, cast.owner, "fine")
+    assert len(read_reviewing(cast.owner)) == 6
