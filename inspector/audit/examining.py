@@ -23,8 +23,9 @@ from inspector.intake import jobs
 from inspector.intake.bulk import insert_rows, update_rows
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
-from inspector.threads.arriving import hold_conversations, mark_dirty
 from inspector.threads.contexts import DECODER_VERSION
+from inspector.threads.holding import hold_conversations
+from inspector.threads.marking import mark_conversations
 from inspector.threads.models import Conversation, Message
 from inspector.tokens import hide_tokens
 
@@ -137,7 +138,7 @@ def ask_outdated() -> None:
         fresh = set(subjects) - set(waiting.values_list("subject", flat=True))
         if is_told_anew:
             with transaction.atomic():
-                mark_dirty(conversation_ids=fresh, workspace_id=workspace_id)
+                mark_conversations(conversation_ids=fresh, workspace_id=workspace_id)
                 _hide_names(fresh)
         else:
             jobs.ask(kind=Job.Kind.EXAMINE, subjects=fresh, workspace_id=workspace_id)

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from .arriving import hold_channels
+from .holding import hold_channels
 from .placing import MOST_BEARERS, Citation, Elsewhere
 
 # Each id finds its few bearers by the index, however many there are; one more is asked for than is counted.

@@ -1,4 +1,4 @@
-"""Marking: traces that messages belong to are counted up, and a job is asked for to draw each anew."""
+"""Marking: conversations and traces that something has reached are counted up, and jobs asked for to do them anew."""
 
 from __future__ import annotations
 
@@ -7,18 +7,31 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from inspector.accounts.models import make_id
 from inspector.intake.jobs import ask
 from inspector.intake.models import Job
 
+from .holding import hold_conversations
 from .keys import ENVELOPE, RANDOM
-from .models import Message, Trace
+from .models import Conversation, Message, Trace
 
 # What changes a trace comes in waves: it is drawn when they have gone by.
 _DELAY_SECONDS = 1.0
+
+
+def mark_conversations(
+    *, conversation_ids: set[uuid.UUID], workspace_id: uuid.UUID, settle_after_seconds: float = 0
+) -> None:
+    """Count the conversations up and ask for their settling, in the order of their ids so that nobody deadlocks."""
+    ids = sorted(conversation_ids)
+    if not ids:
+        return
+    hold_conversations(ids)
+    Conversation.objects.filter(pk__in=ids).update(generation=F("generation") + 1)
+    ask(kind=Job.Kind.SETTLE, subjects=ids, workspace_id=workspace_id, delay_seconds=settle_after_seconds)
 
 
 def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID) -> None:

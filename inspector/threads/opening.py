@@ -35,8 +35,8 @@ from inspector.keyring.selectors import has_keys
 from inspector.keyring.services import add_keys, hold_ring, note_events
 from inspector.keyring.spellings import PlainKey, SpellingError, read_public
 
-from .arriving import read_record
 from .contexts import DECODER_VERSION
+from .inserts import read_record
 from .models import Message as MessageRow
 from .opened import OpenedMessage, OpeningTrial
 

@@ -9,8 +9,8 @@ from itertools import chain, groupby, islice
 from dialects import Entry
 from inspector.intake.models import Record
 
-from .arriving import read_record
 from .contexts import TrackedContext, has_established
+from .inserts import read_record
 from .models import Message
 from .nodes import StoredNode
 from .telling import Telling, ToldRow, tell_record

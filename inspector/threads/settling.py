@@ -20,19 +20,14 @@ from django.db.models import Count
 
 from inspector.intake.models import Record
 
-from .arriving import (
-    find_citing,
-    find_keys,
-    hold_channels,
-    hold_conversations,
-    mark_dirty,
-    read_record,
-    replace_parts,
-)
+from .arriving import find_citing, find_keys, replace_parts
 from .bearers import find_bearers
 from .exchanges import Exchanges, gather_exchanges, write_exchanges
 from .hidden import count_hidden_by_conversation
+from .holding import hold_channels, hold_conversations
+from .inserts import read_record
 from .links import Guess, guess_of
+from .marking import mark_conversations
 from .models import Conversation
 from .models import Message as MessageRow
 from .nodes import Timeline, find_misread, load_timelines
@@ -182,7 +177,7 @@ def _read_again(history: History, record_id: uuid.UUID, dialect: str | None, gue
         citing = find_citing(cited, conversation.workspace_id) - {conversation.pk}
         hold_conversations({conversation.pk, *citing})
         fence()
-        mark_dirty(conversation_ids=citing, workspace_id=conversation.workspace_id)
+        mark_conversations(conversation_ids=citing, workspace_id=conversation.workspace_id)
         history.read_anew(record_id, is_outdated=dialect is None)
         replace_parts(arrival, conversation, guess, at=history.at)
 

@@ -8,8 +8,10 @@ from collections import defaultdict
 from inspector.intake.models import Record
 from inspector.intake.withdrawals import Weighing
 
-from .arriving import find_citing, hold_channels, insert_arrivals, mark_dirty, read_record
-from .marking import mark_traces
+from .arriving import find_citing, insert_arrivals
+from .holding import hold_channels
+from .inserts import read_record
+from .marking import mark_conversations, mark_traces
 from .models import Message
 
 
@@ -30,6 +32,6 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
         arrivals = [read_record(record) for record in Record.objects.filter(pk__in=weighing.moved).order_by("identity")]
         insert_arrivals(arrivals=arrivals, workspace_id=workspace_id, moved=weighing.moved, also_dirty=dirty)
     else:
-        mark_dirty(conversation_ids=dirty, workspace_id=workspace_id)
+        mark_conversations(conversation_ids=dirty, workspace_id=workspace_id)
     # What is hidden or shown again belongs to its trace no longer, or again, before its conversation is settled.
     mark_traces(messages=rows, workspace_id=workspace_id)

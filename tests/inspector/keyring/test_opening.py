@@ -114,13 +114,13 @@ def test_removing_a_key_deletes_what_it_opened_also_behind_the_products_back(cas
 
 
 def test_a_message_that_is_read_anew_is_opened_anew(cast: Cast, sealed: list[Message]) -> None:
-    from inspector.threads.arriving import mark_dirty
+    from inspector.threads.marking import mark_conversations
 
     add(cast)
     ids = set(Message.objects.values_list("conversation_id", flat=True))
     Message.objects.filter(is_sealed=True).update(told_in="0.0 agent_lingua =")
     with transaction.atomic():
-        mark_dirty(conversation_ids=ids, workspace_id=cast.workspace.pk)
+        mark_conversations(conversation_ids=ids, workspace_id=cast.workspace.pk)
     settle_all()
     assert len(read_opened()) == 2
 

@@ -34,7 +34,7 @@ from inspector.threads.directory import Choice, compare_names, list_agents, list
 from inspector.threads.models import Conversation, Message
 from inspector.threads.naming import join_agents, name_agent, undo_word
 from inspector.threads.pairs import list_pairs, measure_pairs
-from inspector.threads.services import mark_dirty
+from inspector.threads.services import mark_conversations
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -168,7 +168,7 @@ def test_the_rows_do_not_depend_on_what_came_first(cast: Cast, order: Iterable[i
     for model in (Appearance, Exchange, Declaration, AgentTotal, PairTotal):
         model._default_manager.all().delete()
     conversations = set(Conversation.objects.values_list("pk", flat=True))
-    mark_dirty(conversation_ids=conversations, workspace_id=cast.workspace.pk)
+    mark_conversations(conversation_ids=conversations, workspace_id=cast.workspace.pk)
     settle_all()
     assert picture() == stepwise
     check_totals()
