@@ -16,7 +16,6 @@ from django.db.models.functions import Now
 
 from .deeds import DEEDS, DeedKind
 
-
 # What the words of a search are looked for in. The names stand for themselves too: in the sentence they are quoted, and
 # PostgreSQL takes a quotation mark for a part of the word.
 SEARCHED: Final = ("actor_name", "object_label", "told", "details")
