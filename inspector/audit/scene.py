@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from inspector.threads import terms
+from inspector.threads.keys import key_of_id
 from inspector.threads.models import Conversation, Message, Task
 
 # A clock may be off by so much before an auditor wants to know.
@@ -82,7 +83,8 @@ class Skewed:
 class Scene:
     """One conversation as the rules see it. Lists are in the order of the timeline.
 
-    `odd` are those that were placed oddly, or cite what was not received. `doubles` are several records under one id.
+    `odd` are those that were placed oddly, or cite what was not received; `cited_ids` says which id, where it is known.
+    `leaning` carry what their record says of contexts, conditions and parts. `doubles` are records under one id.
     `failures` carry what their record says of the error. `sealed` are encrypted, `open` are not, in a conversation
     where others are; `refused` are not opened by the key of their session. `hidden` hold characters that cannot be
     seen.
@@ -91,6 +93,8 @@ class Scene:
     conversation: Conversation
     noted: list[Noted] = field(default_factory=list)
     odd: list[Seen] = field(default_factory=list)
+    cited_ids: dict[uuid.UUID, str] = field(default_factory=dict)
+    leaning: list[tuple[Seen, Mapping[str, Any]]] = field(default_factory=list)
     doubles: list[list[Seen]] = field(default_factory=list)
     failures: list[tuple[Seen, Mapping[str, Any]]] = field(default_factory=list)
     tasks: list[Task] = field(default_factory=list)
@@ -111,8 +115,14 @@ def load_scenes(conversations: Sequence[Conversation]) -> list[Scene]:
     for row in ordered.filter(severity__gte=Message.Severity.NOTICE).values_list(*_COLUMNS, "body"):
         message = _see(row)
         scenes[message.conversation].noted.append(Noted(message, _read_notes(row[-1], message.part)))
-    for message in _see_all(ordered.filter(_is_odd())):
+    for row in ordered.filter(_is_odd()).values_list(*_COLUMNS, "body"):
+        message = _see(row)
         scenes[message.conversation].odd.append(message)
+        scenes[message.conversation].cited_ids[message.id] = _find_cited_id(message, row[-1])
+    leans = Q(atoms__contains=[terms.term("has", "references")]) | Q(atoms__contains=[terms.term("has", "condition")])
+    for row in ordered.filter(leans).values_list(*_COLUMNS, "body"):
+        message = _see(row)
+        scenes[message.conversation].leaning.append((message, _read_message(row[-1])))
     _load_doubles(scenes, shown)
     for row in ordered.filter(performative="failure").values_list(*_COLUMNS, "body"):
         message = _see(row)
@@ -144,6 +154,17 @@ def _read_notes(body: str, part: int) -> list[Mapping[str, Any]]:
     read = json.loads(body)
     # A record's own notes are told once, with its first message.
     return [*read["message"].get("notes", ()), *(read["record"].get("notes", ()) if part == 1 else ())]
+
+
+def _read_message(body: str) -> Mapping[str, Any]:
+    return json.loads(body).get("message", {}) if body else {}
+
+
+def _find_cited_id(message: Seen, body: str) -> str:
+    """The id that a message cites, as its record says it; empty where nobody says it in so many words."""
+    said = _read_message(body)
+    names = (said.get(name) for name in ("parent_id", "correlation_id", "task_id", "object_id"))
+    return next((name for name in names if name and key_of_id(name) == message.cited), "")
 
 
 def _is_odd() -> Q:

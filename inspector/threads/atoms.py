@@ -25,7 +25,10 @@ _MORE: Final = (
 )
 _LISTS: Final = {"modifiers": "modifier", "capabilities": "capability", "path": "path"}
 # Names whose presence alone is worth asking for.
-PRESENT: Final = ("deadline", "schedule", "condition", "error", "progress", "priority", "score", "parent_id", "content")
+PRESENT: Final = (
+    *("deadline", "schedule", "condition", "error", "progress", "priority", "score", "parent_id", "content"),
+    "references",
+)
 
 
 def make_atoms(

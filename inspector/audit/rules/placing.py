@@ -11,6 +11,7 @@ from ..scene import Scene, Seen
 from .logs import clowl
 from .rule import Hit, Rule
 
+LONGEST_NAMED: Final = 80
 _ASKED: Final = clowl("m1", "REQ", "oscar", "radar")
 _ANSWERED: Final = clowl("m2", "DONE", "radar", "oscar", minute=1, pid="m1")
 
@@ -49,9 +50,15 @@ def _find_ghosts(scene: Scene) -> Iterator[Hit]:
         more = f" {others} it." if count > 1 else ""
         yield Hit(
             message=message.id,
-            text=f"It answers a message that was not received here.{more}",
+            text=f"It answers {_name(scene.cited_ids.get(message.id, ''))} that was not received here.{more}",
             detail=cited.hex(),
         )
+
+
+def _name(cited: str) -> str:
+    if not cited:
+        return "a message"
+    return f"the message {cited if len(cited) <= LONGEST_NAMED else cited[:LONGEST_NAMED] + '…'!r}"
 
 
 def _find_answers_to_nothing(scene: Scene) -> Iterator[Hit]:
