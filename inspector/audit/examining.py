@@ -30,8 +30,8 @@ from inspector.threads.models import Conversation, Message
 from inspector.tokens import hide_tokens
 
 from .bindings import check
+from .filling import fill_by_findings
 from .findings import Examination, Finding
-from .queues import fill_by_findings
 from .rule_settings import Settings, load_settings
 from .rules import BY_NOTE, RULES, VERSION, Hit, Rule
 from .scene import Noted, Scene, load_scenes

@@ -1,51 +1,32 @@
-"""Queues of reviews: made, given another rubric, filled by findings, by a search or by hand, and closed."""
+"""Queues of reviews: made, given another rubric, and closed; and what is taken out of one."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Final, cast
+from collections.abc import Collection, Sequence
+from typing import Final
 
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
-from django.db.models import Max
 from django.utils import timezone
 
-from inspector.accounts.models import Membership, User
+from inspector.accounts.models import Membership
 from inspector.intake.text import make_storable
 from inspector.search.language import QueryError
-from inspector.search.selectors import fetch, narrow
-from inspector.threads.models import Conversation, Message
+from inspector.search.selectors import narrow
+from inspector.threads.models import Message
 
-from .findings import Finding
-from .listing import list_here
-from .reviews import LONGEST_NAME, OPEN_STATES, ReviewItem, ReviewQueue, Rubric
+from .reviews import LONGEST_NAME, ReviewItem, ReviewQueue, Rubric
 from .rules import RULES
 from .trail import Thing, record_deed
 
 MOST_CRITERIA: Final = 12
 LONGEST_CRITERION: Final = 200
 LONGEST_ABOUT: Final = 2000
-# A queue is filled with no more at once; who fills it again gets the next ones.
-MOST_AT_ONCE: Final = 1000
-PATIENCE_MS: Final = 5000
 STANDING_NAME: Final = "Reviewed directly"
-CLOSED: Final = "this queue is closed: open it again first"
 NO_REMOVAL: Final = "somebody has spoken on it: it can be finished, and not be taken out"
 
 Source = ReviewQueue.Source
-
-
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """How many conversations came into a queue, and how many were there already, or were there and are done."""
-
-    added: int
-    present: int
-    # Whether there are more than came in at once.
-    has_more: bool = False
 
 
 @transaction.atomic
@@ -61,7 +42,7 @@ def create_queue(
     severity: int = 0,
     query: str = "",
 ) -> ReviewQueue:
-    """A new queue with its rubric, and nothing in it yet: see `fill_from_source` and `fill_queue`.
+    """A new queue with its rubric, and nothing in it yet: see `filling`.
 
     Args:
         membership: who makes it: an owner or an auditor.
@@ -106,7 +87,7 @@ def create_queue(
         created_by=membership.user,
     )
     Rubric.objects.create(queue=queue, number=1, criteria=check_criteria(criteria), by=membership.user)
-    _record("queue.made", membership, queue, source=source, reviewers=reviewers)
+    record_queue("queue.made", membership, queue, source=source, reviewers=reviewers)
     return queue
 
 
@@ -154,7 +135,7 @@ def change_rubric(*, membership: Membership, queue: ReviewQueue, criteria: Seque
         PermissionDenied: for a viewer or a stranger.
         ValidationError: for what is no rubric, the same one, or where somebody changed it meanwhile.
     """
-    queue = _hold_queue(membership, queue)
+    queue = hold_queue(membership, queue)
     latest = find_rubric(queue=queue)
     number = latest.number if latest else 0
     if number != expected:
@@ -163,7 +144,7 @@ def change_rubric(*, membership: Membership, queue: ReviewQueue, criteria: Seque
     if latest is not None and kept == latest.criteria:
         raise ValidationError({"criteria": "this is the rubric as it stands"})
     rubric = Rubric.objects.create(queue=queue, number=number + 1, criteria=kept, by=membership.user)
-    _record("rubric.changed", membership, queue, version=rubric.number, criteria=kept)
+    record_queue("rubric.changed", membership, queue, version=rubric.number, criteria=kept)
     return rubric
 
 
@@ -180,162 +161,11 @@ def close_queue(*, membership: Membership, queue: ReviewQueue, is_closed: bool) 
         PermissionDenied: for a viewer or a stranger.
         ValidationError: for the standing queue, which is always there.
     """
-    queue = _hold_queue(membership, queue)
+    queue = hold_queue(membership, queue)
     if queue.is_standing:
         raise ValidationError("this queue holds what is reviewed directly, and is always open")
     ReviewQueue.objects.filter(pk=queue.pk).update(closed_at=timezone.now() if is_closed else None)
-    _record("queue.closed" if is_closed else "queue.opened", membership, queue)
-
-
-@transaction.atomic
-def fill_queue(
-    *, queue: ReviewQueue, conversations: Collection[uuid.UUID], why: str, membership: Membership | None = None
-) -> Filled:
-    """Put conversations of its workspace into a queue; those that wait there already stay as they are.
-
-    Args:
-        queue: which; not closed.
-        conversations: their ids; of another workspace's none are taken.
-        why: why they are there, in words for whoever reviews them.
-        membership: who puts them there; None for the product itself.
-
-    Raises:
-        PermissionDenied: for a viewer or a stranger.
-        ValidationError: for a closed queue, the standing one, or too many at once.
-    """
-    if membership is not None and (not membership.is_auditor or membership.workspace_id != queue.workspace_id):
-        raise PermissionDenied("only an auditor of this workspace fills its queues")
-    if len(conversations) > MOST_AT_ONCE:
-        raise ValidationError(f"at most {MOST_AT_ONCE:,} conversations are put into a queue at once")
-    queue = ReviewQueue.objects.select_for_update(no_key=True).get(pk=queue.pk)
-    if queue.is_standing:
-        raise ValidationError("this queue holds what is reviewed directly: give your verdict there")
-    if queue.closed_at is not None:
-        raise ValidationError(CLOSED)
-    wanted = set(conversations)
-    known = Conversation.objects.filter(workspace=queue.workspace_id, pk__in=wanted).order_by("pk")
-    ids = list(known.values_list("pk", flat=True))
-    waiting = set(
-        ReviewItem.objects.filter(queue=queue, conversation__in=ids, state__in=OPEN_STATES).values_list(
-            "conversation", flat=True
-        )
-    )
-    fresh = [pk for pk in ids if pk not in waiting]
-    make_items(queue, fresh, why, membership.user if membership else None)
-    if fresh and membership:
-        _record("queue.filled", membership, queue, fresh, added=len(fresh))
-    return Filled(len(fresh), len(waiting))
-
-
-def make_items(queue: ReviewQueue, conversations: Sequence[uuid.UUID], why: str, by: User | None) -> list[ReviewItem]:
-    """Items of a queue for conversations that do not wait there; where one came in meanwhile, it stays that one."""
-    now = timezone.now()
-    return ReviewItem.objects.bulk_create(
-        [
-            ReviewItem(
-                workspace_id=queue.workspace_id,
-                queue=queue,
-                conversation_id=conversation_id,
-                needed=queue.reviewers,
-                why=make_storable(why),
-                added_by=by,
-                added_at=now,
-            )
-            for conversation_id in conversations
-        ],
-        ignore_conflicts=True,
-    )
-
-
-@transaction.atomic
-def fill_from_source(*, membership: Membership, queue: ReviewQueue) -> Filled:
-    """Put into a queue what its findings or its search mean now, and what was never in it.
-
-    Raises:
-        PermissionDenied: for a viewer or a stranger.
-        ValidationError: for a queue that people fill, a closed one, or a search that takes too long.
-    """
-    queue = _hold_queue(membership, queue)
-    if queue.source == Source.FINDINGS:
-        if queue.closed_at is not None:
-            raise ValidationError(CLOSED)
-        filled = _fill_by_findings([queue], None, membership)
-        if filled.added:
-            _record("queue.filled", membership, queue, added=filled.added)
-        return filled
-    if queue.source != Source.SEARCH:
-        raise ValidationError("people fill this queue by hand: from the page of a conversation")
-    rows, _ = narrow(workspace=membership.workspace, query=queue.query, zone=None, may_see_secrets=True)
-    known = ReviewItem.objects.filter(queue=queue).values("conversation")
-    fresh = rows.exclude(conversation__in=known).order_by().values_list("conversation", flat=True).distinct()
-    found = fetch(fresh[: MOST_AT_ONCE + 1], PATIENCE_MS)
-    if found is None:
-        raise ValidationError("the search takes too long: make it narrower, by time or by agent")
-    filled = fill_queue(
-        queue=queue, conversations=sorted(found)[:MOST_AT_ONCE], why=f"found by {queue.query}", membership=membership
-    )
-    return Filled(filled.added, filled.present, has_more=len(found) > MOST_AT_ONCE)
-
-
-def fill_by_findings(*, workspace_id: uuid.UUID, conversations: Collection[uuid.UUID]) -> None:
-    """Put conversations into the queues whose findings they have; call in the transaction that wrote these."""
-    queues = ReviewQueue.objects.filter(workspace=workspace_id, source=Source.FINDINGS, closed_at=None)
-    _fill_by_findings(list(queues.order_by("pk")), conversations, None)
-
-
-def _fill_by_findings(
-    queues: Sequence[ReviewQueue], conversations: Collection[uuid.UUID] | None, membership: Membership | None
-) -> Filled:
-    """Add what has open findings and was not in a queue since they were found."""
-    added = present = 0
-    has_more = False
-    for queue in queues:
-        found = _find_with_findings(queue, conversations)
-        ended = _find_ended(queue, found)
-        fresh = [pk for pk, (at, _) in found.items() if _is_new(at, ended.get(pk, datetime.min.replace(tzinfo=UTC)))]
-        has_more = has_more or len(fresh) > MOST_AT_ONCE
-        fresh = sorted(fresh)[:MOST_AT_ONCE]
-        present += len(found) - len(fresh)
-        by_rules: dict[str, list[uuid.UUID]] = {}
-        for pk in fresh:
-            by_rules.setdefault(_name_rules(found[pk][1]), []).append(pk)
-        for why, ids in by_rules.items():
-            added += len(make_items(queue, ids, why, membership.user if membership else None))
-    return Filled(added, present, has_more=has_more)
-
-
-def _is_new(found_at: datetime, ended_at: datetime | None) -> bool:
-    """Whether what was found is newer than the last review; while one is under way (None) it is part of that."""
-    return ended_at is not None and found_at > ended_at
-
-
-def _find_with_findings(
-    queue: ReviewQueue, conversations: Collection[uuid.UUID] | None
-) -> Mapping[uuid.UUID, tuple[datetime, list[str]]]:
-    """The conversations that a queue means: when the latest of their findings was found, and by which rules."""
-    every = Finding.objects.filter(workspace=queue.workspace_id, holds=True).values("conversation")
-    among = cast("Collection[uuid.UUID]", every) if conversations is None else conversations
-    rows = list_here(conversations=among).filter(workspace=queue.workspace_id, state=Finding.State.OPEN)
-    rows = rows.filter(severity__gte=queue.severity)
-    if queue.rules:
-        rows = rows.filter(rule__in=queue.rules)
-    found: dict[uuid.UUID, tuple[datetime, list[str]]] = {}
-    for row in rows.values("conversation", "rule").annotate(latest=Max("found_at")).order_by("conversation", "rule"):
-        at, rules = found.get(row["conversation"], (row["latest"], []))
-        found[row["conversation"]] = (max(at, row["latest"]), [*rules, row["rule"]])
-    return found
-
-
-def _find_ended(queue: ReviewQueue, conversations: Collection[uuid.UUID]) -> dict[uuid.UUID, datetime | None]:
-    """Those of these conversations that were in a queue: since when they are out of it, None where they are in it."""
-    rows = ReviewItem.objects.filter(queue=queue, conversation__in=list(conversations))
-    # The latest item of each says it.
-    return dict(rows.order_by("added_at", "pk").values_list("conversation", "ended_at"))
-
-
-def _name_rules(rules: Sequence[str]) -> str:
-    more = f" and {len(rules) - 3} more" if len(rules) > 3 else ""
-    return f"{', '.join(rules[:3])}{more}"
+    record_queue("queue.closed" if is_closed else "queue.opened", membership, queue)
 
 
 @transaction.atomic
@@ -374,7 +204,7 @@ def get_standing_queue(*, workspace_id: uuid.UUID) -> ReviewQueue:
     return queue
 
 
-def _record(
+def record_queue(
     code: str, membership: Membership, queue: ReviewQueue, about: Collection[uuid.UUID] = (), **details: object
 ) -> None:
     """Leave a deed about a queue in the trail; the last statement of its transaction."""
@@ -388,7 +218,12 @@ def _record(
     )
 
 
-def _hold_queue(membership: Membership, queue: ReviewQueue) -> ReviewQueue:
+def hold_queue(membership: Membership, queue: ReviewQueue) -> ReviewQueue:
+    """The queue as it stands, locked until the transaction ends.
+
+    Raises:
+        PermissionDenied: for a viewer or a stranger.
+    """
     _require_auditor(membership)
     if queue.workspace_id != membership.workspace_id:
         raise PermissionDenied("it is another workspace's")

@@ -28,7 +28,8 @@ from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Message
 from inspector.trail.services import Thing, record_deed
 
-from .queues import MOST_AT_ONCE, create_queue, fill_queue
+from .filling import MOST_AT_ONCE, fill_queue
+from .queues import create_queue
 from .samples import AuditSample, SampledConversation
 
 # It changes when the same seed would draw others.
@@ -90,7 +91,7 @@ def draw_sample(
         membership: who draws: an owner or an auditor.
         name: of the queue.
         stratum: one of `AuditSample.Stratum`.
-        wanted: how many conversations, up to `queues.MOST_AT_ONCE`.
+        wanted: how many conversations, up to `filling.MOST_AT_ONCE`.
         seed: printed characters, up to `LONGEST_SEED`; a fresh one where it is empty.
         since, until: only conversations with a message between these, the end excluded.
         reviewers, criteria: of the queue, as `create_queue` takes them.

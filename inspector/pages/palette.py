@@ -35,6 +35,7 @@ PAGES: Final = (
     ("Traces", "traces", False),
     ("Search", "search", False),
     ("Findings", "findings", False),
+    ("Reviews", "reviews", False),
     ("Exports", "exports", False),
     ("Agents", "agents", False),
     ("Who talks with whom", "agents-graph", False),

@@ -14,8 +14,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from inspector.accounts.models import Membership
 from inspector.audit import services
+from inspector.audit.filling import Filled
 from inspector.audit.models import ReviewItem, ReviewQueue
-from inspector.audit.queues import MOST_CRITERIA, Filled
+from inspector.audit.queues import MOST_CRITERIA
 from inspector.audit.review_listing import (
     DISPUTED,
     DONE,
