@@ -14,7 +14,8 @@ from playwright.sync_api import Page
 
 from inspector.accounts.services import invite_member
 from inspector.audit.comments_life import reply, turn, write_comment
-from inspector.audit.models import Finding, ReviewItem, ReviewQueue
+from inspector.audit.models import AuditSample, Finding, ReviewItem, ReviewQueue
+from inspector.audit.sampling import draw_sample
 from inspector.audit.services import claim, create_queue, fill_queue, give_verdict, judge_item
 from inspector.exports.models import Export
 from inspector.exports.services import stop_export
@@ -84,6 +85,9 @@ PAGES: dict[str, Callable[[], str]] = {
     "malformed-message": lambda: reverse(
         "pages:message", args=[SLUG, Message.objects.get(dialect="nslip", performative=None).pk]
     ),
+    "samples": lambda: address("samples"),
+    "new-sample": lambda: address("new-sample"),
+    "sample": lambda: reverse("pages:sample", args=[SLUG, AuditSample.objects.get().pk]),
     "comments": lambda: address("comments") + "?state=all",
     "no-comment": lambda: address("comments") + "?state=withdrawn",
     "findings": lambda: address("findings"),
@@ -153,6 +157,7 @@ def test_every_page(open_page: Open, cast: Cast, width: int) -> None:
         comment = write_comment(membership=cast.auditor, message=message, start=15, end=25, words="Who\u200b is this?")
         reply(membership=cast.owner, comment=comment, message=message, words="x" * 200)
         turn(membership=cast.owner, comment=comment, kind="resolved")
+    draw_sample(membership=cast.auditor, name="<b>October</b>\u200b", stratum="pair", wanted=2, seed="s")
     add_key(cast)
     for query in ("from:radar", "x" * 300):
         make_export(ask_for(cast, query=query, title=query))

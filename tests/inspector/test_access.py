@@ -14,6 +14,7 @@ from inspector.accounts.models import ApiKey, Membership, Role
 from inspector.accounts.services import create_api_key
 from inspector.audit.findings_life import suppress
 from inspector.audit.models import Finding, Review, ReviewItem, ReviewQueue
+from inspector.audit.sampling import draw_sample
 from inspector.audit.services import create_queue, fill_queue, give_verdict
 from inspector.intake.models import Delivery, Record, Sighting
 from inspector.keyring.models import EscrowedKey
@@ -97,6 +98,7 @@ def things(cast: Cast) -> dict[str, str]:
         "escrowed_key_id": str(add_keys(membership=cast.owner, keys=[SECRET_KEY], label="Secret key.")[0].pk),
         "membership_id": str(cast.viewer.pk),
         "trace_id": str(Trace.objects.create(workspace=cast.workspace, key=b"trace", native_id="Secret trace").pk),
+        "sample_id": str(draw_sample(membership=cast.owner, name="Secret sample", stratum="dialect", wanted=1).pk),
         "comment_id": str(comment_on(cast, Message.objects.get(), "Secret words.").pk),
         "finding_id": str(make_finding(Message.objects.get()).pk),
         "suppression_id": str(

@@ -18,6 +18,7 @@ from inspector.audit.comments import Comment
 from inspector.audit.comments_life import write_comment
 from inspector.audit.findings_life import suppress
 from inspector.audit.models import Finding, Review
+from inspector.audit.sampling import draw_sample
 from inspector.audit.services import create_queue, fill_queue
 from inspector.intake.models import Delivery, Record, Withdrawal
 from inspector.keyring.models import EscrowedKey
@@ -73,6 +74,7 @@ def ids(cast: Cast, story: Delivery) -> dict[str, Any]:
         "dialect": "clowl",
         "trace_id": Trace.objects.create(workspace=cast.workspace, key=b"trace", native_id="t-1").pk,
         "escrowed_key_id": keep_key(cast).pk,
+        "sample_id": draw_sample(membership=cast.auditor, name="sample", stratum="dialect", wanted=1).pk,
         "comment_id": comment_on(cast, Message.objects.get(native_id="m1")).pk,
         "finding_id": Finding.objects.filter(rule="missing-message").get().pk,
         "suppression_id": suppress(
