@@ -16,8 +16,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods
 
 from inspector.accounts.models import Membership
+from inspector.audit.filling import MOST_AT_ONCE
 from inspector.audit.models import AuditSample, ReviewItem, SampledConversation
-from inspector.audit.queues import MOST_AT_ONCE, MOST_CRITERIA
+from inspector.audit.queues import MOST_CRITERIA
 from inspector.audit.reviews import LONGEST_NAME
 from inspector.audit.sampling import LONGEST_SEED, draw_sample, find_sample, list_drawn, list_samples
 from inspector.search.cursors import write_cursor
