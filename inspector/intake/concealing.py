@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,7 @@ from dialects import MASK, Entry, Field, Layer, Note, NoteKind, Reading, Segment
 from inspector.tokens import SHAPES, alias_of, find_tokens, has_hint, hide_tokens
 
 from .models import Record
+from .needles import HEAD, Needles
 
 IN_CLEAR: Final = NoteKind(
     code="inspector.token-in-clear",
@@ -27,8 +29,6 @@ IN_CLEAR: Final = NoteKind(
     about="What looks like a secret stands in the message in clear. It is masked here, and the record keeps it.",
 )
 NAMES: Final = tuple(shape.name for shape in SHAPES)
-# Of what codecs know to be secret, as much as this is looked for elsewhere: less is found in ordinary words.
-_SHORTEST: Final = 6
 # A stretch that agrees with a token in so many letters and digits is a piece of it, wherever it was cut.
 _TELLING: Final = 12
 _CUT: Final = "…"
@@ -40,24 +40,21 @@ _PIECES: Final = frozenset({"english", "gloss"})
 class Secrets:
     """The tokens of one record: their texts, each with the name of its shape, and where they stand in its layers.
 
-    `spans` has them by layer; `hidden` has with them the stretches of outer layers that unpack into one.
+    `spans` has them by layer, in order and apart; `hidden` has with them the stretches of outer layers that unpack into
+    one; `stands` has each with the name of its shape.
     """
 
     texts: dict[str, str]
     spans: Mapping[int, Sequence[Span]] = field(default_factory=dict)
     hidden: Mapping[int, Sequence[Span]] = field(default_factory=dict)
+    stands: Sequence[tuple[Span, str]] = ()
 
     def hide(self, text: str) -> str:
         """The text without these tokens, also where it says them in other words or cut short."""
-        if len(text) < _SHORTEST:
+        if len(text) < HEAD:
             return text
-        for token in self._longest_first:
-            if token in text:
-                text = text.replace(token, alias_of(token))
-        text = hide_tokens(text)
-        for start, end, token in reversed(list(self._find_pieces(text))):
-            text = text[:start] + alias_of(token) + text[end:]
-        return text
+        text = hide_tokens(_replace(text, self._tokens.find_whole(text)))
+        return _replace(text, self._find_pieces(text))
 
     def hide_all(self, value: Any) -> Any:
         """A value, a container of values or a JSON type, each text in it without the tokens."""
@@ -104,8 +101,7 @@ class Secrets:
     def _find_all(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Where a text says a token in whatever way, with what stands for it; in order and apart."""
         found = [(token.start, token.end, text[token.start : token.end]) for token in find_tokens(text)]
-        for token in self._longest_first:
-            found += ((at, at + len(token), token) for at in _find_every(text, token))
+        found += self._tokens.find_whole(text)
         found += self._find_pieces(text)
         reached = 0
         for start, end, token in sorted(found, key=lambda each: (each[0], -each[1])):
@@ -117,37 +113,42 @@ class Secrets:
         """Whether these characters are all of a token."""
         found = list(spans)
         return bool(found) and all(
-            any(first <= start and end <= last for _, first, last in self.spans.get(layer, ()))
-            for layer, start, end in found
+            any(_holds(each, span) for each in _overlap(self.spans.get(span[0], ()), span)) for span in found
         )
 
     @cached_property
-    def _longest_first(self) -> list[str]:
-        return sorted(self.texts, key=lambda token: (-len(token), token))
+    def _tokens(self) -> Needles:
+        return Needles(self.texts)
 
     @cached_property
-    def _letters(self) -> list[tuple[str, str]]:
-        """Each token with its letters and digits alone, small: what is left of it in words."""
-        pairs = ((token, re.sub(r"[\W_]+", "", token).lower()) for token in self._longest_first)
-        return [(token, letters) for token, letters in pairs if len(letters) >= _SHORTEST]
+    def _letters(self) -> dict[str, str]:
+        """The letters and digits alone of each token, small: what is left of it in words; with the token."""
+        return {
+            re.sub(r"[\W_]+", "", token).lower(): token
+            for token in sorted(self.texts, key=lambda each: (len(each), each))
+        }
+
+    @cached_property
+    def _pieces(self) -> Needles:
+        return Needles(self._letters)
 
     def _find_pieces(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Where a text says a token otherwise than it stands: its signs left out, or its beginning alone."""
         places = [at for at, sign in enumerate(text) if sign.isalnum()]
         small = "".join(text[at].lower()[:1] for at in places)
         reached = 0
-        for token, letters in self._letters:
-            at = small.find(letters[:_SHORTEST])
-            while at >= 0:
-                length = _SHORTEST
-                while length < len(letters) and small[at + length : at + length + 1] == letters[length]:
-                    length += 1
-                start, end = places[at], places[at + length - 1] + 1
-                is_cut = text[end : end + 1] == _CUT
-                if start >= reached and (length == len(letters) or length >= _TELLING or is_cut):
-                    yield start, end, token
-                    reached = end
-                at = small.find(letters[:_SHORTEST], at + length)
+        for at in self._pieces.find_places(small):
+            if at < reached:
+                continue
+            length, letters = self._pieces.match(small, at)
+            end = places[at + length - 1] + 1
+            if length < _TELLING and text[end : end + 1] != _CUT:
+                whole = self._pieces.find_beginning(small, at)
+                if whole is None:
+                    continue
+                length, letters = len(whole), whole
+            reached = at + length
+            yield places[at], places[reached - 1] + 1, self._letters[letters]
 
 
 NOTHING: Final = Secrets({})
@@ -184,15 +185,21 @@ def find_secrets(reading: Reading, around: str = "") -> Secrets:
 
 
 def _locate(texts: dict[str, str], layers: Sequence[Layer]) -> Secrets:
-    spans = {
-        layer.id: _join((layer.id, at, at + len(text)) for text in texts for at in _find_every(layer.text, text))
-        for layer in layers
-    }
-    hidden = {layer: list(found) for layer, found in spans.items()}
+    needles = Needles(texts)
+    stands: list[tuple[Span, str]] = []
+    for layer in layers:
+        found = {(start, end): texts[token] for start, end, token in needles.find_whole(layer.text)}
+        # Where it has its shape it is a token, be it ever so short.
+        found |= {(token.start, token.end): token.name for token in find_tokens(layer.text)}
+        stands += (((layer.id, start, end), name) for (start, end), name in found.items())
+    hidden: dict[int, list[Span]] = {layer.id: [] for layer in layers}
+    for span, _ in stands:
+        hidden[span[0]].append(span)
+    spans = {layer: _join(found) for layer, found in hidden.items()}
     for layer in reversed(layers):
         if layer.of and hidden[layer.id]:
             hidden.setdefault(layer.of[0], []).append(layer.of)
-    return Secrets(texts, spans, {layer: _join(found) for layer, found in hidden.items()})
+    return Secrets(texts, spans, {layer: _join(found) for layer, found in hidden.items()}, stands)
 
 
 def _find_in(values: Iterable[Any], texts: dict[str, str]) -> None:
@@ -200,7 +207,7 @@ def _find_in(values: Iterable[Any], texts: dict[str, str]) -> None:
     while stack:
         value = stack.pop()
         if isinstance(value, str):
-            if len(value) >= _SHORTEST and has_hint(value):
+            if len(value) >= HEAD and has_hint(value):
                 for token in find_tokens(value):
                     texts.setdefault(value[token.start : token.end], token.name)
         elif isinstance(value, Mapping):
@@ -246,25 +253,35 @@ def _conceal(reading: Reading, secrets: Secrets) -> Reading:
 
 def _note_clear(reading: Reading, secrets: Secrets) -> Iterator[Note]:
     """A note for each kind of token in clear. What a dialect has a place for, and masks itself, is not in clear."""
-    known = [each.span for each in walk_fields(reading.fields) if each.is_masked and not each.children]
+    known: dict[int, list[Span]] = {}
+    for each in walk_fields(reading.fields):
+        if each.is_masked and not each.children:
+            known.setdefault(each.span[0], []).append(each.span)
+    joined = {layer: _join(spans) for layer, spans in known.items()}
     for name in NAMES:
-        texts = [text for text, shape in secrets.texts.items() if shape == name]
-        places = [
-            (layer.id, at, at + len(text))
-            for text in texts
-            for layer in reading.layers
-            for at in _find_every(layer.text, text)
+        places = [span for span, shape in secrets.stands if shape == name]
+        seen = [
+            span for span in places if not any(_holds(each, span) for each in _overlap(joined.get(span[0], ()), span))
         ]
-        seen = [span for span in places if not any(_holds(each, span) for each in known)]
-        if seen or (texts and not places):
-            yield IN_CLEAR.note(f"it carries what looks like {name}, in clear", seen[0] if seen else None)
+        if seen or (not places and name in secrets.texts.values()):
+            yield IN_CLEAR.note(f"it carries what looks like {name}, in clear", min(seen) if seen else None)
 
 
-def _find_every(text: str, part: str) -> Iterator[int]:
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        at = text.find(part, at + len(part))
+def _replace(text: str, found: Iterable[tuple[int, int, str]]) -> str:
+    """The text with an alias in the place of each of these tokens, which are in order and apart."""
+    pieces, at = [], 0
+    for start, end, token in found:
+        pieces += [text[at:start], alias_of(token)]
+        at = end
+    return "".join((*pieces, text[at:])) if pieces else text
+
+
+def _overlap(spans: Sequence[Span], span: Span) -> Sequence[Span]:
+    """Those of the spans of a layer, in order and apart, that share characters with this one."""
+    _, start, end = span
+    first = bisect_right(spans, start, key=lambda each: each[2])
+    last = bisect_left(spans, end, key=lambda each: each[1])
+    return spans[first:last]
 
 
 def _holds(outer: Span, inner: Span) -> bool:
@@ -337,7 +354,7 @@ def _conceal_field(each: Field, secrets: Secrets) -> Field:
     if each.is_masked and not each.children:
         return each
     layer, start, end = each.span
-    spans = [span for span in secrets.hidden.get(layer, ()) if span[1] < end and start < span[2]]
+    spans = _overlap(secrets.hidden.get(layer, ()), each.span)
     children = conceal_fields(each.children, secrets)
     shown: dict[str, Any] = {
         name: secrets.hide_all(getattr(each, name)) for name in ("name", "label", "raw", "value", "meaning")
