@@ -157,9 +157,12 @@ def test_a_killed_watchdog_is_replaced_and_told_everything(
 
 
 PARENT = """
-import json, sys, time
+import json, signal, sys, time
 from pathlib import Path
 from inspector.embedded.processes import Program, Supervisor
+# As a terminal starts it: a test run behind `nohup` hands on that these are ignored.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 folder, worker, wait = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "wait"
 with Supervisor(say=print) as supervisor:
     (folder / "away").mkdir()
