@@ -6,6 +6,7 @@ import uuid
 
 import uuid_utils
 from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
 
@@ -114,6 +115,8 @@ class ApiKey(models.Model):
     prefix = models.CharField(max_length=16, unique=True)
     digest = models.BinaryField(max_length=32)
     scopes = models.JSONField(default=list)
+    # The names under which its program speaks; empty where anybody may, as for a collector of logs.
+    agents = ArrayField(models.TextField(), default=list, blank=True)
     channel = models.ForeignKey(Channel, null=True, blank=True, on_delete=models.PROTECT)
     created_by = models.ForeignKey(User, null=True, blank=True, on_delete=models.SET_NULL)
     created_at = models.DateTimeField(default=timezone.now)

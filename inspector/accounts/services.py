@@ -177,11 +177,15 @@ def create_api_key(
     workspace: Workspace,
     name: str,
     scopes: Sequence[str],
+    agents: Sequence[str] = (),
     channel: Channel | None = None,
     expires_at: datetime | None = None,
     created_by: User | None = None,
 ) -> tuple[ApiKey, str]:
     """A new key and its token, which is never to be seen again.
+
+    With `agents` it is that of a program that speaks under these names: what it sends under another is taken in all
+    the same, and is a finding.
 
     Raises:
         ValidationError: for an empty name, no scope, an unknown scope, or another workspace's channel.
@@ -200,6 +204,7 @@ def create_api_key(
         prefix=prefix,
         digest=_digest(token),
         scopes=sorted(set(scopes)),
+        agents=sorted({hide_tokens(each.strip()) for each in agents if each.strip()}),
         channel=channel,
         expires_at=expires_at,
         created_by=created_by,
@@ -208,7 +213,11 @@ def create_api_key(
         "api-key.made",
         workspace_id=workspace.pk,
         on=_name_key(key),
-        details={"scopes": key.scopes, "expires_at": expires_at.isoformat() if expires_at else None},
+        details={
+            "scopes": key.scopes,
+            "agents": key.agents,
+            "expires_at": expires_at.isoformat() if expires_at else None,
+        },
     )
     return key, token
 

@@ -18,6 +18,8 @@ from typing import Any, Final, NamedTuple
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 
+from inspector.accounts.models import ApiKey
+from inspector.intake.models import Sighting
 from inspector.threads import terms
 from inspector.threads.keys import key_of_id
 from inspector.threads.models import Conversation, Message, Task
@@ -87,7 +89,7 @@ class Scene:
     `leaning` carry what their record says of contexts, conditions and parts. `doubles` are records under one id.
     `failures` carry what their record says of the error. `sealed` are encrypted, `open` are not, in a conversation
     where others are; `refused` are not opened by the key of their session. `hidden` hold characters that cannot be
-    seen.
+    seen. `strangers` came by a key whose agents have other names, each with what the key is called.
     """
 
     conversation: Conversation
@@ -104,6 +106,7 @@ class Scene:
     open: list[Seen] = field(default_factory=list)
     refused: list[Seen] = field(default_factory=list)
     hidden: list[tuple[Seen, str]] = field(default_factory=list)
+    strangers: list[tuple[Seen, str]] = field(default_factory=list)
     first: Seen | None = None
 
 
@@ -134,6 +137,7 @@ def load_scenes(conversations: Sequence[Conversation]) -> list[Scene]:
     _load_skewed(scenes, ordered)
     _load_sealed(scenes, ordered)
     _load_texts(scenes, ordered)
+    _load_strangers(scenes, ordered)
     for message in _see_all(shown.order_by(*_ORDER).distinct("conversation_id")):
         scenes[message.conversation].first = message
     return list(scenes.values())
@@ -246,3 +250,23 @@ def _load_texts(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) -
         signs = sorted(set(_HIDDEN.findall(_WRITTEN.sub("", english))))
         if signs:
             scenes[message.conversation].hidden.append((message, "".join(signs)))
+
+
+def _load_strangers(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) -> None:
+    """What was brought in by a key that names its agents, under a name that is none of them."""
+    keys = {
+        key.pk: key
+        for key in ApiKey.objects.filter(workspace_id=next(iter(scenes.values())).conversation.workspace_id)
+        if key.agents
+    }
+    if not keys:
+        return
+    # Who delivers again what was here before said nothing under that name.
+    brought = Sighting.objects.filter(
+        record=OuterRef("record"), outcome=Sighting.Outcome.STORED, delivery__sent_by_key__in=list(keys)
+    )
+    rows = ordered.exclude(sender="").annotate(key=Subquery(brought.values("delivery__sent_by_key")[:1]))
+    for row in rows.filter(key__isnull=False).values_list(*_COLUMNS, "key"):
+        message, key = _see(row), keys[row[-1]]
+        if message.sender not in key.agents:
+            scenes[message.conversation].strangers.append((message, key.name))

@@ -125,6 +125,13 @@ class KeyForm(forms.Form):
     scopes = forms.MultipleChoiceField(
         choices=ApiKey.Scope.choices, initial=[ApiKey.Scope.INGEST], widget=forms.CheckboxSelectMultiple
     )
+    agents = forms.CharField(
+        required=False,
+        max_length=2000,
+        label="Speaks as",
+        widget=forms.TextInput(attrs=INPUT),
+        help_text="The names of its agents, with commas between. What it sends under another name is a finding.",
+    )
     channel = forms.ChoiceField(
         required=False, widget=forms.Select(attrs=SELECT), help_text="A key bound to a channel sends to no other."
     )
@@ -148,6 +155,7 @@ class KeyForm(forms.Form):
         return {
             "name": said["name"],
             "scopes": said["scopes"],
+            "agents": said["agents"].split(","),
             "channel": self._channels.get(said["channel"]),
             "expires_at": timezone.now() + lifetime if lifetime else None,
         }

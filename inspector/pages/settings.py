@@ -92,6 +92,7 @@ def _describe_key(key: ApiKey, membership: Membership) -> dict[str, Any]:
         "name": key.name,
         "prefix": f"aci_{key.prefix}",
         "scopes": ", ".join(str(scopes.get(scope, scope)).lower() for scope in key.scopes),
+        "agents": ", ".join(key.agents),
         "channel": key.channel.name if key.channel else "",
         "created_by": key.created_by.get_username() if key.created_by else "",
         "created_at": key.created_at,

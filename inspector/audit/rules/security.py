@@ -105,6 +105,13 @@ def _find_tokens(scene: Scene) -> Iterator[Hit]:
                 )
 
 
+def _find_strangers(scene: Scene) -> Iterator[Hit]:
+    for message, key in scene.strangers:
+        yield Hit(
+            message=message.id, text=f"It came by the key {key!r}, whose agents are not called {message.sender!r}."
+        )
+
+
 def _find_names(scene: Scene) -> Iterator[Hit]:
     """Names of one conversation that can be taken for one another, and names that are odd by themselves."""
     if scene.first is None:
@@ -307,6 +314,15 @@ RULES: Final = (
             say(("ada", "\u05e9\u05dc\u05d5\u05dd\u200f (1)")),
             say(("ada", "for 🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f too")),
         ),
+    ),
+    Rule(
+        code="sender-not-of-key",
+        title="A sender that is not one of its key's agents",
+        why="Whoever holds the key spoke under a name that is not theirs, or the key is used by somebody else.",
+        severity="error",
+        group="security",
+        look=_find_strangers,
+        passes=(say(("ada", "pay bob now")),),
     ),
     Rule(
         code="names-alike",

@@ -12,7 +12,8 @@ from inspector.audit.models import Examination, Finding, RuleChange, Suppression
 from inspector.audit.rules.logs import clowl, say
 from inspector.intake.models import Job
 from inspector.pipeline import sweep
-from inspector.threads.models import Conversation, Message
+from inspector.threads import contexts
+from inspector.threads.models import Conversation, Message, Wording
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -146,3 +147,24 @@ def test_a_conversation_costs_the_same_statements_whatever_it_holds(cast: Cast) 
         deliver(cast, log.encode(), name=f"{number}.log")
     settle_all()
     assert count() == few
+
+
+def test_what_another_decoder_told_is_told_anew_in_the_background(cast: Cast) -> None:
+    """A store that was filled before tokens were looked for has them in its rows, until the sweep comes by."""
+    token = "ghp_" + "a1B2" * 9
+    deliver(cast, clowl("m1", "REQ", "oscar", "radar", q=f"use {token}").encode())
+    settle_all()
+    assert not Message.objects.filter(body__contains=token).exists()
+    message = Message.objects.get()
+    told_in = message.told_in.replace(contexts.DECODER_VERSION, "1.1", 1)
+    Message.objects.update(told_in=told_in, english=f"use {token}", body=message.body.replace("use ", f"use {token} "))
+    Conversation.objects.update(native_id=token)
+    Examination.objects.update(version="1.1/2")
+    sweep()
+    settle_all()
+    assert not Message.objects.filter(body__contains=token).exists()
+    assert not Message.objects.filter(english__contains=token).exists()
+    assert not Wording.objects.filter(english__contains=token).exists()
+    assert not Conversation.objects.filter(native_id__contains=token).exists()
+    assert Examination.objects.get().version == examining.EXAMINED_BY
+    assert codes(cast).count("token-in-clear") == 1

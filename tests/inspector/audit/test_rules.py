@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 
 import pytest
@@ -9,9 +10,12 @@ from django.utils import timezone
 
 import dialects
 from inspector.accounts.models import Channel
+from inspector.accounts.services import create_api_key
 from inspector.audit.models import Finding
 from inspector.audit.rules import BY_NOTE, RULES
 from inspector.audit.rules.rule import SEVERITIES
+from inspector.intake.models import Door
+from inspector.intake.services import open_delivery, take_stream
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -46,5 +50,18 @@ def test_rules_are_declared_soundly() -> None:
         assert rule.severity in SEVERITIES[1:]
         assert rule.notes or rule.look
         assert rule.passes, rule.code
-        # What takes a key to find has a test of its own.
-        assert rule.triggers or rule.code == "not-authentic", rule.code
+        # What takes a key of the keyring or of the API to find has a test of its own.
+        assert rule.triggers or rule.code in ("not-authentic", "sender-not-of-key"), rule.code
+
+
+def test_a_sender_that_is_not_one_of_its_keys_agents(cast: Cast) -> None:
+    lines = [json.dumps({"raw": "hello", "from": name, "conversation": name}).encode() for name in ("ada", "eve")]
+    for number, agents in enumerate((["ada", "bob"], [])):
+        key, _ = create_api_key(workspace=cast.workspace, name=f"k{number}", scopes=["ingest"], agents=agents)
+        delivery = open_delivery(workspace=cast.workspace, channel=cast.channel, door=Door.API, key=key)
+        take_stream(delivery=delivery, chunks=[b"\n".join(lines)])
+    settle_all()
+    found = Finding.objects.filter(rule="sender-not-of-key")
+    assert [(each.sender, each.text) for each in found] == [
+        ("eve", "It came by the key 'k0', whose agents are not called 'eve'.")
+    ], "what came by a key that names no agents is nobody's in particular"
