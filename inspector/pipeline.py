@@ -8,6 +8,7 @@
     trace       a trace, alone under its lease:  the tree of its messages across conversations
     export      a result set or a conversation:  its set fixed, its file written block by block, and hashed
     examine     a conversation, alone under its lease:  what the rules find in it, kept as findings
+    alert       a new finding that a webhook is to hear of:  one request, tried again after growing pauses
 
 The job row is the truth and Celery the doorbell. Each step keeps its checkpoint in the transaction of its work, so
 that a worker killed at any point loses nothing and doubles nothing. A batch that fails, or that killed its worker, is
@@ -28,6 +29,7 @@ from operator import itemgetter
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 
+from inspector.audit.alert_sending import try_alert
 from inspector.audit.examining import ask_outdated, examine
 from inspector.exports.making import make_step
 from inspector.intake import jobs
@@ -55,7 +57,7 @@ READING_SLICE_SECONDS, SETTLING_SHARE = 5.0, 0.25
 # How many conversations are looked at that might be settled together, and traces that might be drawn.
 MOST_TOGETHER = 50
 # What goes after reading and has a share of the time.
-AFTER_READING = (Job.Kind.SETTLE, Job.Kind.TRACE, Job.Kind.OPEN, Job.Kind.EXAMINE, Job.Kind.EXPORT)
+AFTER_READING = (Job.Kind.SETTLE, Job.Kind.TRACE, Job.Kind.OPEN, Job.Kind.EXAMINE, Job.Kind.EXPORT, Job.Kind.ALERT)
 # What changes a conversation comes in waves: it is examined when they have gone by.
 EXAMINE_AFTER_SECONDS = 1.0
 
@@ -315,6 +317,15 @@ def write_export(job: Job) -> None:
     jobs.finish(job)
 
 
+def send_alert(job: Job) -> None:
+    """Tell a webhook of a finding; what fails is due again after a pause that the alert itself keeps."""
+    pause = try_alert(alert_id=job.subject)
+    if pause is None:
+        jobs.finish(job)
+    else:
+        jobs.release(job, delay_seconds=pause)
+
+
 STEPS: dict[str, Callable[[Job], None]] = {
     Job.Kind.FRAME: frame,
     Job.Kind.INGEST: ingest,
@@ -324,4 +335,5 @@ STEPS: dict[str, Callable[[Job], None]] = {
     Job.Kind.TRACE: draw_trace,
     Job.Kind.EXPORT: write_export,
     Job.Kind.EXAMINE: examine_conversation,
+    Job.Kind.ALERT: send_alert,
 }

@@ -272,6 +272,9 @@ LIVE_POLL_SECONDS = env.float("LIVE_POLL_SECONDS", 5)
 EVENT_STREAM = env.bool("EVENT_STREAM", False)
 EVENT_LISTENERS = env.int("EVENT_LISTENERS", 500)
 
+# Whether alerts may go to addresses of private and loopback networks, and without TLS.
+ALERT_PRIVATE_ADDRESSES = env.bool("ALERT_PRIVATE_ADDRESSES", False)
+
 # Who may read /metrics: whoever brings this; while it is empty, only who asks from this machine itself.
 METRICS_TOKEN = env.str("METRICS_TOKEN", "")
 

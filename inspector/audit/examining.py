@@ -29,6 +29,7 @@ from inspector.threads.marking import mark_conversations
 from inspector.threads.models import Conversation, Message
 from inspector.tokens import hide_tokens
 
+from .alerting import announce
 from .bindings import check
 from .filling import fill_by_findings
 from .findings import Examination, Finding
@@ -255,6 +256,7 @@ def _write(found: Sequence[Found], conversations: Sequence[Conversation]) -> Non
     changed += [(*map(_hide, row[:-1]), False, now, EXAMINED_BY) for row in known.values() if row[-1]]
     if fresh:
         insert_rows(model=Finding, columns=_COLUMNS, rows=fresh, order_by=("conversation_id", "key"))
+        announce([dict(zip(_COLUMNS, row, strict=True)) for row in fresh])
     if changed:
         update_rows(model=Finding, columns=("id", *_CHANGING), rows=changed)
     Examination.objects.bulk_create(

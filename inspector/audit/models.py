@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .alerts import Alert as Alert
+from .alerts import Webhook as Webhook
 from .comments import Comment as Comment
 from .comments import CommentTurn as CommentTurn
 from .findings import Examination as Examination

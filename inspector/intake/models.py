@@ -265,7 +265,7 @@ class Job(models.Model):
     """Work to be done, and the truth about it; Celery only rings. One row a kind and subject."""
 
     class Kind(models.TextChoices):
-        """What is to be done: with a delivery, a conversation (settle, open, examine), a trace, or an export."""
+        """What is to be done: with a delivery, a conversation (settle, open, examine), a trace, an export, an alert."""
 
         FRAME = "frame", "Frame a delivery"
         INGEST = "ingest", "Read a delivery's records"
@@ -275,6 +275,7 @@ class Job(models.Model):
         OPEN = "open", "Open what is sealed in a conversation"
         EXPORT = "export", "Write an export"
         EXAMINE = "examine", "Examine a conversation"
+        ALERT = "alert", "Tell a webhook of a finding"
 
     class State(models.TextChoices):
         """Where the job stands. A running job whose lease has run out is due again."""

@@ -46,6 +46,7 @@ PAGES: Final = (
     ("Keyring", "keyring", True),
     ("Trail", "trail", True),
     ("Settings", "settings", False),
+    ("Alerts", "alerts", True),
     ("Your account", "account", False),
 )
 GLOSSARY: Final = "Glossary"

@@ -190,7 +190,7 @@ def _write_twist(row: WindowRow, link: str) -> str:
     if not row.is_parent:
         return '<span class="twist"></span>'
     sign, words = ("▾", "Collapse") if row.is_open else ("▸", f"Open, {row.hidden:,} below")
-    return f'<a class="twist" href="{escape(link)}" rel="nofollow" data-twist aria-label="{words}">{sign}</a>'
+    return f'<a class="twist" href="{escape(link)}" data-twist aria-label="{words}">{sign}</a>'
 
 
 def _write_hidden(row: WindowRow) -> str:

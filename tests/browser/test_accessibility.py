@@ -131,6 +131,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "settings": lambda: address("settings"),
     "account": lambda: address("account"),
     "keyring": lambda: address("keyring"),
+    "alerts": lambda: address("alerts"),
     "trail": lambda: address("trail"),
     "no-deed": lambda: address("trail") + "?q=zebra",
     "remove-escrowed-key": lambda: reverse("pages:remove-escrowed-key", args=[SLUG, EscrowedKey.objects.get().pk]),

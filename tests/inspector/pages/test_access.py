@@ -38,6 +38,7 @@ POSTED = {
     *("name-agent", "join-agent", "undo-agent-word", "stop-export"),
     *("write-comment", "act-on-comment"),
     *("enqueue", "act-on-queue", "act-on-item", "judge-item"),
+    *("test-alerts", "renew-alert-secret", "switch-alerts"),
     *("judge-findings", "set-rule", "suppress-findings", "lift-suppression"),
 }
 

@@ -71,7 +71,7 @@ def test_what_is_collapsed_says_how_much_it_hides(cast: Cast, trace: Trace, sign
     html = client.get(address(trace), {"level": "0"}).content.decode()
     assert names_of(html) == ["one", "three"]
     assert "Open, 4 below" in html
-    opened = re.findall(r'href="([^"]+)" rel="nofollow" data-twist', html)[0].replace("&amp;", "&").partition("#")[0]
+    opened = re.findall(r'href="([^"]+)" data-twist', html)[0].replace("&amp;", "&").partition("#")[0]
     assert names_of(client.get(address(trace) + opened).content.decode()) == ["one", "Line 1.", "three"]
     stale = client.get(address(trace), {"level": "0", "fold": "0.00000000"}).content.decode()
     assert names_of(stale) == ["one", "three"]

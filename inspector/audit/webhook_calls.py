@@ -1,0 +1,148 @@
+"""One request to an address that somebody typed in: looked up once, checked, bounded in time and size, no redirects."""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import socket
+import ssl
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+SILENCE_SECONDS: Final = 5.0
+LONGEST_SECONDS: Final = 10.0
+MOST_ANSWER_BYTES: Final = 2048
+LONGEST_ADDRESS: Final = 2000
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+class CallError(Exception):
+    """No answer was had; the sentence says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was answered: the status, and the beginning of the body as text."""
+
+    status: int
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An address in its parts. `path` has the query with it."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+
+def read_address(address: str) -> Target:
+    """The parts of an address that an alert may go to.
+
+    Raises:
+        CallError: for one that is none, holds a password, or is not HTTPS where that is needed.
+    """
+    if not address.isascii() or not address.isprintable() or " " in address or len(address) > LONGEST_ADDRESS:
+        raise CallError("an address has up to 2,000 printable ASCII characters and no space")
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError as error:
+        raise CallError("this is no address") from error
+    if parts.scheme not in ("https", "http") or not parts.hostname:
+        raise CallError("an address begins with https:// and a host name")
+    if parts.username is not None or parts.password is not None or parts.fragment:
+        raise CallError("an address holds no user, no password and no fragment: the signature proves who sends")
+    if parts.scheme == "http" and not settings.ALERT_PRIVATE_ADDRESSES:
+        raise CallError("an address begins with https://: without it everybody on the way reads what is sent")
+    path = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+    return Target(parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), path)
+
+
+def resolve(target: Target) -> str:
+    """The network address to connect to, looked up once, so that what was checked is what is used.
+
+    Raises:
+        CallError: where there is none, or one of them is of a private, loopback or special network.
+    """
+    try:
+        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise CallError(f"the host {target.host} cannot be found") from error
+    addresses = [str(each[4][0]) for each in found]
+    if not settings.ALERT_PRIVATE_ADDRESSES and not all(is_public(each) for each in addresses):
+        raise CallError(
+            f"the host {target.host} leads into a private network: the operator can allow that by "
+            "ALERT_PRIVATE_ADDRESSES"
+        )
+    return addresses[0]
+
+
+def is_public(address: str) -> bool:
+    """Whether everybody can reach this address, also where it wraps another in it."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
+        if inner is None and ip in _NAT64:
+            inner = ipaddress.IPv4Address(ip.packed[12:])
+        if inner is not None:
+            return is_public(str(inner))
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved
+
+
+class _Pinned(http.client.HTTPConnection):
+    """A connection to a network address that was looked up before; the host's name is for TLS and the header."""
+
+    def __init__(self, target: Target, network_address: str) -> None:
+        super().__init__(target.host, target.port, timeout=SILENCE_SECONDS)
+        self._network_address, self._is_secure = network_address, target.scheme == "https"
+
+    def connect(self) -> None:
+        """Connect to the address that was checked."""
+        self.sock = socket.create_connection((self._network_address, self.port), SILENCE_SECONDS)
+        if self._is_secure:
+            self.sock = ssl.create_default_context().wrap_socket(self.sock, server_hostname=self.host)
+
+
+def post(*, address: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    """Send a body and have the answer; a redirect is an answer like any other, and is not followed.
+
+    Raises:
+        CallError: where nothing was answered in time, or the address may not be used.
+    """
+    target = read_address(address)
+    connection = _Pinned(target, resolve(target))
+    # Each step has its own patience; together they have this, whatever drips in.
+    watch = threading.Timer(LONGEST_SECONDS, _cut, [connection])
+    watch.daemon = True
+    watch.start()
+    try:
+        connection.request("POST", target.path, body, {"Host": _name_host(target), **headers})
+        response = connection.getresponse()
+        said = response.read(MOST_ANSWER_BYTES).decode("utf-8", "replace")
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise CallError(f"{type(error).__name__}: {error}"[:300]) from error
+    finally:
+        watch.cancel()
+        connection.close()
+    return Answer(response.status, said)
+
+
+def _name_host(target: Target) -> str:
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    usual = 443 if target.scheme == "https" else 80
+    return host if target.port == usual else f"{host}:{target.port}"
+
+
+def _cut(connection: http.client.HTTPConnection) -> None:
+    if connection.sock is not None:
+        with suppress(OSError):  # It has ended by itself in this very moment.
+            connection.sock.shutdown(socket.SHUT_RDWR)
