@@ -262,13 +262,14 @@ def count_reviewers(*, queue: ReviewQueue, reader_id: int | None) -> list[Review
 
 
 def list_items(
-    *, queue: ReviewQueue, show: str, reader: User, after: Key | None = None, limit: int = 50
+    *, queue: ReviewQueue, show: str, reader: User | None, after: Key | None = None, limit: int = 50
 ) -> list[ReviewItem]:
     """Items of a queue, each with its conversation and holder: those that wait longest first, done ones newest first.
 
     Each says `has_spoken`: whether the reader gave a verdict on it; and `is_hidden`, as in `select_told_items`.
 
     Args:
+        reader: who reads; None is a program, which has spoken on nothing.
         show: `MINE` (held by the reader, or spoken on and waiting for the other), `OPEN`, `SECOND`, `DISPUTED`, `DONE`.
         after: (added_at or ended_at, id) of the last one seen.
     """
@@ -297,8 +298,13 @@ def find_item(*, workspace: Workspace, item_id: uuid.UUID) -> ReviewItem | None:
     return select_told_items(rows).first()
 
 
-def list_item_reviews(*, item: ReviewItem, reader_id: int) -> list[Review]:
-    """The verdicts on an item that a reader may see, the first first."""
+def list_told_reviews(*, item: ReviewItem) -> list[Review]:
+    """The verdicts on an item that anybody may see, the first first."""
+    return list_item_reviews(item=item, reader_id=None)
+
+
+def list_item_reviews(*, item: ReviewItem, reader_id: int | None) -> list[Review]:
+    """The verdicts on an item that a reader may see, the first first; for None what anybody may."""
     rows = Review.objects.filter(item=item).select_related("reviewer", "rubric", "binding")
     return list(select_told(rows, reader_id=reader_id).order_by("created_at", "pk"))
 

@@ -168,6 +168,7 @@ def test_a_stranger_finds_nothing(
                     "api:agents",
                     "api:traces",
                     "api:findings",
+                    "api:review-queues",
                     "api:live",
                     "api:exports",
                 }

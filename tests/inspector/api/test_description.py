@@ -37,7 +37,8 @@ import dialects
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
 from inspector.api.urls import urlpatterns
-from inspector.audit.models import Finding
+from inspector.audit.models import Finding, ReviewItem, ReviewQueue
+from inspector.audit.services import create_queue, fill_queue
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery, Record
 from inspector.intake.services import withdraw_delivery
@@ -110,7 +111,12 @@ def known(cast: Cast) -> dict[str, list[str]]:
     withdraw_delivery(membership=cast.owner, delivery=deliver(cast, LOG[1], name="again.log"), reason="sent twice")
     settle_all()
     make(ask_for(cast, membership=None, api_key=ApiKey.objects.filter(name="all").first(), is_masked=True))
+    queue = create_queue(membership=cast.owner, name="queue")
+    ids = Conversation.objects.order_by("pk").values_list("pk", flat=True)[:2]
+    fill_queue(queue=queue, conversations=list(ids), why="", membership=cast.owner)
     models = {
+        "queue": ReviewQueue,
+        "item": ReviewItem,
         "export": Export,
         "agent": Agent,
         "message": Message,

@@ -71,7 +71,7 @@ def counts(cast: Cast, ids: dict[str, Any], sign_in: Callable[..., Client]) -> d
     deliver(cast, make_long(0, 10), name="few.log")
     settle_all()
     ids = choose_ids(ids)
-    token = create_api_key(workspace=cast.workspace, name="reader", scopes=["ingest", "read", "secrets", "export"])[1]
+    token = create_api_key(workspace=cast.workspace, name="reader", scopes=["ingest", "read", "secrets", "export", "review"])[1]
     client, program = sign_in(cast.owner), Client(headers={"Authorization": f"Bearer {token}"})
     addresses = [(client, each.name, address_of(each, SLUG, ids)) for each in PAGES]
     addresses += [(program, f"api {each.name}", find_call(each, ids)) for each in CALLS]
