@@ -82,7 +82,7 @@ class Painter:
         return (
             f'<tr role="row" id="row-{row.place}" aria-level="{row.depth + 1}"{expanded} data-item'
             f' data-fold="{write_token(row)}" tabindex="-1"{hit}{current}{" data-critical" if row.is_critical else ""}>'
-            f'<th role="rowheader" scope="row"><span class="label-line" data-level="{min(row.depth, DEEPEST)}">'
+            f'<th role="rowheader"><span class="label-line" data-level="{min(row.depth, DEEPEST)}">'
             f"{_write_twist(row, link)}{left}</span></th>"
             f'<td role="gridcell">{self._draw_bar(row, said, agent)}</td></tr>'
         )
