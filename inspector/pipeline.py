@@ -14,7 +14,7 @@ The job row is the truth and Celery the doorbell. Each step keeps its checkpoint
 that a worker killed at any point loses nothing and doubles nothing. A batch that fails, or that killed its worker, is
 read record by record, and the record at fault is set aside as a dead letter while the rest goes on. Every transaction
 locks in one order: records, framing's and reading's job, conversations, their jobs, traces, their jobs, the totals of
-agents, the delivery.
+agents, the delivery, and last the trail of the workspace.
 """
 
 from __future__ import annotations

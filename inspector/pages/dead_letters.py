@@ -30,6 +30,8 @@ WORK = {
     Job.Kind.OPEN: ("Opening what is sealed in", "conversation"),
     Job.Kind.TRACE: ("Drawing the tree of", "trace"),
     Job.Kind.EXPORT: ("Writing", "export"),
+    Job.Kind.EXAMINE: ("Applying the rules to", "conversation"),
+    Job.Kind.ALERT: ("Sending one of", "list of alerts"),
 }
 
 
@@ -115,7 +117,10 @@ def _describe_work(job: Job, slug: str) -> dict[str, Any]:
     return {
         "id": job.pk,
         "words": words,
-        "url": reverse(f"pages:{page}", args=[slug, job.subject]),
+        # An alert has no page of its own: all of them stand on one.
+        "url": reverse("pages:alerts", args=[slug])
+        if job.kind == Job.Kind.ALERT
+        else reverse(f"pages:{page}", args=[slug, job.subject]),
         "page": page,
         "why": job.failure,
         "attempts": job.attempts,

@@ -165,3 +165,13 @@ def test_its_queries_do_not_grow(
         page = auditor.get(ADDRESS).content.decode()
     assert page.count("ValueError: a bug") == min(count, 50)
     assert ("Older →" in page) == (count > 50)
+
+
+@pytest.mark.parametrize("kind", Job.Kind.values)
+def test_every_kind_of_work_that_was_given_up_is_named(cast: Cast, sign_in: Callable[..., Client], kind: str) -> None:
+    Job.objects.create(
+        workspace=cast.workspace, kind=kind, subject=cast.channel.pk, state=Job.State.DEAD, failure="why"
+    )
+    page = sign_in(cast.owner).get(ADDRESS)
+    assert page.status_code == 200
+    assert [work["why"] for work in page.context["work"]] == ["why"]

@@ -28,6 +28,7 @@ from inspector.intake.imports import (
 )
 from inspector.intake.management.progress import Progress
 from inspector.intake.models import Delivery
+from inspector.trail.acting import OPERATOR, act_as
 
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 _COUNTS = ("received", "stored", "duplicate", "quarantined")
@@ -87,7 +88,8 @@ class Command(BaseCommand):
         if is_dry or self._workspace is None:
             return
         try:
-            self._channel = self._channel or ensure_channel(workspace=self._workspace, name=name)
+            with act_as(OPERATOR):
+                self._channel = self._channel or ensure_channel(workspace=self._workspace, name=name)
         except ValidationError as error:
             raise CommandError("; ".join(error.messages), returncode=WRONG_USAGE) from error
         for stopped in end_stopped(workspace=self._workspace):
