@@ -22,6 +22,9 @@ MASK_RULE: Final = (
 EXACT_RULE: Final = (
     "Every record is exact to the character. The SHA-256 beside it is of its bytes as they were received."
 )
+CELL_RULE: Final = (
+    "A cell that a spreadsheet would take for a formula has an apostrophe before it, which is no part of the record."
+)
 OPENED_RULE: Final = "Sealed messages stay sealed: what a key of the keyring opens is in no export."
 
 
@@ -59,6 +62,7 @@ def make_manifest(export: Export) -> dict[str, Any]:
         "about": {
             "set": SET_RULE,
             "secrets": MASK_RULE if export.is_masked else EXACT_RULE,
+            **({"cells": CELL_RULE} if export.form == Export.Form.CSV else {}),
             "sealed": OPENED_RULE,
         },
     }

@@ -9,7 +9,7 @@ from django.http import Http404
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.audit.listing import count_open_in
+from inspector.audit.listing import OpenCount, count_open_in
 from inspector.audit.review_listing import find_standings, list_reviews
 from inspector.threads.hidden import count_hidden_in
 from inspector.threads.measures import find_state
@@ -62,7 +62,7 @@ def frame_conversation(
     found = count_open_in(conversation_ids=[conversation.pk]).get(conversation.pk)
     return {
         "conversation": _describe(conversation),
-        "answers": _make_answers(conversation, digest, membership) if digest else None,
+        "answers": _make_answers(conversation, digest, membership, found) if digest else None,
         "views": [
             {
                 "name": title,
@@ -114,7 +114,9 @@ def _describe(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-def _make_answers(conversation: Conversation, digest: Digest, membership: Membership) -> dict[str, Any]:
+def _make_answers(
+    conversation: Conversation, digest: Digest, membership: Membership, findings: OpenCount | None
+) -> dict[str, Any]:
     slug = membership.workspace.slug
     names = {number: Message.Severity(number).label for number in digest.tally.severities if number}
     elapsed = None
@@ -135,6 +137,13 @@ def _make_answers(conversation: Conversation, digest: Digest, membership: Member
             for number, count in sorted(digest.tally.severities.items(), reverse=True)
             if number
         ],
+        "findings": {
+            "count": findings.count,
+            "name": Message.Severity(findings.severity).label,
+            "url": reverse("pages:conversation-findings", args=[slug, conversation.pk]),
+        }
+        if findings
+        else None,
         "problems": [_name_problem(message, slug) for message in digest.gravest],
         "missing_count": conversation.missing_count,
         "failed_count": digest.tally.failed_count,

@@ -34,6 +34,9 @@ class SignInForm(AuthenticationForm):
     }
 
 
+FAULTS = {"errors": "errors of the wire", "missing": "cites what never came"}
+
+
 class ConversationFilter(forms.Form):
     """Which conversations are listed; unknown values filter nothing."""
 
@@ -44,6 +47,7 @@ class ConversationFilter(forms.Form):
     agent = forms.CharField(
         required=False, max_length=200, widget=forms.TextInput(attrs={**INPUT, "size": 14, "placeholder": "exact name"})
     )
+    fault = forms.ChoiceField(required=False, choices=[("", "any"), *FAULTS.items()], widget=forms.Select(attrs=SELECT))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("auto_id", "filter-%s")

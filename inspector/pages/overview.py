@@ -104,9 +104,9 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
         "dead_count": count_letters(workspace=workspace),
         "unanswered": _list_unanswered(workspace),
         "unanswered_url": _search(slug, "is:unanswered"),
-        "errors_url": _search(slug, "severity:error"),
-        "missing_url": _search(slug, "has:ghost"),
-        "failed_url": f"{reverse('pages:conversations', args=[slug])}?{urlencode({'state': 'failed'})}",
+        "errors_url": _list(slug, fault="errors"),
+        "missing_url": _list(slug, fault="missing"),
+        "failed_url": _list(slug, state="failed"),
         "pairs": [gallery.make_pair(pair, {}) for pair in pairs],
         "deliveries": [
             {
@@ -133,6 +133,10 @@ def _read_period(request: HttpRequest) -> str:
 
 def _search(slug: str, query: str) -> str:
     return f"{reverse('pages:search', args=[slug])}?{urlencode({'q': query})}"
+
+
+def _list(slug: str, **filters: str) -> str:
+    return f"{reverse('pages:conversations', args=[slug])}?{urlencode(filters)}"
 
 
 def _list_unanswered(workspace: Workspace) -> list[Unanswered]:

@@ -103,6 +103,9 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
             if not found:
                 mended = suggest_paths(workspace=workspace, query=query, terms_of_query=terms)
                 context |= {"mended": mended, "mended_url": f"{address}?{urlencode({'q': mended})}"}
+                if '"' not in query and all(term.name is None for term in terms):
+                    raw = f'raw:"{query}"'
+                    context |= {"raw": raw, "raw_url": f"{address}?{urlencode({'q': raw})}"}
             context["newest_url"] = write_query(request, before=None) if before else None
     return render_page(request, membership, "search/search.html", context, section="search", status=status)
 

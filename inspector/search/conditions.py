@@ -7,6 +7,7 @@ from typing import Final
 
 from inspector.threads import terms
 from inspector.threads.atoms import PRESENT
+from inspector.threads.lifecycle import STANDING
 
 from .language import QueryError, Term
 from .registry import Condition, SearchableCondition, register
@@ -27,13 +28,21 @@ HAS = {
     "task": f"{_MESSAGE}.\"task_id\" <> ''",
 }
 _THINGS = (*HAS, *(name for name in PRESENT if name not in HAS))
-# `is:unanswered` is what was asked and has no answer in its conversation.
-_ASKS = "('request', 'query', 'propose', 'delegate', 'subscribe')"
+# `is:unanswered` is what asked for something that stands, and on which nobody but who asked said a word. The overview
+# counts the same.
+_UNANSWERED = " ".join(
+    (
+        'EXISTS (SELECT 1 FROM "threads_task" "task" WHERE NOT "task"."is_answered"',
+        'AND "task"."workspace_id" = "threads_message"."workspace_id" AND "task"."request" = "threads_message"."id"',
+        'AND "task"."state" IN',
+        "({}))".format(", ".join(f"'{state.value}'" for state in STANDING)),
+    )
+)
 IS = {
     "sealed": f'{_MESSAGE}."is_sealed"',
     "broadcast": f'{_MESSAGE}."is_broadcast"',
     "malformed": f'{_MESSAGE}."performative" IS NULL',
-    "unanswered": f'{_MESSAGE}."performative" IN {_ASKS} AND NOT {_ANSWER}',
+    "unanswered": _UNANSWERED,
 }
 # Numbers of the record that have no column stand in its body; whether a message has one is an exact term.
 _IN_BODY = {

@@ -44,9 +44,9 @@ def count_all(*, workspace: Workspace) -> Numbers:
 
 
 def _unanswered(workspace: Workspace) -> QuerySet[Task]:
-    """Tasks that stand though nobody but who asked said a word on them."""
+    """Tasks that stand though nobody but who asked said a word on them; `is:unanswered` finds what asked for them."""
     standing = [state.value for state in STANDING]
-    return Task.objects.filter(workspace=workspace, state__in=standing, is_answered=False)
+    return Task.objects.filter(workspace=workspace, state__in=standing, is_answered=False, is_received=True)
 
 
 def list_unanswered(*, workspace: Workspace, limit: int = 8) -> list[Task]:

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Value
 
@@ -39,21 +39,25 @@ def list_conversations(
     dialect: str = "",
     agent: str = "",
     state: str = "",
+    fault: str = "",
 ) -> list[Conversation]:
     """Conversations with at least one settled message, latest activity first, by keyset, each with how it `stands`.
 
     Args:
         before: (last_at, id) of the last one seen.
         dialect, agent, state: only conversations that hold this dialect, name this agent, or stand so.
+        fault: only those with `errors` in what was read, or with messages cited that are `missing`.
     """
-    rows = filter_conversations(workspace=workspace, dialect=dialect, agent=agent, state=state)
+    rows = filter_conversations(workspace=workspace, dialect=dialect, agent=agent, state=state, fault=fault)
     if before:
         last_at, conversation_id = before
         rows = rows.filter(Q(last_at__lt=last_at) | Q(last_at=last_at, pk__lt=conversation_id))
     return list(rows.select_related("channel").order_by("-last_at", "-id")[:limit])
 
 
-def filter_conversations(*, workspace: Workspace, dialect: str = "", agent: str = "", state: str = "") -> QuerySet[Any]:
+def filter_conversations(
+    *, workspace: Workspace, dialect: str = "", agent: str = "", state: str = "", fault: str = ""
+) -> QuerySet[Any]:
     """The conversations that such a list holds, in no order, each with how it `stands`."""
     rows = annotate_stands(Conversation.objects.filter(workspace=workspace, last_at__isnull=False))
     if dialect:
@@ -62,7 +66,13 @@ def filter_conversations(*, workspace: Workspace, dialect: str = "", agent: str 
         rows = rows.filter(agents__contains=[agent])
     if state:
         rows = rows.filter(stands=state)
+    if fault:
+        rows = rows.filter(FAULTS[fault])
     return rows
+
+
+# What may be wrong with a conversation as such; the overview counts the same.
+FAULTS: Final = {"errors": Q(severity=Message.Severity.ERROR), "missing": Q(missing_count__gt=0)}
 
 
 def count_messages(*, workspace: Workspace) -> int:
