@@ -138,7 +138,7 @@ def test_an_auditor_signs_a_verdict(open_page: Open, cast: Cast) -> None:
     settle_all()
     page = open_page(cast.auditor, reverse("pages:conversations", args=[SLUG]))
     page.get_by_role("link", name="search", exact=True).click()
-    page.get_by_role("link", name="Review").click()
+    page.get_by_role("link", name="Review", exact=True).click()
     page.get_by_label("Of concern").check()
     page.get_by_label("Comment").fill("m3 must be found before this can be closed.")
     page.get_by_role("button", name="Keep this verdict").click()
