@@ -22,6 +22,6 @@ class Migration(migrations.Migration):
     dependencies = [("intake", "0004_trace_jobs"), ("threads", "0009_agents_spoken_of")]
 
     operations = [
-        migrations.RunSQL([READ_AGAIN, SETTLE_AGAIN, ASK], migrations.RunSQL.noop),
+        migrations.RunSQL([READ_AGAIN, SETTLE_AGAIN, ASK], migrations.RunSQL.noop, elidable=True),
         migrations.DeleteModel("OutlineChunk"),
     ]

@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
             name='place',
             field=models.BinaryField(default=bytes, max_length=40),
         ),
-        migrations.RunSQL(PLACES, migrations.RunSQL.noop),
+        migrations.RunSQL(PLACES, migrations.RunSQL.noop, elidable=True),
         migrations.RemoveIndex(model_name='message', name='message_position'),
         migrations.RemoveIndex(model_name='task', name='task_in_order'),
         migrations.RemoveField(model_name='message', name='position'),

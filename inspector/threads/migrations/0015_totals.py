@@ -67,5 +67,5 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('workspace', 'sender', 'receiver', 'is_broadcast', 'dialect', 'channel'), name='pair_total_once', nulls_distinct=False)],
             },
         ),
-        migrations.RunSQL(TOTALS, migrations.RunSQL.noop),
+        migrations.RunSQL(TOTALS, migrations.RunSQL.noop, elidable=True),
     ]
