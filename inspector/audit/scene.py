@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, TextField
-from django.db.models.expressions import RawSQL
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from inspector.accounts.models import ApiKey
 from inspector.intake.models import Sighting
@@ -33,7 +32,8 @@ _COLUMNS: Final = (
     *("order_time", "parent", "parent_key", "parent_basis", "parent_why"),
 )
 # Under which names a message cites another.
-_CITED: Final = ("message,parent_id", "message,correlation_id", "message,task_id", "message,object_id")
+_CITED: Final = ("parent_id", "correlation_id", "task_id", "object_id")
+_BODIES_AT_ONCE: Final = 200
 _ORDER: Final = ("conversation_id", "order_time", "order_source", "order_index", "part")
 # Characters that change how a text is seen without being seen: marks of direction, of no width, and tags.
 HIDDEN: Final = "\u200b-\u200f\u202a-\u202e\u2060-\u2069\u00ad\ufeff\U000e0000-\U000e007f"
@@ -118,22 +118,21 @@ def load_scenes(conversations: Sequence[Conversation]) -> list[Scene]:
     scenes = {each.pk: Scene(each) for each in conversations}
     shown = Message.objects.shown().filter(conversation__in=list(scenes))
     ordered = shown.order_by(*_ORDER)
-    for message, (notes, notes_of_record) in _see_with(
-        ordered.filter(severity__gte=Message.Severity.NOTICE), "message,notes", "record,notes"
-    ):
+    for message, said, record in _see_bodies(ordered.filter(severity__gte=Message.Severity.NOTICE)):
         # A record's own notes are told once, with its first message.
-        told = [*(notes or ()), *((notes_of_record or ()) if message.part == 1 else ())]
-        scenes[message.conversation].noted.append(Noted(message, told))
-    for message, names in _see_with(ordered.filter(_is_odd()), *_CITED):
+        notes = [*said.get("notes", ()), *(record.get("notes", ()) if message.part == 1 else ())]
+        scenes[message.conversation].noted.append(Noted(message, notes))
+    for message, said, _ in _see_bodies(ordered.filter(_is_odd())):
         scenes[message.conversation].odd.append(message)
-        cited = (name for name in names if name and key_of_id(name) == message.cited)
+        cited = (said[name] for name in _CITED if said.get(name) and key_of_id(said[name]) == message.cited)
         scenes[message.conversation].cited_ids[message.id] = next(cited, "")
     leans = Q(atoms__contains=[terms.term("has", "references")]) | Q(atoms__contains=[terms.term("has", "condition")])
-    for message, (references, condition) in _see_with(ordered.filter(leans), "message,references", "message,condition"):
-        scenes[message.conversation].leaning.append((message, {"references": references, "condition": condition}))
+    for message, said, _ in _see_bodies(ordered.filter(leans)):
+        kept = {name: said.get(name) for name in ("references", "condition")}
+        scenes[message.conversation].leaning.append((message, kept))
     _load_doubles(scenes, shown)
-    for message, (error,) in _see_with(ordered.filter(performative="failure"), "message,error"):
-        scenes[message.conversation].failures.append((message, error or {}))
+    for message, said, _ in _see_bodies(ordered.filter(performative="failure")):
+        scenes[message.conversation].failures.append((message, said.get("error") or {}))
     for task in Task.objects.filter(conversation__in=list(scenes)).order_by("conversation_id", "first_at", "key"):
         scenes[task.conversation_id].tasks.append(task)
     _load_words_after_end(scenes, ordered)
@@ -155,15 +154,15 @@ def _see_all(messages: QuerySet[Message]) -> Iterator[Seen]:
     return map(_see, messages.values_list(*_COLUMNS))
 
 
-def _see_with(messages: QuerySet[Message], *paths: str) -> Iterator[tuple[Seen, list[Any]]]:
-    """Messages, each with what its body has at these paths, None where it has nothing there.
+def _see_bodies(messages: QuerySet[Message]) -> Iterator[tuple[Seen, Mapping[str, Any], Mapping[str, Any]]]:
+    """Messages, each with what its body says of it and of its record; empty where it has not been told.
 
-    The bodies themselves may be a hundred times as much.
+    The bodies are read some at a time, for together they may be a hundred times as much as what is kept of them. The
+    database cannot pick it out: its JSON refuses escapes that ours has.
     """
-    picked = ", ".join("""NULLIF("threads_message"."body", '')::json #> %s::text[]""" for _ in paths)
-    values = RawSQL(f"json_build_array({picked})::text", [f"{{{path}}}" for path in paths], TextField())  # noqa: S611
-    for row in messages.values_list(*_COLUMNS, values):
-        yield _see(row), json.loads(row[-1])
+    for row in messages.values_list(*_COLUMNS, "body").iterator(chunk_size=_BODIES_AT_ONCE):
+        body = json.loads(row[-1]) if row[-1] else {}
+        yield _see(row), body.get("message", {}), body.get("record", {})
 
 
 def _is_odd() -> Q:
