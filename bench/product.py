@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -198,17 +198,3 @@ class Product:
     def count_rows(self) -> dict[str, int]:
         """How many rows each table holds."""
         return {table: self.execute(f"SELECT count(*) FROM {table}")[0][0] for table in TABLES}
-
-    def watch_statements(self, call: Callable[[], object]) -> list[str]:
-        """The SQL statements that a call runs."""
-        from django.db import connection
-
-        seen: list[str] = []
-
-        def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-            seen.append(str(sql))
-            return execute(sql, params, many, context)
-
-        with connection.execute_wrapper(note):
-            call()
-        return seen

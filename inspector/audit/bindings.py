@@ -39,7 +39,7 @@ _READ: Final = """
       FROM threads_message message JOIN intake_record record ON record.id = message.record_id
      WHERE message.conversation_id = %s
        AND NOT EXISTS (SELECT 1 FROM intake_hiddenrecord hidden WHERE hidden.record_id = message.record_id)
-     ORDER BY message.order_time, message.order_source, message.order_index, message.part
+     ORDER BY message.order_time, message.order_source, message.order_index, record.identity, message.part
 """
 
 Place = tuple[uuid.UUID, int]

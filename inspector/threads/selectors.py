@@ -75,14 +75,6 @@ def filter_conversations(
 FAULTS: Final = {"errors": Q(severity=Message.Severity.ERROR), "missing": Q(missing_count__gt=0)}
 
 
-def count_messages(*, workspace: Workspace) -> int:
-    """How many messages the workspace's settled conversations hold."""
-    from django.db.models import Sum
-
-    total = Conversation.objects.filter(workspace=workspace).aggregate(total=Sum("message_count"))["total"]
-    return int(total or 0)
-
-
 @dataclass(frozen=True, slots=True)
 class TreeRow:
     """A line of the transcript: a message with its depth, or the ghost of one that was not received."""
