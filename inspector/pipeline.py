@@ -29,8 +29,8 @@ from operator import itemgetter
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 
-from inspector.audit.alert_sending import try_alert
-from inspector.audit.examining import ask_outdated, examine
+from inspector.audit.alerts.sending import try_alert
+from inspector.audit.findings.examining import ask_outdated, examine
 from inspector.exports.making import make_step
 from inspector.intake import jobs
 from inspector.intake.abandoned import end_abandoned

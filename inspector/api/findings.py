@@ -15,8 +15,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.accounts.selectors import find_membership
-from inspector.audit.findings_life import LONGEST_REASON, judge, list_acts
-from inspector.audit.listing import CLOSED, SUPPRESSED, find_finding, find_messages, find_related, list_findings
+from inspector.audit.findings.life import LONGEST_REASON, judge, list_acts
+from inspector.audit.findings.listing import (
+    CLOSED,
+    SUPPRESSED,
+    find_finding,
+    find_messages,
+    find_related,
+    list_findings,
+)
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import SEVERITIES

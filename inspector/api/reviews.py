@@ -12,9 +12,9 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.audit.bindings import KINDS
 from inspector.audit.models import Review, ReviewItem, ReviewQueue
-from inspector.audit.review_listing import (
+from inspector.audit.reviews.bindings import KINDS
+from inspector.audit.reviews.listing import (
     DISPUTED,
     DONE,
     OPEN,

@@ -9,8 +9,8 @@ from inspector.search.language import QueryError, Term
 from inspector.search.registry import Condition, SearchableCondition
 from inspector.search.values import SEVERITIES, read_severity
 
-from .findings import Finding
-from .reviews import Review
+from .findings.tables import Finding
+from .reviews.tables import Review
 from .rules import RULES
 
 # As `review_listing.select_told` has it: what one of two said is nobody's to find before both have spoken.

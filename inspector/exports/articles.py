@@ -16,10 +16,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from dialects import Context, Field, Reading, choose_dialect, tell
-from inspector.audit.comments import Comment, CommentTurn
-from inspector.audit.discussions import make_thread
-from inspector.audit.findings import Finding, FindingAct
-from inspector.audit.listing import list_here
+from inspector.audit.comments.discussions import make_thread
+from inspector.audit.comments.tables import Comment, CommentTurn
+from inspector.audit.findings.listing import list_here
+from inspector.audit.findings.tables import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.intake.facts import read_with_facts
 from inspector.threads.masks import mask_layers

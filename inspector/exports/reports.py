@@ -10,8 +10,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from dialects import SHAPE_VERSION
-from inspector.audit.review_listing import Standing, find_standings, list_reviews
-from inspector.audit.reviews import Review
+from inspector.audit.reviews.listing import Standing, find_standings, list_reviews
+from inspector.audit.reviews.tables import Review
 from inspector.threads.measures import find_state
 from inspector.threads.models import Conversation
 

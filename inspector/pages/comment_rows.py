@@ -12,9 +12,9 @@ from django.urls import reverse
 
 from dialects import Reading
 from inspector.accounts.models import Membership
-from inspector.audit.comments import Comment, CommentTurn
-from inspector.audit.comments_life import LONGEST_WORDS, MOST_QUOTED, digest_english, may_withdraw
-from inspector.audit.discussions import Thread, list_threads
+from inspector.audit.comments.discussions import Thread, list_threads
+from inspector.audit.comments.life import LONGEST_WORDS, MOST_QUOTED, digest_english, may_withdraw
+from inspector.audit.comments.tables import Comment, CommentTurn
 from inspector.threads.masks import mask_layers
 from inspector.threads.models import Message
 

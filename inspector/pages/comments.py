@@ -14,9 +14,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
-from inspector.audit.comments import Comment
-from inspector.audit.comments_life import LONGEST_WORDS, reply, turn, withdraw, write_comment
-from inspector.audit.discussions import find_comment, find_commented, list_comments
+from inspector.audit.comments.discussions import find_comment, find_commented, list_comments
+from inspector.audit.comments.life import LONGEST_WORDS, reply, turn, withdraw, write_comment
+from inspector.audit.comments.tables import Comment
 from inspector.search.cursors import write_cursor
 from inspector.threads.masks import mask_layers
 from inspector.threads.models import Conversation, Message

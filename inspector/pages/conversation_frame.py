@@ -9,8 +9,8 @@ from django.http import Http404
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.audit.listing import OpenCount, count_open_in
-from inspector.audit.review_listing import find_standings, list_reviews
+from inspector.audit.findings.listing import OpenCount, count_open_in
+from inspector.audit.reviews.listing import find_standings, list_reviews
 from inspector.threads.hidden import count_hidden_in
 from inspector.threads.measures import find_state
 from inspector.threads.models import Conversation, Message

@@ -15,10 +15,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership, Workspace
-from inspector.audit.discussions import count_comments
-from inspector.audit.listing import OpenCount, count_alarms, count_open_in
+from inspector.audit.comments.discussions import count_comments
+from inspector.audit.findings.listing import OpenCount, count_alarms, count_open_in
 from inspector.audit.models import ReviewItem, ReviewQueue
-from inspector.audit.review_listing import SignOff, find_sign_offs, list_fillable, list_open_items
+from inspector.audit.reviews.listing import SignOff, find_sign_offs, list_fillable, list_open_items
 from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
 from inspector.threads.hidden import count_hidden

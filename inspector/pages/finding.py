@@ -13,8 +13,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings_life import list_acts
-from inspector.audit.listing import find_finding, find_messages, find_related
+from inspector.audit.findings.life import list_acts
+from inspector.audit.findings.listing import find_finding, find_messages, find_related
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES
 from inspector.threads.measures import find_moment

@@ -14,7 +14,7 @@ from typing import Any, Final
 from django.urls import reverse
 
 from inspector.accounts.models import Workspace
-from inspector.audit.listing import CLOSED, SUPPRESSED, find_messages
+from inspector.audit.findings.listing import CLOSED, SUPPRESSED, find_messages
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES
 from inspector.threads.models import Conversation, Message

@@ -17,8 +17,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings_life import judge
-from inspector.audit.listing import CLOSED, SUPPRESSED, count_by_rule, count_open_by_severity, list_findings
+from inspector.audit.findings.life import judge
+from inspector.audit.findings.listing import CLOSED, SUPPRESSED, count_by_rule, count_open_by_severity, list_findings
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
 from inspector.search.cursors import write_cursor

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, Workspace
-from inspector.audit.listing import count_open_by_severity
+from inspector.audit.findings.listing import count_open_by_severity
 from inspector.intake.selectors import count_letters, list_deliveries
 from inspector.search.selectors import fetch
 from inspector.threads.activity import (

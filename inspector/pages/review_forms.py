@@ -8,8 +8,8 @@ from django import forms
 
 from inspector.accounts.models import Membership
 from inspector.audit.models import ReviewQueue
-from inspector.audit.queues import LONGEST_ABOUT, MOST_CRITERIA
-from inspector.audit.reviews import LONGEST_NAME
+from inspector.audit.reviews.queues import LONGEST_ABOUT, MOST_CRITERIA
+from inspector.audit.reviews.tables import LONGEST_NAME
 from inspector.audit.rules import RULES
 from inspector.search.language import MOST_CHARACTERS
 from inspector.search.models import SavedSearch

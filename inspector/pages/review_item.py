@@ -16,8 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 from inspector.accounts.models import Membership
 from inspector.audit import services
 from inspector.audit.models import Review, ReviewItem
-from inspector.audit.queues import find_rubric
-from inspector.audit.review_listing import (
+from inspector.audit.reviews.listing import (
     MINE,
     OPEN,
     count_queue,
@@ -26,6 +25,7 @@ from inspector.audit.review_listing import (
     list_item_reviews,
     list_items,
 )
+from inspector.audit.reviews.queues import find_rubric
 from inspector.threads.models import Conversation
 from inspector.threads.summaries import find_openings, read_timeline
 

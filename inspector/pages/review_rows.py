@@ -11,9 +11,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from inspector.accounts.models import User, Workspace
-from inspector.audit.listing import OpenCount, count_open_in
+from inspector.audit.findings.listing import OpenCount, count_open_in
 from inspector.audit.models import ReviewItem
-from inspector.audit.review_listing import SignOff, find_sign_offs
+from inspector.audit.reviews.listing import SignOff, find_sign_offs
 from inspector.threads.summaries import find_openings
 
 from .finding_rows import title_conversation

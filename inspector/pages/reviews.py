@@ -14,10 +14,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from inspector.accounts.models import Membership
 from inspector.audit import services
-from inspector.audit.filling import Filled
 from inspector.audit.models import ReviewItem, ReviewQueue
-from inspector.audit.queues import MOST_CRITERIA
-from inspector.audit.review_listing import (
+from inspector.audit.reviews.filling import Filled
+from inspector.audit.reviews.listing import (
     DISPUTED,
     DONE,
     MINE,
@@ -32,6 +31,7 @@ from inspector.audit.review_listing import (
     list_queues,
     list_rubrics,
 )
+from inspector.audit.reviews.queues import MOST_CRITERIA
 from inspector.audit.rules import RULES
 from inspector.search.cursors import write_cursor
 from inspector.threads.models import Message

@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 from inspector.accounts.models import Membership
-from inspector.audit.rule_settings import list_changes, list_suppressions
+from inspector.audit.findings.settings import list_changes, list_suppressions
 from inspector.audit.rules import Rule
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.threads.summaries import find_openings

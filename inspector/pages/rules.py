@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings_life import lift, set_rule, suppress
-from inspector.audit.listing import find_finding
-from inspector.audit.rule_settings import find_suppression
+from inspector.audit.findings.life import lift, set_rule, suppress
+from inspector.audit.findings.listing import find_finding
+from inspector.audit.findings.settings import find_suppression
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.threads.models import Conversation

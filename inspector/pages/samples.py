@@ -16,11 +16,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods
 
 from inspector.accounts.models import Membership
-from inspector.audit.filling import MOST_AT_ONCE
 from inspector.audit.models import AuditSample, ReviewItem, SampledConversation
-from inspector.audit.queues import MOST_CRITERIA
-from inspector.audit.reviews import LONGEST_NAME
-from inspector.audit.sampling import LONGEST_SEED, draw_sample, find_sample, list_drawn, list_samples
+from inspector.audit.reviews.filling import MOST_AT_ONCE
+from inspector.audit.reviews.queues import MOST_CRITERIA
+from inspector.audit.reviews.tables import LONGEST_NAME
+from inspector.audit.samples.drawing import LONGEST_SEED, draw_sample, find_sample, list_drawn, list_samples
 from inspector.search.cursors import write_cursor
 from inspector.threads.summaries import find_openings
 

@@ -11,7 +11,7 @@ from typing import Any
 from django.urls import reverse
 
 from inspector.accounts.models import Workspace
-from inspector.audit.listing import OpenCount
+from inspector.audit.findings.listing import OpenCount
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import TreeRow, find_messages_by_ids, unfold
 from inspector.threads.summaries import has_record, load_records

@@ -13,9 +13,9 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from inspector.accounts.services import invite_member
-from inspector.audit.comments_life import reply, turn, write_comment
+from inspector.audit.comments.life import reply, turn, write_comment
 from inspector.audit.models import AuditSample, Finding, ReviewItem, ReviewQueue
-from inspector.audit.sampling import draw_sample
+from inspector.audit.samples.drawing import draw_sample
 from inspector.audit.services import claim, create_queue, fill_queue, give_verdict, judge_item
 from inspector.exports.models import Export
 from inspector.exports.services import stop_export

@@ -12,9 +12,9 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from inspector.accounts.models import ApiKey, Membership, Role
 from inspector.accounts.services import create_api_key
-from inspector.audit.findings_life import suppress
+from inspector.audit.findings.life import suppress
 from inspector.audit.models import Finding, Review, ReviewItem, ReviewQueue
-from inspector.audit.sampling import draw_sample
+from inspector.audit.samples.drawing import draw_sample
 from inspector.audit.services import create_queue, fill_queue, give_verdict
 from inspector.intake.models import Delivery, Record, Sighting
 from inspector.keyring.models import EscrowedKey

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from inspector.tokens import MARKS
 
-from ..scene import Scene, Seen
+from ..findings.scene import Scene, Seen
 from .logs import clowl, say
 from .rule import Hit, Rule
 

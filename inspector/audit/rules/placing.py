@@ -7,7 +7,7 @@ from typing import Final
 
 from inspector.threads.ledger import read_steps
 
-from ..scene import Scene, Seen
+from ..findings.scene import Scene, Seen
 from .logs import clowl
 from .rule import Hit, Rule
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import dialects
 
 if TYPE_CHECKING:
-    from ..scene import Scene
+    from ..findings.scene import Scene
 
 SEVERITIES = ("none", "info", "notice", "warning", "error")
 Span = tuple[int, int, int]

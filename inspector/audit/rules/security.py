@@ -9,7 +9,7 @@ from typing import Final
 from inspector.intake.concealing import IN_CLEAR, NAMES
 from inspector.threads.confusables import find_likenesses, find_oddities
 
-from ..scene import Scene, Seen
+from ..findings.scene import Scene, Seen
 from .logs import say
 from .rule import Hit, Rule
 

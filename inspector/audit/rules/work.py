@@ -11,7 +11,7 @@ from inspector.threads.ledger import read_steps
 from inspector.threads.measures import STALLED_AFTER
 from inspector.threads.models import Task
 
-from ..scene import Scene
+from ..findings.scene import Scene
 from .logs import clowl, say
 from .rule import Hit, Rule
 

@@ -19,9 +19,9 @@ from django.test import Client
 from django.utils import timezone
 
 from inspector.accounts.models import Membership
-from inspector.audit import alert_sending, webhook_calls
-from inspector.audit.alerting import ask_for_test, renew_secret, set_webhook, switch_webhook
-from inspector.audit.findings_life import ask_to_examine_all
+from inspector.audit.alerts import calls, sending
+from inspector.audit.alerts.outbox import ask_for_test, renew_secret, set_webhook, switch_webhook
+from inspector.audit.findings.life import ask_to_examine_all
 from inspector.audit.models import Alert, Finding, Webhook
 from inspector.intake.models import Job
 from inspector.trail.models import Deed
@@ -126,7 +126,7 @@ def test_a_finding_that_ended_before_it_was_sent_is_dropped(cast: Cast, receiver
     set_up(cast, receiver.url)
     alert = ask_for_finding(cast)
     Finding.objects.update(holds=False, ended_at=timezone.now())
-    assert alert_sending.try_alert(alert_id=alert.pk) is None
+    assert sending.try_alert(alert_id=alert.pk) is None
     alert.refresh_from_db()
     assert (alert.state, alert.answers[0]["said"]) == ("dropped", "it no longer holds")
     assert receiver.taken == []
@@ -153,9 +153,9 @@ def test_a_failure_pauses_all_and_is_given_up_in_the_end(cast: Cast, receiver: R
     alert = ask_for_finding(cast)
     receiver.status, receiver.said = 500, b"<b>no</b>" + b"x" * 5000
     pauses = []
-    for _ in range(alert_sending.MOST_TRIES):
+    for _ in range(sending.MOST_TRIES):
         Webhook.objects.update(paused_until=None)
-        pauses.append(alert_sending.try_alert(alert_id=alert.pk))
+        pauses.append(sending.try_alert(alert_id=alert.pk))
     assert pauses == [5, 30, 120, 600, 1800, 3600, 3600, None]
     alert.refresh_from_db()
     webhook.refresh_from_db()
@@ -165,7 +165,7 @@ def test_a_failure_pauses_all_and_is_given_up_in_the_end(cast: Cast, receiver: R
     other = ask_for_test(membership=cast.owner)
     Webhook.objects.update(paused_until=timezone.now() + timedelta(minutes=5))
     before = len(receiver.taken)
-    assert 200 < (alert_sending.try_alert(alert_id=other.pk) or 0) <= 300
+    assert 200 < (sending.try_alert(alert_id=other.pk) or 0) <= 300
     assert len(receiver.taken) == before
 
 
@@ -173,9 +173,9 @@ def test_what_fails_for_long_is_switched_off_in_sight(cast: Cast, receiver: Rece
     set_up(cast, receiver.url)
     receiver.status = 503
     alert = ask_for_test(membership=cast.owner)
-    long_ago = timezone.now() - alert_sending.LONGEST_FAILURE - timedelta(minutes=1)
-    Webhook.objects.update(failures=alert_sending.MOST_FAILURES - 1, failing_since=long_ago)
-    assert alert_sending.try_alert(alert_id=alert.pk) is None
+    long_ago = timezone.now() - sending.LONGEST_FAILURE - timedelta(minutes=1)
+    Webhook.objects.update(failures=sending.MOST_FAILURES - 1, failing_since=long_ago)
+    assert sending.try_alert(alert_id=alert.pk) is None
     page = sign_in(cast.owner).get("/w/acme/settings/alerts/").content.decode()
     assert "Alerts were switched off" in page
     with pytest.raises(ValidationError, match="switched off"):
@@ -194,7 +194,7 @@ def test_a_redirect_is_not_followed(cast: Cast, receiver: Receiver) -> None:
     set_up(cast, receiver.url)
     receiver.status, receiver.extra = 307, {"Location": receiver.url + "&again"}
     alert = ask_for_test(membership=cast.owner)
-    alert_sending.try_alert(alert_id=alert.pk)
+    sending.try_alert(alert_id=alert.pk)
     alert.refresh_from_db()
     assert len(receiver.taken) == 1
     assert alert.answers[0] | {"at": ""} == {"at": "", "status": 307, "said": "a redirect, which is not followed"}
@@ -202,9 +202,9 @@ def test_a_redirect_is_not_followed(cast: Cast, receiver: Receiver) -> None:
 
 def test_a_slow_answer_is_cut_off(cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.ALERT_PRIVATE_ADDRESSES = True
-    monkeypatch.setattr(webhook_calls, "LONGEST_SECONDS", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(webhook_calls.CallError):
-        webhook_calls.post(address=f"http://127.0.0.1:{silent.getsockname()[1]}/", body=b"{}", headers={})
+    monkeypatch.setattr(calls, "LONGEST_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(calls.CallError):
+        calls.post(address=f"http://127.0.0.1:{silent.getsockname()[1]}/", body=b"{}", headers={})
 
 
 PRIVATE = [
@@ -220,8 +220,8 @@ def test_no_private_network_is_reached(address: str, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     monkeypatch.setattr(socket, "create_connection", lambda *_, **__: pytest.fail("it connected"))
-    with pytest.raises(webhook_calls.CallError, match="private network"):
-        webhook_calls.post(address="https://hook.example/", body=b"{}", headers={})
+    with pytest.raises(calls.CallError, match="private network"):
+        calls.post(address="https://hook.example/", body=b"{}", headers={})
 
 
 def test_the_connection_goes_to_what_was_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,8 +236,8 @@ def test_the_connection_goes_to_what_was_looked_up_once(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     monkeypatch.setattr(socket, "create_connection", connect)
-    with pytest.raises(webhook_calls.CallError, match=r"93\.184\.215\.14"):
-        webhook_calls.post(address="https://hook.example/", body=b"{}", headers={})
+    with pytest.raises(calls.CallError, match=r"93\.184\.215\.14"):
+        calls.post(address="https://hook.example/", body=b"{}", headers={})
     assert asked == ["hook.example"]
 
 
@@ -264,7 +264,7 @@ def test_a_secret_of_another_key_signs_nothing(cast: Cast, receiver: Receiver, s
     set_up(cast, receiver.url)
     alert = ask_for_test(membership=cast.owner)
     settings.SECRET_KEY = "another" + django_settings.SECRET_KEY
-    alert_sending.try_alert(alert_id=alert.pk)
+    sending.try_alert(alert_id=alert.pk)
     alert.refresh_from_db()
     assert "make a new secret" in alert.answers[0]["said"]
     assert receiver.taken == []

@@ -8,9 +8,9 @@ import json
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
 
-from inspector.audit.comments import Comment, CommentTurn
-from inspector.audit.comments_life import LONGEST_WORDS, MOST_QUOTED, reply, turn, withdraw, write_comment
-from inspector.audit.discussions import count_comments, find_commented, list_comments, list_threads
+from inspector.audit.comments.discussions import count_comments, find_commented, list_comments, list_threads
+from inspector.audit.comments.life import LONGEST_WORDS, MOST_QUOTED, reply, turn, withdraw, write_comment
+from inspector.audit.comments.tables import Comment, CommentTurn
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.models import Message
 from inspector.threads.selectors import find_message

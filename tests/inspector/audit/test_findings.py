@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
 
-from inspector.audit import examining
-from inspector.audit.findings_life import judge, lift, list_acts, set_rule, suppress
-from inspector.audit.listing import count_by_rule, count_open_by_severity, list_findings
+from inspector.audit.findings import examining
+from inspector.audit.findings.life import judge, lift, list_acts, set_rule, suppress
+from inspector.audit.findings.listing import count_by_rule, count_open_by_severity, list_findings
 from inspector.audit.models import Examination, Finding, RuleChange, Suppression
 from inspector.audit.rules.logs import clowl, say
 from inspector.intake.models import Job
@@ -132,7 +132,7 @@ def test_a_conversation_costs_the_same_statements_whatever_it_holds(cast: Cast) 
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    from inspector.audit.scene import load_scenes
+    from inspector.audit.findings.scene import load_scenes
 
     def count() -> int:
         with CaptureQueriesContext(connection) as caught:

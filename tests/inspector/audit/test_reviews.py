@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from inspector.accounts.models import Membership, Role
 from inspector.accounts.services import add_member
-from inspector.audit import filling, leases, queues, verdicts
-from inspector.audit.bindings import check
 from inspector.audit.models import Binding, Review, ReviewItem, ReviewQueue
-from inspector.audit.review_listing import (
+from inspector.audit.reviews import filling, leases, queues, verdicts
+from inspector.audit.reviews.bindings import check
+from inspector.audit.reviews.listing import (
     count_queue,
     count_reviewers,
     find_sign_offs,

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings_life import judge, suppress
+from inspector.audit.findings.life import judge, suppress
 from inspector.audit.models import Finding, RuleChange, Suppression
 from inspector.audit.rules.logs import clowl, say
 from inspector.intake.services import withdraw_delivery

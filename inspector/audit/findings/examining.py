@@ -29,13 +29,13 @@ from inspector.threads.marking import mark_conversations
 from inspector.threads.models import Conversation, Message
 from inspector.tokens import hide_tokens
 
-from .alerting import announce
-from .bindings import check
-from .filling import fill_by_findings
-from .findings import Examination, Finding
-from .rule_settings import Settings, load_settings
-from .rules import BY_NOTE, RULES, VERSION, Hit, Rule
+from ..alerts.outbox import announce
+from ..reviews.bindings import check
+from ..reviews.filling import fill_by_findings
+from ..rules import BY_NOTE, RULES, VERSION, Hit, Rule
 from .scene import Noted, Scene, load_scenes
+from .settings import Settings, load_settings
+from .tables import Examination, Finding
 
 # By which decoders and rules a conversation was examined.
 EXAMINED_BY: Final = f"{DECODER_VERSION}/{VERSION}"

@@ -24,7 +24,7 @@ from django.utils import timezone
 
 from inspector.threads.models import Conversation
 
-from .reviews import Binding
+from .tables import Binding
 
 # Of what differs in one way no more messages are named; the count says how many there are.
 MOST_NAMED: Final = 20

@@ -20,8 +20,8 @@ from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Message
 from inspector.trail.services import Thing, record_deed
 
-from .findings import Finding, FindingAct, RuleChange, Suppression
-from .rules import RULES
+from ..rules import RULES
+from .tables import Finding, FindingAct, RuleChange, Suppression
 
 LONGEST_REASON = 2000
 # So many findings are judged at once.

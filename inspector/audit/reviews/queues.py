@@ -16,9 +16,9 @@ from inspector.search.language import QueryError
 from inspector.search.selectors import narrow
 from inspector.threads.models import Message
 
-from .reviews import LONGEST_NAME, ReviewItem, ReviewQueue, Rubric
-from .rules import RULES
-from .trail import Thing, record_deed
+from ..rules import RULES
+from ..trail import Thing, record_deed
+from .tables import LONGEST_NAME, ReviewItem, ReviewQueue, Rubric
 
 MOST_CRITERIA: Final = 12
 LONGEST_CRITERION: Final = 200

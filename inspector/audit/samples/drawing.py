@@ -28,9 +28,9 @@ from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Message
 from inspector.trail.services import Thing, record_deed
 
-from .filling import MOST_AT_ONCE, fill_queue
-from .queues import create_queue
-from .samples import AuditSample, SampledConversation
+from ..reviews.filling import MOST_AT_ONCE, fill_queue
+from ..reviews.queues import create_queue
+from .tables import AuditSample, SampledConversation
 
 # It changes when the same seed would draw others.
 METHOD: Final = "sample 1"

@@ -21,11 +21,11 @@ from django.utils import timezone
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
 
-from . import webhook_calls
-from .alert_signing import ID_HEADER, SIGNATURE_HEADER, TIME_HEADER, derive_secret, digest_secret, sign
-from .alerts import Alert, Webhook
-from .findings import Finding
-from .rules import RULES
+from ..findings.tables import Finding
+from ..rules import RULES
+from . import calls
+from .signing import ID_HEADER, SIGNATURE_HEADER, TIME_HEADER, derive_secret, digest_secret, sign
+from .tables import Alert, Webhook
 
 # The pause after each failure of a webhook in a row; the last one goes on.
 PAUSES_SECONDS: Final = (5, 30, 120, 600, 1800, 3600)
@@ -105,8 +105,8 @@ def _call(alert: Alert) -> tuple[int, str]:
         SIGNATURE_HEADER: sign(secret=secret, timestamp=now, body=body),
     }
     try:
-        answer = webhook_calls.post(address=alert.webhook.address, body=body, headers=headers)
-    except webhook_calls.CallError as error:
+        answer = calls.post(address=alert.webhook.address, body=body, headers=headers)
+    except calls.CallError as error:
         return 0, str(error)
     return answer.status, "a redirect, which is not followed" if 300 <= answer.status < 400 else answer.said
 

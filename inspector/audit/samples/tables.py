@@ -10,7 +10,7 @@ from django.utils import timezone
 from inspector.accounts.models import User, Workspace, make_id
 from inspector.threads.models import Conversation
 
-from .reviews import ReviewQueue
+from ..reviews.tables import ReviewQueue
 
 
 class AuditSample(models.Model):

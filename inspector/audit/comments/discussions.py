@@ -14,7 +14,7 @@ from django.db.models import Count, Exists, OuterRef, Prefetch, Q
 from inspector.accounts.models import Workspace
 from inspector.threads.models import Conversation, Message
 
-from .comments import Comment, CommentTurn
+from .tables import Comment, CommentTurn
 
 Key = tuple[datetime, uuid.UUID]
 _TURNS = Prefetch("turns", queryset=CommentTurn.objects.select_related("by"))

@@ -16,11 +16,11 @@ from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.threads.models import Message
 
-from .alert_signing import derive_secret, digest_secret, make_salt
-from .alerts import Alert, Webhook
-from .rules import RULES
-from .trail import Thing, record_deed
-from .webhook_calls import CallError, read_address
+from ..rules import RULES
+from ..trail import Thing, record_deed
+from .calls import CallError, read_address
+from .signing import derive_secret, digest_secret, make_salt
+from .tables import Alert, Webhook
 
 MOST_WAITING_TESTS: Final = 5
 

@@ -19,7 +19,7 @@ from inspector.accounts.models import User, Workspace
 from inspector.threads.models import Conversation, Message
 
 from .bindings import Change, Place, compare, read_changes, read_lines
-from .reviews import BLIND_STATES, OPEN_STATES, Binding, Review, ReviewItem, ReviewQueue, Rubric
+from .tables import BLIND_STATES, OPEN_STATES, Binding, Review, ReviewItem, ReviewQueue, Rubric
 
 # Of a conversation that is no larger, what a verdict is bound to is compared whenever it is shown.
 COMPARED_AT_ONCE: Final = 2000

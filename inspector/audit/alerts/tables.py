@@ -11,11 +11,11 @@ from django.utils import timezone
 from inspector.accounts.models import User, Workspace, make_id
 from inspector.threads.models import Message
 
-from .findings import Finding
+from ..findings.tables import Finding
 
 
 class Webhook(models.Model):
-    """Where a workspace wants new findings told. Its secret is not stored: see `alert_signing`.
+    """Where a workspace wants new findings told. Its secret is not stored: see `signing`.
 
     `failures` counts the tries since one last succeeded, `paused_until` keeps all its alerts back until then.
     """

@@ -19,7 +19,7 @@ from inspector.threads.models import Message
 from inspector.threads.selectors import unfold
 from inspector.trail.services import Thing, record_deed
 
-from .comments import Comment, CommentTurn
+from .tables import Comment, CommentTurn
 
 LONGEST_WORDS: Final = 5000
 MOST_QUOTED: Final = 10_000

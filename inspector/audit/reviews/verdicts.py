@@ -23,7 +23,7 @@ from .bindings import bind
 from .filling import make_items
 from .leases import check_held, check_turn, hold_item, record_review
 from .queues import get_standing_queue
-from .reviews import OPEN_STATES, Review, ReviewItem, Rubric
+from .tables import OPEN_STATES, Review, ReviewItem, Rubric
 
 LONGEST_COMMENT: Final = 10_000
 State = ReviewItem.State

@@ -22,8 +22,8 @@ from inspector.intake.text import make_storable
 from inspector.threads.measures import find_moments
 from inspector.threads.models import Conversation, Message
 
-from .findings import Finding
-from .rules import RULES, Rule
+from ..rules import RULES, Rule
+from .tables import Finding
 
 Key = tuple[datetime, uuid.UUID]
 # How a finding stands beside what people made of it: not shown, or held once.

@@ -18,10 +18,10 @@ from inspector.intake.text import make_storable
 from inspector.search.selectors import fetch, narrow
 from inspector.threads.models import Conversation
 
-from .findings import Finding
-from .listing import list_here
+from ..findings.listing import list_here
+from ..findings.tables import Finding
 from .queues import Source, hold_queue, record_queue
-from .reviews import OPEN_STATES, ReviewItem, ReviewQueue
+from .tables import OPEN_STATES, ReviewItem, ReviewQueue
 
 # A queue is filled with no more at once; who fills it again gets the next ones.
 MOST_AT_ONCE: Final = 1000
