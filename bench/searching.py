@@ -102,7 +102,7 @@ def plant(product: Product, count: int) -> int:
 def _copy(product: Product, number: int, *, word: str = "", workspace_word: str = "") -> None:
     """The seed once more, `number` spans of time earlier; or, with `workspace_word`, in a workspace of its own."""
     from inspector.accounts.services import create_workspace
-    from inspector.threads.terms import workspace_term
+    from inspector.threads.telling.terms import workspace_term
 
     workspace, channel = product.workspace, product.channel
     mark = f"copy {number}"

@@ -23,7 +23,7 @@ from .product import Product, enter_product
 
 if TYPE_CHECKING:
     from inspector.threads.models import Conversation, Trace
-    from inspector.threads.outline import Knot
+    from inspector.threads.trees.outline import Knot
 
 P19: Final = Goal("P19", "first window of {count:,} messages, {shape}, {where}, p95 ms", 60, 20, is_share=True)
 P20: Final = Goal("P20", "the same of {large:,} messages v {small:,}, {where}", 1.5, 1.1, is_share=True)
@@ -61,8 +61,8 @@ def measure_growth() -> Iterator[Row]:
 
     Ids are random, as those of messages are. Processor time, so that no other work is counted.
     """
-    from inspector.threads.blocks import cut_blocks
-    from inspector.threads.outline import draw_lines
+    from inspector.threads.trees.blocks import cut_blocks
+    from inspector.threads.trees.outline import draw_lines
 
     for shape in SHAPES:
         drawn, ordered = [], []
@@ -90,7 +90,7 @@ def measure_whole_growth(product: Product) -> Iterator[Row]:
 def _redraw(trace: Trace) -> float:
     """The seconds that drawing takes from nothing."""
     from inspector.threads.models import Outline
-    from inspector.threads.tracing import draw_traces
+    from inspector.threads.trees.tracing import draw_traces
 
     Outline.objects.filter(trace=trace).delete()
     return _time(lambda: draw_traces(trace=trace, fence=_nothing, finish=_nothing))
@@ -114,8 +114,8 @@ def _count_comparisons(size: int) -> float:
 
 def make_knots(shape: str, count: int) -> list[Knot]:
     """The messages of a tree of this shape, in memory."""
-    from inspector.threads.nodes import make_mark
-    from inspector.threads.outline import Knot
+    from inspector.threads.placing.nodes import make_mark
+    from inspector.threads.trees.outline import Knot
 
     parent_of = SHAPES[shape][1]
     chance = random.Random(count)
@@ -158,9 +158,9 @@ def measure_blocks(trace: Trace, shape: str) -> Iterator[Row]:
     """What one message more makes the writing of a stored tree cost."""
     from django.db import transaction
 
-    from inspector.threads.outline import Knot
-    from inspector.threads.tracing import load_strands
-    from inspector.threads.trees import Tree, write_trees
+    from inspector.threads.trees.outline import Knot
+    from inspector.threads.trees.stored import Tree, write_trees
+    from inspector.threads.trees.tracing import load_strands
 
     knots = load_strands([trace])[trace.pk].knots
     for where, at in (("near the front", 10), ("at the end", len(knots))):
@@ -183,7 +183,7 @@ def measure_blocks(trace: Trace, shape: str) -> Iterator[Row]:
 
 def trees_of(trace: Trace) -> list[Any]:
     """The directory of a trace's tree."""
-    from inspector.threads.windows import load_tree
+    from inspector.threads.trees.windows import load_tree
 
     tree = load_tree(trace)
     return list(tree.entries) if tree is not None else []
@@ -215,8 +215,8 @@ def plant(product: Product, shape: str, count: int) -> tuple[Trace, Conversation
     from django.db import connection
 
     from inspector.threads.models import Conversation, Message, Trace
-    from inspector.threads.tracing import draw_traces, load_strands
-    from inspector.threads.trees import Tree, write_trees
+    from inspector.threads.trees.stored import Tree, write_trees
+    from inspector.threads.trees.tracing import draw_traces, load_strands
 
     product.clear()
     said = {"raw": "Count aisle 6.", "id": "m0", "from": "ada", "to": ["bob"], "conversation": "c", "trace": "t"}
@@ -265,8 +265,8 @@ def doors(product: Product, trace: Trace, conversation: Conversation) -> dict[st
 
     from inspector.accounts.models import Membership
     from inspector.accounts.services import create_api_key
-    from inspector.threads.traces import read_foliage
-    from inspector.threads.windows import Fold, load_tree
+    from inspector.threads.trees.traces import read_foliage
+    from inspector.threads.trees.windows import Fold, load_tree
 
     owner = Membership.objects.filter(workspace=product.workspace).select_related("user").first()
     if owner is None:

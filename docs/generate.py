@@ -22,7 +22,7 @@ DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS.parent / "codecs"), str(DOCS.parent)]
 
 import dialects  # noqa: E402  # the codecs' folder is a source root, not a package
-from inspector.threads import lifecycle, signs  # noqa: E402  # plain tables: they need neither Django nor a database
+from inspector.threads.tasks import lifecycle, signs  # noqa: E402  # plain tables: they need neither Django nor a database
 
 PART = re.compile(r"(<!-- begin: ([a-z]+) ([a-z_]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -42,7 +42,7 @@ from inspector.intake.services import frame_upload, weigh_records
 from inspector.keyring.encryption import KeyringError
 from inspector.reading import BATCH_BYTES, BATCH_RECORDS, HALF_READ_SECONDS, ingest_batch, retry_letter
 from inspector.threads.models import Conversation, Trace
-from inspector.threads.opening import Attempt, open_batch
+from inspector.threads.opening.opener import Attempt, open_batch
 from inspector.threads.services import draw_traces, follow_weighing, settle
 
 logger = logging.getLogger(__name__)

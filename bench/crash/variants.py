@@ -70,7 +70,7 @@ class VariantConfig(AppConfig):
         """Make the batches small, and apply the variant that the environment names."""
         from inspector import pipeline, reading
         from inspector.intake import framing
-        from inspector.threads import writing
+        from inspector.threads.settling import writing
 
         for module in (framing, pipeline, reading):
             replace(module, "BATCH_RECORDS", SMALL_BATCH)

@@ -15,12 +15,12 @@ from dialects import all_dialects
 from inspector.accounts.selectors import find_channel
 from inspector.intake.text import make_storable
 from inspector.search.cursors import CursorError, read_key, write_key
-from inspector.threads import directory
-from inspector.threads.agents import Agent, Declaration
-from inspector.threads.directory import AgentSum
-from inspector.threads.names import Label, find_customs, label_agent
-from inspector.threads.outcomes import Outcome, count_asked_of
-from inspector.threads.pairs import PairSum, list_pairs
+from inspector.threads.agents import directory
+from inspector.threads.agents.directory import AgentSum
+from inspector.threads.agents.names import Label, find_customs, label_agent
+from inspector.threads.agents.pairs import PairSum, list_pairs
+from inspector.threads.agents.tables import Agent, Declaration
+from inspector.threads.tasks.outcomes import Outcome, count_asked_of
 
 from .authentication import caller_of
 from .endpoints import Endpoint

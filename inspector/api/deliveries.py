@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.intake import selectors
-from inspector.threads.disclosing import disclose_source
+from inspector.threads.opening.disclosing import disclose_source
 
 from .authentication import caller_of
 from .endpoints import Endpoint

@@ -16,10 +16,10 @@ from inspector.accounts.models import ApiKey
 from inspector.intake.concealing import conceal_reading, has_tokens
 from inspector.intake.models import Record
 from inspector.intake.selectors import read_source
-from inspector.threads.masks import find_outer_secrets, mask, mask_layers
 from inspector.threads.models import Message
 from inspector.threads.selectors import unfold
 from inspector.threads.summaries import list_messages_of
+from inspector.threads.telling.masks import find_outer_secrets, mask, mask_layers
 
 # A record that is longer is not looked through on the way to an answer; nobody knows then what it holds.
 MOST_BYTES_LOOKED_THROUGH: Final = 1024 * 1024

@@ -18,9 +18,9 @@ from inspector.search import selectors as search
 from inspector.search.cursors import CursorError, read_cursor, write_cursor
 from inspector.search.language import QueryError
 from inspector.threads import selectors
-from inspector.threads.measures import find_state
 from inspector.threads.models import Conversation, Message
-from inspector.threads.wordings import Earlier, list_wordings
+from inspector.threads.tasks.measures import find_state
+from inspector.threads.telling.wordings import Earlier, list_wordings
 
 from .authentication import caller_of
 from .disclosures import open_for

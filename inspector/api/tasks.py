@@ -16,12 +16,12 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.threads.ledger import StepRow, read_steps
-from inspector.threads.measures import find_moment, find_task, list_tasks, measure_conversation
-from inspector.threads.memberships import LINKS
 from inspector.threads.models import Task
 from inspector.threads.selectors import find_conversation
-from inspector.threads.signs import EVENTS
+from inspector.threads.tasks.ledger import StepRow, read_steps
+from inspector.threads.tasks.measures import find_moment, find_task, list_tasks, measure_conversation
+from inspector.threads.tasks.memberships import LINKS
+from inspector.threads.tasks.signs import EVENTS
 
 from .authentication import caller_of
 from .endpoints import Endpoint

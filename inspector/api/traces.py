@@ -13,12 +13,12 @@ from rest_framework.response import Response
 
 from inspector.intake.text import make_storable
 from inspector.search.cursors import CursorError, read_cursor, write_cursor
-from inspector.threads.instants import read_instant
 from inspector.threads.models import Conversation, Message, Trace
-from inspector.threads.outline import Kind
+from inspector.threads.placing.instants import read_instant
 from inspector.threads.selectors import find_conversation
-from inspector.threads.traces import find_trace, list_namesakes, list_traces, name_ghosts
-from inspector.threads.windows import MOST_TOGGLED, Fold, StoredTree, Window, WindowRow, load_tree
+from inspector.threads.trees.outline import Kind
+from inspector.threads.trees.traces import find_trace, list_namesakes, list_traces, name_ghosts
+from inspector.threads.trees.windows import MOST_TOGGLED, Fold, StoredTree, Window, WindowRow, load_tree
 
 from .authentication import caller_of
 from .endpoints import Endpoint

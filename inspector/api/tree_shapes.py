@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from inspector.threads.models import Conversation
-from inspector.threads.outline import Kind, Outcome
+from inspector.threads.trees.outline import Kind, Outcome
 
 from .serializers import SEVERITIES, MessageSerializer
 

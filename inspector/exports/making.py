@@ -25,9 +25,9 @@ from inspector.intake import jobs
 from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Job
 from inspector.search.language import QueryError
-from inspector.threads.contexts import DECODER_VERSION
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import find_conversation
+from inspector.threads.telling.contexts import DECODER_VERSION
 
 from .articles import load_said, write_article
 from .cells import write_head, write_rows

@@ -8,7 +8,7 @@ from typing import Final
 from dialects import Context, choose_dialect, tell
 from inspector.intake.concealing import conceal_around, conceal_told
 from inspector.intake.facts import read_with_facts
-from inspector.threads.masks import find_outer_secrets, mask
+from inspector.threads.telling.masks import find_outer_secrets, mask
 
 from .reading import Row
 

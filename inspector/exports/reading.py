@@ -13,8 +13,8 @@ from typing import Any, Final
 from django.db import connection
 from psycopg import Cursor
 
-from inspector.threads.numbering import load_all_places
-from inspector.threads.places import Places
+from inspector.threads.placing.numbering import load_all_places
+from inspector.threads.placing.places import Places
 
 from .listing import Entry
 

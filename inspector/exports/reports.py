@@ -12,8 +12,8 @@ from django.utils.safestring import SafeString
 from dialects import SHAPE_VERSION
 from inspector.audit.reviews.listing import Standing, find_standings, list_reviews
 from inspector.audit.reviews.tables import Review
-from inspector.threads.measures import find_state
 from inspector.threads.models import Conversation
+from inspector.threads.tasks.measures import find_state
 
 from .lines import write_instant
 from .manifests import EXACT_RULE, MASK_RULE, OPENED_RULE, SET_RULE

@@ -10,9 +10,9 @@ from django import forms
 from dialects import all_dialects
 from inspector.accounts.models import Channel
 from inspector.intake.text import make_storable
-from inspector.threads.agents import LONGEST_FRIENDLY_NAME
-from inspector.threads.directory import Choice
-from inspector.threads.naming import LONGEST_REASON
+from inspector.threads.agents.directory import Choice
+from inspector.threads.agents.naming import LONGEST_REASON
+from inspector.threads.agents.tables import LONGEST_FRIENDLY_NAME
 
 from .forms import INPUT, SELECT
 

@@ -18,8 +18,8 @@ from django.views.decorators.http import require_GET
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_channels
 from inspector.search.cursors import write_key
-from inspector.threads.outcomes import count_asked_between
-from inspector.threads.pairs import PairSum, list_pairs, measure_pairs
+from inspector.threads.agents.pairs import PairSum, list_pairs, measure_pairs
+from inspector.threads.tasks.outcomes import count_asked_between
 
 from .agent_forms import AgentFilter
 from .agent_rows import Gallery, PairRow

@@ -12,11 +12,11 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from inspector.accounts.models import Workspace
-from inspector.threads.agents import Agent
-from inspector.threads.directory import AgentSum, Confusables
-from inspector.threads.names import find_customs, label_agent
-from inspector.threads.outcomes import Outcome
-from inspector.threads.pairs import PairSum
+from inspector.threads.agents.directory import AgentSum, Confusables
+from inspector.threads.agents.names import find_customs, label_agent
+from inspector.threads.agents.pairs import PairSum
+from inspector.threads.agents.tables import Agent
+from inspector.threads.tasks.outcomes import Outcome
 
 from .agents import COLOURS, AgentMark, make_monogram, say_basis
 from .told import name_dialect

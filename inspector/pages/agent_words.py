@@ -13,9 +13,9 @@ from django.views.decorators.http import require_POST
 from inspector.accounts.models import Channel, Membership
 from inspector.accounts.selectors import list_channels
 from inspector.intake.text import make_storable
-from inspector.threads.agents import Agent, AgentWord, make_agent_id
-from inspector.threads.directory import find_agent, find_word
-from inspector.threads.naming import join_agents, name_agent, undo_word
+from inspector.threads.agents.directory import find_agent, find_word
+from inspector.threads.agents.naming import join_agents, name_agent, undo_word
+from inspector.threads.agents.tables import Agent, AgentWord, make_agent_id
 
 from .agent_forms import JoinForm, NameForm
 from .directory import answer_agent, get_agent

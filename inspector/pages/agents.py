@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from inspector.threads.agents.names import Label, Labels, load_labels
 from inspector.threads.models import Conversation, Trace
-from inspector.threads.names import Label, Labels, load_labels
 
 from .hidden_characters import HIDDEN
 

@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from inspector.threads.blocks import StoredLine
-from inspector.threads.instants import read_instant
-from inspector.threads.outline import Kind, Outcome
-from inspector.threads.windows import StoredTree, WindowRow
+from inspector.threads.placing.instants import read_instant
+from inspector.threads.trees.blocks import StoredLine
+from inspector.threads.trees.outline import Kind, Outcome
+from inspector.threads.trees.windows import StoredTree, WindowRow
 
 from .told import write_elapsed
 

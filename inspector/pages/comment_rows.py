@@ -15,8 +15,8 @@ from inspector.accounts.models import Membership
 from inspector.audit.comments.discussions import Thread, list_threads
 from inspector.audit.comments.life import LONGEST_WORDS, MOST_QUOTED, digest_english, may_withdraw
 from inspector.audit.comments.tables import Comment, CommentTurn
-from inspector.threads.masks import mask_layers
 from inspector.threads.models import Message
+from inspector.threads.telling.masks import mask_layers
 
 from .fields import write_offsets
 from .selection import find_on_wire

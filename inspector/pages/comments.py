@@ -18,10 +18,10 @@ from inspector.audit.comments.discussions import find_comment, find_commented, l
 from inspector.audit.comments.life import LONGEST_WORDS, reply, turn, withdraw, write_comment
 from inspector.audit.comments.tables import Comment
 from inspector.search.cursors import write_cursor
-from inspector.threads.masks import mask_layers
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import find_conversation, find_message, unfold
 from inspector.threads.summaries import find_openings, has_record, load_records
+from inspector.threads.telling.masks import mask_layers
 
 from .budgets import shorten_name
 from .comment_rows import TOO_LARGE, Quote, link_comment, may_see_words, quote_of

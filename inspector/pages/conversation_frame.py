@@ -12,11 +12,11 @@ from inspector.accounts.models import Membership
 from inspector.audit.findings.listing import OpenCount, count_open_in
 from inspector.audit.reviews.listing import find_standings, list_reviews
 from inspector.threads.hidden import count_hidden_in
-from inspector.threads.measures import find_state
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import find_conversation, read_body
 from inspector.threads.sequence import WINDOW_STEPS, Missing, find_missing
 from inspector.threads.summaries import Digest, find_openings
+from inspector.threads.tasks.measures import find_state
 
 from .budgets import shorten_name
 from .review_words import describe_verdicts

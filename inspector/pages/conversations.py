@@ -21,12 +21,12 @@ from inspector.audit.models import ReviewItem, ReviewQueue
 from inspector.audit.reviews.listing import SignOff, find_sign_offs, list_fillable, list_open_items
 from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
+from inspector.threads.agents.names import load_labels
 from inspector.threads.hidden import count_hidden
-from inspector.threads.measures import find_state
 from inspector.threads.models import Conversation
-from inspector.threads.names import load_labels
 from inspector.threads.selectors import TreeWindow, list_conversations, read_tree
 from inspector.threads.summaries import find_at, find_openings, read_timeline, sum_up
+from inspector.threads.tasks.measures import find_state
 
 from .agents import Cast, cast_conversation
 from .conversation_frame import frame_conversation, open_conversation

@@ -16,8 +16,7 @@ from dialects import all_dialects
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_channels
 from inspector.search.cursors import CursorError, read_key, write_key
-from inspector.threads.agents import Agent, Declaration
-from inspector.threads.directory import (
+from inspector.threads.agents.directory import (
     AgentSum,
     Choice,
     compare_names,
@@ -28,10 +27,11 @@ from inspector.threads.directory import (
     list_declarations,
     list_words,
 )
-from inspector.threads.measures import measure_agent
-from inspector.threads.outcomes import Outcome, count_asked_between, count_asked_of
-from inspector.threads.pairs import list_pairs, measure_pairs
+from inspector.threads.agents.pairs import list_pairs, measure_pairs
+from inspector.threads.agents.tables import Agent, Declaration
 from inspector.threads.summaries import find_openings
+from inspector.threads.tasks.measures import measure_agent
+from inspector.threads.tasks.outcomes import Outcome, count_asked_between, count_asked_of
 
 from .agent_forms import AgentFilter, JoinForm, NameForm
 from .agent_rows import Ability, Gallery, list_doubts, name_dialects, write_term

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from inspector.accounts.models import Membership
-from inspector.threads.disclosing import Opening, disclose, find_opened_ids, find_openings_of
 from inspector.threads.models import Message
+from inspector.threads.opening.disclosing import Opening, disclose, find_opened_ids, find_openings_of
 from inspector.threads.selectors import TreeRow
 
 

@@ -15,9 +15,9 @@ from inspector.accounts.models import Membership
 from inspector.intake.concealing import has_tokens
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, list_sightings, read_source
-from inspector.threads.disclosing import disclose_source
 from inspector.threads.hidden import list_withdrawals_behind
 from inspector.threads.models import Message
+from inspector.threads.opening.disclosing import disclose_source
 from inspector.threads.selectors import unfold
 from inspector.threads.summaries import list_messages_of
 

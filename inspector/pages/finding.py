@@ -17,11 +17,11 @@ from inspector.audit.findings.life import list_acts
 from inspector.audit.findings.listing import find_finding, find_messages, find_related
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES
-from inspector.threads.measures import find_moment
 from inspector.threads.models import Message
-from inspector.threads.numbering import number_messages
+from inspector.threads.placing.numbering import number_messages
 from inspector.threads.selectors import read_body
 from inspector.threads.summaries import find_openings, load_records
+from inspector.threads.tasks.measures import find_moment
 
 from .agents import cast_conversation
 from .budgets import shorten_name

@@ -17,8 +17,8 @@ from inspector.accounts.models import Workspace
 from inspector.audit.findings.listing import CLOSED, SUPPRESSED, find_messages
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES
+from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Conversation, Message
-from inspector.threads.names import load_labels
 from inspector.threads.summaries import find_openings
 
 from .agents import AgentMark, Cast

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from django.urls import reverse
 
-from inspector.threads.leanings import Leaning, list_leanings
 from inspector.threads.models import Message
-from inspector.threads.wordings import Earlier, list_wordings, read_words
+from inspector.threads.telling.leanings import Leaning, list_leanings
+from inspector.threads.telling.wordings import Earlier, list_wordings, read_words
 
 from .told import name_dialect
 

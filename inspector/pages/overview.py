@@ -26,9 +26,9 @@ from inspector.threads.activity import (
     find_span,
     list_unanswered,
 )
+from inspector.threads.agents.names import load_labels
+from inspector.threads.agents.pairs import list_pairs
 from inspector.threads.models import Task
-from inspector.threads.names import load_labels
-from inspector.threads.pairs import list_pairs
 
 from .agent_rows import Gallery
 from .agents import AgentMark, Cast

@@ -11,8 +11,8 @@ from django.http import Http404
 import dialects
 from dialects import Reading
 from inspector.intake.facts import read_with_facts
-from inspector.threads.masks import mask_layers
 from inspector.threads.models import Message
+from inspector.threads.telling.masks import mask_layers
 
 from .fields import MOST_LAYERS, cut_layers, has_secret, list_layers, list_rows, measure_syntax
 from .told import Segments, name_dialect, read_notes, read_segments

@@ -20,8 +20,8 @@ from inspector.search.registry import names
 from inspector.search.selectors import count_hidden, read_query
 from inspector.search.selectors import search as search_messages
 from inspector.search.suggestions import suggest_paths
+from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Message
-from inspector.threads.names import load_labels
 from inspector.threads.selectors import unfold
 from inspector.threads.summaries import has_record, load_records
 

@@ -19,7 +19,7 @@ from inspector.search.facets import Facet, count_facets
 from inspector.search.language import MOST_CHARACTERS, QueryError
 from inspector.search.saved import SavedSearchError, forget_search, list_saved, save_search
 from inspector.search.suggestions import suggest
-from inspector.threads.names import load_labels
+from inspector.threads.agents.names import load_labels
 from inspector.threads.selectors import find_message, list_around
 
 from .agents import Cast

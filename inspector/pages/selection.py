@@ -12,11 +12,11 @@ from django.urls import reverse
 
 from dialects import Field, Reading
 from inspector.search import registry
-from inspector.threads import terms
-from inspector.threads.atoms import write_value
-from inspector.threads.masks import mask_layers
 from inspector.threads.models import Message
 from inspector.threads.searchable import PATHS, SEARCHABLE
+from inspector.threads.telling import terms
+from inspector.threads.telling.atoms import write_value
+from inspector.threads.telling.masks import mask_layers
 
 from .dumps import escape_character
 from .fields import write_offsets

@@ -15,9 +15,12 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.threads.ledger import StepRow, read_steps
-from inspector.threads.lifecycle import STANDING
-from inspector.threads.measures import (
+from inspector.threads.models import Conversation, Message, Task
+from inspector.threads.selectors import find_messages_by_ids
+from inspector.threads.summaries import sum_up
+from inspector.threads.tasks.ledger import StepRow, read_steps
+from inspector.threads.tasks.lifecycle import STANDING
+from inspector.threads.tasks.measures import (
     STALLED_AFTER,
     Measures,
     Times,
@@ -27,11 +30,8 @@ from inspector.threads.measures import (
     list_tasks,
     measure_conversation,
 )
-from inspector.threads.memberships import LINKS
-from inspector.threads.models import Conversation, Message, Task
-from inspector.threads.selectors import find_messages_by_ids
-from inspector.threads.signs import EVENTS
-from inspector.threads.summaries import sum_up
+from inspector.threads.tasks.memberships import LINKS
+from inspector.threads.tasks.signs import EVENTS
 
 from .agents import AgentMark, Cast
 from .conversation_frame import frame_conversation, open_conversation

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from inspector.accounts.models import Workspace
 from inspector.threads.models import Message
-from inspector.threads.traces import find_traces_of
+from inspector.threads.trees.traces import find_traces_of
 
 from .told import shorten
 

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.search.cursors import write_cursor
+from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Trace
-from inspector.threads.names import load_labels
 from inspector.threads.summaries import sum_up
-from inspector.threads.traces import find_trace, list_namesakes, list_traces
+from inspector.threads.trees.traces import find_trace, list_namesakes, list_traces
 
 from .agents import Cast
 from .conversation_frame import frame_conversation, open_conversation

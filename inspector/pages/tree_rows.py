@@ -16,11 +16,11 @@ from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 
-from inspector.threads.blocks import StoredLine
 from inspector.threads.models import Conversation, Trace
-from inspector.threads.outline import ADJACENCY, ASKING, Kind
-from inspector.threads.traces import Foliage, Said
-from inspector.threads.windows import WindowRow
+from inspector.threads.trees.blocks import StoredLine
+from inspector.threads.trees.outline import ADJACENCY, ASKING, Kind
+from inspector.threads.trees.traces import Foliage, Said
+from inspector.threads.trees.windows import WindowRow
 
 from .agents import AgentMark, Cast
 from .bars import Axis, draw_bar

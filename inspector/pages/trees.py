@@ -14,10 +14,10 @@ from django.utils.http import urlencode
 
 from inspector.accounts.models import Membership
 from inspector.intake.text import make_storable
+from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Conversation, Trace
-from inspector.threads.names import load_labels
-from inspector.threads.traces import MOST_FOUND, find_matching, read_foliage
-from inspector.threads.windows import MOST_TOGGLED, Fold, StoredTree, Window, WindowRow, load_tree
+from inspector.threads.trees.traces import MOST_FOUND, find_matching, read_foliage
+from inspector.threads.trees.windows import MOST_TOGGLED, Fold, StoredTree, Window, WindowRow, load_tree
 
 from .agents import AgentMark, Cast
 from .bars import Axis, draw_map, find_axis, find_reach

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from inspector.threads import terms
-from inspector.threads.atoms import PRESENT
-from inspector.threads.lifecycle import STANDING
+from inspector.threads.tasks.lifecycle import STANDING
+from inspector.threads.telling import terms
+from inspector.threads.telling.atoms import PRESENT
 
 from .language import QueryError, Term
 from .registry import Condition, SearchableCondition, register

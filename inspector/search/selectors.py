@@ -19,9 +19,9 @@ from django.db import OperationalError, connection, models, transaction
 
 from inspector.accounts.models import Workspace
 from inspector.intake.withdrawals import has_hidden
-from inspector.threads.masks import find_outer_secrets, mask
 from inspector.threads.models import Message
 from inspector.threads.selectors import unfold
+from inspector.threads.telling.masks import find_outer_secrets, mask
 
 from . import registry
 from .language import Group, QueryError, Term, list_terms, parse

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inspector.accounts.models import Workspace
-from inspector.threads import terms
-from inspector.threads.names import find_meanings
+from inspector.threads.agents.names import find_meanings
+from inspector.threads.telling import terms
 
 _SAID, _CHANNEL = '"threads_message"."atoms" @> %s::text[]', '"threads_message"."channel_id"'
 

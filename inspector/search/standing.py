@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from inspector.threads.lifecycle import STANDING, State
-from inspector.threads.measures import STALLED_AFTER
-from inspector.threads.signs import ASKS
+from inspector.threads.tasks.lifecycle import STANDING, State
+from inspector.threads.tasks.measures import STALLED_AFTER
+from inspector.threads.tasks.signs import ASKS
 
 from .language import QueryError, Term
 from .registry import Condition, SearchableCondition, register

@@ -11,8 +11,8 @@ from typing import Final
 from django.db import connection
 
 from inspector.accounts.models import Workspace
-from inspector.threads import terms
 from inspector.threads.searchable import ALIASES, PATHS
+from inspector.threads.telling import terms
 
 from . import registry
 from .language import Term

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models.expressions import RawSQL
 
 from inspector.accounts.models import Workspace
-from inspector.threads import terms
+from inspector.threads.telling import terms
 
 from . import registry
 from .conditions import write_path

@@ -12,8 +12,8 @@ from django.db.models.expressions import RawSQL
 
 from inspector.accounts.models import Workspace
 
-from .lifecycle import STANDING
 from .models import Conversation, Message, Task
+from .tasks.lifecycle import STANDING
 
 SLOTS: Final = 48
 

@@ -12,17 +12,17 @@ from django.utils import timezone
 from inspector.accounts.models import Channel, Workspace, make_id
 from inspector.intake.models import HiddenRecord, Record
 
-from .agents import Agent as Agent
-from .agents import AgentTotal as AgentTotal
-from .agents import AgentWord as AgentWord
-from .agents import Appearance as Appearance
-from .agents import Declaration as Declaration
-from .agents import Exchange as Exchange
-from .agents import PairTotal as PairTotal
-from .announcements import Announcement as Announcement
-from .opened import OpenedMessage as OpenedMessage
-from .opened import OpeningTrial as OpeningTrial
-from .places import PLACE_BYTES
+from .agents.tables import Agent as Agent
+from .agents.tables import AgentTotal as AgentTotal
+from .agents.tables import AgentWord as AgentWord
+from .agents.tables import Appearance as Appearance
+from .agents.tables import Declaration as Declaration
+from .agents.tables import Exchange as Exchange
+from .agents.tables import PairTotal as PairTotal
+from .arriving.announcements import Announcement as Announcement
+from .opening.tables import OpenedMessage as OpenedMessage
+from .opening.tables import OpeningTrial as OpeningTrial
+from .placing.places import PLACE_BYTES
 
 
 class Conversation(models.Model):
@@ -427,7 +427,7 @@ class Task(models.Model):
     is_answered = models.BooleanField(default=False)
     is_received = models.BooleanField(default=True)
     is_inferred = models.BooleanField(default=False)
-    # Its changes of state as JSON text, see `tasks`: all, or the first and last hundred of so many.
+    # Its changes of state as JSON text, see `plays`: all, or the first and last hundred of so many.
     steps = models.TextField(blank=True)
     step_count = models.IntegerField(default=0)
     # What settling compares, so that a row that came out the same is not written.

@@ -17,11 +17,11 @@ from inspector.intake.concealing import conceal_told
 from inspector.intake.facts import read_with_facts
 from inspector.intake.models import HiddenRecord
 
-from .measures import annotate_stands
 from .models import Conversation, Message
-from .numbering import load_places, number_messages
-from .outline import Kind
-from .windows import load_tree
+from .placing.numbering import load_places, number_messages
+from .tasks.measures import annotate_stands
+from .trees.outline import Kind
+from .trees.windows import load_tree
 
 
 def find_conversation(*, workspace: Workspace, conversation_id: uuid.UUID) -> Conversation | None:

@@ -17,9 +17,9 @@ from django.db.models import Case, F, TextField, Value, When
 from django.db.models.functions import MD5, Left, Length
 
 from .models import Conversation, Message
-from .numbering import load_places
-from .places import Places
-from .tallies import FAILING
+from .placing.numbering import load_places
+from .placing.places import Places
+from .settling.tallies import FAILING
 
 WINDOW_STEPS: Final = 100
 # Two alike are soon read; three and more are one arrow with their number.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .arriving import hold_records, insert_arrivals
-from .inserts import read_record
-from .marking import mark_conversations
-from .settling import settle
-from .tracing import draw_traces
-from .withdrawing import follow_weighing
+from .arriving.arrivals import hold_records, insert_arrivals
+from .arriving.inserts import read_record
+from .arriving.marking import mark_conversations
+from .arriving.withdrawing import follow_weighing
+from .settling.settler import settle
+from .trees.tracing import draw_traces
 
 __all__ = [
     "draw_traces",

@@ -14,9 +14,9 @@ from django.db.models.functions import Length
 from inspector.intake.models import Delivery, Job, Record, Sighting
 
 from .models import Conversation, Message
-from .numbering import load_places
+from .placing.numbering import load_places
 from .selectors import TreeRow, TreeWindow, read_body
-from .tallies import ASKING, FAILING, GREETING, MOST_GRAVE, MOST_SENDERS, Tally, read_tally
+from .settling.tallies import ASKING, FAILING, GREETING, MOST_GRAVE, MOST_SENDERS, Tally, read_tally
 
 # Of so many first messages one is taken that says what a conversation is about.
 OPENING_MESSAGES = 20

@@ -12,11 +12,11 @@ from django.db import transaction
 from inspector.accounts.models import Membership
 from inspector.intake.selectors import read_source
 from inspector.intake.text import make_storable
-from inspector.threads.contexts import DECODER_VERSION
-from inspector.threads.disclosing import find_opened_ids
-from inspector.threads.masks import mask_layers
 from inspector.threads.models import Message
+from inspector.threads.opening.disclosing import find_opened_ids
 from inspector.threads.selectors import unfold
+from inspector.threads.telling.contexts import DECODER_VERSION
+from inspector.threads.telling.masks import mask_layers
 from inspector.trail.services import Thing, record_deed
 
 from .tables import Comment, CommentTurn

@@ -23,10 +23,10 @@ from inspector.intake import jobs
 from inspector.intake.bulk import insert_rows, update_rows
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
-from inspector.threads.contexts import DECODER_VERSION
-from inspector.threads.holding import hold_conversations
-from inspector.threads.marking import mark_conversations
+from inspector.threads.arriving.holding import hold_conversations
+from inspector.threads.arriving.marking import mark_conversations
 from inspector.threads.models import Conversation, Message
+from inspector.threads.telling.contexts import DECODER_VERSION
 from inspector.tokens import hide_tokens
 
 from ..alerts.outbox import announce

@@ -19,8 +19,8 @@ from django.db.models.functions import Least, Now
 
 from inspector.accounts.models import Workspace
 from inspector.intake.text import make_storable
-from inspector.threads.measures import find_moments
 from inspector.threads.models import Conversation, Message
+from inspector.threads.tasks.measures import find_moments
 
 from ..rules import RULES, Rule
 from .tables import Finding

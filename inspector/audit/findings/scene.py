@@ -20,9 +20,9 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from inspector.accounts.models import ApiKey
 from inspector.intake.models import Sighting
-from inspector.threads import terms
-from inspector.threads.keys import key_of_id
 from inspector.threads.models import Conversation, Message, Task
+from inspector.threads.placing.keys import key_of_id
+from inspector.threads.telling import terms
 
 # A clock may be off by so much before an auditor wants to know.
 CLOCK_SKEW: Final = timedelta(minutes=5)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from inspector.intake.concealing import IN_CLEAR, NAMES
-from inspector.threads.confusables import find_likenesses, find_oddities
+from inspector.threads.agents.confusables import find_likenesses, find_oddities
 
 from ..findings.scene import Scene, Seen
 from .logs import say

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
-from inspector.threads.ledger import read_steps
-from inspector.threads.measures import STALLED_AFTER
 from inspector.threads.models import Task
+from inspector.threads.tasks.ledger import read_steps
+from inspector.threads.tasks.measures import STALLED_AFTER
 
 from ..findings.scene import Scene
 from .logs import clowl, say

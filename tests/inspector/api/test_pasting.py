@@ -13,7 +13,7 @@ import pytest
 
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
-from inspector.threads.agents import Agent
+from inspector.threads.agents.tables import Agent
 from inspector.threads.models import Message
 
 from ..conftest import Cast, settle_all

@@ -11,8 +11,8 @@ from django.test import Client
 
 from inspector.accounts.services import create_api_key
 from inspector.intake.models import Record
-from inspector.threads.masks import MARK, mask
 from inspector.threads.models import Message
+from inspector.threads.telling.masks import MARK, mask
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -12,8 +12,8 @@ from inspector.audit.models import Examination, Finding, RuleChange, Suppression
 from inspector.audit.rules.logs import clowl, say
 from inspector.intake.models import Job
 from inspector.pipeline import sweep
-from inspector.threads import contexts
 from inspector.threads.models import Conversation, Message, Wording
+from inspector.threads.telling import contexts
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -26,8 +26,8 @@ from inspector.audit.reviews.listing import (
 from inspector.audit.services import give_verdict
 from inspector.intake.models import Record
 from inspector.search.selectors import find_messages
-from inspector.threads import contexts
 from inspector.threads.models import Conversation, Message
+from inspector.threads.telling import contexts
 from inspector.trail.models import Deed
 
 from ..conftest import Cast, deliver, make_user, settle_all

@@ -9,7 +9,7 @@ from itertools import pairwise
 import dialects
 from inspector.intake.concealing import IN_CLEAR, conceal_reading, walk_fields
 from inspector.intake.facts import read_with_facts
-from inspector.threads.masks import mask_layers
+from inspector.threads.telling.masks import mask_layers
 from inspector.tokens import alias_of
 
 TOKEN = "ghp_" + "a1B2" * 9

@@ -18,7 +18,7 @@ from inspector.intake.models import Delivery, Door, HiddenRecord, Job, Record, S
 from inspector.intake.services import open_delivery, take_back, take_stream, withdraw_delivery
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
-from inspector.threads.numbering import number_messages
+from inspector.threads.placing.numbering import number_messages
 from inspector.threads.selectors import read_tree
 from inspector.threads.summaries import read_timeline, sum_up
 

@@ -18,9 +18,9 @@ from inspector.intake.models import Job
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.services import remove_key
 from inspector.keyring.spellings import read_keys
-from inspector.threads.disclosing import count_opened, count_unreadable_without, find_openings_of
 from inspector.threads.models import Message, OpenedMessage
-from inspector.threads.opening import Attempt, escrow_keys, open_batch
+from inspector.threads.opening.disclosing import count_opened, count_unreadable_without, find_openings_of
+from inspector.threads.opening.opener import Attempt, escrow_keys, open_batch
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 from .conftest import KEY_FILE, LINES, PSK, SAMPLE_KEY, WORDS, add, make_line
@@ -114,7 +114,7 @@ def test_removing_a_key_deletes_what_it_opened_also_behind_the_products_back(cas
 
 
 def test_a_message_that_is_read_anew_is_opened_anew(cast: Cast, sealed: list[Message]) -> None:
-    from inspector.threads.marking import mark_conversations
+    from inspector.threads.arriving.marking import mark_conversations
 
     add(cast)
     ids = set(Message.objects.values_list("conversation_id", flat=True))

@@ -27,8 +27,8 @@ from inspector.keyring.services import add_keys
 from inspector.keyring.spellings import PlainKey
 from inspector.pages.urls import workspace_urls
 from inspector.search.saved import save_search
+from inspector.threads.agents.naming import name_agent
 from inspector.threads.models import Agent, Conversation, Message, Trace
-from inspector.threads.naming import name_agent
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.exports.conftest import ask, make
 

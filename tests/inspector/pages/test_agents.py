@@ -15,10 +15,10 @@ from inspector.accounts.models import Channel
 from inspector.intake.models import Delivery
 from inspector.pages.agent_graph import HEIGHT, draw
 from inspector.pages.agent_rows import Gallery
-from inspector.threads.agents import Agent, AgentWord, make_agent_id
+from inspector.threads.agents.naming import name_agent
+from inspector.threads.agents.pairs import list_pairs
+from inspector.threads.agents.tables import Agent, AgentWord, make_agent_id
 from inspector.threads.models import Message
-from inspector.threads.naming import name_agent
-from inspector.threads.pairs import list_pairs
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 SLUG = "acme"

@@ -20,7 +20,10 @@ from inspector.accounts.models import Channel
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import withdraw_delivery
 from inspector.search.selectors import find_messages
-from inspector.threads.agents import (
+from inspector.threads.agents.directory import Choice, compare_names, list_agents, list_declarations
+from inspector.threads.agents.naming import join_agents, name_agent, undo_word
+from inspector.threads.agents.pairs import list_pairs, measure_pairs
+from inspector.threads.agents.tables import (
     Agent,
     AgentTotal,
     AgentWord,
@@ -30,10 +33,7 @@ from inspector.threads.agents import (
     PairTotal,
     make_agent_id,
 )
-from inspector.threads.directory import Choice, compare_names, list_agents, list_declarations
 from inspector.threads.models import Conversation, Message
-from inspector.threads.naming import join_agents, name_agent, undo_word
-from inspector.threads.pairs import list_pairs, measure_pairs
 from inspector.threads.services import mark_conversations
 
 from ..conftest import Cast, deliver, settle_all

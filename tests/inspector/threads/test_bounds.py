@@ -11,10 +11,10 @@ import pytest
 from django.db import connection
 
 from inspector.intake.models import Job
-from inspector.threads import terms
-from inspector.threads.links import Way
 from inspector.threads.models import Message
-from inspector.threads.placing import Node, place
+from inspector.threads.placing.links import Way
+from inspector.threads.placing.placer import Node, place
+from inspector.threads.telling import terms
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from dialects import Context, Entry
-from inspector.threads.contexts import TrackedContext
+from inspector.threads.telling.contexts import TrackedContext
 
 KINDS, NAMES, SPEAKERS = ["def", "task", "dialect"], ["a", "b", "c"], ["ada", "bob", None]
 

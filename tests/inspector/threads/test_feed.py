@@ -20,7 +20,7 @@ from psycopg.conninfo import make_conninfo
 
 from inspector.accounts.models import Workspace
 from inspector.threads import feed
-from inspector.threads.announcements import KEPT, Announcement, announce, forget_announcements
+from inspector.threads.arriving.announcements import KEPT, Announcement, announce, forget_announcements
 from inspector.threads.feed import LostPlaceError, Place, find_end, find_latest, read_feed
 from inspector.threads.models import Message
 

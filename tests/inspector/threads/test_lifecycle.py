@@ -10,12 +10,12 @@ import pytest
 from django.db import connection
 
 from inspector.intake.withdrawals import withdraw_delivery
-from inspector.threads import ledger
-from inspector.threads.ledger import read_steps
-from inspector.threads.lifecycle import TRANSITIONS, State, derive_state, follow
-from inspector.threads.memberships import LINKS
 from inspector.threads.models import Conversation, Message, Task
-from inspector.threads.signs import EVENTS, SIGNS, STATUS_WORDS, read_status
+from inspector.threads.tasks import ledger
+from inspector.threads.tasks.ledger import read_steps
+from inspector.threads.tasks.lifecycle import TRANSITIONS, State, derive_state, follow
+from inspector.threads.tasks.memberships import LINKS
+from inspector.threads.tasks.signs import EVENTS, SIGNS, STATUS_WORDS, read_status
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -8,8 +8,8 @@ import random
 import pytest
 
 from inspector.search.selectors import find_messages
-from inspector.threads.measures import measure_agent, measure_pair
 from inspector.threads.models import Message
+from inspector.threads.tasks.measures import measure_agent, measure_pair
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -8,7 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from inspector.search.selectors import find_messages
-from inspector.threads.measures import (
+from inspector.threads.models import Conversation, Task
+from inspector.threads.selectors import list_conversations
+from inspector.threads.tasks.measures import (
     STALLED_AFTER,
     Times,
     find_moment,
@@ -18,8 +20,6 @@ from inspector.threads.measures import (
     measure_pair,
     state_at,
 )
-from inspector.threads.models import Conversation, Task
-from inspector.threads.selectors import list_conversations
 
 from ..conftest import Cast, deliver, settle_all
 

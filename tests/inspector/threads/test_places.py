@@ -11,8 +11,8 @@ import pytest
 from django.db import connection
 
 from inspector.threads.models import Conversation, Message
-from inspector.threads.numbering import load_places
-from inspector.threads.places import Places, Slot, cut_places, read_sizes, write_sizes
+from inspector.threads.placing.numbering import load_places
+from inspector.threads.placing.places import Places, Slot, cut_places, read_sizes, write_sizes
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 

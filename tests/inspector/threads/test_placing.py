@@ -6,10 +6,10 @@ import random
 import uuid
 
 from dialects import Message
-from inspector.threads.keys import key_of_id
-from inspector.threads.links import Guess, Way, links_of, read_links, write_links
-from inspector.threads.outline import ADJACENCY, Kind, Knot, Line, draw_lines
-from inspector.threads.placing import Citation, Elsewhere, Node, place
+from inspector.threads.placing.keys import key_of_id
+from inspector.threads.placing.links import Guess, Way, links_of, read_links, write_links
+from inspector.threads.placing.placer import Citation, Elsewhere, Node, place
+from inspector.threads.trees.outline import ADJACENCY, Kind, Knot, Line, draw_lines
 
 
 def node(number: int, **names: object) -> Node:

@@ -13,12 +13,12 @@ import pytest
 
 from inspector.audit.models import Finding
 from inspector.intake.models import Delivery, Door, Job, Record
-from inspector.threads import foretelling
-from inspector.threads.ledger import read_steps
 from inspector.threads.models import Conversation, Message, Outline, Task, Trace
-from inspector.threads.nodes import load_timelines
-from inspector.threads.numbering import load_places
-from inspector.threads.windows import load_tree
+from inspector.threads.placing.nodes import load_timelines
+from inspector.threads.placing.numbering import load_places
+from inspector.threads.tasks.ledger import read_steps
+from inspector.threads.telling import foretelling
+from inspector.threads.trees.windows import load_tree
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -10,8 +10,8 @@ import pytest
 
 from inspector.threads.models import Conversation, Message
 from inspector.threads.sequence import Arrow, read_sequence
+from inspector.threads.settling.tallies import read_tally
 from inspector.threads.summaries import _count_messages, find_openings, sum_up
-from inspector.threads.tallies import read_tally
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 START = 1795251600

@@ -14,10 +14,10 @@ from dialects import Reading, read
 from inspector.accounts.models import Channel
 from inspector.intake.models import Door, Record
 from inspector.intake.withdrawals import take_back, withdraw_delivery
-from inspector.threads.keys import find_trace_basis
 from inspector.threads.models import Conversation, Message, Trace
-from inspector.threads.outline import Kind
-from inspector.threads.windows import load_tree
+from inspector.threads.placing.keys import find_trace_basis
+from inspector.threads.trees.outline import Kind
+from inspector.threads.trees.windows import load_tree
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -11,11 +11,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from inspector.threads.blocks import cut_blocks, read_lines
 from inspector.threads.models import Conversation, OutlineBlock
-from inspector.threads.outline import Kind, Knot, Line, Outcome, cut_circles, draw_lines
-from inspector.threads.trees import Tree, write_trees
-from inspector.threads.windows import Fold, StoredTree, load_tree
+from inspector.threads.trees.blocks import cut_blocks, read_lines
+from inspector.threads.trees.outline import Kind, Knot, Line, Outcome, cut_circles, draw_lines
+from inspector.threads.trees.stored import Tree, write_trees
+from inspector.threads.trees.windows import Fold, StoredTree, load_tree
 
 from ..conftest import Cast
 

@@ -13,9 +13,11 @@ from django.utils import timezone
 from inspector import pipeline, reading
 from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.intake.withdrawals import take_back, withdraw_delivery
-from inspector.threads import contexts, nodes, retelling, telling
 from inspector.threads.models import Conversation, Message, Wording
-from inspector.threads.wordings import MOST_WORDINGS, Change, keep_wordings, list_wordings
+from inspector.threads.placing import nodes
+from inspector.threads.telling import contexts, retelling
+from inspector.threads.telling import teller as telling
+from inspector.threads.telling.wordings import MOST_WORDINGS, Change, keep_wordings, list_wordings
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -1,0 +1,253 @@
+"""Reads of agents: the directory, one agent, names that can be confused. Sums over totals, never over messages."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final
+
+from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce, Left
+
+from inspector.accounts.models import Channel, Workspace
+
+from ..models import Conversation
+from .confusables import Likeness, find_likenesses, find_oddities
+from .names import CONVENTIONS, Label, label_agent
+from .tables import Agent, AgentTotal, AgentWord, Appearance, Declaration
+
+# How many of the busiest agents of a workspace are compared for confusable names.
+MOST_COMPARED: Final = 2000
+LONGEST_COMPARED: Final = 200
+MOST_MATCHES: Final = 5000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which part of a workspace is looked at; what is empty or None narrows nothing. `name` is part of a name."""
+
+    channel: Channel | None = None
+    dialect: str = ""
+    name: str = ""
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it leaves anything out."""
+        return bool(self.channel or self.dialect or self.name)
+
+
+EVERYTHING: Final = Choice()
+# What was withdrawn leaves rows that come to nothing.
+_SAID_SOMETHING: Final = Q(sent__gt=0) | Q(received__gt=0)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSum:
+    """One agent of the directory: the agent it is known by, those that are one with it, and what they did together."""
+
+    agent: Agent
+    aliases: Sequence[Agent]
+    dialects: Sequence[str]
+    sent: int
+    received: int
+    failures: int
+    conversations: int
+    first_at: datetime | None
+    last_at: datetime | None
+
+    @property
+    def total(self) -> int:
+        """Messages sent and received: by it the directory is in order."""
+        return self.sent + self.received
+
+    @property
+    def label(self) -> Label | None:
+        """What people call it."""
+        return label_agent(self.agent, self.dialects)
+
+    @property
+    def every(self) -> Sequence[Agent]:
+        """All that are this one agent, the one it is known by first."""
+        return (self.agent, *self.aliases)
+
+
+def list_agents(
+    *,
+    workspace: Workspace,
+    choice: Choice = EVERYTHING,
+    after: tuple[int, uuid.UUID] | None = None,
+    limit: int = 50,
+    only: Iterable[uuid.UUID] | None = None,
+) -> list[AgentSum]:
+    """Agents by how much they say and are told, the busiest first, by keyset; five statements at most.
+
+    Args:
+        after: (total, id) of the last one seen.
+        only: the ids of the agents that are wanted, each by which it is known.
+    """
+    # A row for each agent: of the dialect that is chosen, else of all.
+    rows = AgentTotal.objects.filter(_SAID_SOMETHING, workspace=workspace, dialect=choice.dialect)
+    if choice.channel:
+        rows = rows.filter(channel=choice.channel)
+    sums = rows.values(who=Coalesce("agent__same_as", "agent")).annotate(
+        said=Sum("sent"),
+        heard=Sum("received"),
+        failed=Sum("failures"),
+        total=Sum(F("sent") + F("received")),
+        talks=Sum("conversations"),
+        since=Min("first_at"),
+        until=Max("last_at"),
+    )
+    if choice.name:
+        sums = sums.filter(who__in=list(find_named(workspace=workspace, name=choice.name)))
+    if only is not None:
+        sums = sums.filter(who__in=list(only))
+    if after:
+        sums = sums.filter(Q(total__lt=after[0]) | Q(total=after[0], who__gt=after[1]))
+    found = list(sums.order_by("-total", "who")[:limit])
+    known = load_agents(workspace=workspace, ids=[row["who"] for row in found])
+    spoken = _list_dialects(known, choice)
+    talks = {row["who"]: row["talks"] for row in found} | _count_shared(known, choice)
+    return [
+        AgentSum(
+            *known[row["who"]],
+            dialects=spoken[row["who"]],
+            sent=row["said"],
+            received=row["heard"],
+            failures=row["failed"],
+            conversations=talks[row["who"]],
+            first_at=row["since"],
+            last_at=row["until"],
+        )
+        for row in found
+    ]
+
+
+def _list_dialects(
+    known: Mapping[uuid.UUID, tuple[Agent, Sequence[Agent]]], choice: Choice
+) -> dict[uuid.UUID, list[str]]:
+    """In which dialects each of these speaks or is spoken to, all its names taken together."""
+    who = {each.pk: pk for pk, (agent, aliases) in known.items() for each in (agent, *aliases)}
+    rows = AgentTotal.objects.filter(_SAID_SOMETHING, agent__in=list(who)).exclude(dialect="")
+    found: dict[uuid.UUID, set[str]] = defaultdict(set)
+    for agent_id, dialect in choose_rows(rows, choice).values_list("agent", "dialect") if who else ():
+        found[who[agent_id]].add(dialect)
+    return {pk: sorted(found[pk]) for pk in known}
+
+
+def _count_shared(known: Mapping[uuid.UUID, tuple[Agent, Sequence[Agent]]], choice: Choice) -> dict[uuid.UUID, int]:
+    """The conversations of those that have several names: one that holds two of them counts once."""
+    who = {each.pk: pk for pk, (agent, aliases) in known.items() if aliases for each in (agent, *aliases)}
+    if not who:
+        return {}
+    rows = choose_rows(Appearance.objects.filter(agent__in=list(who)), choice)
+    counted = rows.values(who=Coalesce("agent__same_as", "agent")).annotate(talks=Count("conversation", distinct=True))
+    return dict(counted.values_list("who", "talks"))
+
+
+def choose_rows(rows: QuerySet[Any], choice: Choice) -> QuerySet[Any]:
+    """The rows that a choice leaves."""
+    if choice.channel:
+        rows = rows.filter(channel=choice.channel)
+    if choice.dialect:
+        rows = rows.filter(dialect=choice.dialect)
+    return rows
+
+
+def find_named(*, workspace: Workspace, name: str) -> set[uuid.UUID]:
+    """The agents in whose name or friendly name this stands, in any case: each by the id that it is known by."""
+    agents = Agent.objects.filter(workspace=workspace)
+    meant = Q(name__icontains=name) | Q(friendly_name__icontains=name)
+    for dialect, names in CONVENTIONS.items():
+        on_wire = [one for one, text in names.items() if name.casefold() in text]
+        if on_wire:
+            meant |= Q(name__in=on_wire, friendly_name="", same_as=None, totals__dialect=dialect)
+    found = agents.filter(meant).annotate(who=Coalesce("same_as", "pk")).values_list("who", flat=True)
+    return set(found.distinct()[:MOST_MATCHES])
+
+
+def load_agents(*, workspace: Workspace, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, tuple[Agent, list[Agent]]]:
+    """The agents of these ids, each with those that are one with it; two statements."""
+    wanted = set(ids)
+    rows = Agent.objects.select_related("channel", "same_as").filter(workspace=workspace)
+    agents = rows.in_bulk(wanted)
+    aliases: dict[uuid.UUID | None, list[Agent]] = defaultdict(list)
+    for alias in rows.filter(same_as__in=wanted).order_by("name", "pk"):
+        aliases[alias.same_as_id].append(alias)
+    return {agent_id: (agent, aliases[agent_id]) for agent_id, agent in agents.items()}
+
+
+def find_agent(*, workspace: Workspace, agent_id: uuid.UUID) -> Agent | None:
+    """The agent of that id in this workspace, with its channel and the agent it is known by, or None."""
+    rows = Agent.objects.select_related("channel", "same_as", "same_as__channel")
+    return rows.filter(workspace=workspace, pk=agent_id).first()
+
+
+def list_words(*, agent: Agent, limit: int = 50) -> Sequence[AgentWord]:
+    """What auditors said of an agent and of those that are one with it, the latest first, undone ones included."""
+    rows = AgentWord.objects.select_related("by", "undone_by", "agent", "agent__channel", "same_as")
+    about = Q(agent=agent) | Q(same_as=agent) | Q(agent__same_as=agent)
+    return list(rows.filter(about, workspace_id=agent.workspace_id).order_by("-at", "-pk")[:limit])
+
+
+def find_word(*, workspace: Workspace, word_id: uuid.UUID) -> AgentWord | None:
+    """What was said of an agent under that id in this workspace, or None."""
+    return AgentWord.objects.select_related("agent").filter(workspace=workspace, pk=word_id).first()
+
+
+def list_declarations(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID], limit: int = 200) -> list[Declaration]:
+    """What these agents declared: each different thing once, with the latest message that said it, abilities first."""
+    rows = Declaration.objects.select_related("agent").filter(workspace=workspace, agent__in=list(agent_ids))
+    latest = rows.order_by("kind", "dialect", "name", "value", "-at", "-message").distinct(
+        "kind", "dialect", "name", "value"
+    )
+    return list(latest[:limit])
+
+
+def list_abilities(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID]) -> list[tuple[uuid.UUID, str, str]]:
+    """The abilities that these agents declared: (the agent's own id, dialect, ability), each once."""
+    rows = Declaration.objects.filter(workspace=workspace, agent__in=list(agent_ids), kind=Declaration.Kind.ABILITY)
+    return list(rows.values_list("agent", "dialect", "value").distinct().order_by("agent", "value", "dialect"))
+
+
+def list_conversations_of(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID], limit: int) -> list[Conversation]:
+    """The conversations that name one of these agents, latest activity first."""
+    named = Appearance.objects.filter(conversation=OuterRef("pk"), agent__in=list(agent_ids))
+    rows = Conversation.objects.select_related("channel").filter(Exists(named), workspace=workspace)
+    return list(rows.order_by("-last_at", "-pk")[:limit])
+
+
+@dataclass(frozen=True, slots=True)
+class Confusables:
+    """Which names of a workspace can be taken for which; of more than `MOST_COMPARED` the busiest are compared."""
+
+    likenesses: Mapping[str, Sequence[Likeness]]
+    are_all_compared: bool
+
+    def find(self, agents: Iterable[Agent]) -> tuple[list[str], list[tuple[str, Likeness]]]:
+        """What is odd about the names of one agent, and what they can be taken for: those it bears itself excepted."""
+        own = {agent.name for agent in agents}
+        odd = [oddity for name in sorted(own) for oddity in find_oddities(name)]
+        alike = [(name, each) for name in sorted(own) for each in self.likenesses.get(name, ()) if each.name not in own]
+        return odd, alike
+
+
+def compare_names(*, workspace: Workspace) -> Confusables:
+    """Compare the names of the workspace's agents, the busiest first; one statement."""
+    rows = AgentTotal.objects.filter(_SAID_SOMETHING, workspace=workspace, dialect="")
+    busiest = rows.annotate(total=F("sent") + F("received")).order_by("-total", "agent")
+    # Nobody takes a name of hundreds of characters for another's.
+    begun = busiest.annotate(begun=Left("agent__name", LONGEST_COMPARED + 1)).values_list("begun", flat=True)
+    found = list(begun[: MOST_COMPARED + 1])
+    names = frozenset(name for name in found[:MOST_COMPARED] if len(name) <= LONGEST_COMPARED)
+    return Confusables(_find_likenesses(names), len(found) <= MOST_COMPARED)
+
+
+@lru_cache(maxsize=8)
+def _find_likenesses(names: frozenset[str]) -> Mapping[str, Sequence[Likeness]]:
+    """The names of a workspace are nearly always those of the page before."""
+    return find_likenesses(names)

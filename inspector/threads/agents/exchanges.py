@@ -1,0 +1,186 @@
+"""Who said how much to whom in a conversation, and what agents said of themselves: rows that settling writes.
+
+They follow from the conversation's nodes alone, so that they are the same whatever came first; only rows that came out
+otherwise are written.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import models
+
+from inspector.intake.bulk import insert_rows
+
+from ..models import Conversation
+from ..placing.nodes import StoredNode, Timeline
+from .tables import Agent, Appearance, Declaration, Exchange, key_of_name, make_agent_id
+from .totals import Totals
+
+# The acts that say that something did not work.
+FAILING: Final = frozenset({"failure", "not-understood"})
+
+_AGENT_COLUMNS = ("id", "workspace_id", "channel_id", "name", "name_key", "friendly_name")
+_APPEARANCE_COLUMNS = ("agent_id", "dialect", "sent", "received", "failures", "first_at", "last_at")
+_EXCHANGE_COLUMNS = (
+    *("sender_id", "receiver_id", "is_broadcast", "dialect"),
+    *("messages", "failures", "first_at", "last_at"),
+)
+_DECLARATION_COLUMNS = ("agent_id", "message", "dialect", "kind", "value", "name", "at")
+_TABLES: Final[Mapping[type[models.Model], Sequence[str]]] = {
+    Appearance: _APPEARANCE_COLUMNS,
+    Exchange: _EXCHANGE_COLUMNS,
+    Declaration: _DECLARATION_COLUMNS,
+}
+
+Row = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What is counted of an agent, or of a pair; messages in order key, so that the first and last are at the ends."""
+
+    sent: int = 0
+    received: int = 0
+    failures: int = 0
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+
+    def meet(self, at: datetime | None) -> None:
+        """Note a time; they may come in any order."""
+        if at is not None:
+            self.first_at = at if self.first_at is None else min(self.first_at, at)
+            self.last_at = at if self.last_at is None else max(self.last_at, at)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanges:
+    """The rows of one conversation, by their tables, and the agents that they name, by id."""
+
+    conversation: Conversation
+    names: Mapping[uuid.UUID, str]
+    rows: Mapping[type[models.Model], frozenset[Row]] = field(default_factory=dict)
+
+
+def gather_exchanges(conversation: Conversation, timeline: Timeline) -> Exchanges:
+    """The rows of a conversation, from its nodes in any order."""
+    gathering = _Gathering(conversation)
+    for node in timeline.nodes:
+        gathering.take(node)
+    return gathering.finish()
+
+
+class _Gathering:
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._ids: dict[str, uuid.UUID] = {}
+        self._agents: dict[tuple[uuid.UUID, str], _Tally] = {}
+        self._pairs: dict[tuple[uuid.UUID | None, uuid.UUID | None, bool, str], _Tally] = {}
+        self._declared: set[Row] = set()
+
+    def take(self, node: StoredNode) -> None:
+        """Count a message: once for its sender, once for each whom it names."""
+        is_failure = node.performative in FAILING
+        sender = self._find(node.sender) if node.sender else None
+        receivers: list[uuid.UUID | None] = [*dict.fromkeys(self._find(name) for name in node.receivers if name)]
+        if sender is not None:
+            tally = self._agents.setdefault((sender, node.dialect), _Tally())
+            tally.sent += 1
+            tally.failures += is_failure
+            tally.meet(node.at)
+            for kind, value, name in node.declared:
+                self._declared.add((sender, node.id, node.dialect, kind, value, name, node.at))
+        for receiver in receivers or [None]:
+            if receiver is not None:
+                tally = self._agents.setdefault((receiver, node.dialect), _Tally())
+                tally.received += 1
+                tally.meet(node.at)
+            tally = self._pairs.setdefault(
+                (sender, receiver, receiver is None and node.is_broadcast, node.dialect), _Tally()
+            )
+            tally.sent += 1
+            tally.failures += is_failure
+            tally.meet(node.at)
+
+    def _find(self, name: str) -> uuid.UUID:
+        if name not in self._ids:
+            conversation = self._conversation
+            self._ids[name] = make_agent_id(conversation.workspace_id, conversation.channel_id, name)
+        return self._ids[name]
+
+    def finish(self) -> Exchanges:
+        """The rows; a message of which neither side has a name leaves none."""
+        return Exchanges(
+            self._conversation,
+            {agent: name for name, agent in self._ids.items()},
+            {
+                Appearance: frozenset(
+                    (*key, tally.sent, tally.received, tally.failures, tally.first_at, tally.last_at)
+                    for key, tally in self._agents.items()
+                ),
+                Exchange: frozenset(
+                    (*key, tally.sent, tally.failures, tally.first_at, tally.last_at)
+                    for key, tally in self._pairs.items()
+                    if key[0] or key[1]
+                ),
+                Declaration: frozenset(self._declared),
+            },
+        )
+
+
+def write_exchanges(gathered: Sequence[Exchanges]) -> None:
+    """Write the rows of these conversations that came out otherwise; call inside the transaction that holds them."""
+    totals = Totals()
+    known = {model: _read_rows(model, [each.conversation.pk for each in gathered]) for model in _TABLES}
+    fresh: dict[type[models.Model], list[Row]] = {model: [] for model in _TABLES}
+    stale: dict[type[models.Model], list[int]] = {model: [] for model in _TABLES}
+    for each in gathered:
+        conversation = each.conversation
+        for model, rows in each.rows.items():
+            stored = known[model].get(conversation.pk, {})
+            totals.take(model, conversation, before=stored.keys(), after=rows)
+            stale[model] += [pk for row, pk in stored.items() if row not in rows]
+            head: Row = (conversation.workspace_id, conversation.pk)
+            if model is not Declaration:
+                head = (*head, conversation.channel_id)
+            fresh[model] += [(*head, *row) for row in rows if row not in stored]
+    if fresh[Appearance] or fresh[Exchange]:
+        _insert_agents(gathered)
+    for model, columns in _TABLES.items():
+        if stale[model]:
+            model._default_manager.filter(pk__in=stale[model]).delete()
+        if fresh[model]:
+            head_columns = ("workspace_id", "conversation_id", *(() if model is Declaration else ("channel_id",)))
+            insert_rows(
+                model=model,
+                columns=(*head_columns, *columns),
+                rows=fresh[model],
+                order_by=("conversation_id", columns[0], columns[1]),
+            )
+    # The last rows that settling locks, in one order: many conversations share them.
+    totals.write()
+
+
+def _read_rows(model: type[models.Model], conversation_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, dict[Row, int]]:
+    found: dict[uuid.UUID, dict[Row, int]] = {}
+    rows = model._default_manager.filter(conversation_id__in=list(conversation_ids))
+    for conversation_id, pk, *row in rows.values_list("conversation_id", "pk", *_TABLES[model]):
+        found.setdefault(conversation_id, {})[tuple(row)] = pk
+    return found
+
+
+def _insert_agents(gathered: Sequence[Exchanges]) -> None:
+    """Make the rows of agents that have none; those of other workers that make the same are waited for in one order."""
+    wanted = {
+        agent: (agent, each.conversation.workspace_id, each.conversation.channel_id, name, key_of_name(name), "")
+        for each in gathered
+        for agent, name in each.names.items()
+    }
+    known = set(Agent.objects.filter(pk__in=list(wanted)).values_list("pk", flat=True))
+    rows = [row for agent, row in wanted.items() if agent not in known]
+    if rows:
+        insert_rows(model=Agent, columns=_AGENT_COLUMNS, rows=rows, order_by=("id",))

@@ -1,0 +1,125 @@
+"""Reads of pairs: who said how much to whom. Sums over their totals, never over messages."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Count, Max, Min, Q, QuerySet, Sum, UUIDField, Value
+from django.db.models.functions import Coalesce
+
+from inspector.accounts.models import Workspace
+
+from .directory import EVERYTHING, Choice, choose_rows, find_named
+from .tables import Agent, PairTotal
+
+# Stands for nobody, where a key of a page has to say so.
+NOBODY: Final = uuid.UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class PairSum:
+    """Who said how much to whom; None as sender is nobody named, as receiver everyone or nobody by name."""
+
+    sender: Agent | None
+    receiver: Agent | None
+    is_broadcast: bool
+    dialects: Sequence[str]
+    messages: int
+    failures: int
+    first_at: datetime
+    last_at: datetime
+
+    @property
+    def key(self) -> PairKey:
+        """Where the pair stands in the order of its page."""
+        ids = (self.sender.pk if self.sender else NOBODY, self.receiver.pk if self.receiver else NOBODY)
+        return self.messages, *ids, self.is_broadcast
+
+
+PairKey = tuple[int, uuid.UUID, uuid.UUID, bool]
+
+
+def list_pairs(
+    *,
+    workspace: Workspace,
+    choice: Choice = EVERYTHING,
+    agent: Agent | None = None,
+    after: PairKey | None = None,
+    limit: int = 50,
+) -> list[PairSum]:
+    """Pairs by how much was said, the most first, by keyset.
+
+    Args:
+        choice: its name narrows to pairs one side of which bears it.
+        agent: only the pairs of this agent, and of all who are one with it.
+        after: the key of the last one seen.
+    """
+    pairs = _sum_pairs(workspace, choice, agent)
+    if after:
+        total, source, target, is_broadcast = after
+        pairs = pairs.filter(
+            Q(total__lt=total)
+            | Q(total=total, source__gt=source)
+            | Q(total=total, source=source, target__gt=target)
+            | Q(total=total, source=source, target=target, is_broadcast__gt=is_broadcast)
+        )
+    found = list(pairs.order_by("-total", "source", "target", "is_broadcast")[:limit])
+    ids = {row[side] for row in found for side in ("source", "target")} - {NOBODY}
+    rows = Agent.objects.select_related("channel", "same_as").filter(workspace=workspace)
+    agents = rows.in_bulk(ids) if ids else {}
+    return [
+        PairSum(
+            sender=agents.get(row["source"]),
+            receiver=agents.get(row["target"]),
+            is_broadcast=row["is_broadcast"],
+            dialects=row["spoken"],
+            messages=row["total"],
+            failures=row["failed"],
+            first_at=row["since"],
+            last_at=row["until"],
+        )
+        for row in found
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How many pairs there are in all, and how many messages between them."""
+
+    pairs: int
+    messages: int
+
+
+def measure_pairs(*, workspace: Workspace, choice: Choice = EVERYTHING, agent: Agent | None = None) -> Extent:
+    """How much `list_pairs` would list without a limit; a message to three counts with each of them."""
+    pairs = _sum_pairs(workspace, choice, agent)
+    sums = pairs.aggregate(pairs=Count("total"), messages=Sum("total"))
+    return Extent(sums["pairs"] or 0, int(sums["messages"] or 0))
+
+
+def _sum_pairs(workspace: Workspace, choice: Choice, agent: Agent | None) -> QuerySet[Any]:
+    nobody = Value(NOBODY, output_field=UUIDField())
+    rows = choose_rows(PairTotal.objects.filter(workspace=workspace, messages__gt=0), choice)
+    if agent:
+        ids = [agent.pk, *agent.aliases.values_list("pk", flat=True)]
+        rows = rows.filter(Q(sender__in=ids) | Q(receiver__in=ids))
+    pairs: QuerySet[Any] = rows.values(
+        "is_broadcast",
+        source=Coalesce("sender__same_as", "sender", nobody),
+        target=Coalesce("receiver__same_as", "receiver", nobody),
+    ).annotate(
+        total=Sum("messages"),
+        failed=Sum("failures"),
+        since=Min("first_at"),
+        until=Max("last_at"),
+        spoken=ArrayAgg("dialect", distinct=True),
+    )
+    if choice.name:
+        named = find_named(workspace=workspace, name=choice.name)
+        pairs = pairs.filter(Q(source__in=named) | Q(target__in=named))
+    return pairs

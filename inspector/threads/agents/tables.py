@@ -1,0 +1,257 @@
+"""Agents, what settling knows of them by each conversation, and what auditors said of them.
+
+An agent is a name within a channel: "0" in two channels is two agents until an auditor says that they are one. Settling
+writes small rows by conversation, which the directory and the graph add up; no message is gone through for them.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.utils import timezone
+
+from inspector.accounts.models import Channel, User, Workspace, make_id
+from inspector.intake.identity import digest_texts
+
+from ..telling.terms import fold
+
+LONGEST_FRIENDLY_NAME = 80
+
+
+def make_agent_id(workspace_id: uuid.UUID, channel_id: uuid.UUID, name: str) -> uuid.UUID:
+    """The id of the agent of that name in a channel: it follows from them, so that nobody has to look it up."""
+    digest = digest_texts("agent", str(workspace_id), str(channel_id), name)
+    return uuid.UUID(bytes=digest[:16], version=5)
+
+
+def key_of_name(name: str) -> bytes:
+    """The key by which search finds a name in any case; 32 bytes, however long the name is."""
+    return digest_texts("agent name", fold(name))
+
+
+class Agent(models.Model):
+    """A name that was seen in a channel, and what auditors say of it now; who said so is in `AgentWord`.
+
+    A row is made when a conversation first names the agent, and stays when its last message is withdrawn.
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT)
+    # As the wire or the envelope says.
+    name = models.TextField()
+    name_key = models.BinaryField(max_length=32)
+    friendly_name = models.CharField(max_length=LONGEST_FRIENDLY_NAME, blank=True)
+    friendly_key = models.BinaryField(max_length=32, null=True)
+    same_as = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="aliases")
+
+    class Meta:
+        indexes = [
+            # Serves search: the agents of a name in any case, and the names of a workspace.
+            models.Index(fields=["workspace", "name_key"], name="agent_by_name"),
+            # Serves every page that shows agents: those of whom auditors said something.
+            models.Index(
+                fields=["workspace", "id"],
+                name="agent_spoken_of",
+                condition=models.Q(friendly_key__isnull=False) | models.Q(same_as__isnull=False),
+            ),
+            # Serves search: the agents of a friendly name.
+            models.Index(
+                fields=["workspace", "friendly_key"],
+                name="agent_by_friendly_name",
+                condition=models.Q(friendly_key__isnull=False),
+            ),
+        ]
+        constraints = [
+            models.CheckConstraint(name="agent_same_as_another", condition=~models.Q(same_as=models.F("id"))),
+        ]
+
+    def __str__(self) -> str:
+        return self.friendly_name or self.name
+
+
+class AgentWord(models.Model):
+    """What an auditor said of an agent: its friendly name, or that it is one with another. Undone, never deleted."""
+
+    class Kind(models.TextChoices):
+        """What was said."""
+
+        NAME = "name", "Named"
+        SAME = "same", "Joined"
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="words")
+    kind = models.CharField(max_length=8, choices=Kind.choices)
+    friendly_name = models.CharField(max_length=LONGEST_FRIENDLY_NAME, blank=True)
+    same_as = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="words_of_others")
+    reason = models.TextField(blank=True, max_length=2000)
+    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(default=timezone.now)
+    undone_by = models.ForeignKey(User, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    undone_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            # Lets one word of a kind be in force, and serves finding it.
+            models.UniqueConstraint(
+                fields=["agent", "kind"], name="agent_word_in_force_once", condition=models.Q(undone_at__isnull=True)
+            ),
+            models.CheckConstraint(
+                name="agent_word_undone_by_someone",
+                condition=models.Q(undone_at__isnull=True, undone_by__isnull=True)
+                | models.Q(undone_at__isnull=False, undone_by__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} by {self.by}"
+
+
+class Appearance(models.Model):
+    """What an agent did in one conversation in one dialect: what it sent, what was sent to it by name, its failures."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False)
+    conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, related_name="appearances")
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="appearances", db_index=False)
+    dialect = models.CharField(max_length=32)
+    sent = models.BigIntegerField()
+    received = models.BigIntegerField()
+    failures = models.BigIntegerField()
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [
+            # Serves the directory: everything of a workspace by agent, from the index alone.
+            models.Index(
+                fields=["workspace", "agent", "dialect"],
+                include=["channel", "conversation", "sent", "received", "failures", "first_at", "last_at"],
+                name="appearance_by_agent",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} in {self.conversation_id}"
+
+
+class Exchange(models.Model):
+    """How much one agent said to another in one conversation in one dialect.
+
+    `sender` is null where nobody is named; `receiver` where the message went to everyone (`is_broadcast`) or to nobody
+    by name. A message to three is counted with each of them.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False)
+    conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, related_name="exchanges")
+    sender = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
+    receiver = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
+    is_broadcast = models.BooleanField()
+    dialect = models.CharField(max_length=32)
+    messages = models.BigIntegerField()
+    failures = models.BigIntegerField()
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [
+            # Serves the graph: everything of a workspace by pair, from the index alone.
+            models.Index(
+                fields=["workspace", "sender", "receiver", "dialect"],
+                include=["channel", "is_broadcast", "messages", "failures", "first_at", "last_at"],
+                name="exchange_by_pair",
+            ),
+            # Serves one agent's page: what was said to it.
+            models.Index(fields=["workspace", "receiver"], name="exchange_by_receiver"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.sender_id} to {self.receiver_id}"
+
+
+class AgentTotal(models.Model):
+    """What the appearances of an agent come to: in a dialect, or in all ("" as dialect); kept by `totals`."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False)
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="totals", db_index=False)
+    dialect = models.CharField(max_length=32, blank=True)
+    sent = models.BigIntegerField(default=0)
+    received = models.BigIntegerField(default=0)
+    failures = models.BigIntegerField(default=0)
+    conversations = models.BigIntegerField(default=0)
+    first_at = models.DateTimeField(null=True)
+    last_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            # Decides which row a sum goes to; serves the dialects of an agent.
+            models.UniqueConstraint(fields=["agent", "dialect"], name="agent_total_once"),
+        ]
+        # Serves the directory: the agents of a workspace, in a dialect or in all.
+        indexes = [models.Index(fields=["workspace", "dialect"], name="agent_total_of_workspace")]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} in {self.dialect or 'all'}"
+
+
+class PairTotal(models.Model):
+    """What the exchanges of a pair in a dialect come to; kept by `totals`."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False)
+    sender = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
+    receiver = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
+    is_broadcast = models.BooleanField()
+    dialect = models.CharField(max_length=32)
+    messages = models.BigIntegerField(default=0)
+    failures = models.BigIntegerField(default=0)
+    first_at = models.DateTimeField(null=True)
+    last_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            # Decides which row a sum goes to; serves the graph, and what one agent said.
+            models.UniqueConstraint(
+                fields=["workspace", "sender", "receiver", "is_broadcast", "dialect", "channel"],
+                name="pair_total_once",
+                nulls_distinct=False,
+            ),
+        ]
+        # Serves one agent's page: what was said to it.
+        indexes = [models.Index(fields=["workspace", "receiver"], name="pair_total_by_receiver")]
+
+    def __str__(self) -> str:
+        return f"{self.sender_id} to {self.receiver_id}"
+
+
+class Declaration(models.Model):
+    """One thing that an agent said of itself in one message: an ability, or a key it showed."""
+
+    class Kind(models.TextChoices):
+        """What is declared; "more" says how many further things of one message are not kept here."""
+
+        ABILITY = "ability", "Ability"
+        KEY = "key", "Key"
+        MORE = "more", "More"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, related_name="declarations")
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="declarations", db_index=False)
+    message = models.UUIDField()
+    dialect = models.CharField(max_length=32)
+    kind = models.CharField(max_length=8, choices=Kind.choices)
+    value = models.TextField()
+    # Under which name a key was shown.
+    name = models.TextField(blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        # Serves one agent's page: what it declared, the latest first.
+        indexes = [models.Index(fields=["workspace", "agent", "kind", "-at"], name="declaration_of_agent")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.value}"

@@ -1,0 +1,197 @@
+"""Arriving: the messages of records are inserted and their conversations marked. Nothing is placed or told here."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.utils import timezone
+
+from inspector.accounts.models import make_id
+from inspector.intake.bulk import copy_rows, insert_rows
+from inspector.intake.text import make_storable
+
+from ..models import Conversation
+from ..models import Message as MessageRow
+from ..placing.keys import key_of_id
+from ..placing.links import Guess
+from ..telling.wordings import keep_moved
+from .holding import hold_channels
+from .inserts import MESSAGE_COLUMNS, Arrival, make_inserts, order_of, read_record
+from .marking import mark_conversations, mark_traces
+
+_CONVERSATION_COLUMNS = (
+    "id",
+    "workspace_id",
+    "channel_id",
+    "key",
+    "native_id",
+    "title",
+    "generation",
+    "settled_generation",
+    "state",
+    "subject",
+    "tally",
+    "agents",
+    "dialects",
+    "message_count",
+    "missing_count",
+    "severity",
+    "created_at",
+)
+
+
+def hold_records(arrivals: Sequence[Arrival]) -> list[Arrival]:
+    """Lock the records of these arrivals until the transaction ends, and follow those that have moved meanwhile.
+
+    Without it a worker that read a record before an earlier sighting moved it would put its messages back.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, order_time, order_basis, order_source, order_index, facts, is_from_file FROM intake_record"
+            " WHERE id = ANY(%s) ORDER BY identity FOR NO KEY UPDATE",
+            [[arrival.record.pk for arrival in arrivals]],
+        )
+        held = {pk: place for pk, *place in cursor.fetchall()}
+    return [_follow(arrival, held[arrival.record.pk]) for arrival in arrivals]
+
+
+# What an earlier sighting gives a record anew.
+_MOVED = ("order_time", "order_basis", "order_source", "order_index", "facts", "is_from_file")
+
+
+def _follow(arrival: Arrival, held: Sequence[Any]) -> Arrival:
+    record = arrival.record
+    if [*order_of(record), record.facts] == [*held[:2], bytes(held[2]), *held[3:5]]:
+        return arrival
+    for name, value in zip(_MOVED, held, strict=True):
+        setattr(record, name, value)
+    return read_record(record)
+
+
+def insert_arrivals(
+    *,
+    arrivals: Sequence[Arrival],
+    workspace_id: uuid.UUID,
+    moved: Sequence[uuid.UUID],
+    also_dirty: Iterable[uuid.UUID] = (),
+    settle_after_seconds: float = 0,
+) -> None:
+    """Insert the messages of these records and mark their conversations; call inside a transaction.
+
+    Args:
+        arrivals: records of one workspace.
+        workspace_id: that workspace.
+        moved: ids of those among the records whose order key or facts changed: their messages are inserted anew.
+        also_dirty: conversations to be marked together with theirs, all in one order.
+        settle_after_seconds: how long their settling may wait for more.
+    """
+    hold_channels({arrival.record.channel_id for arrival in arrivals}, is_shared=True)
+    old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
+    dirty: set[uuid.UUID] = {*also_dirty, *(old.values_list("conversation_id", flat=True) if moved else ())}
+    conversations, new = _find_conversations(arrivals, workspace_id)
+    cited: dict[uuid.UUID, set[bytes]] = defaultdict(set)
+    for arrival in arrivals:
+        for message, (key, _) in zip(arrival.reading.messages, arrival.places, strict=True):
+            dirty.add(conversations[arrival.record.channel_id, key])
+            if message.message_id:
+                cited[arrival.record.channel_id].add(key_of_id(message.message_id))
+    dirty.update(find_citing(cited, workspace_id))
+    now = timezone.now()
+    # Conversations before their messages: settling locks them in the same order.
+    mark_conversations(conversation_ids=dirty, workspace_id=workspace_id, settle_after_seconds=settle_after_seconds)
+    if moved:
+        mark_traces(messages=old, workspace_id=workspace_id)
+        keep_moved(messages=old, at=now)
+        old.delete()
+    rows = (
+        row
+        # In the order of the timeline, so that most are told in the context that they have there.
+        for arrival in sorted(arrivals, key=_key_of_order)
+        for row in make_inserts(
+            arrival,
+            [conversations[arrival.record.channel_id, key] for key, _ in arrival.places],
+            arrival.guess,
+            is_new=all(conversations[arrival.record.channel_id, key] in new for key, _ in arrival.places),
+            at=now,
+        )
+    )
+    # Whoever inserts messages of these records holds them, so that what is not there now does not come meanwhile.
+    if _are_read_before([arrival.record.pk for arrival in arrivals]):
+        insert_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=rows, order_by=("record_id", "part"))
+    else:
+        copy_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=rows)
+
+
+def _are_read_before(record_ids: Sequence[uuid.UUID]) -> bool:
+    """Whether any of these records has messages."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT FROM threads_message WHERE record_id = ANY(%s))", [list(record_ids)])
+        return bool(cursor.fetchall()[0][0])
+
+
+def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | None, *, at: datetime) -> None:
+    """Put the messages of a record that was read otherwise in the place of its earlier ones; each part keeps its id.
+
+    Call inside a transaction that holds the conversation and those that cite it (`find_keys`), at the time of the
+    settling that does so.
+    """
+    old = MessageRow.objects.filter(conversation=conversation, record=arrival.record)
+    ids = dict(old.values_list("part", "id"))
+    mark_traces(messages=old, workspace_id=conversation.workspace_id)
+    old.delete()
+    rows = make_inserts(arrival, [conversation.pk] * len(arrival.reading.messages), guess, ids, at=at)
+    insert_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=rows, order_by=("record_id", "part"))
+
+
+def find_keys(conversation: Conversation, arrival: Arrival) -> set[bytes]:
+    """The keys of the ids that a record's messages bear in a conversation, and of those they bear as read now."""
+    old = MessageRow.objects.filter(conversation=conversation, record=arrival.record, id_key__isnull=False)
+    borne = {bytes(key) for key in old.values_list("id_key", flat=True) if key}
+    return borne | {key_of_id(message.message_id) for message in arrival.reading.messages if message.message_id}
+
+
+def _find_conversations(
+    arrivals: Sequence[Arrival], workspace_id: uuid.UUID
+) -> tuple[dict[tuple[uuid.UUID, bytes], uuid.UUID], set[uuid.UUID]]:
+    """The conversations by channel and key, made where there are none, and those that nothing has reached yet."""
+    wanted: dict[tuple[uuid.UUID, bytes], str] = {}
+    for arrival in arrivals:
+        for key, native_id in arrival.places:
+            wanted[arrival.record.channel_id, key] = native_id
+    now = timezone.now()
+    insert_rows(
+        model=Conversation,
+        columns=_CONVERSATION_COLUMNS,
+        rows=[
+            (make_id(), workspace_id, channel, key, make_storable(name), "", 0, 0, "open", "", "", [], [], 0, 0, 0, now)
+            for (channel, key), name in wanted.items()
+        ],
+        order_by=("channel_id", "key"),
+    )
+    rows = Conversation.objects.filter(
+        workspace_id=workspace_id, channel_id__in={channel for channel, _ in wanted}, key__in=[key for _, key in wanted]
+    ).values_list("channel_id", "key", "id", "generation")
+    found = {(channel, bytes(key)): conversation for channel, key, conversation, _ in rows}
+    return found, {conversation for *_, conversation, generation in rows if generation == 0}
+
+
+def find_citing(cited: dict[uuid.UUID, set[bytes]], workspace_id: uuid.UUID) -> set[uuid.UUID]:
+    """The conversations that cite a message which has now arrived elsewhere in the channel.
+
+    A ghost of theirs is filled, or a parent that they had found is no longer the only message of its id.
+    """
+    found: set[uuid.UUID] = set()
+    for channel_id, keys in cited.items():
+        citing = MessageRow.objects.filter(workspace_id=workspace_id, channel_id=channel_id, parent_key__in=list(keys))
+        found.update(citing.values_list("conversation_id", flat=True))
+    return found
+
+
+def _key_of_order(arrival: Arrival) -> tuple[Any, ...]:
+    time, _, source, index = order_of(arrival.record)
+    return time, source, index, bytes(arrival.record.identity)

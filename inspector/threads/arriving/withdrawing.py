@@ -1,0 +1,37 @@
+"""What a withdrawal means for conversations: those that held a record, and those that cite it, are settled again."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+
+from inspector.intake.models import Record
+from inspector.intake.withdrawals import Weighing
+
+from ..models import Message
+from .arrivals import find_citing, insert_arrivals
+from .holding import hold_channels
+from .inserts import read_record
+from .marking import mark_conversations, mark_traces
+
+
+def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
+    """Mark what records that were hidden, shown or moved belong to; call inside the transaction that weighed them.
+
+    A record with another place or other facts is read again, for it may belong to another conversation now.
+    """
+    rows = Message.objects.filter(workspace_id=workspace_id, record_id__in=weighing.turned)
+    turned = list(rows.values_list("conversation_id", "channel_id", "id_key"))
+    hold_channels({channel_id for _, channel_id, _ in turned}, is_shared=True)
+    cited: dict[uuid.UUID, set[bytes]] = defaultdict(set)
+    for _, channel_id, key in turned:
+        if key is not None:
+            cited[channel_id].add(bytes(key))
+    dirty = {conversation_id for conversation_id, *_ in turned} | find_citing(cited, workspace_id)
+    if weighing.moved:
+        arrivals = [read_record(record) for record in Record.objects.filter(pk__in=weighing.moved).order_by("identity")]
+        insert_arrivals(arrivals=arrivals, workspace_id=workspace_id, moved=weighing.moved, also_dirty=dirty)
+    else:
+        mark_conversations(conversation_ids=dirty, workspace_id=workspace_id)
+    # What is hidden or shown again belongs to its trace no longer, or again, before its conversation is settled.
+    mark_traces(messages=rows, workspace_id=workspace_id)

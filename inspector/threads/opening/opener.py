@@ -1,0 +1,284 @@
+"""Opening sealed messages with the keys that a workspace holds, apart from settling and in the background.
+
+A message is told without keys like every other, and what is stored, indexed and signed is that. Beside it stands,
+for each key that opens it, what telling says otherwise with the key: sealed under that key, read by those who may.
+Which keys open a message depends on the message, the keys, and the public keys that the handshakes of its
+conversation show, and on nothing else: neither on the order in which they came, nor on what was opened before.
+Nothing that was opened is ever part of a context, so that no other message can say it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+from django.db import connection, transaction
+from django.db.models import Q
+from django.db.models.functions import Length
+
+from dialects import Context, Key, Keys, Message, NoKeys, Reading, tell, to_json_type
+from inspector.accounts.models import Membership
+from inspector.intake.bulk import cut_windows
+from inspector.intake.concealing import conceal_told
+from inspector.intake.jobs import ask
+from inspector.intake.jobs import ring as ring_doorbell
+from inspector.intake.models import Job, Record
+from inspector.keyring.models import EscrowedKey, KeyEvent
+from inspector.keyring.ring import HeldKey, Ring, load_ring
+from inspector.keyring.selectors import has_keys
+from inspector.keyring.services import add_keys, hold_ring, note_events
+from inspector.keyring.spellings import PlainKey, SpellingError, read_public
+
+from ..arriving.inserts import read_record
+from ..models import Message as MessageRow
+from ..telling.contexts import DECODER_VERSION
+from .tables import OpenedMessage, OpeningTrial
+
+Fence = Callable[[], None]
+
+_BATCH, _BATCH_BYTES = 200, 4 * 1024 * 1024
+# The codecs try at most 64 keys on one message, so that a call that ends there would look like one that has opened it.
+_AT_ONCE = 60
+# A log that shows more public keys than these in one conversation means to keep us busy.
+_MOST_PEERS = 256
+
+
+def ask_opening(*, workspace_id: uuid.UUID, conversation_ids: Iterable[uuid.UUID] | None = None) -> int:
+    """Ask for the opening of what is sealed in these conversations, or in all; of how many was asked.
+
+    Call inside the transaction that settles them, or that adds a key. Where there is neither key nor sealed message,
+    nothing is asked.
+    """
+    sealed = MessageRow.objects.filter(workspace_id=workspace_id, is_sealed=True)
+    if conversation_ids is not None:
+        sealed = sealed.filter(conversation_id__in=list(conversation_ids))
+    subjects = list(sealed.values_list("conversation_id", flat=True).distinct())
+    if not subjects:
+        return 0
+    hold_ring(workspace_id, is_shared=True)
+    if not has_keys(workspace_id=workspace_id):
+        return 0
+    ask(kind=Job.Kind.OPEN, subjects=subjects, workspace_id=workspace_id)
+    return len(subjects)
+
+
+@transaction.atomic
+def escrow_keys(*, membership: Membership, keys: Sequence[PlainKey], label: str) -> tuple[list[EscrowedKey], int]:
+    """Keep keys, and have everything that is sealed tried with them in the background.
+
+    Returns:
+        the keys, and how many conversations hold sealed messages.
+
+    Raises:
+        PermissionDenied, ValidationError: as `add_keys` does.
+    """
+    added = add_keys(membership=membership, keys=keys, label=label)
+    count = ask_opening(workspace_id=membership.workspace_id)
+    ring_doorbell()
+    return added, count
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What the sealed messages of one conversation are tried with."""
+
+    conversation_id: uuid.UUID
+    ring: Ring
+    peers: tuple[bytes, ...]
+
+    @classmethod
+    def begin(cls, *, conversation_id: uuid.UUID, workspace_id: uuid.UUID) -> Attempt:
+        """The ring as it is now, and the peers as the conversation has shown them."""
+        ring = load_ring(workspace_id=workspace_id)
+        return cls(conversation_id, ring, find_peers(conversation_id) if ring.needs_peers else ())
+
+    @property
+    def digest(self) -> bytes:
+        """What tells whether a message was tried with just these."""
+        said = [DECODER_VERSION, *sorted(str(key.row.pk) for key in self.ring.keys), *map(bytes.hex, self.peers)]
+        return hashlib.sha256("\n".join(said).encode()).digest()[:16]
+
+
+def find_peers(conversation_id: uuid.UUID) -> tuple[bytes, ...]:
+    """The X25519 public keys that the handshakes of a conversation show, in an order of their own."""
+    rows = MessageRow.objects.filter(conversation_id=conversation_id, established__contains='["public-key",')
+    found = set()
+    for established in rows.values_list("established", flat=True).iterator():
+        for kind, *rest in json.loads(established):
+            if kind == "public-key" and len(rest) > 1 and isinstance(rest[1], str):
+                try:
+                    found.add(read_public(rest[1]))
+                except SpellingError:
+                    continue  # What a log shows as a key may be anything; the handshake's own notes say so.
+    return tuple(sorted(found)[:_MOST_PEERS])
+
+
+def open_batch(attempt: Attempt, fence: Fence) -> bool:
+    """Try the next messages of a conversation that were not tried with just these keys; whether there were any."""
+    batch = _find_untried(attempt) if attempt.ring.keys else []
+    if not batch:
+        return False
+    records = Record.objects.in_bulk({record_id for _, record_id, *_ in batch})
+    found: dict[uuid.UUID, dict[HeldKey, bytes]] = {}
+    refused: set[uuid.UUID] = set()
+    for (record_id, dialect), rows in groupby(batch, key=itemgetter(1, 3)):
+        opened, unopened = open_record(records[record_id], dialect, attempt.ring.keys, attempt.peers)
+        for message_id, _, part, _, _ in rows:
+            found[message_id] = opened.get(part, {})
+            if part in unopened:
+                refused.add(message_id)
+    with transaction.atomic():
+        fence()
+        _write(attempt, found, refused)
+    return True
+
+
+def _find_untried(attempt: Attempt) -> list[tuple[uuid.UUID, uuid.UUID, int, str, int]]:
+    rows = (
+        MessageRow.objects.filter(conversation_id=attempt.conversation_id, is_sealed=True)
+        .filter(Q(trial__isnull=True) | ~Q(trial__digest=attempt.digest))
+        .order_by("record_id", "part")
+        .values_list("id", "record_id", "part", "dialect", Length("record__source"))
+    )
+    windows = cut_windows(rows[:_BATCH], size_of=itemgetter(4), most_items=_BATCH, most_bytes=_BATCH_BYTES)
+    return next(windows, [])
+
+
+def open_record(
+    record: Record, dialect: str, keys: Sequence[HeldKey], peers: Sequence[bytes]
+) -> tuple[dict[int, dict[HeldKey, bytes]], set[int]]:
+    """What each key opens of a record, as JSON text, by part, and the parts that refuse a key held for their session.
+
+    A key that is held for no session in particular may be meant for others: that it does not open a message says
+    nothing of it.
+    """
+    reading = read_record(record, dialect=dialect).reading
+    sealed = {message.part: message for message in _tell(reading, NoKeys())}
+    options = [(held, key) for held in keys for key in held.list_codec_keys(peers)]
+    found: dict[int, dict[HeldKey, bytes]] = defaultdict(dict)
+    for start in range(0, len(options), _AT_ONCE):
+        trier = _Trier(options[start : start + _AT_ONCE])
+        while opened := trier.match(_tell(reading, trier)):
+            for message, held, key in opened:
+                found[message.part].setdefault(held, _write_opened(sealed[message.part], message, key))
+    sessions = {key.session for _, key in options if key.session is not None}
+    refused = {part for part, message in sealed.items() if part not in found and message.security.session in sessions}
+    return found, refused
+
+
+def _tell(reading: Reading, keys: Keys) -> Sequence[Message]:
+    # The dialect was settled with the conversation; a guess must not be guessed again.
+    settled = reading.replace(candidates=())
+    return conceal_told(tell(settled, Context(), keys), settled).messages
+
+
+class _Trier:
+    """A resolver that knows which of its keys opened which message, and gives that one no more."""
+
+    def __init__(self, options: Sequence[tuple[HeldKey, Key]]) -> None:
+        self._options = options
+        # By the number of the call, which is the same for each telling of a record.
+        self._given: list[tuple[HeldKey, Key] | None] = []
+        self._spent: dict[int, set[uuid.UUID]] = defaultdict(set)
+
+    def find(self, session: str | None) -> Iterator[Key]:
+        """The keys for a session one by one: whoever stops asking has found the one that opens."""
+        call = len(self._given)
+        self._given.append(None)
+        for held, key in self._options:
+            if key.session in (None, session) and held.row.pk not in self._spent[call]:
+                self._given[call] = held, key
+                yield key
+        self._given[call] = None
+
+    def match(self, messages: Sequence[Message]) -> list[tuple[Message, HeldKey, Key]]:
+        """The messages of the telling just done that were opened, each with its key. The next telling starts anew."""
+        calls = [(call, given) for call, given in enumerate(self._given) if given is not None]
+        opened = [message for message in messages if message.security.opened]
+        matched = []
+        for message, (call, (held, key)) in zip(opened, calls, strict=True):
+            self._spent[call].add(held.row.pk)
+            matched.append((message, held, key))
+        self._given = []
+        return matched
+
+
+def _write_opened(sealed: Message, opened: Message, key: Key) -> bytes:
+    """What telling says otherwise with a key, as canonical JSON text; None is what it does not say any more."""
+    before, after = (
+        {name: to_json_type(value) for name, value in message.given().items() if name != "notes"}
+        for message in (sealed, opened)
+    )
+    said = {name: after.get(name) for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+    known = list(sealed.notes)
+    notes = [note.to_dict() for note in opened.notes if note not in known]
+    found = {"message": said, "notes": notes, "peer": key.peer.hex() if key.peer else ""}
+    return json.dumps(found, ensure_ascii=True, sort_keys=True, separators=(",", ":"), default=str).encode()
+
+
+def _write(
+    attempt: Attempt, found: Mapping[uuid.UUID, Mapping[HeldKey, bytes]], refused: Collection[uuid.UUID]
+) -> None:
+    """Bring the rows of these messages in line with what was found; messages and keys that are gone are passed over."""
+    alive = _hold("threads_message", found)
+    keys = _hold("keyring_escrowedkey", (key.row.pk for key in attempt.ring.keys))
+    rows = OpenedMessage.objects.filter(message_id__in=alive)
+    before = {(row.message_id, row.key_id): row for row in rows.defer("sealed")}
+    fresh: list[OpenedMessage] = []
+    news: dict[EscrowedKey, list[uuid.UUID]] = defaultdict(list)
+    for message_id in alive:
+        for held, text in found[message_id].items():
+            if held.row.pk not in keys:
+                continue
+            digest = held.digest(text)
+            known = before.pop((message_id, held.row.pk), None)
+            if known is None:
+                news[held.row].append(message_id)
+            elif bytes(known.told_digest) == digest:
+                continue
+            fresh.append(
+                OpenedMessage(
+                    workspace_id=held.row.workspace_id,
+                    message_id=message_id,
+                    key=held.row,
+                    sealed=held.seal(text, message_id),
+                    told_digest=digest,
+                )
+            )
+    # A key that could not be used this time keeps what it opened before.
+    gone = [row.pk for row in before.values() if row.key_id in keys]
+    OpenedMessage.objects.filter(pk__in=gone).delete()
+    OpenedMessage.objects.bulk_create(
+        fresh,
+        update_conflicts=True,
+        unique_fields=["message", "key"],
+        update_fields=["sealed", "told_digest", "opened_at"],
+    )
+    OpeningTrial.objects.bulk_create(
+        [
+            OpeningTrial(message_id=message_id, digest=attempt.digest, is_refused=message_id in refused)
+            for message_id in alive
+        ],
+        update_conflicts=True,
+        unique_fields=["message"],
+        update_fields=["digest", "is_refused"],
+    )
+    note_events(
+        kind=KeyEvent.Kind.OPENED,
+        counts={key: len(ids) for key, ids in news.items()},
+        messages=news,
+        conversation_id=attempt.conversation_id,
+    )
+
+
+def _hold(table: str, ids: Iterable[uuid.UUID]) -> list[uuid.UUID]:
+    """Those of these rows that are there, kept from being deleted until the transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT id FROM {table} WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE", [sorted(ids)])  # noqa: S608
+        return [pk for (pk,) in cursor.fetchall()]

@@ -1,0 +1,229 @@
+"""What placing needs of a message beyond its columns: stored beside it, so that placing reads no record again.
+
+Ids stand as digests, so that a link is small however long an id is, and ids are told apart by every character.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from dialects import Context, Entry, Message, Reading, Reply, choose_dialect, get_dialect
+from inspector.intake.identity import digest_texts
+from inspector.intake.text import make_storable
+
+from .keys import key_of_id
+
+MOST_DECLARED, LONGEST_DECLARED = 100, 300
+# What a message may say of its work: its names, and how much of a text is kept here; the message has it in full.
+_OF_WORK = frozenset({"deadline", "delegation", "parent_task_id", "result_id", "progress"})
+LONGEST_SAID = 300
+# Domains of agent-lingua in which a request puts something up for everyone.
+_PLATFORMS = frozenset({"MBK", "SOC"})
+
+
+class Way(NamedTuple):
+    """One way to the message that a message answers: a dialect's `Reply`, its id as a digest."""
+
+    whom: str
+    basis: str
+    why: str
+    key: bytes | None = None
+
+
+class Declared(NamedTuple):
+    """One thing that a sender says of itself: an ability, or a key it shows under a name. See `find_declared`."""
+
+    kind: str
+    value: str
+    name: str = ""
+
+
+class Work(NamedTuple):
+    """What a message says of the work it is about: see `tasks.plays`.
+
+    `deadline` is as written, with its instant (ISO 8601) or its seconds from then on; `mode` is that of a delegation;
+    `within` the id of the task that it is part of; `is_public` whether it is put up in a place, and so asks nobody.
+    """
+
+    deadline: str = ""
+    instant: str | None = None
+    seconds: float | None = None
+    mode: str = ""
+    within: str = ""
+    has_result: bool = False
+    has_progress: bool = False
+    is_public: bool = False
+
+
+NO_WORK = Work()
+
+
+class Guess(NamedTuple):
+    """A record whose dialect may be settled otherwise: what it was read as, and how likely each dialect is."""
+
+    dialect: str
+    scores: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """What a message says of its place among others.
+
+    `key` is the digest of its id; `correlation` are those of the ids by which an answer may name it. `size_bytes` is
+    the length of its record. `declared` is what its sender says of itself. `said` is a digest of its bytes where its
+    dialect counts turns: a turn may be repeated, or said again in other bytes.
+    """
+
+    key: bytes | None
+    correlation: tuple[bytes, ...]
+    ways: tuple[Way, ...]
+    is_retryable: bool | None
+    guess: Guess | None
+    size_bytes: int
+    declared: tuple[Declared, ...] = ()
+    said: bytes = b""
+    work: Work = NO_WORK
+
+
+def links_of(
+    message: Message, *, dialect: str, wire: str = "", guess: Guess | None = None, size_bytes: int = 0
+) -> Links:
+    """The links of a message as read, its envelope applied.
+
+    Args:
+        message: the message.
+        dialect: the dialect that it was read in.
+        wire: the text of its record.
+        guess: of its record, where its dialect may be settled otherwise.
+        size_bytes: the length of its record.
+    """
+    spoken = get_dialect(dialect)
+    said = (message.correlation_id, message.object_id, message.message_id)
+    return Links(
+        key=key_of_id(message.message_id) if message.message_id else None,
+        correlation=tuple(dict.fromkeys(key_of_id(name) for name in said if name)),
+        ways=tuple(map(_make_way, spoken.replies(message))),
+        is_retryable=message.error.retryable if message.error else None,
+        guess=guess,
+        size_bytes=size_bytes,
+        declared=find_declared(message, dialect=dialect),
+        said=digest_texts(str(message.part), wire)[:16] if spoken.orders_by_turn and wire else b"",
+        work=_read_work(message),
+    )
+
+
+def _read_work(message: Message) -> Work:
+    given = message.given()
+    is_public = _is_public(message)
+    if not is_public and given.keys().isdisjoint(_OF_WORK):
+        return NO_WORK
+    deadline = message.deadline
+    return Work(
+        deadline=make_storable(deadline.raw)[:LONGEST_SAID] if deadline else "",
+        instant=deadline.instant if deadline else None,
+        seconds=deadline.seconds if deadline else None,
+        mode=make_storable(message.delegation or "")[:LONGEST_SAID],
+        within=make_storable(message.parent_task_id or ""),
+        has_result=message.result_id is not None,
+        has_progress=message.progress is not None,
+        is_public=is_public,
+    )
+
+
+def _is_public(message: Message) -> bool:
+    """Whether a request is a post, a comment or a vote: at a place or on a platform, and to nobody by name."""
+    if message.performative != "request" or message.receivers or message.broadcast:
+        return False
+    is_at_place = message.target is not None and message.target.kind == "place"
+    return is_at_place or message.attributes.get("domain") in _PLATFORMS
+
+
+def find_declared(message: Message, *, dialect: str) -> tuple[Declared, ...]:
+    """What the sender of a message says it can do, and the keys it shows, as the message is read.
+
+    Of one message no more than `MOST_DECLARED` are kept; where there are more, a last one of the kind "more" says how
+    many. A longer value is cut; the message has it in full.
+    """
+    if not message.sender:
+        return ()
+    found = [Declared("ability", make_storable(value)[:LONGEST_DECLARED]) for value in message.capabilities if value]
+    if isinstance(message.content, Mapping):
+        for name in get_dialect(dialect).key_names:
+            value = message.content.get(name)
+            if isinstance(value, str) and value:
+                found.insert(0, Declared("key", make_storable(value)[:LONGEST_DECLARED], name))
+    kept = list(dict.fromkeys(found))
+    if len(kept) > MOST_DECLARED:
+        kept[MOST_DECLARED:] = [Declared("more", str(len(kept) - MOST_DECLARED))]
+    return tuple(kept)
+
+
+def _make_way(reply: Reply) -> Way:
+    return Way(reply.whom, reply.basis, make_storable(reply.why), key_of_id(reply.value) if reply.value else None)
+
+
+def guess_of(reading: Reading) -> Guess | None:
+    """The guess that a record's dialect is, or None where no conversation can settle it otherwise."""
+    others = [candidate for candidate in reading.candidates if candidate.dialect not in (reading.dialect, "prose")]
+    for other in others:
+        spoken = Context([Entry(kind="dialect", name=other.dialect, value=other.dialect)])
+        if choose_dialect(reading, spoken).dialect != reading.dialect:
+            return Guess(reading.dialect, {each.dialect: each.score for each in reading.candidates})
+    return None
+
+
+def write_links(links: Links) -> str:
+    """The links as JSON text."""
+    said: dict[str, Any] = {"size": links.size_bytes}
+    if links.key is not None:
+        said["id"] = links.key.hex()
+    # Its own id is nearly always the only name by which an answer knows a message.
+    if links.correlation != ((links.key,) if links.key else ()):
+        said["names"] = [key.hex() for key in links.correlation]
+    if links.ways:
+        said["ways"] = [[*way[:3], way.key.hex()] if way.key else list(way[:3]) for way in links.ways]
+    if links.is_retryable is not None:
+        said["again"] = links.is_retryable
+    if links.declared:
+        said["declared"] = [list(each) for each in links.declared]
+    if links.said:
+        said["said"] = links.said.hex()
+    if links.work != NO_WORK:
+        said["work"] = list(links.work)
+    if links.guess is not None:
+        said["guess"] = [links.guess.dialect, dict(links.guess.scores)]
+    return msgspec.json.encode(said).decode()
+
+
+def read_links(text: str) -> Links:
+    """The links that `write_links` wrote."""
+    said = msgspec.json.decode(text)
+    key = bytes.fromhex(said["id"]) if "id" in said else None
+    names = said.get("names")
+    return Links(
+        key=key,
+        correlation=tuple(map(bytes.fromhex, names)) if names is not None else ((key,) if key else ()),
+        ways=tuple([_read_way(*way) for way in said["ways"]]) if "ways" in said else (),
+        is_retryable=said.get("again"),
+        guess=Guess(said["guess"][0], said["guess"][1]) if "guess" in said else None,
+        size_bytes=said["size"],
+        declared=tuple(Declared(*each) for each in said.get("declared", ())),
+        said=bytes.fromhex(said.get("said", "")),
+        work=Work(*said["work"]) if "work" in said else NO_WORK,
+    )
+
+
+def _read_way(whom: str, basis: str, why: str, key: str = "") -> Way:
+    way = _intern_way(whom, basis, why)
+    return Way(way.whom, way.basis, way.why, bytes.fromhex(key)) if key else way
+
+
+@lru_cache(maxsize=1024)
+def _intern_way(whom: str, basis: str, why: str) -> Way:
+    """One object for the ways that name no id, and the same words for all others: nodes are held by the thousand."""
+    return Way(whom, basis, why)

@@ -1,0 +1,256 @@
+"""The nodes of conversations as they are stored: small facts of each message, in order key, and no record's text."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+from sys import intern
+from typing import Any
+from zlib import crc32
+
+from django.db.models import Case, Value, When
+
+from inspector.intake.models import Record
+
+from ..models import Message
+from ..tasks.signs import read_status
+from ..telling.contexts import DECODER_VERSION, is_common
+from .instants import count_microseconds
+from .links import NO_WORK, Declared, Guess, Work, read_links
+from .placer import Node
+from .places import BlockSize, Slot, cut_places
+
+_COLUMNS = (
+    "conversation_id",
+    "order_time",
+    "order_source",
+    "order_index",
+    "record_id",
+    "part",
+    "id",
+    "dialect",
+    "performative",
+    "sender",
+    "receivers",
+    "is_broadcast",
+    "task_id",
+    "turn",
+    "severity",
+    "links",
+    "told_in",
+    "told_digest",
+    "is_established",
+    "has_topic",
+    "trace_id",
+    "told_at",
+    "order_basis",
+    "status",
+    "place",
+    "run",
+    "parent",
+    "parent_key",
+    "parent_basis",
+    "parent_why",
+)
+_CHUNK = 2000
+# The bases of a time that the message or its log carries; any other is the delivery's.
+SAID_TIMES = frozenset({"wire", "envelope"})
+
+
+@dataclass(slots=True)
+class StoredNode(Node):
+    """A node with what its row holds already: how it was told, and a hash of how it was placed."""
+
+    # The time of its order key.
+    at: datetime | None = None
+    is_broadcast: bool = False
+    # What its sender says of itself: see `Links`.
+    declared: tuple[Declared, ...] = ()
+    # For its outline: microseconds since 1970, and a number that its order key gives.
+    instant: int = 0
+    mark: int = 0
+    # Of its order key, and where it stands: see `places`.
+    source: bytes = b""
+    index: int = 0
+    place: bytes = b""
+    performative: str | None = None
+    is_retryable: bool | None = None
+    has_topic: bool = False
+    severity: int = 0
+    size_bytes: int = 0
+    guess: Guess | None = None
+    told_in: str = ""
+    told_digest: bytes = b""
+    # Of a node told anew: the digest that its row holds.
+    was_told: bytes = b""
+    is_established: bool = False
+    # Since when it is told as it is, and whether it has not been placed before: for the history of its wordings.
+    told_at: datetime | None = None
+    is_new: bool = False
+    # Of its task: whether wire or envelope carry its time, what its status word means, and what it says of the work.
+    is_timed: bool = False
+    meaning: str | None = None
+    work: Work = NO_WORK
+    was_placed: int = 0
+
+    def hash_place(self) -> int:
+        """A hash, within this process, of everything that placing decides of the row."""
+        return _hash_place(self.place, self.run, self.parent, self.cited, self.basis, self.why)
+
+
+def _hash_place(*place: object) -> int:
+    return hash(place)
+
+
+@dataclass(slots=True)
+class Timeline:
+    """The nodes of one conversation in order key, and the times of its first and last message."""
+
+    nodes: list[StoredNode]
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+    # Once it is placed: in which blocks it stands.
+    blocks: Sequence[BlockSize] = ()
+
+    def give_places(self) -> None:
+        """Give each of the placed nodes its place: its slot is that of the order key, whoever stands in it."""
+        slots = (Slot(node.instant, node.source, node.index, node.mark) for node in sorted(self.nodes, key=_rank_of))
+        places, self.blocks = cut_places(slots)
+        for node, place in zip(self.nodes, places, strict=True):
+            node.place = place
+
+
+def _rank_of(node: StoredNode) -> int:
+    return node.rank
+
+
+def load_timelines(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Timeline]:
+    """The nodes of each of these conversations, without those that a withdrawal hides."""
+    timelines = {conversation_id: Timeline([]) for conversation_id in conversation_ids}
+    rows = (
+        Message.objects.shown()
+        .filter(conversation_id__in=list(conversation_ids))
+        .annotate(
+            is_established=Case(When(established="", then=Value(False)), default=Value(True)),
+            has_topic=Case(When(topic="", then=Value(False)), default=Value(True)),
+        )
+        .order_by("conversation_id", "order_time", "order_source", "order_index", "record_id", "part")
+        .values_list(*_COLUMNS)
+    )
+    # What many nodes share is one object.
+    known: dict[Any, Any] = {}
+    for (conversation_id, *_), same in groupby(rows.iterator(chunk_size=_CHUNK), key=itemgetter(0, 1, 2, 3)):
+        timeline = timelines[conversation_id]
+        for row in order_by_identity(list(same)):
+            timeline.nodes.append(_make_node(row, len(timeline.nodes), known))
+            timeline.first_at = timeline.first_at or row[1]
+            timeline.last_at = row[1]
+    return timelines
+
+
+def order_by_identity(rows: list[Sequence[Any]]) -> list[Sequence[Any]]:
+    """Rows of one order key by the identity of their records: ids are random and must decide nothing."""
+    records = {row[4] for row in rows}
+    if len(records) == 1:
+        return rows
+    identities = dict(Record.objects.filter(pk__in=records).values_list("pk", "identity"))
+    return sorted(rows, key=lambda row: (bytes(identities[row[4]]), row[5]))
+
+
+def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNode:
+    (_, at, _, _, record, part, message_id, dialect, performative, sender, receivers) = row[:11]
+    (is_broadcast, task, turn, severity, links_text, told_in, told_digest, *rest) = row[11:]
+    is_established, has_topic, trace, told_at, order_basis, status, *placed = rest
+    place, run, parent, parent_key, basis, why = placed
+    source = known.setdefault(source := bytes(row[2]), source)
+    links = read_links(links_text) if links_text else None
+    return StoredNode(
+        id=message_id,
+        record=record,
+        part=part,
+        rank=rank,
+        dialect=intern(dialect),
+        sender=intern(sender) if sender else None,
+        receivers=known.setdefault(names, names) if (names := tuple(receivers)) else (),
+        key=links.key if links else None,
+        correlation=links.correlation if links else (),
+        task=known.setdefault(task, task) if task else None,
+        turn=turn,
+        ways=links.ways if links else (),
+        trace=known.setdefault(trace, trace),
+        said=links.said if links else b"",
+        is_statement=performative is not None and performative != "inform",
+        at=at,
+        is_broadcast=is_broadcast,
+        declared=links.declared if links else (),
+        instant=count_microseconds(row[1]),
+        mark=make_mark(source, row[3], part),
+        source=source,
+        index=row[3],
+        performative=intern(performative) if performative is not None else None,
+        is_retryable=links.is_retryable if links else None,
+        has_topic=has_topic,
+        severity=severity,
+        size_bytes=links.size_bytes if links else 0,
+        guess=links.guess if links else None,
+        told_in=known.setdefault(told_in, told_in) if is_common(told_in) else told_in,
+        told_digest=bytes(told_digest or b""),
+        is_established=is_established,
+        told_at=known.setdefault(told_at, told_at),
+        is_new=place is None,
+        is_timed=order_basis in SAID_TIMES,
+        meaning=read_status(status),
+        work=known.setdefault(links.work, links.work) if links else NO_WORK,
+        was_placed=_hash_place(
+            None if place is None else bytes(place),
+            run,
+            parent,
+            None if parent_key is None else bytes(parent_key),
+            basis,
+            why,
+        ),
+    )
+
+
+def make_mark(source: bytes | memoryview, index: int, part: int) -> int:
+    """A number for a message that its order key gives, evenly spread: see `blocks`."""
+    return crc32(struct.pack(">qi", index, part), crc32(source))
+
+
+def find_misread(nodes: Iterable[StoredNode]) -> Iterator[tuple[uuid.UUID, str | None, Guess | None]]:
+    """The records that must be read again: in another dialect than they stand in, or because a decoder has changed.
+
+    A record whose dialect was a guess takes the likeliest that has been spoken before it, by order key.
+
+    Args:
+        nodes: of one conversation, in order key.
+
+    Yields:
+        (id of the record, its dialect, its guess); the last two None where a decoder has changed, which may see it
+        otherwise than before.
+    """
+    spoken: dict[str, None] = {}
+    for record, same in groupby(nodes, key=lambda node: node.record):
+        run = list(same)
+        first = run[0]
+        chosen = first.dialect
+        if first.guess is not None:
+            chosen, scores = first.guess.dialect, first.guess.scores
+            likely = [slug for slug in spoken if slug in scores]
+            if likely and chosen not in likely:
+                chosen = max(likely, key=lambda slug: scores[slug])
+        if any(map(_is_outdated, run)):
+            yield record, None, None
+        elif any(node.dialect != chosen for node in run):
+            yield record, chosen, first.guess
+        if chosen != "prose":
+            spoken[chosen] = None
+
+
+def _is_outdated(node: StoredNode) -> bool:
+    return not node.size_bytes or bool(node.told_in and not node.told_in.startswith(f"{DECODER_VERSION} "))

@@ -1,0 +1,124 @@
+"""Writing: the rows of conversations that came out differently, many in one statement, and their outlines."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from inspector.intake.bulk import update_rows
+from inspector.intake.text import make_storable
+
+from ..arriving.announcements import announce
+from ..arriving.marking import mark_traces
+from ..models import Message as MessageRow
+from ..placing.nodes import StoredNode
+from ..telling.teller import ToldRow
+from ..telling.wordings import History, keep_wordings
+from ..trees.outline import ADJACENCY, Knot
+from ..trees.stored import Tree, write_trees
+
+WINDOW = 500
+WINDOW_BYTES = 4 * 1024 * 1024
+
+# A row is found by its conversation too: one that has moved away meanwhile is not written.
+_KEY = ("id", "conversation_id")
+_PLACED = ("place", "run", "parent", "parent_key", "parent_basis", "parent_why")
+_LEANED = ("told_in", "established")
+_TOLD = ("severity", "is_sealed", "english", "body", "words", "atoms", "told_digest", "told_at")
+_BODY = len(_KEY) + len(_PLACED) + len(_LEANED) + _TOLD.index("body")
+
+
+@dataclass(slots=True)
+class Changes:
+    """The rows of one conversation that are yet to be written: told otherwise, leaning otherwise, placed otherwise."""
+
+    conversation_id: uuid.UUID
+    history: History
+    told: list[tuple[Any, ...]] = field(default_factory=list)
+    leaned: list[tuple[Any, ...]] = field(default_factory=list)
+    placed: list[tuple[Any, ...]] = field(default_factory=list)
+    # Those that no reader has seen yet.
+    fresh: list[uuid.UUID] = field(default_factory=list)
+    size_bytes: int = 0
+
+    @property
+    def is_window(self) -> bool:
+        """Whether there is as much as should be written at once."""
+        lighter = len(self.leaned) + len(self.placed)
+        return len(self.told) >= WINDOW or lighter >= 10 * WINDOW or self.size_bytes >= WINDOW_BYTES
+
+    def take(self, node: StoredNode, row: ToldRow | None, established: str) -> None:
+        """Add what has changed of a node's row; nothing where it came out as it stands."""
+        is_changed = row is not None and bool(node.was_told) and row.digest != node.was_told
+        self.history.pass_by(node, is_changed=is_changed)
+        if node.is_new:
+            self.fresh.append(node.id)
+        placed = (node.place, node.run, node.parent, node.cited, node.basis, make_storable(node.why))
+        if row is None:
+            if node.hash_place() != node.was_placed:
+                self.placed.append((node.id, self.conversation_id, *placed))
+            return
+        leaned = (node.id, self.conversation_id, *placed, node.told_in, established)
+        self.size_bytes += len(established)
+        if row.digest == node.was_told:
+            self.leaned.append(leaned)
+            return
+        told = (row.severity, row.is_sealed, row.english, row.body, row.words, row.atoms, row.digest, self.history.at)
+        self.told.append((*leaned, *told))
+        self.size_bytes += len(row.body) + len(row.words)
+
+    def keep_wordings(self) -> None:
+        """Keep what stood and is about to be told otherwise; what comes out in the same words is told so since then."""
+        told = {row[0]: row[_BODY] for row in self.told if row[0] in self.history.changed}
+        changed = {message_id: self.history.changed.pop(message_id) for message_id in told}
+        since = keep_wordings(changes=changed, told=told, at=self.history.at)
+        self.told = [(*row[:-1], since.get(row[0], row[-1])) for row in self.told] if since else self.told
+
+    def clear(self) -> None:
+        """Forget what has been written."""
+        self.told, self.leaned, self.placed, self.fresh, self.size_bytes = [], [], [], [], 0
+
+
+def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> None:
+    """Write the rows of these conversations, mark their traces and announce what is new in them.
+
+    Call inside a transaction that holds them.
+    """
+    for each in changes:
+        each.keep_wordings()
+    columns = (*_KEY, *_PLACED, *_LEANED, *_TOLD)
+    written: list[uuid.UUID] = []
+    for rows, width in (
+        (chain.from_iterable(each.told for each in changes), len(columns)),
+        (chain.from_iterable(each.leaned for each in changes), len(_KEY) + len(_PLACED) + len(_LEANED)),
+        (chain.from_iterable(each.placed for each in changes), len(_KEY) + len(_PLACED)),
+    ):
+        held = list(rows)
+        if held:
+            update_rows(model=MessageRow, columns=columns[:width], rows=held, key_columns=len(_KEY))
+            written.extend(row[0] for row in held)
+    if written:
+        mark_traces(messages=MessageRow.objects.filter(pk__in=written), workspace_id=workspace_id)
+    announce(messages=[message_id for each in changes for message_id in each.fresh], workspace_id=workspace_id)
+
+
+def write_outlines(outlines: Sequence[tuple[uuid.UUID, Sequence[StoredNode]]], *, workspace_id: uuid.UUID) -> None:
+    """Draw the trees of these conversations, and write those blocks of them that are new or different."""
+    trees = [Tree(conversation_id, [_make_knot(node) for node in nodes]) for conversation_id, nodes in outlines]
+    write_trees(trees=trees, owner="conversation", workspace_id=workspace_id)
+
+
+def _make_knot(node: StoredNode) -> Knot:
+    """A message that merely follows (basis adjacency) is never drawn as an answer."""
+    return Knot(
+        id=node.id.bytes,
+        mark=node.mark,
+        at=node.instant,
+        performative=None if node.work.is_public else node.performative,
+        severity=node.severity,
+        parent=None if node.basis == ADJACENCY else node.parent_at,
+        ghost=node.ghost,
+    )

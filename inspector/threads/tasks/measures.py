@@ -1,0 +1,285 @@
+"""How long tasks took, how often they failed, and which stand still: aggregates over their rows, within a workspace.
+
+"Stalled" and "timed out" depend on a moment, and settling must not. They are derived here, as of the latest record
+of the channel unless another moment is given: a log of last year then stands as it stood at its end, two readers see
+the same on different days, and a channel that goes on shows what it left behind. A channel in which all fall silent
+has to be asked as of now.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db.models import (
+    Aggregate,
+    Case,
+    CharField,
+    Count,
+    Exists,
+    Expression,
+    F,
+    FloatField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+    When,
+)
+from django.db.models.functions import Least, Left, Now
+from django.db.models.lookups import In
+from django.utils import timezone
+
+from inspector.accounts.models import Channel, Workspace
+
+from ..models import Conversation, Task
+from .lifecycle import STANDING
+
+# A task of which nobody has said a word for so long, while its channel went on, stands still.
+STALLED_AFTER: Final = timedelta(hours=1)
+# As the indexes of `Task` have it.
+INDEXED_CHARACTERS: Final = 100
+
+State = Task.State
+# A name on the wire in a channel: names are told apart by it.
+Name = tuple[uuid.UUID, str]
+
+
+def find_moments(*, workspace: Workspace) -> dict[uuid.UUID, datetime]:
+    """The time of the latest settled record of each channel that has one, and never later than now."""
+    latest = Conversation.objects.filter(
+        workspace_id=OuterRef("workspace_id"), channel_id=OuterRef("pk"), last_at__isnull=False
+    ).order_by("-last_at", "-id")
+    rows = Channel.objects.filter(workspace=workspace).annotate(latest=Subquery(latest.values("last_at")[:1]))
+    now = timezone.now()
+    return {channel_id: min(at, now) for channel_id, at in rows.values_list("pk", "latest") if at is not None}
+
+
+def find_moment(*, conversation: Conversation) -> datetime | None:
+    """The time of the latest settled record of a conversation's channel, and never later than now."""
+    rows = Conversation.objects.filter(
+        workspace_id=conversation.workspace_id, channel_id=conversation.channel_id, last_at__isnull=False
+    )
+    at = rows.order_by("-last_at", "-id").values_list("last_at", flat=True).first()
+    return None if at is None else min(at, timezone.now())
+
+
+def state_at(task: Task, moment: datetime | None) -> str:
+    """How a task stands at a moment: what stands too long is stalled, what stands beyond its deadline timed out."""
+    if moment is None or task.state not in STANDING:
+        return task.state
+    if task.deadline_at is not None and task.deadline_at < moment:
+        return State.TIMED_OUT.value
+    return State.STALLED.value if moment - task.last_at > STALLED_AFTER else task.state
+
+
+def annotate_state(tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, datetime] | None) -> QuerySet[Any]:
+    """The same tasks, each with `stands`: what `state_at` says, in SQL.
+
+    Args:
+        tasks: of one workspace.
+        moment: one for all, or that of each channel.
+    """
+    at = _write_moment(moment)
+    if at is None:
+        return tasks.annotate(stands=F("state"))
+    is_standing = Q(state__in=[each.value for each in STANDING])
+    return tasks.annotate(as_of=at).annotate(
+        stands=Case(
+            When(is_standing & Q(deadline_at__lt=F("as_of")), then=Value(State.TIMED_OUT.value)),
+            When(is_standing & Q(last_at__lt=F("as_of") - STALLED_AFTER), then=Value(State.STALLED.value)),
+            default=F("state"),
+            output_field=CharField(),
+        )
+    )
+
+
+def annotate_stands(conversations: QuerySet[Conversation]) -> QuerySet[Any]:
+    """The same conversations, each with `stands`: its state, or stalled, as of the latest record of its channel.
+
+    It is stalled when it is open, something asked in it stands, and nobody has said a word in it for too long.
+    """
+    latest = Conversation.objects.filter(
+        workspace_id=OuterRef("workspace_id"), channel_id=OuterRef("channel_id"), last_at__isnull=False
+    ).order_by("-last_at", "-id")
+    asked = Task.objects.filter(conversation_id=OuterRef("pk"), state__in=[each.value for each in STANDING])
+    moment = Least(Subquery(latest.values("last_at")[:1]), Now())
+    is_silent = Q(state=Conversation.State.OPEN, last_at__lt=moment - Value(STALLED_AFTER))
+    return conversations.annotate(
+        stands=Case(
+            When(is_silent & Exists(asked), then=Value(Conversation.State.STALLED.value)),
+            default=F("state"),
+            output_field=CharField(),
+        )
+    )
+
+
+def find_state(conversation: Conversation) -> str:
+    """How a conversation stands: as of its channel's latest record where it was asked for so, else what is stored."""
+    return str(getattr(conversation, "stands", conversation.state))
+
+
+def _write_moment(moment: datetime | Mapping[uuid.UUID, datetime] | None) -> Expression | None:
+    if isinstance(moment, datetime):
+        return Value(moment)
+    if not moment:
+        return None
+    return Case(*(When(channel_id=channel_id, then=Value(at)) for channel_id, at in sorted(moment.items())))
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How long it took, in seconds: of those tasks whose times are known, the median and the 95th percentile."""
+
+    measured: int
+    median: float | None
+    p95: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What a set of tasks comes to.
+
+    `states` counts them by how they stand at the moment, without those that none is in. `unanswered` are those that
+    stand though nobody but the requester said a word on them. `late` are those that ended after their deadline.
+    """
+
+    asked: int
+    answered: int
+    unanswered: int
+    states: Mapping[str, int]
+    retries: int
+    failures: int
+    late: int
+    acknowledge: Times
+    finish: Times
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMeasures:
+    """Of what was asked of an agent, and of what it asked of others."""
+
+    asked_of: Measures
+    asked_by: Measures
+
+
+def measure_conversation(*, conversation: Conversation, moment: datetime | None = None) -> Measures:
+    """The tasks of a conversation, as of a moment; by default the latest record of its channel."""
+    tasks = Task.objects.filter(conversation=conversation)
+    return measure(tasks, moment or find_moment(conversation=conversation))
+
+
+def measure_agent(*, workspace: Workspace, names: Sequence[Name], moment: datetime | None = None) -> AgentMeasures:
+    """What was asked of an agent and by it, under all the names given, as of a moment or of each channel's latest."""
+    moments = moment or find_moments(workspace=workspace)
+    tasks = Task.objects.filter(workspace=workspace)
+    return AgentMeasures(
+        asked_of=measure(tasks.filter(_is_any("performer", names)), moments),
+        asked_by=measure(tasks.filter(_is_any("requester", names)), moments),
+    )
+
+
+def measure_pair(
+    *,
+    workspace: Workspace,
+    requesters: Sequence[Name],
+    performers: Sequence[Name],
+    moment: datetime | None = None,
+) -> Measures:
+    """What one agent asked of another, each under all the names given."""
+    tasks = Task.objects.filter(_is_any("requester", requesters), _is_any("performer", performers), workspace=workspace)
+    return measure(tasks, moment or find_moments(workspace=workspace))
+
+
+def _is_any(column: str, names: Sequence[Name]) -> Q:
+    """Whether a column holds one of these names in its channel; of no names nothing does."""
+    found = Q(pk__in=[])
+    for channel_id, name in names:
+        found |= Q(is_one_of(column, [name]), channel_id=channel_id)
+    return found
+
+
+def is_one_of(column: str, names: Collection[str]) -> Q:
+    """Whether a column of tasks holds one of these names. The index holds their beginnings, and so finds them."""
+    begins = In(Left(F(column), INDEXED_CHARACTERS), sorted({name[:INDEXED_CHARACTERS] for name in names}))
+    return Q(begins, **{f"{column}__in": sorted(names)})
+
+
+class Percentile(Aggregate):
+    """The value below which so large a part of the values lies; those that are null do not count."""
+
+    function = "percentile_cont"
+    template = "%(function)s(%(part)s) WITHIN GROUP (ORDER BY %(expressions)s)"
+
+    def __init__(self, expression: str, part: float) -> None:
+        super().__init__(expression, part=part, output_field=FloatField())
+
+
+def measure(tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, datetime] | None) -> Measures:
+    """What a set of tasks comes to as of a moment, or of one for each channel: one statement."""
+    counts: dict[str, Any] = {f"is_{state.name}": Count("pk", filter=Q(stands=state.value)) for state in State}
+    found = annotate_state(tasks, moment).aggregate(
+        asked=Count("pk"),
+        answered=Count("pk", filter=Q(is_answered=True)),
+        unanswered=Count("pk", filter=Q(is_answered=False, state__in=[each.value for each in STANDING])),
+        retried=Sum("retries"),
+        failed=Sum("failures"),
+        late=Count("pk", filter=Q(finished_at__gt=F("deadline_at"))),
+        acknowledged=Count("acknowledge_seconds"),
+        acknowledge_median=Percentile("acknowledge_seconds", 0.5),
+        acknowledge_p95=Percentile("acknowledge_seconds", 0.95),
+        finished=Count("finish_seconds"),
+        finish_median=Percentile("finish_seconds", 0.5),
+        finish_p95=Percentile("finish_seconds", 0.95),
+        **counts,
+    )
+    return Measures(
+        asked=found["asked"],
+        answered=found["answered"],
+        unanswered=found["unanswered"],
+        states={state.value: count for state in State if (count := found[f"is_{state.name}"])},
+        retries=found["retried"] or 0,
+        failures=found["failed"] or 0,
+        late=found["late"],
+        acknowledge=Times(found["acknowledged"], found["acknowledge_median"], found["acknowledge_p95"]),
+        finish=Times(found["finished"], found["finish_median"], found["finish_p95"]),
+    )
+
+
+def list_tasks(
+    *,
+    conversation: Conversation,
+    moment: datetime | None,
+    after: tuple[bytes, uuid.UUID] | None = None,
+    limit: int = 50,
+    states: Sequence[str] = (),
+) -> list[Task]:
+    """The tasks of a conversation in the order in which they begin, by keyset, each with `stands`.
+
+    Args:
+        after: (place, id) of the last one seen.
+        states: only those that stand so at the moment.
+    """
+    rows = annotate_state(Task.objects.filter(conversation=conversation), moment)
+    if states:
+        rows = rows.filter(stands__in=states)
+    if after:
+        place, task_id = after
+        rows = rows.filter(Q(place__gt=place) | Q(place=place, pk__gt=task_id))
+    return list(rows.order_by("place", "pk")[:limit])
+
+
+def find_task(*, conversation: Conversation, task_id: uuid.UUID) -> Task | None:
+    """The task of that id in this conversation, or None."""
+    return Task.objects.filter(conversation=conversation, pk=task_id).first()
+
+
+def find_tasks_by_keys(*, conversation: Conversation, keys: Sequence[bytes]) -> dict[bytes, Task]:
+    """The tasks of a conversation by what makes them: those in the course of which others were asked."""
+    rows = Task.objects.filter(conversation=conversation, key__in=list(keys)) if keys else ()
+    return {bytes(task.key): task for task in rows}

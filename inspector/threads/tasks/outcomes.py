@@ -1,0 +1,82 @@
+"""What was asked of agents and what came of it: their tasks counted, for the rows of the directory and the graph."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+
+from inspector.accounts.models import Workspace
+
+from ..agents.directory import AgentSum
+from ..agents.pairs import PairSum
+from ..agents.tables import Agent
+from ..models import Task
+from .measures import is_one_of
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How many things were asked, and how many of them stand as done and as failed (cancelled ones are neither)."""
+
+    asked: int = 0
+    done: int = 0
+    failed: int = 0
+
+    @property
+    def standing(self) -> int:
+        """How many have not come to an end that is either."""
+        return self.asked - self.done - self.failed
+
+
+def count_asked_of(*, workspace: Workspace, sums: Sequence[AgentSum]) -> dict[uuid.UUID, Outcome]:
+    """What was asked of each of these agents and how it ended, by the id it is known by; one statement."""
+    who = {(each.channel_id, each.name): row.agent.pk for row in sums for each in row.every}
+    asked = Task.objects.filter(
+        is_one_of("performer", {name for _, name in who}), workspace=workspace, channel__in={each for each, _ in who}
+    )
+    rows = _count_tasks(asked, "channel", "performer")
+    found: dict[uuid.UUID, Outcome] = {}
+    for row in rows if who else ():
+        agent_id = who.get((row["channel"], row["performer"]))
+        if agent_id is not None:
+            found[agent_id] = _add(found.get(agent_id, Outcome()), row)
+    return found
+
+
+def count_asked_between(
+    *, workspace: Workspace, pairs: Sequence[PairSum]
+) -> dict[tuple[uuid.UUID, uuid.UUID], Outcome]:
+    """What the first of each of these pairs asked of the second and how it ended; two statements."""
+    agents = {agent.pk for pair in pairs for agent in (pair.sender, pair.receiver) if agent}
+    known = Agent.objects.filter(Q(pk__in=agents) | Q(same_as__in=agents), workspace=workspace)
+    who = {
+        (channel, name): same or pk for pk, same, channel, name in known.values_list("pk", "same_as", "channel", "name")
+    }
+    names = {name for _, name in who}
+    asked_of_all = Task.objects.filter(
+        is_one_of("requester", names), is_one_of("performer", names), workspace=workspace
+    )
+    rows = _count_tasks(asked_of_all, "channel", "requester", "performer")
+    found: dict[tuple[uuid.UUID, uuid.UUID], Outcome] = {}
+    for row in rows if names else ():
+        asking, asked = (who.get((row["channel"], row[side])) for side in ("requester", "performer"))
+        if asking is not None and asked is not None:
+            found[asking, asked] = _add(found.get((asking, asked), Outcome()), row)
+    return found
+
+
+def _count_tasks(tasks: QuerySet[Task], *by: str) -> QuerySet[Any]:
+    counted: QuerySet[Any] = tasks.values(*by).annotate(
+        asked=Count("pk"),
+        done=Count("pk", filter=Q(state=Task.State.DONE)),
+        failed=Count("pk", filter=Q(state__in=[Task.State.FAILED, Task.State.TIMED_OUT])),
+    )
+    return counted
+
+
+def _add(outcome: Outcome, row: Mapping[str, Any]) -> Outcome:
+    return Outcome(outcome.asked + row["asked"], outcome.done + row["done"], outcome.failed + row["failed"])

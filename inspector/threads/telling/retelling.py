@@ -1,0 +1,150 @@
+"""Re-telling: a conversation gone through in its timeline, and those messages told that no longer stand as told."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby, islice
+
+from dialects import Entry
+from inspector.intake.models import Record
+
+from ..arriving.inserts import read_record
+from ..models import Message
+from ..placing.nodes import StoredNode
+from .contexts import TrackedContext, has_established
+from .teller import Telling, ToldRow, tell_record
+
+# How far ahead is looked for what will be needed, and how much of it is held at once.
+_AHEAD, _AHEAD_BYTES = 500, 4 * 1024 * 1024
+
+Run = list[StoredNode]
+
+
+class Retelling:
+    """One conversation being told, from its first message on; `told` holds what the rows of changed messages take."""
+
+    def __init__(self, nodes: Sequence[StoredNode], fence: Callable[[], None]) -> None:
+        self._fence = fence
+        self._runs = [list(same) for _, same in groupby(nodes, key=lambda node: node.record)]
+        self._context = TrackedContext()
+        self._records: Mapping[uuid.UUID, Record] = {}
+        self._established: dict[uuid.UUID, str] = {}
+        # So many runs from the first on stand as they are, and have been passed by.
+        self._passed = 0
+
+    @property
+    def established(self) -> list[StoredNode]:
+        """The first nodes of the records that established something."""
+        return [run[0] for run in self._runs if run[0].is_established]
+
+    def pass_by(self, established: Mapping[uuid.UUID, str]) -> list[StoredNode]:
+        """Pass by what stands at the beginning, before `go_through`; the first nodes of what does not stand after it.
+
+        Args:
+            established: what records established, by the ids of their first nodes, as far as it was loaded.
+        """
+        self._established = {node.id: established[node.id] for node in self.established if node.id in established}
+        for run in self._runs:
+            if not self._stands(run):
+                break
+            self._skip(self._passed, run)
+            self._passed += 1
+        return [run[0] for run in islice(self._runs, self._passed, self._passed + _AHEAD) if not self._stands(run)]
+
+    def take_records(self, records: Mapping[uuid.UUID, Record]) -> None:
+        """Let records that were loaded be at hand."""
+        self._records = records
+
+    def go_through(self) -> Iterator[tuple[StoredNode, ToldRow | None, str]]:
+        """Each node in the timeline, what it is told anew (None where it stands), and what its record established.
+
+        A record whose parts stand together is told once.
+        """
+        for at, run in enumerate(self._runs):
+            if at < self._passed or self._stands(run):
+                if at >= self._passed:
+                    self._skip(at, run)
+                for node in run:
+                    yield node, None, ""
+                continue
+            telling = self._tell(at, run)
+            for node in run:
+                row = telling.rows[node.part]
+                # What a record establishes is kept with the first of its parts that stand together.
+                established = telling.established if node is run[0] else ""
+                node.told_in, node.is_established, node.severity = telling.told_in, bool(established), row.severity
+                node.was_told, node.told_digest = node.told_digest, row.digest
+                yield node, row, established
+
+    def _stands(self, run: Run) -> bool:
+        first, position = run[0], run[0].position + 1
+        if has_established(first.told_in) and not first.is_established:
+            return False
+        return all(
+            node.told_digest and self._context.allows(node.told_in, dialect=node.dialect, position=position)
+            for node in run
+        )
+
+    def _skip(self, at: int, run: Run) -> None:
+        first = run[0]
+        if first.is_established:
+            if first.id not in self._established:
+                self._load_established(at)
+            established = self._established.pop(first.id, None)
+            # What was put elsewhere since the nodes were loaded stands under another id by now. Its conversation is
+            # marked, and is settled again with it.
+            if established is not None:
+                self._context.go_through(established, position=first.position + 1)
+        if first.dialect != "prose":
+            self._context.add([Entry(kind="dialect", name=first.dialect, value=first.dialect)])
+
+    def _load_established(self, at: int) -> None:
+        heads = (run[0] for run in islice(self._runs, at, at + _AHEAD) if run[0].is_established)
+        self._established = load_established(node.id for node in _within_bounds(heads))
+
+    def _tell(self, at: int, run: Run) -> Telling:
+        first = run[0]
+        if first.record not in self._records:
+            self._load_records(at)
+        record = self._records[first.record]
+        reading = read_record(record, dialect=first.dialect).reading
+        return tell_record(record, reading, self._context, position=first.position + 1)
+
+    def _load_records(self, at: int) -> None:
+        self._fence()
+        # The first of them does not stand, which `go_through` has found already.
+        ahead = islice(self._runs, at + 1, at + _AHEAD)
+        stale = chain([self._runs[at][0]], (run[0] for run in ahead if not self._stands(run)))
+        ids = {node.record for node in _within_bounds(stale)}
+        self._records = {}
+        self._records = Record.objects.in_bulk(ids)
+
+
+def load_together(retellings: Sequence[Retelling], fence: Callable[[], None]) -> None:
+    """Load at once what several small conversations need to be told, as far as it is known and not too much."""
+    heads = _within_bounds(node for each in retellings for node in each.established)
+    established = load_established(node.id for node in heads)
+    stale = [node for each in retellings for node in each.pass_by(established)]
+    if not stale:
+        return
+    fence()
+    records = Record.objects.in_bulk({node.record for node in _within_bounds(iter(stale))})
+    for each in retellings:
+        each.take_records(records)
+
+
+def load_established(ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, str]:
+    """What records established, by the ids of the messages that it is kept with."""
+    wanted = list(ids)
+    return dict(Message.objects.filter(pk__in=wanted).values_list("id", "established")) if wanted else {}
+
+
+def _within_bounds(nodes: Iterator[StoredNode]) -> Iterator[StoredNode]:
+    """The nodes in order up to so many bytes of their records, at least one."""
+    held = 0
+    for node in nodes:
+        if held and held + node.size_bytes > _AHEAD_BYTES:
+            return
+        held += node.size_bytes
+        yield node

@@ -1,0 +1,177 @@
+"""Telling: a record's message in English, in the context of its conversation, as the row that is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from dialects import Entry, Message, Reading, Told, tell, to_shallow_json
+from inspector.intake.bulk import write_array
+from inspector.intake.concealing import conceal_told, hide_entry
+from inspector.intake.models import Record
+from inspector.intake.text import make_storable
+
+from ..models import Message as MessageRow
+from . import terms
+from .atoms import make_atoms
+from .contexts import DECODER_VERSION, TrackedContext
+
+# Made once: `json.dumps` makes a writer for each call.
+_write_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=to_shallow_json).encode
+
+_SEVERITY = {"info": 1, "notice": 2, "warning": 3, "error": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class ToldRow:
+    """What telling writes of one message. `digest` is SHA-256 over what is told, whatever ids its sources have.
+
+    `words` and `atoms` are literals as PostgreSQL reads them, of a tsvector and of an array.
+    """
+
+    severity: int
+    is_sealed: bool
+    english: str
+    body: str
+    words: str
+    atoms: str
+    digest: bytes
+
+
+def _digest_body(body: str, message: Message, identities: Mapping[str, str]) -> bytes:
+    """The digest of a told body in which each cited record stands by its content and not by its id."""
+    segments = (*message.english, *message.also, *message.gloss)
+    for record in {str(segment.source[0]) for segment in segments if segment.source is not None}:
+        body = body.replace(record, identities.get(record, record))
+    return hashlib.sha256(f"{DECODER_VERSION}\n{body}".encode()).digest()
+
+
+def write_body(given: Mapping[str, Any], reading: Reading, told: Told) -> str:
+    """The told message as canonical JSON text (ASCII): all names that are not absent, and the record's own notes."""
+    body = given if "performative" in given else {**given, "performative": None}
+    record = {
+        "dialect": reading.dialect,
+        "version": reading.version,
+        "vocabulary": reading.vocabulary,
+        "candidates": reading.candidates[:4],
+        "footer": dict(reading.footer) if reading.footer else None,
+        "from_envelope": reading.from_envelope,
+        "notes": (*reading.notes, *told.notes),
+        "decoder": DECODER_VERSION,
+    }
+    return _write_json({"message": body, "record": record})
+
+
+def make_row(
+    *, message: Message, reading: Reading, told: Told, workspace_id: uuid.UUID, identities: Mapping[str, str]
+) -> ToldRow:
+    """The row of a told message.
+
+    Args:
+        message: the message as told.
+        reading: its record as read.
+        told: the telling of its record.
+        workspace_id: whose it is.
+        identities: what stands for each record that a definition may have come from.
+    """
+    notes = (*message.notes, *(reading.notes if message.part == 1 else ()), *(told.notes if message.part == 1 else ()))
+    sentence = message.sentence
+    also = [segment.text for segment in message.also]
+    names = [message.sender, *message.receivers, message.topic, message.native_act, message.conversation_id]
+    ids = [message.message_id, message.trace_id, message.task_id]
+    texts = [sentence, *also, *(name for name in (*names, *ids) if name)]
+    given = message.given()
+    body = write_body(given, reading, told)
+    return ToldRow(
+        severity=max((_SEVERITY[note.severity] for note in notes), default=0),
+        is_sealed=message.security.encrypted and not message.security.opened,
+        english=make_storable(sentence),
+        body=body,
+        words=make_storable(terms.write_vector(texts, workspace_id)),
+        atoms=make_storable(write_array(make_atoms(reading, message, workspace_id, texts, given))),
+        digest=_digest_body(body, message, identities),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """A record told: what was asked of its context, what it established there, and the row of each part."""
+
+    told_in: str
+    established: str
+    rows: Mapping[int, ToldRow]
+
+
+NOT_TOLD = Telling("", "", {})
+
+
+def tell_record(record: Record, reading: Reading, context: TrackedContext, *, position: int) -> Telling:
+    """Tell a record in its context, and add to that what it establishes.
+
+    Args:
+        record: the record.
+        reading: it as read, in the dialect that its conversation settles for it.
+        context: what holds before it.
+        position: the one-based place of its first message.
+    """
+    told = _tell(record, reading, context, position)
+    return _end(record, reading, told, context)
+
+
+def foretell_record(record: Record, reading: Reading, context: TrackedContext | None, *, position: int) -> Telling:
+    """Tell a record as soon as it is read, in the context that it is likely to stand in.
+
+    Settling proves whether it does, so that only time is lost by a wrong guess.
+
+    Args:
+        record: the record.
+        reading: it as read.
+        context: what likely holds before it; None where nothing is known of it, and the record is told only if it
+            asks for nothing.
+        position: the one-based place that its first message likely has.
+    """
+    if context is not None:
+        return tell_record(record, reading, context, position=position)
+    spoken = [Entry(kind="dialect", name=reading.dialect, value=reading.dialect)] if reading.dialect != "prose" else []
+    context = TrackedContext(spoken)
+    told = _tell(record, reading, context, position)
+    if context.has_answered or told.entries:
+        return NOT_TOLD
+    return _end(record, reading, told, context)
+
+
+def _tell(record: Record, reading: Reading, context: TrackedContext, position: int) -> Told:
+    context.begin(
+        record=str(record.pk),
+        identity=bytes(record.identity).hex(),
+        position=position,
+        hide=partial(hide_entry, reading),
+    )
+    # The dialect was settled by the order key; told in turns, a guess must not be guessed again.
+    settled = reading.replace(candidates=())
+    return conceal_told(tell(settled, context), settled)
+
+
+def _end(record: Record, reading: Reading, told: Told, context: TrackedContext) -> Telling:
+    rows = {
+        message.part: make_row(
+            message=message,
+            reading=reading,
+            told=told,
+            workspace_id=record.workspace_id,
+            identities=context.identities,
+        )
+        for message in told.messages
+    }
+    return Telling(*context.end(reading.dialect), rows)
+
+
+def severity_of(reading: Reading, message: Message) -> int:
+    """The gravest note of a message, as a number of `Message.Severity`, before it is told."""
+    notes = (*message.notes, *(reading.notes if message.part == 1 else ()))
+    return max((_SEVERITY[note.severity] for note in notes), default=MessageRow.Severity.NONE)

@@ -1,0 +1,267 @@
+"""Wordings: what a message was told as before it was told otherwise, and why; what people may have read and signed.
+
+An earlier wording is one that stood. A conversation comes to rest when it is settled, nothing more is asked for, and
+no delivery of its workspace is half read; what it was told as until then stood. So loading a log in slices leaves no
+history of its own making. Where a workspace never rests, what has been shown for ten minutes stood as well. What is
+kept is bounded: the first wording of a message and its latest ones.
+
+Times of re-telling are the wall clock's. They belong to this history alone: nothing that settling decides asks for
+them.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import connection
+from django.db.models import Max, Q, QuerySet
+from django.utils import timezone
+
+from inspector.intake.models import HiddenRecord, Job
+from inspector.intake.text import make_storable
+from inspector.tokens import hide_tokens
+
+from ..models import Conversation, Message, Wording
+from ..placing.nodes import StoredNode
+
+LONG_ENOUGH: Final = timedelta(minutes=10)
+# So many are kept of one message: the first, and the latest.
+MOST_WORDINGS: Final = 30
+
+Cause = Wording.Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """That a message which stood is told otherwise: why, and the one message that arrived late, where it was one."""
+
+    cause: str
+    because_of: uuid.UUID | None = None
+
+
+class History:
+    """What becomes of the wordings of one conversation while it is settled."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        # Later than whatever was settled before, also where two machines' clocks differ.
+        last = conversation.settled_at
+        self.at = max(timezone.now(), last + timedelta(microseconds=1)) if last else timezone.now()
+        self.changed: dict[uuid.UUID, Change] = {}
+        # Why records were read anew in this settling.
+        self._read_anew: dict[uuid.UUID, str] = {}
+        self._new: list[uuid.UUID] = []
+        self._cause_of_others = ""
+
+    def stood(self, told_at: datetime | None) -> bool:
+        """Whether what is told so since then could be relied on."""
+        if told_at is None:
+            return False
+        rested_at = self.conversation.stood_at
+        return (rested_at is not None and told_at <= rested_at) or self.at - told_at >= LONG_ENOUGH
+
+    def pass_by(self, node: StoredNode, *, is_changed: bool) -> None:
+        """Take note of the next message of the timeline, and of whether it is told otherwise than its row says."""
+        if node.is_new:
+            if node.record not in self._read_anew and len(self._new) < 2:
+                self._new.append(node.id)
+        elif is_changed and self.stood(node.told_at):
+            self.changed[node.id] = self._explain()
+
+    def _explain(self) -> Change:
+        if self._new:
+            return Change(Cause.LATE, self._new[0] if len(self._new) == 1 else None)
+        if not self._cause_of_others:
+            self._cause_of_others = next(iter(self._read_anew.values()), "") or self._ask_for_withdrawals()
+        return Change(self._cause_of_others)
+
+    def _ask_for_withdrawals(self) -> str:
+        last = self.conversation.settled_at
+        hidden = HiddenRecord.objects.filter(record__messages__conversation=self.conversation)
+        return Cause.WITHDRAWAL if last and hidden.filter(since__gte=last).exists() else Cause.RETURN
+
+    def read_anew(self, record_id: uuid.UUID, *, is_outdated: bool) -> None:
+        """Keep what a record's messages were told as, before they are replaced; call inside that transaction."""
+        cause = Cause.DECODER if is_outdated else Cause.DIALECT
+        self._read_anew[record_id] = cause
+        rows = Message.objects.filter(conversation=self.conversation, record_id=record_id)
+        stood = [pk for pk, told_at in rows.values_list("pk", "told_at") if self.stood(told_at)]
+        keep_wordings(changes=dict.fromkeys(stood, Change(cause)), told={}, at=self.at)
+
+    def forget_unchanged(self) -> None:
+        """Drop the wordings of records that were read anew and came out as they were; call after they are written."""
+        if not self._read_anew:
+            return
+        kept = Wording.objects.filter(record_id__in=self._read_anew, until=self.at)
+        now = {
+            (message.record_id, message.part): message
+            for message in Message.objects.filter(record_id__in=self._read_anew).only("record", "part", "body")
+        }
+        same = []
+        for wording in kept:
+            message = now.get((wording.record_id, wording.part))
+            if message is not None and read_words(message.body) == (wording.english, wording.also):
+                same.append(wording.pk)
+        Wording.objects.filter(pk__in=same).delete()
+
+
+def read_words(body: str) -> tuple[str, list[str]]:
+    """The sentence of a told body, and what it says beyond the sentence; each as it is stored."""
+    told = json.loads(body)["message"] if body else {}
+    sentence = "".join(segment["text"] for segment in told.get("english") or ())
+    return make_storable(sentence), [make_storable(segment["text"]) for segment in told.get("also") or ()]
+
+
+def keep_wordings(
+    *, changes: Mapping[uuid.UUID, Change], told: Mapping[uuid.UUID, str], at: datetime
+) -> Mapping[uuid.UUID, datetime]:
+    """Keep what these messages are told as in their rows; call in the transaction that is about to replace it.
+
+    Args:
+        changes: why, by message id.
+        told: the new bodies by message id: of what comes out in the same words nothing is kept. A message that is not
+            among them is kept in any case.
+        at: until when it stood.
+
+    Returns:
+        of those that come out in the same words, since when they are told in them.
+    """
+    if not changes:
+        return {}
+    same: dict[uuid.UUID, datetime] = {}
+    fresh: list[tuple[Message, datetime, tuple[str, list[str]]]] = []
+    columns = ("workspace", "record", "part", "body", "told_digest", "told_in", "told_at")
+    for row in Message.objects.filter(pk__in=changes).only(*columns).order_by("record_id", "part"):
+        words = read_words(row.body)
+        if row.told_at is None:
+            continue
+        if row.pk in told and words == read_words(told[row.pk]):
+            same[row.pk] = row.told_at
+        else:
+            fresh.append((row, row.told_at, words))
+    numbers = _find_numbers({row.record_id for row, *_ in fresh})
+    Wording.objects.bulk_create(
+        Wording(
+            workspace_id=row.workspace_id,
+            record_id=row.record_id,
+            part=row.part,
+            number=numbers[row.record_id, row.part] + 1,
+            # It may have been told by a decoder that looked for no tokens.
+            english=hide_tokens(english),
+            also=[hide_tokens(text) for text in also],
+            digest=bytes(row.told_digest or b""),
+            decoder=row.told_in.partition(" ")[0],
+            told_in=row.told_in,
+            since=since,
+            until=at,
+            cause=changes[row.pk].cause,
+            because_of=changes[row.pk].because_of,
+        )
+        for row, since, (english, also) in fresh
+    )
+    _bound({(row.record_id, row.part): numbers[row.record_id, row.part] + 1 for row, *_ in fresh})
+    return same
+
+
+def keep_moved(*, messages: QuerySet[Message], at: datetime) -> None:
+    """Keep what these messages are told as, as far as it stood, before they are placed anew; in that transaction.
+
+    What comes out in the same words after all is passed over by `list_wordings`.
+    """
+    rows = messages.select_related("conversation").only("told_at", "conversation__stood_at")
+    stood = [
+        row.pk for row in rows if row.told_at and row.conversation.stood_at and row.told_at <= row.conversation.stood_at
+    ]
+    keep_wordings(changes=dict.fromkeys(stood, Change(Cause.MOVED)), told={}, at=at)
+
+
+def _find_numbers(records: Iterable[uuid.UUID]) -> Mapping[tuple[uuid.UUID, int], int]:
+    rows = Wording.objects.filter(record_id__in=list(records)).values_list("record_id", "part")
+    found: dict[tuple[uuid.UUID, int], int] = defaultdict(int)
+    for record_id, part, number in rows.annotate(last=Max("number")).order_by():
+        found[record_id, part] = number
+    return found
+
+
+def _bound(last: Mapping[tuple[uuid.UUID, int], int]) -> None:
+    for (record_id, part), number in last.items():
+        if number > MOST_WORDINGS:
+            old = Wording.objects.filter(record_id=record_id, part=part, number__gt=1)
+            old.filter(number__lte=number - MOST_WORDINGS + 1).delete()
+
+
+def note_rest(histories: Sequence[History]) -> None:
+    """Note which of these conversations come to rest; call at the end of the transaction that settles them."""
+    if not histories or _is_half_read(histories[0].conversation.workspace_id):
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE threads_conversation SET stood_at = fresh.at"
+            " FROM unnest(%s::uuid[], %s::bigint[], %s::timestamptz[]) AS fresh (id, generation, at)"
+            " WHERE threads_conversation.id = fresh.id AND threads_conversation.generation = fresh.generation",
+            [
+                [history.conversation.pk for history in histories],
+                [history.conversation.generation for history in histories],
+                [history.at for history in histories],
+            ],
+        )
+
+
+def _is_half_read(workspace_id: uuid.UUID) -> bool:
+    """Whether a delivery of the workspace has been read in part, so that more of it may follow."""
+    half = Q(kind=Job.Kind.FRAME) | Q(kind__in=[Job.Kind.INGEST, Job.Kind.WEIGH], checkpoint__has_key="index")
+    states = [Job.State.QUEUED, Job.State.RUNNING]
+    return Job.objects.filter(half, workspace_id=workspace_id, state__in=states).exists()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """An earlier wording of a message and why it ended; `skipped` counts those before it that are no longer kept."""
+
+    number: int
+    english: str
+    also: Sequence[str]
+    decoder: str
+    context: str
+    since: datetime
+    until: datetime
+    cause: str
+    because_of: uuid.UUID | None
+    skipped: int = 0
+
+
+def list_wordings(*, message: Message) -> list[Earlier]:
+    """The earlier wordings of a message, oldest first. What was followed by the same words is not one of them."""
+    rows = list(Wording.objects.filter(record_id=message.record_id, part=message.part).order_by("number"))
+    words = [(row.english, row.also) for row in rows]
+    if message.body:
+        words.append(read_words(message.body))
+    found, last = [], 0
+    for at, row in enumerate(rows):
+        if words[at : at + 1] == words[at + 1 : at + 2]:
+            last = row.number
+            continue
+        found.append(_describe(row, skipped=row.number - last - 1))
+        last = row.number
+    return found
+
+
+def _describe(row: Wording, *, skipped: int) -> Earlier:
+    return Earlier(
+        number=row.number,
+        english=row.english,
+        also=row.also,
+        decoder=row.decoder,
+        context=row.told_in,
+        since=row.since,
+        until=row.until,
+        cause=row.cause,
+        because_of=row.because_of,
+        skipped=skipped,
+    )

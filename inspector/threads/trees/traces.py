@@ -1,0 +1,224 @@
+"""Reads of traces, and of what the rows of a tree stand for. All within one workspace."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Final
+
+from django.db.models import Q
+from django.db.models.functions import Left
+
+from inspector.accounts.models import Workspace
+
+from ..models import Conversation, Message, MessageQuerySet, Trace
+from ..placing.keys import RANDOM
+from .outline import ADJACENCY, Kind
+from .windows import WindowRow
+
+LONGEST_SENTENCE: Final = 300
+# In the order of the fields of `Said`.
+_SAID: Final = (
+    "id",
+    "conversation_id",
+    "channel_id",
+    "record_id",
+    "part",
+    "order_time",
+    "order_basis",
+    "dialect",
+    "performative",
+    "native_act",
+    "topic",
+    "sender",
+    "receivers",
+    "is_broadcast",
+    "native_id",
+    "severity",
+    "is_sealed",
+    "sentence",
+    "parent",
+    "parent_basis",
+    "parent_why",
+)
+MOST_FOUND: Final = 1000
+
+
+def find_trace(*, workspace: Workspace, trace_id: uuid.UUID) -> Trace | None:
+    """The trace of that id in this workspace, or None."""
+    return Trace.objects.select_related("channel").filter(workspace=workspace, pk=trace_id).first()
+
+
+def list_traces(
+    *,
+    workspace: Workspace,
+    before: tuple[datetime, uuid.UUID] | None = None,
+    limit: int = 50,
+    dialect: str = "",
+    agent: str = "",
+    state: str = "",
+) -> list[Trace]:
+    """Traces with at least one settled message, latest activity first, by keyset.
+
+    Args:
+        before: (last_at, id) of the last one seen.
+        dialect, agent, state: only traces that hold this dialect, name this agent, or stand so.
+    """
+    rows = Trace.objects.select_related("channel").filter(workspace=workspace, last_at__isnull=False)
+    if before:
+        last_at, trace_id = before
+        rows = rows.filter(Q(last_at__lt=last_at) | Q(last_at=last_at, pk__lt=trace_id))
+    if dialect:
+        rows = rows.filter(dialects__contains=[dialect])
+    if agent:
+        rows = rows.filter(agents__contains=[agent])
+    if state:
+        rows = rows.filter(state=state)
+    return list(rows.order_by("-last_at", "-id")[:limit])
+
+
+def list_namesakes(*, trace: Trace, limit: int = 20) -> list[Trace]:
+    """Other traces of the same id: nothing says that they are the same work, or that they are not."""
+    rows = Trace.objects.select_related("channel").filter(
+        workspace_id=trace.workspace_id, key=bytes(trace.key), last_at__isnull=False
+    )
+    return list(rows.exclude(pk=trace.pk).order_by("-last_at", "-id")[:limit])
+
+
+def find_traces_of(*, workspace: Workspace, messages: Iterable[Message]) -> list[Trace]:
+    """The traces that these messages belong to, in the order of the messages; those not drawn yet are left out."""
+    wanted = {
+        (bytes(message.trace_key), message.channel_id): message.trace_basis for message in messages if message.trace_key
+    }
+    if not wanted:
+        return []
+    rows = Trace.objects.select_related("channel").filter(
+        workspace=workspace, key__in=[key for key, _ in wanted], last_at__isnull=False
+    )
+    held = {(bytes(trace.key), trace.channel_id): trace for trace in rows}
+    found: dict[uuid.UUID, Trace] = {}
+    for (key, channel_id), basis in wanted.items():
+        # What a channel's trace does not hold is in the one across channels.
+        own = None if basis == RANDOM else held.get((key, channel_id))
+        trace = own or held.get((key, None))
+        if trace is not None:
+            found[trace.pk] = trace
+    return list(found.values())
+
+
+def members_of(owner: Conversation | Trace) -> MessageQuerySet:
+    """The messages that may stand in a tree; those of a trace's id that belong to a namesake are among them."""
+    rows = Message.objects.shown()
+    if isinstance(owner, Conversation):
+        return rows.filter(conversation=owner)
+    own = rows.filter(workspace_id=owner.workspace_id, trace_key=bytes(owner.key))
+    return own if owner.channel_id is None else own.filter(channel_id=owner.channel_id)
+
+
+def find_matching(*, owner: Conversation | Trace, text: str, limit: int = MOST_FOUND) -> list[bytes]:
+    """The ids of messages whose English or names hold this text, the earliest first; at most `limit` of them."""
+    condition = Q(english__icontains=text) | Q(native_id=text) | Q(native_act__iexact=text)
+    condition |= Q(topic__icontains=text) | Q(sender__iexact=text) | Q(performative=text.lower())
+    rows = members_of(owner).filter(condition).order_by("order_time", "pk")
+    return [pk.bytes for pk in rows.values_list("pk", flat=True)[:limit]]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a row of a tree shows of its message."""
+
+    id: uuid.UUID
+    conversation_id: uuid.UUID
+    channel_id: uuid.UUID
+    record_id: uuid.UUID
+    part: int
+    at: datetime
+    at_basis: str
+    dialect: str
+    performative: str | None
+    native_act: str
+    topic: str
+    sender: str
+    receivers: Sequence[str]
+    is_broadcast: bool
+    native_id: str
+    severity: int
+    is_sealed: bool
+    english: str
+    parent: uuid.UUID | None
+    parent_basis: str
+    parent_why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A message that a top of the tree answers: what it is called, and whether the tree holds it."""
+
+    native_id: str
+    is_inside: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Foliage:
+    """What the rows of a window stand for: messages and conversations by id, and the names of missing messages."""
+
+    said: dict[bytes, Said]
+    conversations: dict[bytes, Conversation]
+    # By the place of the ghost's row.
+    ghost_names: dict[int, str]
+    # What tops of the tree answer: it stands elsewhere, or was cut off because answers go round in a circle.
+    answered: dict[uuid.UUID, Answered]
+
+
+def read_foliage(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> Foliage:
+    """What the rows of a window stand for, in four statements at most, whatever their number."""
+    ids = [uuid.UUID(bytes=row.line.id) for row in rows if row.line.kind is Kind.MESSAGE]
+    said = {each.id.bytes: each for each in _read_said(ids)}
+    conversation_ids = {each.conversation_id for each in said.values()}
+    conversation_ids |= {uuid.UUID(bytes=row.line.id) for row in rows if row.line.kind is Kind.CONVERSATION}
+    fields = ("id", "native_id", "title", "subject", "message_count")
+    conversations = Conversation.objects.only(*fields).in_bulk(list(conversation_ids))
+    return Foliage(
+        said,
+        {pk.bytes: each for pk, each in conversations.items()},
+        name_ghosts(rows),
+        _find_answered(owner, rows, said),
+    )
+
+
+def _read_said(ids: Sequence[uuid.UUID]) -> Iterable[Said]:
+    rows = Message.objects.shown().filter(pk__in=ids).annotate(sentence=Left("english", LONGEST_SENTENCE))
+    for row in rows.values_list(*_SAID):
+        yield Said(*row)
+
+
+def name_ghosts(rows: Sequence[WindowRow]) -> dict[int, str]:
+    """What missing messages are called, by the places of their rows: as the message below, which cites it, does."""
+    citing = {
+        below.line.id: row.place
+        for row, below in pairwise(rows)
+        if row.line.kind is Kind.GHOST and below.line.kind is Kind.MESSAGE
+    }
+    if not citing:
+        return {}
+    bodies = Message.objects.filter(pk__in=[uuid.UUID(bytes=name) for name in citing]).values_list("pk", "body")
+    names = {citing[pk.bytes]: json.loads(body)["message"].get("parent_id") for pk, body in bodies if body}
+    return {place: name for place, name in names.items() if name}
+
+
+def _find_answered(
+    owner: Conversation | Trace, rows: Sequence[WindowRow], said: dict[bytes, Said]
+) -> dict[uuid.UUID, Answered]:
+    top = 1 if isinstance(owner, Trace) else 0
+    tops = [said[row.line.id] for row in rows if row.depth == top and row.line.id in said]
+    parents = {each.parent for each in tops if each.parent is not None and each.parent_basis != ADJACENCY}
+    if not parents:
+        return {}
+    found = Message.objects.filter(pk__in=parents).values_list("pk", "native_id", "conversation_id", "trace_key")
+    if isinstance(owner, Conversation):
+        return {pk: Answered(name, conversation_id == owner.pk) for pk, name, conversation_id, _ in found}
+    return {pk: Answered(name, bytes(key or b"") == bytes(owner.key)) for pk, name, _, key in found}
