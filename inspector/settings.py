@@ -26,6 +26,8 @@ KEYRING_OLD_KEYS: list[str] = env.list("INSPECTOR_KEYRING_OLD_KEYS", [])
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", [])
 IS_BEHIND_HTTPS = env.bool("BEHIND_HTTPS", False)
+# So many proxies, one behind the other, are trusted to write down in X-Forwarded-For whom they speak for.
+TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", 0)
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -131,6 +133,7 @@ LOGOUT_REDIRECT_URL = "pages:sign-in"
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 1  # hours
 AXES_LOCKOUT_TEMPLATE = "429.html"
+AXES_CLIENT_IP_CALLABLE = "inspector.trail.addresses.find_client_address"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 
 SESSION_COOKIE_HTTPONLY = True

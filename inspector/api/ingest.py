@@ -23,6 +23,7 @@ from inspector.intake import selectors, services
 from inspector.intake.framing import series_of
 from inspector.intake.models import Delivery, Door
 from inspector.tokens import hide_tokens
+from inspector.trail.acting import find_address
 
 from .authentication import caller_of
 from .bodies import EMPTY, BrokenBodyError, find_length, read_body
@@ -228,7 +229,7 @@ def open_delivery(
                 channel=channel,
                 door=Door.API,
                 key=key,
-                remote_address=request.META.get("REMOTE_ADDR") or "",
+                remote_address=find_address(),
                 content_type=request.headers.get("Content-Type", ""),
                 options=options | ({"series": series_of(earlier).hex} if earlier else {}),
                 idempotency_key=token,

@@ -24,6 +24,7 @@ from inspector.intake import staging
 from inspector.intake.archives import RefusedArchiveError
 from inspector.intake.models import Delivery
 from inspector.intake.selectors import find_delivery
+from inspector.trail.acting import find_address
 
 from .previews import make_card
 from .progress import make_progress
@@ -79,7 +80,7 @@ def _stage(file: UploadedFile[Any], request: HttpRequest, membership: Membership
         channel=ensure_channel(workspace=membership.workspace, name=Channel.DEFAULT),
         chunks=file.chunks(),
         choices=form.read(),
-        remote_address=request.META.get("REMOTE_ADDR", ""),
+        remote_address=find_address(),
         file_name=file.name or "",
         content_type=file.content_type or "",
     )

@@ -10,6 +10,8 @@ from typing import Final, Protocol
 
 from django.http import HttpRequest, HttpResponseBase
 
+from .addresses import find_client_address
+
 
 class Acting(Protocol):
     """What can be told to have done something: a membership, an API key, or an actor itself."""
@@ -64,14 +66,14 @@ def find_address() -> str:
 
 
 class ActingMiddleware:
-    """Begins each request with nobody acting, from the address of whoever connected, and ends it so."""
+    """Begins each request with nobody acting, from the address it came from, and ends it so."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer the request."""
-        actor, address = _actor.set(PRODUCT), _address.set(request.META.get("REMOTE_ADDR") or "")
+        actor, address = _actor.set(PRODUCT), _address.set(find_client_address(request) or "")
         try:
             return self._get_response(request)
         finally:
