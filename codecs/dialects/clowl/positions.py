@@ -35,13 +35,12 @@ class Node:
         self.start = start
         self.end = end
         self.members: Sequence[Node] = ()
+        self._by_key: dict[str | int, Node] | None = None
 
     def find(self, key: str | int) -> Node | None:
         """The member of that key; the last one where the key is repeated."""
-        try:
-            return self._by_key.get(key)
-        except AttributeError:
-            self._by_key: dict[str | int, Node] = {member.key: member for member in self.members}
+        if self._by_key is None:
+            self._by_key = {member.key: member for member in self.members}
         return self._by_key.get(key)
 
     def locate(self, path: Path) -> Node | None:
