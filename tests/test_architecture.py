@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from .each import for_each
 
 PROJECT = Path(__file__).resolve().parents[1]
 DIALECTS = PROJECT / "codecs" / "dialects"
@@ -69,13 +69,13 @@ def test_there_is_something_to_hold() -> None:
     assert set(list_imports(INSPECTOR / "embedded" / "state.py")) >= {"inspector.embedded.errors", "fcntl"}
 
 
-@pytest.mark.parametrize("path", list_modules(DIALECTS), ids=name_of)
+@for_each(list_modules(DIALECTS), name_of=name_of)
 def test_the_codecs_import_the_standard_library_cryptography_and_themselves(path: Path) -> None:
     foreign = {name for name in list_imports(path) if name.partition(".")[0] not in ALLOWED_IN_DIALECTS}
     assert not foreign
 
 
-@pytest.mark.parametrize("path", list_modules(DIALECTS), ids=name_of)
+@for_each(list_modules(DIALECTS), name_of=name_of)
 def test_no_dialect_imports_another(path: Path) -> None:
     names = {entry.stem for entry in DIALECTS.iterdir() if not entry.name.startswith(("_", "."))}
     own = path.relative_to(DIALECTS).parts[0].removesuffix(".py")
@@ -85,7 +85,7 @@ def test_no_dialect_imports_another(path: Path) -> None:
     assert not known & (names - {own})
 
 
-@pytest.mark.parametrize("path", list_modules(INSPECTOR), ids=name_of)
+@for_each(list_modules(INSPECTOR), name_of=name_of)
 def test_nothing_points_back_up(path: Path) -> None:
     parts = path.relative_to(INSPECTOR).parts
     own = parts[0].removesuffix(".py")
@@ -150,7 +150,7 @@ def test_the_linter_of_imports_would_notice(tmp_path: Path) -> None:
     assert "4 broken" in told.stdout, told.stdout
 
 
-@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
+@for_each(EVERYTHING, name_of=name_of)
 def test_every_module_says_what_it_holds(path: Path) -> None:
     if "migrations" in path.parts or not path.read_text().strip():
         return  # What is generated, or empty, holds nothing to speak of.
@@ -162,7 +162,7 @@ def test_every_module_says_what_it_holds(path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
+@for_each(EVERYTHING, name_of=name_of)
 def test_every_module_is_named_for_its_noun(path: Path) -> None:
     assert not FORBIDDEN_NAMES & {part.removesuffix(".py").strip("_") for part in path.relative_to(PROJECT).parts}
 
@@ -181,15 +181,14 @@ def test_every_dialect_has_its_vectors() -> None:
     assert names == {json.loads(path.read_text("utf-8")).get("dialect", path.stem) for path in files}
 
 
-@pytest.mark.parametrize("path", PRODUCT, ids=name_of)
+@for_each(PRODUCT, name_of=name_of)
 def test_no_failure_is_swallowed_without_a_word(path: Path) -> None:
     text = path.read_text()
     lines = text.splitlines()
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.ExceptHandler):
             continue
-        if node.type is None:
-            pytest.fail(f"{name_of(path)}:{node.lineno} catches everything, even the end of the program")
+        assert node.type is not None, f"{name_of(path)}:{node.lineno} catches everything, even the end of the program"
         if all(isinstance(step, ast.Pass) for step in node.body):
             said = "".join(lines[node.lineno - 1 : node.end_lineno])
             assert "#" in said, f"{name_of(path)}:{node.lineno} does not say why nothing is to be done"

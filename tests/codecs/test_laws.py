@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 import dialects
 from dialects._scan import leaves
 
+from ..each import for_each
 from .cases import Case, cases, plain
 
 EVERY = [*cases("valid"), *cases("malformed")]
 SLUGS = [dialect.slug for dialect in dialects.all_dialects()]
 
 
-@pytest.mark.parametrize("case", EVERY, ids=str)
+@for_each(EVERY)
 def test_the_field_tree_covers_the_wire(case: Case) -> None:
     assert_covers(case.decode())
 
@@ -30,7 +31,7 @@ def assert_covers(reading: dialects.Reading) -> None:
     assert at == len(reading.wire)
 
 
-@pytest.mark.parametrize("case", cases("valid"), ids=str)
+@for_each(cases("valid"))
 def test_a_valid_wire_leaves_nothing_unread_in_silence(case: Case) -> None:
     reading = case.decode()
     unread = [leaf for leaf in leaves(reading.fields) if leaf.name == "unread"]
@@ -42,7 +43,7 @@ def test_a_valid_wire_leaves_nothing_unread_in_silence(case: Case) -> None:
         ), f"{leaf.raw!r} is neither read nor noted"
 
 
-@pytest.mark.parametrize("case", EVERY, ids=str)
+@for_each(EVERY)
 def test_spans_lie_within_their_layer(case: Case) -> None:
     reading = case.decode()
     lengths = {layer.id: len(layer.text) for layer in reading.layers}
@@ -55,7 +56,7 @@ def test_spans_lie_within_their_layer(case: Case) -> None:
         assert 0 <= start <= end <= lengths[layer]
 
 
-@pytest.mark.parametrize("case", EVERY, ids=str)
+@for_each(EVERY)
 def test_what_is_given_is_what_is_shown(case: Case) -> None:
     """The names a message gives are those of its dictionary that are not absent, made on demand or not."""
     for message in case.decode().messages:
@@ -68,12 +69,12 @@ def test_what_is_given_is_what_is_shown(case: Case) -> None:
 DETECTED = [case for case in cases("valid") if not case.data.get("as") and not case.data.get("in_context")]
 
 
-@pytest.mark.parametrize("case", DETECTED, ids=str)
+@for_each(DETECTED)
 def test_detection_ranks_its_own_dialect_first(case: Case) -> None:
     assert dialects.detect(case.wire)[0].dialect == case.dialect
 
 
-@pytest.mark.parametrize("case", cases("valid"), ids=str)
+@for_each(cases("valid"))
 def test_encoding_gives_the_wire_back(case: Case) -> None:
     written = dialects.encode(case.decode())
     if "loss" in case.data:
@@ -84,7 +85,7 @@ def test_encoding_gives_the_wire_back(case: Case) -> None:
         assert written.wire == case.data.get("encodes_to", case.wire)
 
 
-@pytest.mark.parametrize("case", cases("valid"), ids=str)
+@for_each(cases("valid"))
 def test_what_is_encoded_decodes_to_the_same(case: Case) -> None:
     before = case.decode()
     written = dialects.encode(before)
@@ -102,7 +103,7 @@ def test_at_most_one_vector_in_ten_states_a_loss(slug: str) -> None:
     assert sum("loss" in case.data for case in own) * 10 <= len(own)
 
 
-@pytest.mark.parametrize("case", EVERY, ids=str)
+@for_each(EVERY)
 def test_no_prefix_of_a_wire_makes_read_raise(case: Case) -> None:
     step = max(1, len(case.wire) // 60)
     for end in range(0, len(case.wire), step):

@@ -1,0 +1,42 @@
+"""One rule for many things: held to all of them in one test, which names every one that breaks it.
+
+Thousands of small tests cost more to hand out and to report than to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+Item = TypeVar("Item")
+MOST_NAMED = 20
+
+
+def for_each(
+    items: Sequence[Item], *, name_of: Callable[[Item], str] = str
+) -> Callable[[Callable[[Item], None]], Callable[[], None]]:
+    """Let a test of one thing be a test of all of these; it fails with the names of those that break its rule."""
+
+    def decorate(rule: Callable[[Item], None]) -> Callable[[], None]:
+        def hold() -> None:
+            assert items, "there is nothing to hold the rule to"
+            broken = [said for item in items if (said := _find_fault(rule, item))]
+            named = "\n".join(broken[:MOST_NAMED])
+            assert not broken, f"{len(broken)} of {len(items)} break the rule:\n{named}"
+
+        def _find_fault(rule: Callable[[Item], None], item: Item) -> str:
+            try:
+                rule(item)
+            except Exception as error:  # noqa: BLE001  # whatever it is, it is told with the name of the thing
+                return f"{name_of(item)}: {type(error).__name__}: {error}"
+            return ""
+
+        hold.__name__, hold.__qualname__, hold.__doc__, hold.__module__ = (
+            rule.__name__,
+            rule.__qualname__,
+            rule.__doc__,
+            rule.__module__,
+        )
+        return hold
+
+    return decorate
