@@ -20,14 +20,12 @@ from inspector.audit.reviews.listing import (
     OPEN,
     SECOND,
     QueueCount,
-    Standing,
     find_item,
     find_queue,
-    find_standings,
     list_items,
     list_queues,
-    list_told_reviews,
 )
+from inspector.audit.reviews.standings import Standing, find_standings, list_told_reviews
 from inspector.search.cursors import CursorError, read_cursor, write_cursor
 
 from .authentication import caller_of

@@ -13,7 +13,7 @@ from .findings.tables import Finding
 from .reviews.tables import Review
 from .rules import RULES
 
-# As `review_listing.select_told` has it: what one of two said is nobody's to find before both have spoken.
+# As `standings.select_told` has it: what one of two said is nobody's to find before both have spoken.
 _REVIEWED = (
     'EXISTS (SELECT 1 FROM "audit_review" "review" '
     'WHERE "review"."conversation_id" = "threads_message"."conversation_id" AND "review"."withdrawn_at" IS NULL '

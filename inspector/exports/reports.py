@@ -10,7 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from dialects import SHAPE_VERSION
-from inspector.audit.reviews.listing import Standing, find_standings, list_reviews
+from inspector.audit.reviews.standings import Standing, find_standings, list_reviews
 from inspector.audit.reviews.tables import Review
 from inspector.threads.models import Conversation
 from inspector.threads.tasks.measures import find_state

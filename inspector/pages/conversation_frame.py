@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.listing import OpenCount, count_open_in
-from inspector.audit.reviews.listing import find_standings, list_reviews
+from inspector.audit.reviews.standings import find_standings, list_reviews
 from inspector.threads.hidden import count_hidden_in
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import find_conversation, read_body

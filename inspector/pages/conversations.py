@@ -18,7 +18,8 @@ from inspector.accounts.models import Membership, Workspace
 from inspector.audit.comments.discussions import count_comments
 from inspector.audit.findings.listing import OpenCount, count_alarms, count_open_in
 from inspector.audit.models import ReviewItem, ReviewQueue
-from inspector.audit.reviews.listing import SignOff, find_sign_offs, list_fillable, list_open_items
+from inspector.audit.reviews.listing import list_fillable, list_open_items
+from inspector.audit.reviews.standings import SignOff, find_sign_offs
 from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
 from inspector.threads.agents.names import load_labels

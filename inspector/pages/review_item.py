@@ -16,16 +16,9 @@ from django.views.decorators.http import require_GET, require_POST
 from inspector.accounts.models import Membership
 from inspector.audit import services
 from inspector.audit.models import Review, ReviewItem
-from inspector.audit.reviews.listing import (
-    MINE,
-    OPEN,
-    count_queue,
-    find_item,
-    find_standings,
-    list_item_reviews,
-    list_items,
-)
+from inspector.audit.reviews.listing import MINE, OPEN, count_queue, find_item, list_items
 from inspector.audit.reviews.queues import find_rubric
+from inspector.audit.reviews.standings import find_standings, list_item_reviews
 from inspector.threads.models import Conversation
 from inspector.threads.summaries import find_openings, read_timeline
 

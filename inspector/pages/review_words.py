@@ -12,7 +12,7 @@ from django.urls import reverse
 from inspector.accounts.models import Workspace
 from inspector.audit.models import Review
 from inspector.audit.reviews.bindings import Change, Place
-from inspector.audit.reviews.listing import Standing, find_places
+from inspector.audit.reviews.standings import Standing, find_places
 from inspector.threads.models import Message
 
 # How many messages of a kind are linked to.

@@ -15,14 +15,8 @@ from inspector.accounts.services import add_member
 from inspector.audit.models import Binding, Review, ReviewItem, ReviewQueue
 from inspector.audit.reviews import filling, leases, queues, verdicts
 from inspector.audit.reviews.bindings import check
-from inspector.audit.reviews.listing import (
-    count_queue,
-    count_reviewers,
-    find_sign_offs,
-    find_standings,
-    list_item_reviews,
-    list_reviews,
-)
+from inspector.audit.reviews.listing import count_queue, count_reviewers
+from inspector.audit.reviews.standings import find_sign_offs, find_standings, list_item_reviews, list_reviews
 from inspector.audit.services import give_verdict
 from inspector.intake.models import Record
 from inspector.search.selectors import find_messages
