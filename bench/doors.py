@@ -32,10 +32,11 @@ from .visitor import Visitor
 MEMORY = Goal("doors", "{door}: peak memory of one process by its peak before, {size}", 1.2, 1.05, is_share=True)
 PAGE = Goal("doors", "{door}: a conversation's page meanwhile, p95 seconds", 1.0, 0.25, is_share=True)
 DOORS = ("upload", "post", "import")
-# Megabytes with the records of real logs: some hundred words are rare, most are lines.
+# Of the logs that warm the processes up.
 WORDS = 60
 WARM_UP_BYTES = 1_000_000
 SAMPLE_S = 0.25
+SHOWN_EVERY_S = 60.0
 PATIENCE_S = 6 * 3600.0
 
 
@@ -76,7 +77,7 @@ def _measure_door(
     options: Namespace,
     size: str,
 ) -> Iterator[Row]:
-    log = Log(seed=100 + number, size_bytes=options.size, words=WORDS)
+    log = Log(seed=100 + number, size_bytes=options.size, words=options.words)
     watch, is_over = Watch(), threading.Event()
     watchers = [
         threading.Thread(target=watcher, args=(installation, visitor, f"big-{door}", watch, is_over), daemon=True)
@@ -89,7 +90,8 @@ def _measure_door(
     try:
         _send(installation, visitor, door, f"big-{door}", log)
         sent = time.perf_counter() - start
-        is_told = _wait_until_told(installation, seconds=options.minutes * 60 - sent)
+        framed = _wait_until_framed(installation, f"big-{door}") + sent
+        is_told = _wait_until_told(installation, seconds=options.minutes * 60 - framed)
         told = time.perf_counter() - start
     finally:
         is_over.set()
@@ -99,7 +101,7 @@ def _measure_door(
     read = log.made.stored if is_told else _count_read(installation, f"big-{door}")
     fault = _compare_counts(installation, f"big-{door}", log.made, read) or "; ".join(watch.faults[:2])
     steps = len(set(watch.progress))
-    words = f"{log.made.received:,} records, counts exact; taken in {sent:.0f} s, "
+    words = f"{log.made.received:,} records, counts exact; taken in {sent:.0f} s, framed in {framed:.0f} s, "
     words += f"told in {told:.0f} s" if is_told else f"{read:,} read when the {options.minutes:g} minutes were over"
     goal = Goal(MEMORY.id, MEMORY.about.format(door=door, size=size), MEMORY.required, MEMORY.stretch, True)
     if fault:
@@ -166,6 +168,26 @@ SENDERS: dict[str, Callable[[Installation, Visitor, str, Log], None]] = {
     "post": _post,
     "import": _import,
 }
+
+
+def _wait_until_framed(installation: Installation, channel: str) -> float:
+    """Seconds until every byte of a channel's delivery was framed and stored; how far it is is printed meanwhile."""
+    start = shown = time.perf_counter()
+    with installation.connect() as connection:
+        while True:
+            installation.supervisor.check()
+            state, framed, received, read = connection.execute(
+                "SELECT state, framed_bytes, received, read FROM intake_delivery "
+                "WHERE channel_id = (SELECT id FROM accounts_channel WHERE name = %s)",
+                [channel],
+            ).fetchone() or ("", 0, 0, 0)
+            if state not in ("receiving", "framing"):
+                return time.perf_counter() - start
+            if time.perf_counter() - shown > SHOWN_EVERY_S:
+                shown = time.perf_counter()
+                said = f"{shown - start:.0f} s: {framed / 1e6:,.0f} MB framed, {received:,} records, {read:,} read"
+                print(f"doors: {channel}: {said}", file=sys.stderr, flush=True)
+            time.sleep(SAMPLE_S)
 
 
 def _wait_until_told(installation: Installation, *, seconds: float) -> bool:

@@ -60,10 +60,14 @@ def main() -> int:
     parser.add_argument("--only", help="ingest, reliability: only these goals, as in P8,P24")
     parser.add_argument("--shuffles", type=int, default=50, help="reliability: how often writers meet (default 50)")
     parser.add_argument("--size", type=read_size, default="5MB", help="doors: how much goes in by each (default 5MB)")
+    parser.add_argument("--words", type=int, default=60, help="doors: words of a larger message (default 60)")
     parser.add_argument("--replies", type=int, default=100_000, help="browser: length of the chain (default 100,000)")
     parser.add_argument("--door", choices=DOORS, action="append", help="doors: only this; may be given several times")
     parser.add_argument(
-        "--minutes", type=float, default=360, help="doors: how long each may take; then what is read so far is said"
+        "--minutes",
+        type=float,
+        default=360,
+        help="doors: how long each may take once it is framed; then what is read so far is said",
     )
     arguments = parser.parse_args()
     chosen = SUITES if arguments.suite == "all" else {arguments.suite: SUITES[arguments.suite]}
