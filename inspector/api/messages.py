@@ -26,6 +26,8 @@ from .authentication import caller_of
 from .disclosures import open_for
 from .endpoints import Endpoint
 from .masking import may_see_secrets, show_layers
+from .paging import CURSOR as CURSOR
+from .paging import LIMIT as LIMIT
 from .parameters import Choice, Names, Number, Parameter
 from .problems import ProblemError
 from .serializers import (
@@ -36,8 +38,6 @@ from .serializers import (
     MessageSerializer,
 )
 
-CURSOR: Final = Parameter(name="cursor", about="`next` of the page before")
-LIMIT: Final = Number(name="limit", about="how many rows a page has", least=1, most=200, default=50)
 # What narrows a list of conversations, and of traces.
 FILTERS: Final = (
     Choice(name="state", about="only those that stand so", choices=Conversation.State.values, default=""),

@@ -5,6 +5,7 @@ from drf_spectacular.views import SpectacularAPIView
 
 from . import (
     agents,
+    comments,
     decoding,
     deliveries,
     exports,
@@ -25,6 +26,10 @@ app_name = "api"
 urlpatterns = [
     path("v1/messages", ingest.MessagesView.as_view(), name="messages"),
     path("v1/messages/<uuid:message_id>", messages.MessageView.as_view(), name="message"),
+    path("v1/messages/<uuid:message_id>/comments", comments.MessageCommentsView.as_view(), name="message-comments"),
+    path("v1/comments", comments.CommentsView.as_view(), name="comments"),
+    path("v1/comments/<uuid:comment_id>", comments.CommentView.as_view(), name="comment"),
+    path("v1/comments/<uuid:comment_id>/acts", comments.CommentActsView.as_view(), name="comment-acts"),
     path("v1/live", live.LiveView.as_view(), name="live"),
     path("v1/conversations", messages.ConversationsView.as_view(), name="conversations"),
     path("v1/conversations/<uuid:conversation_id>", messages.ConversationView.as_view(), name="conversation"),

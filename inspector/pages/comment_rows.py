@@ -14,6 +14,7 @@ from dialects import Reading
 from inspector.accounts.models import Membership
 from inspector.audit.comments.discussions import Thread, list_threads
 from inspector.audit.comments.life import LONGEST_WORDS, MOST_QUOTED, digest_english, may_withdraw
+from inspector.audit.comments.quotes import OTHER_BYTES, Quote, is_open_to_all, quote_of
 from inspector.audit.comments.tables import Comment, CommentTurn
 from inspector.threads.models import Message
 from inspector.threads.telling.masks import mask_layers
@@ -23,23 +24,10 @@ from .selection import find_on_wire
 from .wire_markup import Span, name_spans
 
 MOST_THREADS: Final = 50
-LONGEST_QUOTE: Final = 300
-TOO_LARGE: Final = "The record is too large to be looked through for secrets here."
-OTHER_BYTES: Final = "These are not the bytes it was written about."
 _VERBS: Final = {
     CommentTurn.Kind.RESOLVED.value: "resolved it",
     CommentTurn.Kind.REOPENED.value: "opened it again",
 }
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Quote:
-    """The characters that a comment is about, its secrets as marks; `why_none` says why there are none to be seen."""
-
-    text: str
-    more: int
-    is_masked: bool
-    why_none: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,26 +110,9 @@ def _make_form(
     }
 
 
-def quote_of(comment: Comment, wire: str, masked: str | None) -> Quote:
-    """What may be shown of the characters that a comment is about.
-
-    Args:
-        comment: which.
-        wire: the text of its record.
-        masked: that text with its secrets masked; None where it could not be looked through.
-    """
-    start, end = comment.start, comment.end
-    if wire[start:end] != comment.quoted_text:
-        return Quote(text="", more=0, is_masked=True, why_none=OTHER_BYTES)
-    if masked is None:
-        return Quote(text="", more=0, is_masked=True, why_none=TOO_LARGE)
-    text = masked[start:end]
-    return Quote(text=text[:LONGEST_QUOTE], more=max(0, len(text) - LONGEST_QUOTE), is_masked=text != wire[start:end])
-
-
 def may_see_words(membership: Membership, quote: Quote, *, is_restricted: bool) -> bool:
     """Whether this reader may see what was written about these characters: who cannot see them learns nothing of it."""
-    return membership.is_auditor or not (is_restricted or quote.is_masked)
+    return membership.is_auditor or is_open_to_all(quote, is_restricted=is_restricted)
 
 
 def link_comment(comment: Comment, message: Message, slug: str) -> str:

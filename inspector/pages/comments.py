@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 from inspector.accounts.models import Membership
 from inspector.audit.comments.discussions import find_comment, find_commented, list_comments
 from inspector.audit.comments.life import LONGEST_WORDS, reply, turn, withdraw, write_comment
+from inspector.audit.comments.quotes import TOO_LARGE, Quote, quote_of
 from inspector.audit.comments.tables import Comment
 from inspector.search.cursors import write_cursor
 from inspector.threads.models import Conversation, Message
@@ -24,7 +25,7 @@ from inspector.threads.summaries import find_openings, has_record, load_records
 from inspector.threads.telling.masks import mask_layers
 
 from .budgets import shorten_name
-from .comment_rows import TOO_LARGE, Quote, link_comment, may_see_words, quote_of
+from .comment_rows import link_comment, may_see_words
 from .fields import write_offsets
 from .finding_rows import title_conversation
 from .messages import get_message

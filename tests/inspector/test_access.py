@@ -167,6 +167,7 @@ def test_a_stranger_finds_nothing(
                     "api:conversations",
                     "api:agents",
                     "api:traces",
+                    "api:comments",
                     "api:findings",
                     "api:review-queues",
                     "api:live",

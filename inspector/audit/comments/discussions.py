@@ -17,6 +17,7 @@ from inspector.threads.models import Conversation, Message
 from .tables import Comment, CommentTurn
 
 Key = tuple[datetime, uuid.UUID]
+PlaceOnWire = tuple[int, int, datetime, uuid.UUID]
 _TURNS = Prefetch("turns", queryset=CommentTurn.objects.select_related("by"))
 
 
@@ -29,14 +30,21 @@ class Thread:
     withdrawals: dict[uuid.UUID | None, CommentTurn]
 
 
-def list_threads(*, message: Message, limit: int = 100) -> list[Thread]:
-    """The comments on a message in the order of its characters, at most so many; two statements.
+def list_threads(*, message: Message, after: PlaceOnWire | None = None, limit: int = 100) -> list[Thread]:
+    """The comments on a message in the order of its characters, by keyset, at most so many; two statements.
 
     What was written about a part that the record does not have any more stands at every part that it has.
+
+    Args:
+        after: (start, end, created_at, id) of the last one seen.
     """
     parts = getattr(message, "parts", message.part)
     rows = Comment.objects.filter(workspace=message.workspace_id, record=message.record_id)
     rows = rows.filter(Q(part=message.part) | Q(part__gt=parts)).select_related("author").prefetch_related(_TURNS)
+    if after is not None:
+        start, end, at, pk = after
+        later = Q(created_at__gt=at) | Q(created_at=at, pk__gt=pk)
+        rows = rows.filter(Q(start__gt=start) | Q(start=start) & (Q(end__gt=end) | Q(end=end) & later))
     return [make_thread(comment) for comment in rows.order_by("start", "end", "created_at", "pk")[:limit]]
 
 
@@ -92,6 +100,13 @@ def find_comment(*, workspace: Workspace, comment_id: uuid.UUID) -> Comment | No
     """The comment of that id in this workspace, or None."""
     rows = Comment.objects.select_related("author").filter(workspace=workspace, pk=comment_id)
     return rows.first()
+
+
+def find_thread(*, workspace: Workspace, comment_id: uuid.UUID) -> Thread | None:
+    """The comment of that id in this workspace with all that happened to it, or None; two statements."""
+    rows = Comment.objects.select_related("author").prefetch_related(_TURNS)
+    found = rows.filter(workspace=workspace, pk=comment_id).first()
+    return make_thread(found) if found else None
 
 
 def find_commented(comments: Collection[Comment]) -> dict[uuid.UUID, Message]:

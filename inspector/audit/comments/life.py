@@ -54,10 +54,10 @@ def write_comment(*, membership: Membership, message: Message, start: int, end: 
     wire = message.record.wire_text
     if not 0 <= start < end <= len(wire):
         raise ValidationError(
-            f"the record has the characters 0 to {len(wire):,}: choose from a lower one to a higher one"
+            {"start": f"the record has the characters 0 to {len(wire):,}: choose from a lower one to a higher one"}
         )
     if end - start > MOST_QUOTED:
-        raise ValidationError(f"a comment is about at most {MOST_QUOTED:,} characters: choose fewer")
+        raise ValidationError({"end": f"a comment is about at most {MOST_QUOTED:,} characters: choose fewer"})
     digest = hashlib.sha256()
     for piece in read_source(record=message.record):
         digest.update(piece)
@@ -137,7 +137,7 @@ def withdraw(*, membership: Membership, comment: Comment, reply_id: uuid.UUID | 
     held = _hold(membership, comment)
     said = held.turns.filter(kind=CommentTurn.Kind.REPLY, pk=reply_id).first() if reply_id else None
     if reply_id and said is None:
-        raise ValidationError("there is no such reply")
+        raise ValidationError({"reply": "there is no such reply"})
     author_id = said.by_id if said else held.author_id
     if not may_withdraw(membership, author_id):
         raise PermissionDenied("a comment is taken back by who wrote it, or by an owner")

@@ -1,0 +1,215 @@
+"""Comments: lists of them, one with all that happened to it, and what a key says in the name of whoever made it."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from datetime import datetime
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from inspector.accounts.models import Membership
+from inspector.audit.comments.discussions import (
+    PlaceOnWire,
+    Thread,
+    find_commented,
+    find_thread,
+    list_comments,
+    list_threads,
+)
+from inspector.audit.comments.life import LONGEST_WORDS, reply, turn, withdraw, write_comment
+from inspector.audit.comments.tables import Comment, CommentTurn
+from inspector.threads.models import Message
+from inspector.threads.selectors import find_conversation, find_message
+
+from .authentication import caller_of
+from .comment_shapes import (
+    CommentDetailSerializer,
+    CommentPageSerializer,
+    ThreadPageSerializer,
+    show_comments,
+    show_thread,
+    show_threads,
+)
+from .documents import Document, OneOf, Text, Whole
+from .endpoints import Endpoint
+from .paging import CURSOR, cut_keyed, cut_page, read_place, read_row_key
+from .parameters import Choice, Number, Parameter
+from .people import ACT_REFUSALS, act_for
+from .problems import ProblemError
+
+logger = logging.getLogger(__name__)
+
+# The text of each is looked through for secrets on the way.
+LIMIT: Final = Number(name="limit", about="how many rows a page has", least=1, most=100, default=25)
+_ON_MESSAGE: Final = "comments on a message"
+_ACTS: Final = tuple(kind.value for kind in CommentTurn.Kind)
+_WRITTEN: Final = Document(
+    '{"start": 0, "end": 12, "words": "…"}',
+    (
+        Whole(name="start", is_required=True, about="the first character of the text of the record, counted from 0"),
+        Whole(name="end", is_required=True, about="the one after the last"),
+        Text(name="words", is_required=True, most_characters=LONGEST_WORDS),
+    ),
+)
+_ACT: Final = Document(
+    '{"act": "reply", "words": "…"} or {"act": "resolved"}',
+    (
+        OneOf(name="act", choices=_ACTS, is_required=True, about="withdrawn takes the comment back, or a reply to it"),
+        Text(name="words", most_characters=LONGEST_WORDS, about="of a reply"),
+        Text(name="reply", most_characters=36, about="the id of the reply that is taken back"),
+    ),
+)
+
+
+class CommentsView(Endpoint):
+    """What people say of characters of messages."""
+
+    scopes: ClassVar = {"GET": "review"}
+    parameters: ClassVar = {
+        "GET": (
+            CURSOR,
+            LIMIT,
+            Choice(name="state", about="only those that stand so", choices=Comment.State.values, default=""),
+            Parameter(name="conversation", about="only those on messages of the conversation of this id", default=""),
+        )
+    }
+
+    @extend_schema(operation_id="list_comments", responses=CommentPageSerializer)
+    def get(self, request: Request) -> Response:
+        """A page of the comments of the workspace."""
+        key = caller_of(request)
+        after = read_place(self.given, key.workspace)
+        conversation = None
+        if self.given["conversation"]:
+            conversation_id = _read_id(self.given["conversation"])
+            if conversation_id is None:
+                allowed = "the id of a conversation"
+                detail = f"conversation is {allowed}, a UUID"
+                raise ProblemError(400, detail, parameter="conversation", allowed=allowed)
+            conversation = find_conversation(workspace=key.workspace, conversation_id=conversation_id)
+            if conversation is None:
+                return Response({"results": [], "next": None})
+        found = list_comments(
+            workspace=key.workspace,
+            state=self.given["state"],
+            conversation=conversation,
+            after=after,
+            limit=self.given["limit"] + 1,
+        )
+        page, cursor = cut_page(found, self.given, key.workspace, lambda comment: (comment.created_at, comment.pk))
+        return Response({"results": show_comments(page, key), "next": cursor})
+
+
+class MessageCommentsView(Endpoint):
+    """What people say of characters of one message."""
+
+    scopes: ClassVar = {"GET": "review", "POST": "review"}
+    parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
+    refusals: ClassVar = {"POST": ACT_REFUSALS}
+
+    @extend_schema(operation_id="list_message_comments", responses=ThreadPageSerializer)
+    def get(self, request: Request, message_id: uuid.UUID) -> Response:
+        """A page of them, each with all that happened to it."""
+        key, message = caller_of(request), _find_message(request, message_id)
+        given = read_row_key(self.given, key.workspace, of=_ON_MESSAGE)
+        found = list_threads(message=message, after=_read_key(given), limit=self.given["limit"] + 1)
+        page, cursor = cut_keyed(found, self.given, key.workspace, _write_key, of=_ON_MESSAGE)
+        return Response({"results": show_threads(page, message, key), "next": cursor})
+
+    @extend_schema(operation_id="write_comment", request=_WRITTEN.schema, responses={201: CommentDetailSerializer})
+    def post(self, request: Request, message_id: uuid.UUID) -> Response:
+        """Comment the characters from `start` up to `end`, in the name of whoever made the key."""
+        key, message = caller_of(request), _find_message(request, message_id)
+        said = _WRITTEN.read(request)
+        with act_for(request) as person:
+            comment = write_comment(membership=person, message=message, **said)
+        logger.info("key %s: wrote comment %s", key.prefix, comment.pk)
+        return _answer(request, comment.pk, status=201)
+
+
+class CommentView(Endpoint):
+    """One comment."""
+
+    scopes: ClassVar = {"GET": "review"}
+
+    @extend_schema(operation_id="get_comment", responses=CommentDetailSerializer)
+    def get(self, request: Request, comment_id: uuid.UUID) -> Response:
+        """The comment with all that happened to it, also when it was taken back."""
+        return _answer(request, comment_id)
+
+
+class CommentActsView(Endpoint):
+    """What is done about a comment."""
+
+    scopes: ClassVar = {"POST": "review"}
+    refusals: ClassVar = {"POST": ACT_REFUSALS}
+
+    @extend_schema(operation_id="act_on_comment", request=_ACT.schema, responses={201: CommentDetailSerializer})
+    def post(self, request: Request, comment_id: uuid.UUID) -> Response:
+        """Answer it, resolve it, open it again, or take words back, in the name of whoever made the key."""
+        comment, said = _find(request, comment_id).comment, _ACT.read(request)
+        kind = said["act"]
+        with act_for(request) as person:
+            if kind == CommentTurn.Kind.REPLY:
+                _reply(person, comment, said["words"])
+            elif kind == CommentTurn.Kind.WITHDRAWN:
+                withdraw(membership=person, comment=comment, reply_id=_read_reply(said["reply"]))
+            else:
+                turn(membership=person, comment=comment, kind=kind)
+        logger.info("key %s: comment %s: %s", caller_of(request).prefix, comment.pk, kind)
+        return _answer(request, comment_id, status=201)
+
+
+def _reply(person: Membership, comment: Comment, words: str) -> None:
+    commented = find_commented([comment]).get(comment.pk)
+    message = find_message(workspace=person.workspace, message_id=commented.pk) if commented else None
+    reply(membership=person, comment=comment, message=message, words=words)
+
+
+def _read_reply(text: str) -> uuid.UUID | None:
+    reply_id = _read_id(text)
+    if text and reply_id is None:
+        raise ProblemError(422, "there is no such reply", member="reply", allowed="the id of a reply")
+    return reply_id
+
+
+def _read_id(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None
+
+
+def _read_key(key: list[Any] | None) -> PlaceOnWire | None:
+    if key is None:
+        return None
+    start, end, at, pk = key
+    return start, end, datetime.fromisoformat(at), uuid.UUID(pk)
+
+
+def _write_key(thread: Thread) -> list[str | int | bool]:
+    comment = thread.comment
+    return [comment.start, comment.end, comment.created_at.isoformat(), str(comment.pk)]
+
+
+def _find_message(request: Request, message_id: uuid.UUID) -> Message:
+    message = find_message(workspace=caller_of(request).workspace, message_id=message_id)
+    if message is None:
+        raise NotFound
+    return message
+
+
+def _find(request: Request, comment_id: uuid.UUID) -> Thread:
+    thread = find_thread(workspace=caller_of(request).workspace, comment_id=comment_id)
+    if thread is None:
+        raise NotFound
+    return thread
+
+
+def _answer(request: Request, comment_id: uuid.UUID, *, status: int = 200) -> Response:
+    return Response(show_thread(_find(request, comment_id), caller_of(request)), status=status)

@@ -1,0 +1,213 @@
+"""The JSON object that an endpoint takes: one table of members, which reads it strictly and describes it in the schema.
+
+What is misspelt, of another type or out of range is refused by name, as with the parameters of an address: a member
+that is silently passed over would let a sender believe that it was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from rest_framework.request import Request
+
+from .bodies import read_json
+from .problems import ProblemError
+
+LONGEST_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A text of up to `most_characters`; the other kinds are no texts, or narrower ones."""
+
+    name: str
+    about: str = ""
+    default: Any = ""
+    is_required: bool = False
+    most_characters: int = 2000
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        least = "1 to " if self.is_required else "at most "
+        return f"a text of {least}{self.most_characters} characters"
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """What may stand there, as a JSON schema."""
+        least = {"minLength": 1} if self.is_required else {}
+        return {"type": "string", **least, "maxLength": self.most_characters}
+
+    def read(self, value: Any) -> Any:
+        """The value as it is meant.
+
+        Raises:
+            ValueError: where it cannot stand there.
+        """
+        if not isinstance(value, str) or not self.is_required <= len(value) <= self.most_characters:
+            raise ValueError
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole(Text):
+    """A whole number from `least` to `most`."""
+
+    least: int = 0
+    most: int = 2**31 - 1
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        return f"a whole number from {self.least} to {self.most}"
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """What may stand there, as a JSON schema."""
+        return {"type": "integer", "minimum": self.least, "maximum": self.most}
+
+    def read(self, value: Any) -> int:
+        """The number."""
+        if not isinstance(value, int) or isinstance(value, bool) or not self.least <= value <= self.most:
+            raise ValueError
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneOf(Text):
+    """One of some words."""
+
+    choices: Sequence[str]
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        return f"one of {', '.join(self.choices)}"
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """What may stand there, as a JSON schema."""
+        return {"type": "string", "enum": list(self.choices)}
+
+    def read(self, value: Any) -> str:
+        """The word."""
+        if not isinstance(value, str) or value not in self.choices:
+            raise ValueError
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts(Text):
+    """A list of up to `most` texts; of `choices`, where there are any."""
+
+    most: int
+    choices: Sequence[str] = ()
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        each = f"of {', '.join(self.choices)}" if self.choices else f"of at most {self.most_characters} characters each"
+        return f"a list of at most {self.most} texts, {each}"
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """What may stand there, as a JSON schema."""
+        each = {"enum": list(self.choices)} if self.choices else {"maxLength": self.most_characters}
+        return {"type": "array", "items": {"type": "string", **each}, "maxItems": self.most}
+
+    def read(self, value: Any) -> list[str]:
+        """The texts."""
+        if not isinstance(value, list) or len(value) > self.most:
+            raise ValueError
+        for each in value:
+            is_known = not self.choices or each in self.choices
+            if not isinstance(each, str) or len(each) > self.most_characters or not is_known:
+                raise ValueError
+        return list(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instant(Text):
+    """An instant in ISO 8601 with its zone."""
+
+    default: Any = None
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        return "an instant as 2026-11-21T09:00:00Z, with its zone, of the years 1900 to 9000"
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """What may stand there, as a JSON schema."""
+        return {"type": "string", "format": "date-time"}
+
+    def read(self, value: Any) -> datetime:
+        """The instant in UTC."""
+        return read_instant(value)
+
+
+def read_instant(value: Any) -> datetime:
+    """The instant that a text names, in UTC.
+
+    Raises:
+        ValueError: for what names none, has no zone, or lies at the ends of the calendar.
+    """
+    if not isinstance(value, str) or len(value) > LONGEST_SHOWN:
+        raise ValueError
+    instant = datetime.fromisoformat(value)
+    if instant.tzinfo is None or not 1900 <= instant.year <= 9000:
+        raise ValueError
+    return instant.astimezone(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """An object with these members and no other; `example` is what to send, for whoever sent something else."""
+
+    example: str
+    members: tuple[Text, ...]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """What the operation takes, as `extend_schema` has it."""
+        described = {"type": "object", "properties": {}, "additionalProperties": False}
+        for member in self.members:
+            about = {"description": member.about} if member.about else {}
+            described["properties"][member.name] = member.shape | about  # type: ignore[index]  # it is the dict above
+        required = [member.name for member in self.members if member.is_required]
+        return {"application/json": described | ({"required": required} if required else {})}
+
+    def read(self, request: Request) -> Mapping[str, Any]:
+        """The value of every member by its name; its default where it is left out.
+
+        Raises:
+            ProblemError: 400 or 408 for a body that is no JSON or breaks off, 413 for one that is too long, 415 for
+                another type; 422 with `member` and `allowed` for what does not belong there.
+        """
+        wanted = f"send {self.example} as application/json"
+        given = read_json(request._request, wanted=wanted)
+        if not isinstance(given, dict):
+            raise ProblemError(422, wanted)
+        known = {member.name: member for member in self.members}
+        for name in given:
+            if name not in known:
+                detail = f"there is no member {name[:LONGEST_SHOWN]!r} here: {wanted}"
+                raise ProblemError(422, detail, member=name[:LONGEST_SHOWN], allowed=list(known))
+        return {name: _read(member, given) for name, member in known.items()}
+
+
+def _read(member: Text, given: Mapping[str, Any]) -> Any:
+    if member.name not in given:
+        if member.is_required:
+            raise ProblemError(422, f"{member.name} is not given", member=member.name, allowed=member.allowed)
+        return member.default
+    try:
+        return member.read(given[member.name])
+    except ValueError:
+        raise ProblemError(
+            422, f"{member.name} is {member.allowed}", member=member.name, allowed=member.allowed
+        ) from None
