@@ -65,7 +65,7 @@ def ask(request: HttpRequest, membership: Membership) -> HttpResponse:
     if meant is None:
         raise Http404
     if request.method != "POST":
-        return _answer(request, membership, meant, _make_form(meant, membership, None))
+        return _answer(request, membership, meant, _make_form(meant, membership, None, request.GET.get("form", "")))
     form = _make_form(meant, membership, request.POST)
     if not form.is_valid():
         return _answer(request, membership, meant, form, status=422)
@@ -87,9 +87,11 @@ def ask(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("pages:export", membership.workspace.slug, export.pk)
 
 
-def _make_form(meant: Meant, membership: Membership, said: Any) -> ExportForm:
-    """The form, which offers a report where one conversation is meant."""
-    return ExportForm(said, membership=membership, has_report="conversation_id" in meant.given)
+def _make_form(meant: Meant, membership: Membership, said: Any, chosen: str = "") -> ExportForm:
+    """The form, which offers a report where one conversation is meant; an address may have chosen it already."""
+    has_report = "conversation_id" in meant.given
+    initial = {"form": chosen} if chosen == Export.Form.REPORT and has_report else None
+    return ExportForm(said, membership=membership, has_report=has_report, initial=initial)
 
 
 def _answer(

@@ -75,7 +75,7 @@ def describe_findings(findings: Sequence[Finding], slug: str) -> list[dict[str, 
             "title": name_rule(finding.rule),
             "severity": finding.severity,
             "state": name_state(finding),
-            "sentence": _shorten(finding.text),
+            "sentence": HIDDEN if vars(finding).get("is_hidden") else _shorten(finding.text),
             "cites": shorten_name(cite(finding), CITATION_BYTES),
         }
         for finding in findings

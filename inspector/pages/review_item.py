@@ -10,28 +10,29 @@ from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit import services
+from inspector.audit.findings.listing import survey_open
 from inspector.audit.models import Review, ReviewItem
-from inspector.audit.reviews.listing import MINE, OPEN, count_queue, find_item, list_items
+from inspector.audit.reviews.listing import list_beside, survey_item
 from inspector.audit.reviews.queues import find_rubric
 from inspector.audit.reviews.standings import find_standings, list_item_reviews
+from inspector.audit.reviews.verdicts import LONGEST_COMMENT
 from inspector.threads.models import Conversation
-from inspector.threads.summaries import find_openings, read_timeline
+from inspector.threads.summaries import read_beginning
 
 from .agents import cast_conversation
-from .finding_rows import title_conversation
-from .review_rows import describe_lease, make_item_rows
+from .finding_rows import describe_findings, title_conversation
+from .review_beside import describe_beside, find_alarms, find_openings_of, is_free
+from .review_rows import describe_lease
 from .review_words import describe_verdicts
 from .shell import render_page, require_auditor, within_workspace
-from .told import is_named
 from .transcript import make_rows
 
 WINDOW_ROWS: Final = 50
-MOST_BESIDE: Final = 30
+MOST_FINDINGS: Final = 8
 _ACTS: Final[Mapping[str, tuple[Callable[..., Any], str]]] = {
     "claim": (services.claim, "You hold it for half an hour. Nobody else can give a verdict on it meanwhile."),
     "renew": (services.renew, "You hold it for another half hour."),
@@ -97,7 +98,7 @@ def open_item(membership: Membership, item_id: uuid.UUID) -> ReviewItem:
     Raises:
         Http404: where the workspace has none of that id.
     """
-    item = find_item(workspace=membership.workspace, item_id=item_id)
+    item = survey_item(workspace=membership.workspace, item_id=item_id)
     if item is None:
         raise Http404
     return item
@@ -128,15 +129,24 @@ def _say_outcome(item: ReviewItem) -> str:
 def _answer(
     request: HttpRequest, membership: Membership, item: ReviewItem, *, errors: Sequence[str] = ()
 ) -> HttpResponse:
+    """The page; of an item that was loaded by `open_item`."""
     workspace, conversation = membership.workspace, item.conversation
-    reviews = list_item_reviews(item=item, reader_id=membership.user_id)
+    # Before somebody has spoken there is nothing that could be told.
+    has_verdicts = item.state not in (ReviewItem.State.WAITING, ReviewItem.State.REMOVED)
+    reviews = list_item_reviews(item=item, reader_id=membership.user_id) if has_verdicts else []
     standings = find_standings(reviews=reviews, conversation=conversation, is_compared=True)
     own = next((review for review in reviews if review.reviewer_id == membership.user_id), None)
     lease = describe_lease(item, membership.user)
-    window = read_timeline(conversation=conversation, limit=WINDOW_ROWS)
-    cast = cast_conversation(conversation)
-    openings = {} if is_named(conversation) else find_openings(conversation_ids=[conversation.pk])
+    form = _make_form(request, item, conversation, errors) if lease and lease["is_mine"] and item.is_open else None
+    rows = read_beginning(conversation=conversation, limit=WINDOW_ROWS)
+    messages = [row.message for row in rows if row.message]
+    beside = list_beside(queue=item.queue, reader=membership.user)
+    around = [each.conversation_id for group in beside for each in group]
+    counts, findings = survey_open(conversation=conversation, beside=around)
+    openings = find_openings_of([conversation, *(each.conversation for group in beside for each in group)])
     carrying = [review for review in reviews if review.verdict == item.verdict]
+    is_held_by_another = lease is not None and not lease["is_over"] and not lease["is_mine"]
+    may_claim = membership.is_auditor and item.is_open and own is None and not is_held_by_another
     context = {
         "item": {
             "id": item.pk,
@@ -153,35 +163,40 @@ def _answer(
             "is_open": item.is_open,
             "is_blind": item.is_blind,
             "message_count": conversation.message_count,
+            "comment_count": vars(item)["comment_count"],
         },
         "queue": item.queue,
         "conversation": conversation,
         "lease": lease,
-        "reviews": describe_verdicts(reviews, standings, workspace=workspace),
+        "reviews": describe_verdicts(reviews, standings, workspace=workspace, known=messages),
         "own": own,
-        "may_claim": _may_claim(membership, item, own, lease),
-        "may_remove": membership.is_auditor and item.state == ReviewItem.State.WAITING,
+        "may_claim": may_claim,
+        "may_remove": membership.is_auditor and item.state == ReviewItem.State.WAITING and not is_held_by_another,
         "may_withdraw": own is not None and item.state == ReviewItem.State.SECOND,
         "may_ask_again": membership.is_auditor
         and item.state == ReviewItem.State.SETTLED
         and not item.queue.is_standing
         and item.queue.closed_at is None,
-        "form": _make_form(request, item, conversation, errors)
-        if lease and lease["is_mine"] and item.is_open
-        else None,
+        "may_go_on": membership.is_auditor and form is None and not may_claim and any(map(is_free, beside[1])),
+        "form": form,
+        "unsent": _find_unsent(request) if errors and form is None else None,
         "rubric": item.rubric or find_rubric(queue=item.queue),
         "errors": errors,
-        "rows": make_rows(window.rows, workspace=workspace, conversation=conversation, cast=cast, is_tree=False),
+        "findings": describe_findings(findings[:MOST_FINDINGS], workspace.slug),
+        "more_findings": max(0, counts[conversation.pk].count - MOST_FINDINGS) if findings else 0,
+        "rows": make_rows(
+            rows,
+            workspace=workspace,
+            conversation=conversation,
+            cast=cast_conversation(conversation),
+            is_tree=False,
+            alarms=find_alarms(messages, findings),
+        ),
         "more_count": max(0, conversation.message_count - WINDOW_ROWS),
-        "beside": _list_beside(membership, item),
+        "beside": describe_beside(item, beside, membership, openings, counts),
     }
     status = 422 if errors else 200
     return render_page(request, membership, "reviews/item.html", context, section="reviews", status=status)
-
-
-def _may_claim(membership: Membership, item: ReviewItem, own: Review | None, lease: Mapping[str, Any] | None) -> bool:
-    is_free = lease is None or lease["is_over"] or lease["is_mine"]
-    return membership.is_auditor and item.is_open and own is None and is_free
 
 
 def _make_form(
@@ -203,34 +218,8 @@ def _make_form(
     }
 
 
-def _list_beside(membership: Membership, item: ReviewItem) -> dict[str, Any]:
-    """The queue beside its item: what is the reader's, what needs another auditor, what waits, and what is done."""
-    queue, reader = item.queue, membership.user
-    mine = list_items(queue=queue, show=MINE, reader=reader, limit=MOST_BESIDE)
-    known = {each.pk for each in mine}
-    others = [
-        each
-        for each in list_items(queue=queue, show=OPEN, reader=reader, limit=2 * MOST_BESIDE)
-        if each.pk not in known
-    ][:MOST_BESIDE]
-    rows = {row["id"]: row for row in make_item_rows([*mine, *others], membership.workspace, reader)}
-    count = count_queue(queue=queue)
-    needing = [each for each in others if each.state != ReviewItem.State.WAITING]
-    waiting = [each for each in others if each.state == ReviewItem.State.WAITING]
-    address = reverse("pages:queue", args=[membership.workspace.slug, queue.pk])
-    return {
-        "groups": [
-            (title, [rows[each.pk] for each in items], url)
-            for title, items, url in (
-                ("Mine", mine, f"{address}?show={MINE}"),
-                ("Needs another auditor", needing, f"{address}?show=second"),
-                ("Waiting", waiting, address),
-            )
-            if items
-        ],
-        "settled": count.settled,
-        "open": count.open,
-        "done_url": f"{address}?show=done",
-        "all_url": address,
-        "item_id": item.pk,
-    }
+def _find_unsent(request: HttpRequest) -> dict[str, str] | None:
+    """What was filled in where it can no longer be sent, so that it is not lost; None where nothing was written."""
+    verdict, comment = request.POST.get("verdict", ""), request.POST.get("comment", "").strip()
+    named = Review.Verdict(verdict).label if verdict in Review.Verdict.values else ""
+    return {"verdict": named, "comment": comment[:LONGEST_COMMENT]} if named or comment else None

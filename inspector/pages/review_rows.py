@@ -29,10 +29,10 @@ def make_item_rows(items: Sequence[ReviewItem], workspace: Workspace, reader: Us
     findings = count_open_in(conversation_ids=list(conversations)) if items else {}
     settled = [item.conversation for item in items if item.state == ReviewItem.State.SETTLED]
     sign_offs = find_sign_offs(conversations=settled) if settled else {}
-    return [_make_row(item, workspace, reader, openings, findings, sign_offs) for item in items]
+    return [make_row(item, workspace, reader, openings, findings, sign_offs) for item in items]
 
 
-def _make_row(
+def make_row(
     item: ReviewItem,
     workspace: Workspace,
     reader: User,
@@ -40,6 +40,7 @@ def _make_row(
     findings: Mapping[uuid.UUID, OpenCount],
     sign_offs: Mapping[uuid.UUID, SignOff],
 ) -> dict[str, Any]:
+    """The line of an item; the last three by conversation."""
     is_hidden = vars(item).get("is_hidden", False)
     sign_off = sign_offs.get(item.conversation_id)
     return {

@@ -78,7 +78,11 @@ def name_standing(standing: Standing) -> str:
 
 
 def describe_verdicts(
-    reviews: Sequence[Review], standings: Mapping[uuid.UUID, Standing], *, workspace: Workspace
+    reviews: Sequence[Review],
+    standings: Mapping[uuid.UUID, Standing],
+    *,
+    workspace: Workspace,
+    known: Sequence[Message] = (),
 ) -> list[dict[str, Any]]:
     """Verdicts on a conversation as a page shows them, each with how it stands.
 
@@ -86,9 +90,11 @@ def describe_verdicts(
         reviews: with their reviewers, items, queues and rubrics.
         standings: by review id.
         workspace: theirs.
+        known: messages that are shown and loaded already, so that these are not asked for again.
     """
     places = {place for each in standings.values() for change in each.changes.values() for place in change.places}
-    found = find_places(places=places, workspace=workspace)
+    found = {(message.record_id, message.part): message for message in known}
+    found.update(find_places(places=places - found.keys(), workspace=workspace))
     return [
         {
             "verdict": review.verdict,

@@ -96,6 +96,15 @@ def read_timeline(*, conversation: Conversation, offset: int = 0, limit: int = 2
     )
 
 
+def read_beginning(*, conversation: Conversation, limit: int = 50) -> list[TreeRow]:
+    """The first messages of a conversation in the order of time, as rows without depth; one statement."""
+    rows = Message.objects.shown().filter(conversation=conversation, place__isnull=False).order_by("place")[:limit]
+    found = list(rows)
+    for number, message in enumerate(found, 1):
+        message.number = number
+    return [TreeRow(0, message, read_body(message)) for message in found]
+
+
 def find_at(*, conversation: Conversation, position: int) -> uuid.UUID | None:
     """The message at a position of the timeline; None where there is none."""
     place = load_places(conversation).find_place(position)

@@ -57,15 +57,16 @@ def make_thread(comment: Comment) -> Thread:
 def count_comments(*, conversation: Conversation) -> dict[tuple[uuid.UUID, int], int]:
     """How many comments stand open on the messages of a conversation, by the record and the part of each."""
     rows = Comment.objects.filter(
-        Exists(_find_here(conversation)), workspace=conversation.workspace_id, state=Comment.State.OPEN
+        select_here(conversation), workspace=conversation.workspace_id, state=Comment.State.OPEN
     )
     counted = rows.values("record", "part").annotate(count=Count("pk")).order_by()
     return {(row["record"], row["part"]): row["count"] for row in counted}
 
 
-def _find_here(conversation: Conversation) -> Any:
-    """The message that a comment is about, where it is one of the conversation and shown."""
-    return Message.objects.shown().filter(record=OuterRef("record"), part=OuterRef("part"), conversation=conversation)
+def select_here(conversation: Any) -> Exists:
+    """Whether the message that a comment is about is shown, in the conversation, which may be that of a row outside."""
+    here = Message.objects.shown().filter(record=OuterRef("record"), part=OuterRef("part"), conversation=conversation)
+    return Exists(here)
 
 
 def list_comments(
@@ -87,7 +88,7 @@ def list_comments(
     if state:
         rows = rows.filter(state=state)
     if conversation is not None:
-        rows = rows.filter(Exists(_find_here(conversation)))
+        rows = rows.filter(select_here(conversation))
     if after is not None:
         at, pk = after
         rows = rows.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))

@@ -14,10 +14,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.db import connection
-from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Least, Now
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Window
+from django.db.models.functions import Least, Now, RowNumber
 
 from inspector.accounts.models import Workspace
+from inspector.intake.models import HiddenRecord
 from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Message
 from inspector.threads.tasks.measures import find_moments
@@ -162,6 +163,34 @@ def count_open_in(*, conversation_ids: Collection[uuid.UUID]) -> dict[uuid.UUID,
     rows = list_here(conversations=conversation_ids).filter(state=Finding.State.OPEN)
     counted = rows.values("conversation").annotate(count=Count("pk"), severity=Max("severity")).order_by()
     return {row["conversation"]: OpenCount(row["count"], row["severity"]) for row in counted}
+
+
+def survey_open(
+    *, conversation: Conversation, beside: Collection[uuid.UUID], limit: int = 200
+) -> tuple[dict[uuid.UUID, OpenCount], list[Finding]]:
+    """What stands open in some conversations, in one statement: counted in each, and of one of them the findings.
+
+    Args:
+        conversation: whose findings are wanted, at most `limit`, the gravest first. Each says `alarm_count`, how many
+            of warning or more are about the same message, and `is_hidden`, whether that is withdrawn.
+        beside: of which others they are counted.
+    """
+    rows = list_here(conversations={conversation.pk, *beside}).filter(state=Finding.State.OPEN)
+    gravest = (F("severity").desc(), F("at").asc(), F("rule").asc(), F("key").asc())
+    ranked = rows.annotate(
+        count=Window(Count("pk"), partition_by="conversation"),
+        rank=Window(RowNumber(), partition_by="conversation", order_by=gravest),
+        is_hidden=Exists(HiddenRecord.objects.filter(record=OuterRef("record"))),
+        alarm_count=Window(
+            Count("pk", filter=Q(severity__gte=Message.Severity.WARNING)),
+            partition_by=["conversation", "record", "part"],
+        ),
+    ).filter(Q(rank=1) | Q(conversation=conversation, rank__lte=limit))
+    found = list(ranked.order_by("rank"))
+    counts = {
+        each.conversation_id: OpenCount(vars(each)["count"], each.severity) for each in found if vars(each)["rank"] == 1
+    }
+    return counts, [each for each in found if each.conversation_id == conversation.pk]
 
 
 def count_alarms(*, conversation: Conversation, messages: Collection[Message]) -> dict[uuid.UUID, OpenCount]:

@@ -20,6 +20,7 @@ from inspector.threads.models import Conversation
 
 from ..findings.listing import list_here
 from ..findings.tables import Finding
+from ..rules import RULES
 from .queues import Source, hold_queue, record_queue
 from .tables import OPEN_STATES, ReviewItem, ReviewQueue
 
@@ -186,5 +187,6 @@ def _find_ended(queue: ReviewQueue, conversations: Collection[uuid.UUID]) -> dic
 
 
 def _name_rules(rules: Sequence[str]) -> str:
-    more = f" and {len(rules) - 3} more" if len(rules) > 3 else ""
-    return f"{', '.join(rules[:3])}{more}"
+    """Why it is here, in the words of the rules."""
+    more = f"; and {len(rules) - 3} more" if len(rules) > 3 else ""
+    return f"{'; '.join(RULES[code].title if code in RULES else code for code in rules[:3])}{more}"

@@ -6,13 +6,16 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from django.db.models import Count, Exists, F, Min, OuterRef, Q
+from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 
 from inspector.accounts.models import User, Workspace
 from inspector.threads.models import Conversation
 
+from ..comments.discussions import select_here
+from ..comments.tables import Comment
 from .standings import select_told, select_told_items
 from .tables import OPEN_STATES, Review, ReviewItem, ReviewQueue, Rubric
 
@@ -152,9 +155,52 @@ def list_items(
 
 def find_item(*, workspace: Workspace, item_id: uuid.UUID) -> ReviewItem | None:
     """The item of that id in this workspace with its queue, conversation, rubric and holder, or None."""
+    return _find_items(workspace, item_id).first()
+
+
+def survey_item(*, workspace: Workspace, item_id: uuid.UUID) -> ReviewItem | None:
+    """As `find_item`, and in the same statement what its page counts: the queue's open and settled items, the comments.
+
+    These are `open_count`, `settled_count` and `comment_count`, of which the last are those that stand open.
+    """
+    beside = ReviewItem.objects.filter(workspace=OuterRef("workspace"), queue=OuterRef("queue"))
+    comments = Comment.objects.filter(select_here(OuterRef(OuterRef("conversation"))), workspace=OuterRef("workspace"))
+    rows = _find_items(workspace, item_id).annotate(
+        open_count=_count_rows(beside.filter(state__in=OPEN_STATES)),
+        settled_count=_count_rows(beside.filter(state=State.SETTLED)),
+        comment_count=_count_rows(comments.filter(state=Comment.State.OPEN)),
+    )
+    return rows.first()
+
+
+def _find_items(workspace: Workspace, item_id: uuid.UUID) -> QuerySet[ReviewItem]:
     rows = ReviewItem.objects.filter(workspace=workspace, pk=item_id)
-    rows = rows.select_related("queue", "conversation__channel", "rubric", "holder", "added_by")
-    return select_told_items(rows).first()
+    return select_told_items(rows.select_related("queue", "conversation__channel", "rubric", "holder", "added_by"))
+
+
+def _count_rows(rows: QuerySet[Any]) -> Coalesce:
+    """How many these are, as a value of a row outside."""
+    counted = rows.order_by().annotate(one=Value(1)).values("one").annotate(count=Count("pk")).values("count")
+    return Coalesce(Subquery(counted), 0)
+
+
+def list_beside(*, queue: ReviewQueue, reader: User, limit: int = 30) -> tuple[list[ReviewItem], list[ReviewItem]]:
+    """The open items of a queue around one of them: the reader's, and what others may do, at most so many of each.
+
+    In one statement, as `list_items` has each of the two.
+    """
+    rows = ReviewItem.objects.filter(workspace=queue.workspace_id, queue=queue, state__in=OPEN_STATES)
+    own = Review.objects.filter(item=OuterRef("pk"), reviewer=reader, withdrawn_at=None)
+    ordered = rows.order_by("added_at", "pk").values("pk")
+    mine = ordered.filter(Q(holder=reader) | Q(Exists(own)))[:limit]
+    # What is the reader's may stand among the first of all.
+    chosen = rows.filter(pk__in=mine.union(ordered[: 2 * limit]))
+    found = select_told_items(chosen).annotate(has_spoken=Exists(own)).select_related("conversation__channel", "holder")
+    groups: tuple[list[ReviewItem], list[ReviewItem]] = ([], [])
+    for item in found.order_by("added_at", "pk"):
+        is_mine = item.holder_id == reader.pk or vars(item)["has_spoken"]
+        groups[not is_mine].append(item)
+    return groups[0][:limit], groups[1][:limit]
 
 
 def list_open_items(*, conversation: Conversation) -> list[ReviewItem]:

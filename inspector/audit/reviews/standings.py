@@ -168,7 +168,11 @@ def list_told_reviews(*, item: ReviewItem) -> list[Review]:
 def list_item_reviews(*, item: ReviewItem, reader_id: int | None) -> list[Review]:
     """The verdicts on an item that a reader may see, the first first; for None what anybody may."""
     rows = Review.objects.filter(item=item).select_related("reviewer", "rubric", "binding")
-    return list(select_told(rows, reader_id=reader_id).order_by("created_at", "pk"))
+    found = list(select_told(rows, reader_id=reader_id).order_by("created_at", "pk"))
+    for review in found:
+        # It is loaded with its queue already.
+        review.item = item
+    return found
 
 
 def find_places(*, places: Collection[Place], workspace: Workspace) -> dict[Place, Message]:

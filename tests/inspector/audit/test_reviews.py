@@ -355,7 +355,7 @@ def test_findings_fill_a_queue_and_again_when_there_are_new_ones(cast: Cast) -> 
     deliver(cast, b'{"raw": "{\\"clowl\\": \\"0.2\\"", "conversation": "c1", "id": "m1", "dialect": "clowl"}')
     settle_all()
     item = ReviewItem.objects.get()
-    assert (item.queue, item.why) == (queue, "malformed")
+    assert (item.queue, item.why) == (queue, "A message that no dialect reads")
     assert filling.fill_from_source(membership=cast.owner, queue=queue) == filling.Filled(0, 1)
     queues.remove_item(membership=cast.owner, item=item)
     assert filling.fill_from_source(membership=cast.owner, queue=queue).added == 0

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from inspector.accounts.models import Membership, Role
 from inspector.accounts.services import add_member
 from inspector.audit import services
-from inspector.audit.models import Review, ReviewItem, ReviewQueue
+from inspector.audit.models import Finding, Review, ReviewItem, ReviewQueue
 from inspector.threads.models import Conversation
 from tests.inspector.conftest import Cast, deliver, make_user, settle_all
 from tests.inspector.pages.conftest import STORY
@@ -157,6 +162,62 @@ def test_what_is_refused_is_given_back_as_it_was_filled_in(owner: Client, audito
     assert "look again before you sign" in response.content.decode()
     assert "kept words" in response.content.decode()
     assert not Review.objects.exists()
+
+
+def test_what_was_written_is_not_lost_with_a_lease(owner: Client, auditor: Client, item: ReviewItem) -> None:
+    act(auditor, item, "claim")
+    page = read(owner, "review-item", item.pk)
+    assert "Take out of the queue" not in page, "somebody else holds it"
+    ReviewItem.objects.update(held_until=timezone.now() - timedelta(seconds=1))
+    act(owner, item, "claim")
+    said = {"verdict": "concern", "comment": "long words", "seen": "00", "answer-0": "pass"}
+    response = auditor.post(address("judge-item", item.pk), said)
+    page = response.content.decode()
+    assert (response.status_code, "olivia holds it until" in page.lower()) == (422, True)
+    assert "What you had filled in" in page
+    assert "<p>Of concern</p>" in page
+    assert "long words" in page
+
+
+def test_an_item_shows_what_was_found_and_leads_on(cast: Cast, auditor: Client, third: Client) -> None:
+    for number in (1, 2):
+        lines = [
+            {"raw": "bearer eyJhbGciOi.eyJzdWIiOiIx.c2lnbmF0dXJl1", "from": "a", "to": "b", "conversation": str(number)}
+        ]
+        deliver(cast, b"".join(json.dumps(line).encode() for line in lines), name=f"{number}.log")
+    settle_all()
+    queue = services.create_queue(membership=cast.owner, name="Errors", reviewers=2, source="findings", severity=4)
+    services.fill_from_source(membership=cast.owner, queue=queue)
+    first = ReviewItem.objects.order_by("added_at", "pk").first()
+    assert first is not None
+    page = read(auditor, "review-item", first.pk)
+    assert "In the queue because: A secret in clear." in page
+    found = page.partition('id="found"')[2].partition("</section>")[0]
+    finding = Finding.objects.get(conversation=first.conversation, rule="token-in-clear")
+    assert address("finding", finding.pk) in found
+    row = page.partition('aria-labelledby="said"')[2].partition("</section>")[0]
+    assert "#findings" in row, "the message is marked"
+    assert "Take the next" not in page
+    page = judge(auditor, first, "fine").content.decode()
+    assert "Take the next" in page
+    # The verdicts come first where somebody has to decide between them.
+    judge(third, first, "concern")
+    page = read(auditor, "review-item", first.pk)
+    assert page.index('id="verdicts"') < page.index('id="found"') < page.index('id="said"')
+
+
+def test_an_item_asks_equally_often_whatever_was_said(
+    owner: Client, auditor: Client, third: Client, item: ReviewItem
+) -> None:
+    counts = []
+    for who, verdict in ((auditor, "fine"), (owner, "concern"), (third, "fine"), (None, "")):
+        with CaptureQueriesContext(connection) as asked:
+            read(third, "review-item", item.pk)
+        counts.append(len(asked.captured_queries))
+        if who is not None:
+            judge(who, item, verdict)
+    assert max(counts) <= 12
+    assert counts[2] == counts[3], "each verdict is asked for by itself"
 
 
 def test_a_viewer_reads_and_does_nothing(viewer: Client, item: ReviewItem, conversation: Conversation) -> None:
