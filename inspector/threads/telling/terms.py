@@ -16,8 +16,10 @@ INDEXED_CHARACTERS: Final = 200_000
 _LONGEST_WORD: Final = 400
 _MOST_PLACES: Final = 16_000
 _MOST_PLACES_OF_WORD: Final = 250
-# Texts of so many characters together cannot reach these bounds, whatever folding makes of a character.
+# Texts of so many characters together cannot reach these bounds, whatever folding makes of a character; of ASCII,
+# which folding leaves as long as it is, they may be more.
 _FEW_CHARACTERS: Final = 8_000
+_FEW_ASCII_CHARACTERS: Final = 30_000
 # A tsvector has at most 1 MiB of lexemes with their places; what lies beyond is not found by words.
 _MOST_VECTOR_BYTES: Final = 900_000
 _WORD: Final = re.compile(r"\w+")
@@ -91,7 +93,8 @@ def quote_lexeme(word: str) -> str:
 def write_vector(texts: Iterable[str], workspace_id: object) -> str:
     """A tsvector literal of the texts' words with their places, and the workspace's lexeme."""
     texts = list(texts)
-    if sum(map(len, texts)) + len(texts) <= _FEW_CHARACTERS:
+    size = sum(map(len, texts)) + len(texts)
+    if size <= _FEW_CHARACTERS or (size <= _FEW_ASCII_CHARACTERS and all(map(str.isascii, texts))):
         return _write_short_vector(texts, workspace_id)
     places: dict[str, list[str]] = {}
     at = size = 0
