@@ -1,127 +1,74 @@
-"""Reviews, to read: the queues with their progress, the items of one, and an item with the verdicts on it."""
+"""Reviews: the queues with their progress, the items of one, and what a key does in the name of whoever made it."""
 
 from __future__ import annotations
 
+import logging
 import uuid
-from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from inspector.accounts.models import Workspace
+from inspector.audit import services
 from inspector.audit.models import Review, ReviewItem, ReviewQueue
-from inspector.audit.reviews.bindings import KINDS
 from inspector.audit.reviews.listing import (
     DISPUTED,
     DONE,
     OPEN,
-    SECOND,
-    QueueCount,
+    count_queue,
     find_item,
     find_queue,
     list_items,
     list_queues,
 )
-from inspector.audit.reviews.standings import Standing, find_standings, list_told_reviews
-from inspector.search.cursors import CursorError, read_cursor, write_cursor
+from inspector.audit.reviews.queues import MOST_CRITERIA
+from inspector.audit.reviews.verdicts import LONGEST_COMMENT
 
 from .authentication import caller_of
+from .documents import Document, OneOf, Text, Texts
 from .endpoints import Endpoint
-from .messages import CURSOR, LIMIT
+from .paging import CURSOR, LIMIT, cut_page, read_place
 from .parameters import Choice
+from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
+from .review_shapes import (
+    GivenSerializer,
+    ItemDetailSerializer,
+    ItemPageSerializer,
+    QueueDetailSerializer,
+    QueuesSerializer,
+    show_given,
+    show_item,
+    show_queue,
+    show_whole_item,
+    show_whole_queue,
+)
 
-STANDINGS: Final = ("holds", "stale", "unknown")
+logger = logging.getLogger(__name__)
 
-
-class QueueSerializer(serializers.Serializer[Any]):
-    """A queue of reviews and how far it is."""
-
-    id = serializers.UUIDField()
-    name = serializers.CharField()
-    about = serializers.CharField(allow_blank=True)
-    reviewers = serializers.IntegerField(help_text="how many have to say the same of each conversation: 1 or 2")
-    source = serializers.ChoiceField(  # type: ignore[assignment]  # the queue's own word
-        choices=ReviewQueue.Source.values, help_text="what fills it"
-    )
-    is_standing = serializers.BooleanField(help_text="it holds the verdicts given on a conversation's page")
-    is_closed = serializers.BooleanField()
-    open = serializers.IntegerField(help_text="items of which something is still to be said")
-    settled = serializers.IntegerField(help_text="items that are signed off")
-    oldest = serializers.DateTimeField(allow_null=True, help_text="since when the oldest open one waits")
-
-
-class QueuesSerializer(serializers.Serializer[Any]):
-    """The queues of the workspace, open ones first."""
-
-    results = QueueSerializer(many=True)
-
-
-class ItemSerializer(serializers.Serializer[Any]):
-    """A conversation in a queue."""
-
-    id = serializers.UUIDField()
-    queue = serializers.UUIDField()
-    conversation = serializers.UUIDField()
-    state = serializers.ChoiceField(choices=ReviewItem.State.values)
-    needed = serializers.IntegerField(help_text="how many have to speak")
-    why = serializers.CharField(allow_blank=True, help_text="why it is in the queue")
-    added_at = serializers.DateTimeField()
-    holder = serializers.CharField(allow_null=True, help_text="who holds it now")
-    held_until = serializers.DateTimeField(allow_null=True)
-    verdict = serializers.ChoiceField(
-        choices=Review.Verdict.values, allow_null=True, help_text="null until it is signed off, and while it is hidden"
-    )
-    ended_at = serializers.DateTimeField(allow_null=True)
-
-
-class ItemPageSerializer(serializers.Serializer[Any]):
-    """Items, those that wait longest first, signed-off ones newest first; `next` is the cursor of the page after."""
-
-    results = ItemSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
-
-
-class AnswerSerializer(serializers.Serializer[Any]):
-    """What was said of a criterion of the rubric."""
-
-    criterion = serializers.CharField()
-    answer = serializers.ChoiceField(choices=Review.Answer.values)
-
-
-class ChangeSerializer(serializers.Serializer[Any]):
-    """In what messages differ from what was signed."""
-
-    kind = serializers.ChoiceField(choices=KINDS)
-    count = serializers.IntegerField()
-
-
-class VerdictSerializer(serializers.Serializer[Any]):
-    """A verdict that may be told."""
-
-    id = serializers.UUIDField()
-    reviewer = serializers.CharField()
-    verdict = serializers.ChoiceField(choices=Review.Verdict.values)
-    comment = serializers.CharField(allow_blank=True)
-    is_adjudication = serializers.BooleanField(help_text="it decided between two that differ")
-    answers = AnswerSerializer(many=True)
-    rubric = serializers.IntegerField(allow_null=True, help_text="the version of the rubric that was answered")
-    at = serializers.DateTimeField()
-    messages = serializers.IntegerField(help_text="how many messages were seen")
-    digest = serializers.CharField(allow_null=True, help_text="what it is bound to; docs/reviews.md says over what")
-    standing = serializers.ChoiceField(
-        choices=STANDINGS, help_text="unknown: settled anew, and not compared yet with what was seen"
-    )
-    changes = ChangeSerializer(many=True, help_text="in what it is stale")
-
-
-class ItemDetailSerializer(ItemSerializer):
-    """An item with the verdicts on it that may be told."""
-
-    verdicts = VerdictSerializer(many=True, help_text="the first first; none before both of two have spoken")
+_VERDICT: Final = Document(
+    '{"verdict": "fine", "comment": "…", "seen": "…", "answers": ["pass"]}',
+    (
+        OneOf(name="verdict", choices=Review.Verdict.values, is_required=True),
+        Text(name="comment", most_characters=LONGEST_COMMENT, about="why"),
+        Text(
+            name="seen",
+            is_required=True,
+            most_characters=64,
+            about="`settled_digest` of the item as it was read: nobody signs what they have not seen",
+        ),
+        Texts(
+            name="answers",
+            default=(),
+            choices=Review.Answer.values,
+            most=MOST_CRITERIA,
+            about="one for each criterion of the rubric of the item, in their order",
+        ),
+    ),
+)
 
 
 class QueuesView(Endpoint):
@@ -133,7 +80,18 @@ class QueuesView(Endpoint):
     def get(self, request: Request) -> Response:
         """All of them, with how far each is."""
         counts = list_queues(workspace=caller_of(request).workspace)
-        return Response({"results": [_show_queue(count) for count in counts]})
+        return Response({"results": [show_queue(count) for count in counts]})
+
+
+class QueueView(Endpoint):
+    """One queue of reviews."""
+
+    scopes: ClassVar = {"GET": "review"}
+
+    @extend_schema(operation_id="get_review_queue", responses=QueueDetailSerializer)
+    def get(self, request: Request, queue_id: uuid.UUID) -> Response:
+        """How far it is, its rubric, and who did how much in it."""
+        return Response(show_whole_queue(count_queue(queue=_find_queue(request, queue_id))))
 
 
 class ItemsView(Endpoint):
@@ -146,8 +104,8 @@ class ItemsView(Endpoint):
             LIMIT,
             Choice(
                 name="state",
-                about="which: those that are open, need a second reviewer, are disputed, or done",
-                choices=[OPEN, SECOND, DISPUTED, DONE],
+                about="which: those that are open, those of them that are disputed, or those that are done",
+                choices=[OPEN, DISPUTED, DONE],
                 default=OPEN,
             ),
         )
@@ -156,21 +114,31 @@ class ItemsView(Endpoint):
     @extend_schema(operation_id="list_review_items", responses=ItemPageSerializer)
     def get(self, request: Request, queue_id: uuid.UUID) -> Response:
         """A page of its items."""
-        workspace, limit, show = caller_of(request).workspace, self.given["limit"], self.given["state"]
-        queue = find_queue(workspace=workspace, queue_id=queue_id)
-        if queue is None:
-            raise NotFound
-        try:
-            after = read_cursor(self.given["cursor"], workspace.pk)
-        except CursorError as error:
-            raise ProblemError(400, str(error), parameter="cursor") from error
-        found = list_items(queue=queue, show=show, reader=None, after=after, limit=limit + 1)
-        page = found[:limit]
-        place = None
-        if len(found) > limit:
-            last = page[-1]
-            place = write_cursor((last.ended_at or last.added_at, last.pk), workspace.pk)
-        return Response({"results": [_show_item(item) for item in page], "next": place})
+        workspace, queue = caller_of(request).workspace, _find_queue(request, queue_id)
+        after = read_place(self.given, workspace)
+        found = list_items(
+            queue=queue, show=self.given["state"], reader=None, after=after, limit=self.given["limit"] + 1
+        )
+        page, cursor = cut_page(found, self.given, workspace, lambda item: (item.ended_at or item.added_at, item.pk))
+        return Response({"results": [show_item(item) for item in page], "next": cursor})
+
+
+class NextView(Endpoint):
+    """The item of a queue that waits longest."""
+
+    scopes: ClassVar = {"POST": "sign"}
+    refusals: ClassVar = {"POST": (409,)}
+
+    @extend_schema(operation_id="take_next_review", request=None, responses={200: ItemDetailSerializer})
+    def post(self, request: Request, queue_id: uuid.UUID) -> Response:
+        """Hold the one that waits longest of those that whoever made the key may speak on; 409 where there is none."""
+        queue = _find_queue(request, queue_id)
+        with act_for(request) as person:
+            item = services.claim_next(membership=person, queue=queue)
+        if item is None:
+            raise ProblemError(409, "nothing waits in this queue that whoever made this key could take now")
+        logger.info("key %s: took review %s", caller_of(request).prefix, item.pk)
+        return _answer(request, item.pk)
 
 
 class ItemView(Endpoint):
@@ -181,64 +149,89 @@ class ItemView(Endpoint):
     @extend_schema(operation_id="get_review_item", responses=ItemDetailSerializer)
     def get(self, request: Request, item_id: uuid.UUID) -> Response:
         """The item with the verdicts that anybody may know: of two reviewers nothing before both have spoken."""
-        item = find_item(workspace=caller_of(request).workspace, item_id=item_id)
-        if item is None:
-            raise NotFound
-        reviews = list_told_reviews(item=item)
-        standings = find_standings(reviews=reviews, conversation=item.conversation, is_compared=True)
-        verdicts = [_show_verdict(review, standings[review.pk]) for review in reviews]
-        return Response({**_show_item(item), "verdicts": verdicts})
+        return _answer(request, item_id)
 
 
-def _show_queue(count: QueueCount) -> Mapping[str, Any]:
-    queue = count.queue
-    return {
-        "id": queue.pk,
-        "name": queue.name,
-        "about": queue.about,
-        "reviewers": queue.reviewers,
-        "source": queue.source,
-        "is_standing": queue.is_standing,
-        "is_closed": queue.closed_at is not None,
-        "open": count.open,
-        "settled": count.settled,
-        "oldest": count.oldest,
-    }
+class LeaseView(Endpoint):
+    """Who holds an item: one person at a time, for half an hour."""
+
+    scopes: ClassVar = {"POST": "sign", "PUT": "sign", "DELETE": "sign"}
+    refusals: ClassVar = {"POST": (409,), "PUT": (409,), "DELETE": (409,)}
+
+    @extend_schema(operation_id="take_review", request=None, responses={200: ItemDetailSerializer})
+    def post(self, request: Request, item_id: uuid.UUID) -> Response:
+        """Hold it for half an hour, in the name of whoever made the key; 409 where another person does."""
+        return _lease(request, item_id, services.claim)
+
+    @extend_schema(operation_id="hold_review", request=None, responses={200: ItemDetailSerializer})
+    def put(self, request: Request, item_id: uuid.UUID) -> Response:
+        """Hold it for another half hour from now on; 409 where one does not hold it any more."""
+        return _lease(request, item_id, services.renew)
+
+    @extend_schema(operation_id="give_review_back", request=None, responses={200: ItemDetailSerializer})
+    def delete(self, request: Request, item_id: uuid.UUID) -> Response:
+        """Give it back, so that anybody may take it; 409 where one does not hold it any more."""
+        return _lease(request, item_id, services.release)
 
 
-def _show_item(item: ReviewItem) -> Mapping[str, Any]:
-    is_told = not vars(item)["is_hidden"]
-    return {
-        "id": item.pk,
-        "queue": item.queue_id,
-        "conversation": item.conversation_id,
-        "state": item.state,
-        "needed": item.needed,
-        "why": item.why,
-        "added_at": item.added_at,
-        "holder": item.holder.get_username() if item.holder and item.is_held else None,
-        "held_until": item.held_until if item.is_held else None,
-        "verdict": item.verdict or None if is_told else None,
-        "ended_at": item.ended_at,
-    }
+class VerdictView(Endpoint):
+    """What the person who made the key says of an item."""
+
+    scopes: ClassVar = {"POST": "sign", "DELETE": "sign"}
+    refusals: ClassVar = {"POST": ACT_REFUSALS, "DELETE": (409,)}
+
+    @extend_schema(operation_id="give_verdict", request=_VERDICT.schema, responses={201: GivenSerializer})
+    def post(self, request: Request, item_id: uuid.UUID) -> Response:
+        """Give a verdict on an item that one holds; on a disputed one it decides.
+
+        409 where one does not hold it, has spoken, or the conversation has changed since it was read.
+        """
+        item, said = _find_item(request, item_id), dict(_VERDICT.read(request))
+        seen = _read_digest(said.pop("seen"))
+        with act_for(request) as person:
+            review = services.judge_item(membership=person, item=item, seen=seen, **said)
+        logger.info("key %s: gave verdict %s in review %s", caller_of(request).prefix, review.pk, item.pk)
+        return Response(show_given(review, _find_item(request, item_id)), status=201)
+
+    @extend_schema(operation_id="withdraw_verdict", request=None, responses={200: ItemDetailSerializer})
+    def delete(self, request: Request, item_id: uuid.UUID) -> Response:
+        """Take one's verdict back as long as the other reviewer has not spoken. It is kept, as withdrawn."""
+        return _lease(request, item_id, services.withdraw_verdict)
 
 
-def _show_verdict(review: Review, standing: Standing) -> Mapping[str, Any]:
-    criteria = review.rubric.criteria if review.rubric else []
-    return {
-        "id": review.pk,
-        "reviewer": review.reviewer.get_username(),
-        "verdict": review.verdict,
-        "comment": review.comment,
-        "is_adjudication": review.is_adjudication,
-        "answers": [
-            {"criterion": criterion, "answer": answer}
-            for criterion, answer in zip(criteria, review.answers, strict=True)
-        ],
-        "rubric": review.rubric.number if review.rubric else None,
-        "at": review.created_at,
-        "messages": review.seen_messages,
-        "digest": bytes(review.binding.digest).hex() if review.binding else None,
-        "standing": "stale" if standing.is_stale else "holds" if standing.is_known else "unknown",
-        "changes": [{"kind": kind, "count": change.count} for kind, change in standing.changes.items()],
-    }
+def _lease(request: Request, item_id: uuid.UUID, act: Any) -> Response:
+    item = _find_item(request, item_id)
+    with act_for(request) as person:
+        act(membership=person, item=item)
+    logger.info("key %s: %s review %s", caller_of(request).prefix, act.__name__, item.pk)
+    return _answer(request, item_id)
+
+
+def _read_digest(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError as error:
+        allowed = "the settled_digest of the item, in hexadecimal"
+        raise ProblemError(422, f"seen is {allowed}", member="seen", allowed=allowed) from error
+
+
+def _find_queue(request: Request, queue_id: uuid.UUID) -> ReviewQueue:
+    queue = find_queue(workspace=_workspace_of(request), queue_id=queue_id)
+    if queue is None:
+        raise NotFound
+    return queue
+
+
+def _find_item(request: Request, item_id: uuid.UUID) -> ReviewItem:
+    item = find_item(workspace=_workspace_of(request), item_id=item_id)
+    if item is None:
+        raise NotFound
+    return item
+
+
+def _workspace_of(request: Request) -> Workspace:
+    return caller_of(request).workspace
+
+
+def _answer(request: Request, item_id: uuid.UUID) -> Response:
+    return Response(show_whole_item(_find_item(request, item_id)))

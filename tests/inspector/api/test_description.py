@@ -40,7 +40,7 @@ from inspector.api.urls import urlpatterns
 from inspector.audit.comments.life import write_comment
 from inspector.audit.comments.tables import Comment
 from inspector.audit.models import Finding, ReviewItem, ReviewQueue
-from inspector.audit.services import create_queue, fill_queue
+from inspector.audit.services import claim, create_queue, fill_queue, judge_item
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery, Record
 from inspector.intake.services import withdraw_delivery
@@ -107,11 +107,24 @@ def headers(cast: Cast, settings: Any) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
+def judge_blindly(cast: Cast, conversation: Conversation) -> None:
+    """The first of two verdicts, which can be withdrawn."""
+    queue = create_queue(membership=cast.owner, name="two", reviewers=2)
+    fill_queue(queue=queue, conversations=[conversation.pk], why="", membership=cast.owner)
+    item = claim(membership=cast.owner, item=queue.items.get())
+    seen = bytes(conversation.settled_digest or b"")
+    judge_item(membership=cast.owner, item=item, verdict="fine", comment="", seen=seen)
+
+
 @pytest.fixture
-def bodies() -> dict[str, list[Any]]:
+def bodies(known: dict[str, list[str]]) -> dict[str, list[Any]]:
     """What is sent now and then instead of what is made up, where what is made up would always be refused."""
+    held = ReviewItem.objects.exclude(holder=None).get().conversation
     return {
         "POST /api/v1/encode": RECORDS,
+        "POST /api/v1/reviews/items/{item_id}/verdict": [
+            {"verdict": "fine", "seen": bytes(held.settled_digest or b"").hex()}
+        ],
         "POST /api/v1/messages/{message_id}/comments": [{"start": 0, "end": 1, "words": "Why?"}],
         "POST /api/v1/comments/{comment_id}/acts": [{"act": "resolved"}, {"act": "reply", "words": "So."}],
     }
@@ -127,6 +140,8 @@ def known(cast: Cast) -> dict[str, list[str]]:
     queue = create_queue(membership=cast.owner, name="queue")
     ids = Conversation.objects.order_by("pk").values_list("pk", flat=True)[:2]
     fill_queue(queue=queue, conversations=list(ids), why="", membership=cast.owner)
+    judge_blindly(cast, Conversation.objects.order_by("pk")[2])
+    claim(membership=cast.owner, item=queue.items.order_by("pk")[0])
     message = find_message(workspace=cast.workspace, message_id=Message.objects.shown().order_by("pk")[0].pk)
     assert message is not None
     write_comment(membership=cast.owner, message=message, start=0, end=1, words="Why?")

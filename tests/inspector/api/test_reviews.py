@@ -1,61 +1,263 @@
-"""Reviews by the API: what anybody may know of them, with a key of the scope for it."""
+"""Reviews by the API: what a person does by a key of theirs, and that of two reviewers neither learns of the other."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
-from django.urls import reverse
+from django.test.utils import CaptureQueriesContext
 
-from inspector.accounts.services import create_api_key
-from inspector.audit.services import claim, create_queue, fill_queue, judge_item
-from inspector.threads.models import Conversation
-from tests.inspector.conftest import Cast, deliver, settle_all
+from inspector.accounts.models import ApiKey, Membership, Role
+from inspector.accounts.services import add_member, create_api_key
+from inspector.audit.models import ReviewItem, ReviewQueue
+from inspector.audit.services import change_rubric, create_queue, fill_queue
+from inspector.threads.models import Conversation, Message
+from inspector.trail.models import Deed
+from tests.inspector.conftest import Cast, deliver, make_user, settle_all
 
 pytestmark = pytest.mark.django_db
 
+QUEUES = "/api/v1/reviews/queues"
+ITEMS = "/api/v1/reviews/items"
+ANSWERS = {"answers": ["fail"], "comment": "Hm."}
 
-def test_a_blind_review_is_blind_here_too(cast: Cast, token: str) -> None:
-    deliver(cast, b'{"raw": "Pay the invoice.", "conversation": "c1", "id": "m1"}')
+
+@pytest.fixture
+def queue(cast: Cast) -> ReviewQueue:
+    """Three conversations that two have to review, in the order of their ids."""
+    for number in (1, 2, 3):
+        deliver(cast, b'{"raw": "Pay the invoice.", "conversation": "c%d", "id": "m1"}' % number)
     settle_all()
-    conversation = Conversation.objects.get()
-    queue = create_queue(membership=cast.owner, name="Two", reviewers=2, criteria=["Is it so?"])
-    fill_queue(queue=queue, conversations=[conversation.pk], why="by hand", membership=cast.owner)
-    item = queue.items.get()
-    # Not even a key that the first reviewer made knows what they said.
-    key = create_api_key(workspace=cast.workspace, name="k", scopes=["review"], created_by=cast.auditor.user)[1]
-    client = Client(headers={"Authorization": f"Bearer {key}"})
+    return fill(cast, reviewers=2)
 
-    def read(name: str, *args: Any, **query: Any) -> Any:
-        answer = client.get(reverse(f"api:{name}", args=args), query)
-        assert answer.status_code == 200, answer.content
-        return answer.json()
 
-    def judge(who: Any) -> None:
-        claim(membership=who, item=item)
-        judge_item(
-            membership=who,
-            item=item,
-            verdict="concern",
-            comment="Hm.",
-            seen=bytes(conversation.settled_digest or b""),
-            answers=["fail"],
+def fill(cast: Cast, *, reviewers: int, name: str = "Two") -> ReviewQueue:
+    queue = create_queue(membership=cast.owner, name=name, reviewers=reviewers, criteria=["Is it so?"])
+    for conversation in Conversation.objects.filter(workspace=cast.workspace).order_by("pk"):
+        fill_queue(queue=queue, conversations=[conversation.pk], why="by hand", membership=cast.owner)
+    return queue
+
+
+def enter(cast: Cast, who: Any, *scopes: str) -> Client:
+    given = list(scopes or ApiKey.Scope.values)
+    token = create_api_key(workspace=cast.workspace, name="k", scopes=given, created_by=who)[1]
+    return Client(headers={"Authorization": f"Bearer {token}"})
+
+
+def items_of(client: Client, queue: ReviewQueue, **query: Any) -> list[dict[str, Any]]:
+    answer = client.get(f"{QUEUES}/{queue.pk}/items", query)
+    assert answer.status_code == 200, answer.content
+    found: list[dict[str, Any]] = answer.json()["results"]
+    return found
+
+
+def take(client: Client, item: Mapping[str, Any]) -> Any:
+    return client.post(f"{ITEMS}/{item['id']}/lease")
+
+
+def give(client: Client, item: Mapping[str, Any], verdict: str, **said: Any) -> Any:
+    seen = client.get(f"{ITEMS}/{item['id']}").json()["settled_digest"]
+    body = json.dumps({"verdict": verdict, "seen": seen, **ANSWERS, **said})
+    return client.post(f"{ITEMS}/{item['id']}/verdict", body, content_type="application/json")
+
+
+def judge(client: Client, item: Mapping[str, Any], verdict: str) -> Any:
+    assert take(client, item).status_code == 200
+    given = give(client, item, verdict)
+    assert given.status_code == 201, given.content
+    return given.json()
+
+
+def look_everywhere(client: Client, cast: Cast, queue: ReviewQueue) -> dict[str, tuple[int, bytes, dict[str, str]]]:
+    """All that a key with every scope can read that could tell of a review: each answer with its headers."""
+    conversation, message = Conversation.objects.order_by("pk")[1], Message.objects.order_by("pk")[1]
+    addresses = [
+        QUEUES,
+        f"{QUEUES}/{queue.pk}",
+        *(f"{QUEUES}/{queue.pk}/items?state={state}" for state in ("open", "disputed", "done")),
+        f"{QUEUES}/{queue.pk}/items?limit=1",
+        *(f"{ITEMS}/{item.pk}" for item in ReviewItem.objects.filter(queue=queue).order_by("pk")),
+        *(f"/api/v1/messages?q={q}" for q in ("reviewed:yes", "reviewed:no", "review:concern", "assignee:amir", "")),
+        f"/api/v1/messages/{message.pk}",
+        f"/api/v1/messages/{message.pk}/comments",
+        "/api/v1/conversations",
+        f"/api/v1/conversations/{conversation.pk}",
+        f"/api/v1/conversations/{conversation.pk}/tasks",
+        "/api/v1/comments",
+        "/api/v1/findings",
+        "/api/v1/exports",
+    ]
+    seen = {}
+    for address in addresses:
+        answer = client.get(address)
+        assert answer.status_code == 200, (address, answer.content)
+        assert not {"ETag", "Last-Modified"} & set(answer.headers)
+        # A cursor is dated and signed; what it says is its first part.
+        told = re.sub(rb'"next":"([\w-]+):[^"]+"', rb'"next":"\1"', answer.content)
+        seen[address] = (answer.status_code, told, dict(answer.headers))
+    return seen
+
+
+def test_the_second_reviewer_learns_nothing_of_the_first(cast: Cast, queue: ReviewQueue) -> None:
+    first, second = enter(cast, cast.auditor.user), enter(cast, cast.owner.user)
+    # Not even a key that the first reviewer made, which somebody else may hold, says what they said.
+    own = enter(cast, cast.auditor.user, "review", "read", "export")
+    _, item, other = items_of(first, queue)
+    before = [look_everywhere(client, cast, queue) for client in (second, own)]
+
+    def find_traces() -> list[str]:
+        """The addresses that answer otherwise than before anybody spoke."""
+        now = [look_everywhere(client, cast, queue) for client in (second, own)]
+        return [
+            address
+            for was, is_now in zip(before, now, strict=True)
+            for address in was
+            if was[address] != is_now[address]
+        ]
+
+    assert find_traces() == []
+    given = judge(first, item, "concern")
+    assert (given["given"]["reviewer"], given["given"]["verdict"]) == ("amir", "concern")
+    assert given["given"]["answers"] == [{"criterion": "Is it so?", "answer": "fail"}]
+    assert (given["item"]["state"], given["item"]["verdicts"]) == ("waiting", [])
+    assert find_traces() == []
+    # The list is not to be narrowed to what one has spoken on.
+    assert second.get(f"{QUEUES}/{queue.pk}/items", {"state": "second"}).status_code == 400
+    # What is refused is refused alike where somebody has spoken and where nobody has.
+    for act in ("put", "delete"):
+        told = {getattr(second, act)(f"{ITEMS}/{each['id']}/lease").json()["detail"] for each in (item, other)}
+        assert told == {"nobody holds it: take it first"}
+    told = {second.delete(f"{ITEMS}/{each['id']}/verdict").json()["detail"] for each in (item, other)}
+    assert len(told) == 1
+    # And what is taken looks alike.
+    names = {"id", "conversation", "added_at", "held_until", "settled_digest"}
+    taken = [take(second, each).json() for each in (item, other)]
+    assert len({json.dumps({name: each[name] for name in each.keys() - names}, sort_keys=True) for each in taken}) == 1
+    # The first reviewer takes the verdict back, and gives another: still nothing is to be seen.
+    assert second.delete(f"{ITEMS}/{item['id']}/lease").status_code == 200
+    assert second.delete(f"{ITEMS}/{other['id']}/lease").status_code == 200
+    assert first.delete(f"{ITEMS}/{item['id']}/verdict").status_code == 200
+    judge(first, item, "violation")
+    assert find_traces() == []
+    both = judge(second, item, "violation")
+    assert (both["item"]["state"], both["item"]["verdict"]) == ("settled", "violation")
+    assert [each["reviewer"] for each in both["item"]["verdicts"]] == ["amir", "olivia"]
+    assert [each["id"] for each in items_of(second, queue, state="done")] == [item["id"]]
+
+
+def test_a_rubric_that_was_changed_since_does_not_tell_of_the_first(cast: Cast, queue: ReviewQueue) -> None:
+    first, second = enter(cast, cast.auditor.user), enter(cast, cast.owner.user)
+    item, other, _ = items_of(first, queue)
+    judge(first, item, "fine")
+    change_rubric(membership=cast.owner, queue=queue, criteria=["Is it?", "Was it?"], expected=1)
+    numbers = {second.get(f"{ITEMS}/{each['id']}").json()["rubric"]["number"] for each in (item, other)}
+    assert numbers == {2}
+    # What is to be answered is known to who holds it.
+    assert take(second, item).json()["rubric"] == {"number": 1, "criteria": ["Is it so?"]}
+
+
+def test_a_third_person_decides_where_two_differ(cast: Cast, queue: ReviewQueue) -> None:
+    third = add_member(workspace=cast.workspace, user=make_user("tara"), role=Role.AUDITOR)
+    amir, olivia, tara = (enter(cast, who.user, "review", "sign") for who in (cast.auditor, cast.owner, third))
+    item = items_of(amir, queue)[0]
+    judge(amir, item, "concern")
+    assert judge(olivia, item, "fine")["item"]["state"] == "disputed"
+    assert [each["id"] for each in items_of(amir, queue, state="disputed")] == [item["id"]]
+    # Both are open now, and neither of the two decides.
+    assert [each["verdict"] for each in amir.get(f"{ITEMS}/{item['id']}").json()["verdicts"]] == ["concern", "fine"]
+    assert take(amir, item).status_code == 409
+    decided = judge(tara, item, "fine")
+    assert (decided["given"]["is_adjudication"], decided["item"]["verdict"]) == (True, "fine")
+    shown = olivia.get(f"{QUEUES}/{queue.pk}").json()
+    assert (shown["open"], shown["disputed"], shown["settled"]) == (2, 0, 1)
+    assert shown["people"] == [
+        {"reviewer": "amir", "verdicts": {"concern": 1}, "held": 0},
+        {"reviewer": "olivia", "verdicts": {"fine": 1}, "held": 0},
+        {"reviewer": "tara", "verdicts": {"fine": 1}, "held": 0},
+    ]
+    deeds = Deed.objects.filter(code="verdict.given").order_by("sequence").values_list("actor_name", flat=True)
+    assert list(deeds) == ["amir", "olivia", "tara"]
+
+
+def test_a_lease_is_held_by_one(cast: Cast, queue: ReviewQueue) -> None:
+    amir, olivia = enter(cast, cast.auditor.user), enter(cast, cast.owner.user)
+    item, second, _ = items_of(amir, queue)
+    taken = take(amir, item).json()
+    assert (taken["holder"], taken["id"]) == ("amir", item["id"])
+    refused = take(olivia, item)
+    assert (refused.status_code, refused["Content-Type"]) == (409, "application/problem+json")
+    assert "amir holds it until" in refused.json()["detail"]
+    assert give(olivia, item, "fine").status_code == 409
+    assert olivia.put(f"{ITEMS}/{item['id']}/lease").status_code == 409
+    later = amir.put(f"{ITEMS}/{item['id']}/lease").json()["held_until"]
+    assert later >= taken["held_until"]
+    # The next is passed by while it is held, and is the longest waiting one again when it is not.
+    assert olivia.post(f"{QUEUES}/{queue.pk}/next").json()["id"] == second["id"]
+    assert amir.delete(f"{ITEMS}/{item['id']}/lease").json()["holder"] is None
+    assert amir.post(f"{QUEUES}/{queue.pk}/next").json()["id"] == item["id"]
+    for each in items_of(olivia, queue):
+        if each["id"] != item["id"]:
+            judge(olivia, each, "fine")
+    assert olivia.post(f"{QUEUES}/{queue.pk}/next").status_code == 409
+
+
+def test_what_is_refused(cast: Cast, queue: ReviewQueue) -> None:
+    reader, nobody = enter(cast, cast.auditor.user, "review", "read"), enter(cast, None)
+    item = items_of(reader, queue)[0]
+    lease, verdict = f"{ITEMS}/{item['id']}/lease", f"{ITEMS}/{item['id']}/verdict"
+    for client in (reader, nobody, enter(cast, cast.viewer.user)):
+        assert (
+            client.post(lease).status_code == client.delete(lease).status_code == client.put(lease).status_code == 403
         )
+        assert client.post(f"{QUEUES}/{queue.pk}/next").status_code == 403
+        assert give(client, item, "fine").status_code == client.delete(verdict).status_code == 403
+    assert enter(cast, cast.owner.user, "read", "sign").get(QUEUES).status_code == 403
+    amir = enter(cast, cast.auditor.user)
+    take(amir, item)
+    for wrong, member in (
+        ({"seen": "zz"}, "seen"),
+        ({"seen": ""}, "seen"),
+        ({"verdict": "nice"}, "verdict"),
+        ({"answers": ["perhaps"]}, "answers"),
+        ({"answers": []}, None),
+        ({"answers": [["pass"]]}, "answers"),
+        ({"more": 1}, "more"),
+    ):
+        refused = give(amir, item, **{"verdict": "fine", **wrong})
+        assert (refused.status_code, refused.json().get("member")) == (422, member), refused.content
+    # Nobody signs what they have not seen.
+    assert give(amir, item, "fine", seen="00" * 32).status_code == 409
+    assert not Deed.objects.filter(code="verdict.given").exists()
 
-    judge(cast.auditor)
-    [shown] = read("review-items", queue.pk, state="second")["results"]
-    assert (shown["state"], shown["verdict"], shown["holder"]) == ("second", None, None)
-    assert read("review-item", item.pk)["verdicts"] == []
-    judge(cast.owner)
-    assert read("review-items", queue.pk)["results"] == []
-    [shown] = read("review-items", queue.pk, state="done")["results"]
-    assert shown["verdict"] == "concern"
-    first, second = read("review-item", item.pk)["verdicts"]
-    assert (first["reviewer"], second["reviewer"]) == ("amir", "olivia")
-    assert (first["answers"], first["standing"]) == ([{"criterion": "Is it so?", "answer": "fail"}], "holds")
-    assert len(first["digest"]) == 64
-    [counted] = read("review-queues")["results"]
-    assert (counted["name"], counted["open"], counted["settled"]) == ("Two", 0, 1)
-    reader = Client(headers={"Authorization": f"Bearer {token}"})
-    assert reader.get(reverse("api:review-queues")).status_code == 403
+
+def test_a_role_that_was_taken_away_is_gone_for_the_key_too(cast: Cast, queue: ReviewQueue) -> None:
+    amir = enter(cast, cast.auditor.user)
+    item = items_of(amir, queue)[0]
+    assert take(amir, item).status_code == 200
+    Membership.objects.filter(pk=cast.auditor.pk).update(role=Role.VIEWER)
+    assert give(amir, item, "fine").status_code == 403
+    Membership.objects.filter(pk=cast.auditor.pk).delete()
+    assert give(amir, item, "fine").status_code == 403
+
+
+def test_pages_follow_each_other_and_cost_the_same(cast: Cast, queue: ReviewQueue) -> None:
+    client = enter(cast, cast.auditor.user)
+    address = f"{QUEUES}/{queue.pk}/items"
+    whole = items_of(client, queue)
+    found: list[dict[str, Any]] = []
+    cursor = ""
+    while cursor is not None:
+        page = client.get(address, {"limit": 1, "cursor": cursor}).json()
+        found, cursor = found + page["results"], page["next"]
+    assert found == whole
+    counts = []
+    for limit in (1, 3):
+        with CaptureQueriesContext(connection) as queries:
+            client.get(address, {"limit": limit})
+        counts.append(len(queries))
+    assert counts[0] == counts[1]

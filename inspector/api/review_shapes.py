@@ -1,0 +1,234 @@
+"""Reviews as the API shows them: queues, items and verdicts, of which a program learns what anybody may know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rest_framework import serializers
+
+from inspector.audit.models import Review, ReviewItem, ReviewQueue
+from inspector.audit.reviews.bindings import KINDS
+from inspector.audit.reviews.listing import QueueCount, count_reviewers
+from inspector.audit.reviews.queues import find_rubric
+from inspector.audit.reviews.standings import Standing, find_standings, list_told_reviews
+from inspector.audit.reviews.tables import Rubric
+
+STANDINGS: Final = ("holds", "stale", "unknown")
+# That one of two has spoken is nobody's to know: it is told as waiting.
+STATES: Final = tuple(state.value for state in ReviewItem.State if state != ReviewItem.State.SECOND)
+
+
+class QueueSerializer(serializers.Serializer[Any]):
+    """A queue of reviews and how far it is."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    about = serializers.CharField(allow_blank=True)
+    reviewers = serializers.IntegerField(help_text="how many have to say the same of each conversation: 1 or 2")
+    source = serializers.ChoiceField(  # type: ignore[assignment]  # the queue's own word
+        choices=ReviewQueue.Source.values, help_text="what fills it"
+    )
+    is_standing = serializers.BooleanField(help_text="it holds the verdicts given on a conversation's page")
+    is_closed = serializers.BooleanField()
+    open = serializers.IntegerField(help_text="items of which something is still to be said")
+    disputed = serializers.IntegerField(help_text="of these: two differ, and a third person decides")
+    settled = serializers.IntegerField(help_text="items that are signed off")
+    oldest = serializers.DateTimeField(allow_null=True, help_text="since when the oldest open one waits")
+
+
+class RubricSerializer(serializers.Serializer[Any]):
+    """What is answered of each conversation."""
+
+    number = serializers.IntegerField(help_text="its version")
+    criteria = serializers.ListField(child=serializers.CharField())
+
+
+class ReviewerSerializer(serializers.Serializer[Any]):
+    """What a person did in a queue, as far as anybody may know it."""
+
+    reviewer = serializers.CharField()
+    verdicts = serializers.DictField(child=serializers.IntegerField(), help_text="how many, by what they say")
+    held = serializers.IntegerField(help_text="how many items they hold")
+
+
+class QueueDetailSerializer(QueueSerializer):
+    """A queue with its rubric and who did how much in it."""
+
+    rubric = RubricSerializer(allow_null=True, help_text="the version that holds")
+    people = ReviewerSerializer(many=True, help_text="the busiest first; of two, nothing before both have spoken")
+
+
+class QueuesSerializer(serializers.Serializer[Any]):
+    """The queues of the workspace, open ones first."""
+
+    results = QueueSerializer(many=True)
+
+
+class ItemSerializer(serializers.Serializer[Any]):
+    """A conversation in a queue."""
+
+    id = serializers.UUIDField()
+    queue = serializers.UUIDField()
+    conversation = serializers.UUIDField()
+    state = serializers.ChoiceField(
+        choices=STATES, help_text="waiting also where one of two has spoken: nobody is told before both have"
+    )
+    needed = serializers.IntegerField(help_text="how many have to speak")
+    why = serializers.CharField(allow_blank=True, help_text="why it is in the queue")
+    added_at = serializers.DateTimeField()
+    holder = serializers.CharField(allow_null=True, help_text="who holds it now")
+    held_until = serializers.DateTimeField(allow_null=True)
+    verdict = serializers.ChoiceField(
+        choices=Review.Verdict.values, allow_null=True, help_text="null until it is signed off, and while it is hidden"
+    )
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+
+class ItemPageSerializer(serializers.Serializer[Any]):
+    """Items, those that wait longest first, signed-off ones newest first; `next` is the cursor of the page after."""
+
+    results = ItemSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+class AnswerSerializer(serializers.Serializer[Any]):
+    """What was said of a criterion of the rubric."""
+
+    criterion = serializers.CharField()
+    answer = serializers.ChoiceField(choices=Review.Answer.values)
+
+
+class ChangeSerializer(serializers.Serializer[Any]):
+    """In what messages differ from what was signed."""
+
+    kind = serializers.ChoiceField(choices=KINDS)
+    count = serializers.IntegerField()
+
+
+class VerdictSerializer(serializers.Serializer[Any]):
+    """A verdict that may be told."""
+
+    id = serializers.UUIDField()
+    reviewer = serializers.CharField()
+    verdict = serializers.ChoiceField(choices=Review.Verdict.values)
+    comment = serializers.CharField(allow_blank=True)
+    is_adjudication = serializers.BooleanField(help_text="it decided between two that differ")
+    answers = AnswerSerializer(many=True)
+    rubric = serializers.IntegerField(allow_null=True, help_text="the version of the rubric that was answered")
+    at = serializers.DateTimeField()
+    messages = serializers.IntegerField(help_text="how many messages were seen")
+    digest = serializers.CharField(allow_null=True, help_text="what it is bound to; docs/reviews.md says over what")
+    standing = serializers.ChoiceField(
+        choices=STANDINGS, help_text="unknown: settled anew, and not compared yet with what was seen"
+    )
+    changes = ChangeSerializer(many=True, help_text="in what it is stale")
+
+
+class ItemDetailSerializer(ItemSerializer):
+    """An item with what is to be answered of it, and the verdicts on it that may be told."""
+
+    rubric = RubricSerializer(allow_null=True, help_text="its own while it is held; before, the one of its queue")
+    settled_digest = serializers.CharField(
+        allow_null=True, help_text="what the conversation is told as now: a verdict names it as `seen`"
+    )
+    verdicts = VerdictSerializer(many=True, help_text="the first first; none before both of two have spoken")
+
+
+class GivenSerializer(serializers.Serializer[Any]):
+    """A verdict that was just given, and its item as anybody sees it."""
+
+    given = VerdictSerializer()
+    item = ItemDetailSerializer()
+
+
+def show_queue(count: QueueCount) -> dict[str, Any]:
+    """A queue and how far it is."""
+    queue = count.queue
+    return {
+        "id": queue.pk,
+        "name": queue.name,
+        "about": queue.about,
+        "reviewers": queue.reviewers,
+        "source": queue.source,
+        "is_standing": queue.is_standing,
+        "is_closed": queue.closed_at is not None,
+        "open": count.open,
+        "disputed": count.states.get(ReviewItem.State.DISPUTED, 0),
+        "settled": count.settled,
+        "oldest": count.oldest,
+    }
+
+
+def show_item(item: ReviewItem) -> dict[str, Any]:
+    """An item as anybody may know it; loaded as `listing` does."""
+    is_told = not vars(item)["is_hidden"]
+    return {
+        "id": item.pk,
+        "queue": item.queue_id,
+        "conversation": item.conversation_id,
+        "state": ReviewItem.State.WAITING if item.is_blind else item.state,
+        "needed": item.needed,
+        "why": item.why,
+        "added_at": item.added_at,
+        "holder": item.holder.get_username() if item.holder and item.is_held else None,
+        "held_until": item.held_until if item.is_held else None,
+        "verdict": item.verdict or None if is_told else None,
+        "ended_at": item.ended_at,
+    }
+
+
+def show_whole_queue(count: QueueCount) -> dict[str, Any]:
+    """A queue with its rubric and who did how much in it, as far as anybody may know."""
+    people = count_reviewers(queue=count.queue, reader_id=None)
+    return {
+        **show_queue(count),
+        "rubric": _show_rubric(find_rubric(queue=count.queue)),
+        "people": [{"reviewer": each.reviewer, "verdicts": each.verdicts, "held": each.held} for each in people],
+    }
+
+
+def show_whole_item(item: ReviewItem) -> dict[str, Any]:
+    """An item with the verdicts that anybody may know: of two reviewers nothing before both have spoken."""
+    reviews = list_told_reviews(item=item)
+    standings = find_standings(reviews=reviews, conversation=item.conversation, is_compared=True)
+    # Which version an item keeps from an earlier hand would tell that there was one.
+    is_own = item.is_held or not (item.is_blind or item.state == ReviewItem.State.WAITING)
+    return {
+        **show_item(item),
+        "rubric": _show_rubric(item.rubric if is_own else find_rubric(queue=item.queue)),
+        "settled_digest": bytes(item.conversation.settled_digest or b"").hex() or None,
+        "verdicts": [show_verdict(review, standings[review.pk]) for review in reviews],
+    }
+
+
+def show_given(review: Review, item: ReviewItem) -> dict[str, Any]:
+    """A verdict to who gave it, and its item as anybody sees it."""
+    standing = find_standings(reviews=[review], conversation=item.conversation)[review.pk]
+    return {"given": show_verdict(review, standing), "item": show_whole_item(item)}
+
+
+def _show_rubric(rubric: Rubric | None) -> Mapping[str, Any] | None:
+    return {"number": rubric.number, "criteria": rubric.criteria} if rubric else None
+
+
+def show_verdict(review: Review, standing: Standing) -> dict[str, Any]:
+    """A verdict that may be told."""
+    criteria = review.rubric.criteria if review.rubric else []
+    return {
+        "id": review.pk,
+        "reviewer": review.reviewer.get_username(),
+        "verdict": review.verdict,
+        "comment": review.comment,
+        "is_adjudication": review.is_adjudication,
+        "answers": [
+            {"criterion": criterion, "answer": answer}
+            for criterion, answer in zip(criteria, review.answers, strict=True)
+        ],
+        "rubric": review.rubric.number if review.rubric else None,
+        "at": review.created_at,
+        "messages": review.seen_messages,
+        "digest": bytes(review.binding.digest).hex() if review.binding else None,
+        "standing": "stale" if standing.is_stale else "holds" if standing.is_known else "unknown",
+        "changes": [{"kind": kind, "count": change.count} for kind, change in standing.changes.items()],
+    }
