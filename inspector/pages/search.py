@@ -29,7 +29,8 @@ from .agents import Cast
 from .budgets import fit, share_out, weigh
 from .fields import cut_layers
 from .live import watch
-from .search_aids import describe_saved, write_seats
+from .search_aids import describe_parts, describe_saved, write_seats
+from .search_names import describe_literal, list_called, read_asked
 from .search_steps import link_message
 from .shell import read_place, render_page, within_workspace, write_query
 from .told import make_line, name_conversation, name_dialect, shorten
@@ -66,6 +67,7 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
     query = request.GET.get("q", "").strip()
     address = reverse("pages:search", args=[workspace.slug])
     context: dict[str, Any] = {"query": query, "error": None, "hits": [], "older_url": None, "newest_url": None}
+    context |= {"parts": [], "literals": []}
     context |= {"hidden_count": 0, "searched_back_to": None, "saved": describe_saved(membership)}
     context["facets_url"] = f"{reverse('pages:facets', args=[workspace.slug])}?{urlencode({'q': query})}"
     context["fields"] = [_describe_name(name, about, address) for name, about in names().items()]
@@ -88,12 +90,21 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
             context["live"] = None
             context["error"], status = _describe_error(error, query, address), 400
         else:
+            context["parts"] = describe_parts(query, address)
             page = found[:PAGE_ROWS]
             last = page[-1] if len(found) > PAGE_ROWS else None
             cursor = write_cursor((last.order_time, last.pk), workspace.pk) if last else None
             context["hidden_count"] = count_hidden(workspace=workspace, query=query)
             cast = Cast(labels=load_labels(workspace_id=workspace.pk))
+            asked = read_asked(terms)
             context["hits"] = _make_hits(page, terms, cast, workspace.slug, query)
+            for hit in context["hits"]:
+                hit["called"] = list_called(hit["line"], asked)
+            if any(hit["called"] for hit in context["hits"]):
+                context["literals"] = [
+                    {**each, "url": f"{address}?{urlencode({'q': each['query']})}"}
+                    for each in describe_literal(query, asked)
+                ]
             context["seats"] = write_seats(cast)
             context["older_url"] = write_query(request, before=cursor) if cursor else None
             if answer.searched_back_to is not None:

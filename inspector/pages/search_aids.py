@@ -17,18 +17,21 @@ from django.views.decorators.http import require_GET, require_POST
 from inspector.accounts.models import Membership
 from inspector.search.facets import Facet, count_facets
 from inspector.search.language import MOST_CHARACTERS, QueryError
+from inspector.search.parts import can_be_asked, choose, cut_parts, take_away, unchoose
 from inspector.search.saved import SavedSearchError, forget_search, list_saved, save_search
 from inspector.search.suggestions import suggest
 from inspector.threads.agents.names import load_labels
 from inspector.threads.selectors import find_message, list_around
 
 from .agents import Cast
-from .shell import within_workspace
+from .shell import render_page, within_workspace
 from .told import make_line, name_dialect
 
 # An address has an end: so many agents keep their colours in what comes later.
 MOST_SEATS: Final = 40
 LONGEST_SEAT: Final = 80
+# Of so many who are only called by a name the facets say who they are.
+MOST_CALLED: Final = 3
 
 
 @require_GET
@@ -47,38 +50,67 @@ def show_facets(request: HttpRequest, membership: Membership) -> HttpResponse:
     except QueryError as error:
         return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
     context = {
+        "query": query,
+        "search_url": _write_url(address, query),
         "found": found,
         "facets": [_describe_facet(facet, query, address) for facet in found.facets] if found else [],
         "workspace": membership.workspace,
     }
+    if request.headers.get("HX-Request") != "true":
+        return render_page(request, membership, "search/narrow.html", context, section="search")
     response = render(request, "search/_facets.html", context)
     response["Cache-Control"] = "no-store, private"
     return response
 
 
 def _describe_facet(facet: Facet, query: str, address: str) -> dict[str, Any]:
-    most = max(count for _, count in facet.values)
+    most = max(count.count for count in facet.values) or 1
     return {
         "name": facet.name,
         "more": facet.more,
+        "is_all": facet.is_all,
         "values": [
             {
-                "title": name_dialect(value) if facet.name == "dialect" else value,
-                "count": count,
-                "share": round(100 * count / most),
-                "url": f"{address}?{urlencode({'q': add_term(query, facet.name, value)})}",
+                "title": _name_value(facet.name, count.value),
+                "count": count.count,
+                "share": round(100 * count.count / most),
+                "is_chosen": count.is_chosen,
+                "is_added": facet.adds and not count.is_chosen,
+                "url": _write_url(address, (unchoose if count.is_chosen else choose)(query, facet.name, count.value))
+                if can_be_asked(count.value)
+                else "",
+                "called": [
+                    {"name": name, "dialect": name_dialect(dialect), "count": number}
+                    for name, dialect, number in count.called[:MOST_CALLED]
+                ],
+                "more_called": sum(number for _, _, number in count.called[MOST_CALLED:]),
             }
-            for value, count in facet.values
+            for count in facet.values
         ],
     }
 
 
-def add_term(query: str, name: str, value: str) -> str:
-    """The query with one more condition; one that it has already is not said twice."""
-    value = value.replace('"', "")
-    is_plain = value and not any(sign in value for sign in " ,():*<>\t\n")
-    term = f"{name}:{value}" if is_plain else f'{name}:"{value}"'
-    return query if term in query.split() else f"{query} {term}".strip()
+def _name_value(name: str, value: str) -> str:
+    if name == "dialect":
+        return name_dialect(value)
+    return "everyone" if name == "to" and value == "*" else value
+
+
+def describe_parts(query: str, address: str) -> list[dict[str, Any]]:
+    """The parts of a query that can be understood, each with the address of the search without it."""
+    return [
+        {
+            "name": part.name,
+            "value": part.value,
+            "is_negated": part.is_negated,
+            "url": _write_url(address, take_away(query, part)),
+        }
+        for part in cut_parts(query)
+    ]
+
+
+def _write_url(address: str, query: str) -> str:
+    return f"{address}?{urlencode({'q': query})}" if query else address
 
 
 @require_GET

@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from dialects import Field, Reading
 from inspector.search import registry
+from inspector.search.parts import write_term
 from inspector.threads.models import Message
 from inspector.threads.searchable import PATHS, SEARCHABLE
 from inspector.threads.telling import terms
@@ -20,7 +21,6 @@ from inspector.threads.telling.masks import mask_layers
 
 from .dumps import escape_character
 from .fields import write_offsets
-from .search_aids import add_term
 from .wire_markup import Span, name_spans
 
 LONGEST_SHOWN: Final = 200
@@ -158,7 +158,7 @@ def find_query(message: Message, field: Field | None, raw: str) -> str:
     """
     best = max(_list_matches(message, field), key=lambda match: match[2], default=None)
     if best is not None:
-        return add_term("", best[0], best[1])
+        return write_term(best[0], (best[1].replace('"', ""),))
     if not raw.strip() or len(raw) > LONGEST_FILTER or '"' in raw.strip('"') or not _is_plain(raw):
         return ""
     return f'raw:"{raw.strip(chr(34))}"'

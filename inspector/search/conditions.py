@@ -165,7 +165,7 @@ def _write_channel(term: Term) -> Condition:
 def _write_english(term: Term) -> Condition:
     """The English itself, and not the names and codes beside it: any letter case, as it stands."""
     _refuse_comparison(term)
-    pattern = term.values[0].replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    pattern = term.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f'{_MESSAGE}."english" ILIKE %s', [f"%{pattern.replace(chr(0), chr(0x2400))}%"]
 
 
@@ -175,7 +175,7 @@ def _write_raw(term: Term) -> Condition:
     return (
         'EXISTS (SELECT 1 FROM "intake_record" WHERE "intake_record"."id" = "threads_message"."record_id" '
         'AND position(%s::bytea in COALESCE("intake_record"."wire", "intake_record"."source")) > 0)',
-        [term.values[0].encode("utf-8", "surrogatepass")],
+        [term.text.encode("utf-8", "surrogatepass")],
     )
 
 

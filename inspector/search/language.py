@@ -3,13 +3,14 @@
     refactor "exact phrase" pre* dialect:nslip,clowl -reviewed:yes (from:oscar OR to:oscar) severity:>=warning
 
 Terms are ANDed; `OR` between them gives alternatives and binds less than AND; `-` before a term or a group means not.
-A comma gives alternatives of one name. `*` after a word is a prefix. `>` `>=` `<` `<=` after a name compare.
+A comma gives alternatives of one name. `*` after a word is a prefix. `>` `>=` `<` `<=` after a name compare,
+and `=` takes its value as the wire says it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
@@ -17,6 +18,8 @@ from typing import Final
 MOST_CHARACTERS: Final = 2000
 MOST_TERMS: Final = 40
 DEEPEST: Final = 12
+# Behind a name: the value as the wire says it, and nobody who is only called so.
+LITERAL: Final = "="
 _PATTERNS: Final = (
     ("space", r"\s+"),
     ("open", r"\("),
@@ -26,10 +29,13 @@ _PATTERNS: Final = (
     ("not", r"-(?=\S)"),
     (
         "term",
-        r'(?:(?P<name>[^\s":()]+):(?P<operator>>=|<=|>|<)?)?'
-        r'(?:"(?P<quoted>[^"]*)(?P<closing>"?)|(?P<bare>[^\s"()]+))?',
+        r'(?:(?P<name>[^\s":()]+):(?P<operator>>=|<=|>|<|=)?)?'
+        r'(?:"(?P<quoted>[^"]*)(?P<closing>"?)|(?P<bare>[^\s"()]+))?'
+        # Behind a name, more values of which some stand in quotation marks.
+        r'(?(name)(?P<more>(?:(?<=,)"[^"]*"(?:,[^\s"()]*)?|(?<="),[^\s"()]*)*))',
     ),
 )
+_VALUE: Final = re.compile(r'"([^"]+)"|([^\s",]+)')
 _TOKEN: Final = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS))
 
 
@@ -50,7 +56,7 @@ class QueryError(Exception):
 class Term:
     """One term: words (name is None) or a name with its alternatives; where it stands in the query.
 
-    `operator` is empty, or one of `>`, `>=`, `<`, `<=`.
+    `operator` is empty, or one of `>`, `>=`, `<`, `<=`, `=`.
     """
 
     name: str | None
@@ -61,6 +67,11 @@ class Term:
     start: int
     end: int
     operator: str = ""
+
+    @property
+    def text(self) -> str:
+        """What is asked for, where it is no list."""
+        return ",".join(self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +97,27 @@ def list_terms(node: Node) -> Iterator[Term]:
             stack.extend(reversed(at.parts))
 
 
-def parse(text: str, *, names: Iterable[str], is_path: Callable[[str], bool] = lambda name: False) -> Group:
+def parse(
+    text: str,
+    *,
+    names: Iterable[str],
+    is_path: Callable[[str], bool] = lambda name: False,
+    literals: Collection[str] = (),
+) -> Group:
     """The tree of a query; an empty one is a group without parts.
 
     Args:
         text: the query as typed.
         names: the names that may be filtered by.
         is_path: whether a name that is none of them may be, as in `attributes.det`.
+        literals: the names that take `=`; behind any other it is the beginning of the value.
 
     Raises:
         QueryError: for an unknown name, an empty value, an open quotation mark or parenthesis, or too long a query.
     """
     if len(text) > MOST_CHARACTERS:
         raise QueryError(f"a query has at most {MOST_CHARACTERS} characters", MOST_CHARACTERS, len(text))
-    reader = _Reader(text, list(names), is_path)
+    reader = _Reader(text, list(names), is_path, literals)
     group = reader.read_any(0)
     if reader.token is not None:
         start = reader.token.start()
@@ -107,41 +125,46 @@ def parse(text: str, *, names: Iterable[str], is_path: Callable[[str], bool] = l
     return group if isinstance(group, Group) and not group.is_any and not group.is_negated else Group((group,))
 
 
+def list_tokens(text: str) -> Iterator[tuple[str, re.Match[str]]]:
+    """The tokens of a query with their kinds, `open`, `close`, `or`, `not` and `term`, without the spaces.
+
+    Raises:
+        QueryError: for a character that cannot stand where it does.
+    """
+    at = 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None or found.end() == at:
+            raise QueryError(f"{text[at]!r} cannot stand here", at, at + 1)
+        kind = next(kind for kind, _ in _PATTERNS if found[kind] is not None)
+        if kind != "space":
+            yield kind, found
+        at = found.end()
+
+
 class _Reader:
     """Goes through the tokens of a query, one ahead."""
 
-    def __init__(self, text: str, names: list[str], is_path: Callable[[str], bool]) -> None:
-        self._text, self._names, self._is_path = text, names, is_path
+    def __init__(self, text: str, names: list[str], is_path: Callable[[str], bool], literals: Collection[str]) -> None:
+        self._text, self._names, self._is_path, self._literals = text, names, is_path, literals
         self._count = 0
-        self._tokens = self._cut()
-        self.token: re.Match[str] | None = next(self._tokens, None)
+        self._tokens = list_tokens(text)
+        self._kind, self.token = self._advance()
 
-    def _cut(self) -> Iterator[re.Match[str]]:
-        at = 0
-        while at < len(self._text):
-            found = _TOKEN.match(self._text, at)
-            if found is None or found.end() == at:
-                raise QueryError(f"{self._text[at]!r} cannot stand here", at, at + 1)
-            if found.lastgroup != "space":
-                yield found
-            at = found.end()
+    def _advance(self) -> tuple[str, re.Match[str] | None]:
+        return next(self._tokens, ("end", None))
 
     def _next(self) -> re.Match[str]:
         found = self.token
         if found is None:  # pragma: no cover (its callers have looked)
             raise QueryError("the query ends here", len(self._text), len(self._text))
-        self.token = next(self._tokens, None)
+        self._kind, self.token = self._advance()
         return found
-
-    def _kind(self) -> str:
-        if self.token is None:
-            return "end"
-        return next(kind for kind, _ in _PATTERNS if self.token[kind] is not None)
 
     def read_any(self, depth: int) -> Node:
         """Alternatives, up to a closing parenthesis or the end."""
         found = [self._read_all(depth)]
-        while self._kind() == "or":
+        while self._kind == "or":
             sign = self._next()
             found.append(self._read_all(depth))
             for side, where in ((found[-2], "before"), (found[-1], "after")):
@@ -151,13 +174,13 @@ class _Reader:
 
     def _read_all(self, depth: int) -> Node:
         parts: list[Node] = []
-        while (kind := self._kind()) not in ("end", "close", "or"):
+        while (kind := self._kind) not in ("end", "close", "or"):
             sign = self._next() if kind == "not" else None
             parts.append(self._read_one(depth, sign))
         return parts[0] if len(parts) == 1 and depth else Group(tuple(parts))
 
     def _read_one(self, depth: int, sign: re.Match[str] | None) -> Node:
-        kind = self._kind()
+        kind = self._kind
         if kind == "open":
             return self._read_group(depth, is_negated=sign is not None)
         if sign is not None and kind != "term":
@@ -174,7 +197,7 @@ class _Reader:
         if depth == DEEPEST:
             raise QueryError(f"parentheses stand at most {DEEPEST} deep", start, end)
         inner = self.read_any(depth + 1)
-        if self._kind() != "close":
+        if self._kind != "close":
             raise QueryError("this parenthesis is not closed: add ) behind what belongs to it", start, end)
         end = self._next().end()
         if isinstance(inner, Group) and not inner.parts:
@@ -188,7 +211,9 @@ class _Reader:
             raise QueryError('the quotation mark is not closed: add " at the end of the phrase', start, end)
         if name is not None:
             name = self._check_name(name, found, start)
-        value = quoted if quoted is not None else bare
+        value, operator = quoted if quoted is not None else bare, found["operator"] or ""
+        if operator == LITERAL and name not in self._literals:
+            value, operator = f"{operator}{value or ''}", ""
         if value == "-" and quoted is None:
             raise QueryError("a minus needs a term after it", start, end)
         if not value:
@@ -196,9 +221,10 @@ class _Reader:
         is_prefix = quoted is None and value.endswith("*") and len(value) > 1
         value = value[:-1] if is_prefix else value
         values = tuple(part for part in value.split(",") if part) if name and quoted is None else (value,)
+        if found["more"]:
+            values, is_prefix = (*values, *(one or other for one, other in _VALUE.findall(found["more"]))), False
         if not values:
             raise QueryError(f"{name}: needs a value", start, end)
-        operator = found["operator"] or ""
         return Term(name, values, is_negated, quoted is not None, is_prefix, start, end, operator)
 
     def _check_name(self, name: str, found: re.Match[str], start: int) -> str:

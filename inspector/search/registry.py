@@ -77,3 +77,9 @@ def list_values(name: str) -> tuple[str, ...] | None:
         return term.values
     condition = _CONDITIONS.get(name)
     return condition.values if condition else None
+
+
+def list_literals() -> frozenset[str]:
+    """The names that take `=`: those of agents, whom people may call by other names than their own."""
+    agents = {name for name, term in _TERMS.items() if term.is_agent}
+    return frozenset(agents | {alias for alias, name in ALIASES.items() if name in agents})

@@ -55,7 +55,7 @@ def read_query(text: str) -> Group:
     Raises:
         QueryError: for a query that cannot be understood.
     """
-    return parse(text, names=registry.names(), is_path=registry.is_name)
+    return parse(text, names=registry.names(), is_path=registry.is_name, literals=registry.list_literals())
 
 
 def find_messages(
@@ -152,7 +152,7 @@ def find_needles(tree: Group) -> list[str]:
                 term.start,
                 term.end,
             )
-    return [term.values[0] for term in tops if term.name == "raw"]
+    return [term.text for term in tops if term.name == "raw"]
 
 
 def _search_windows(rows: models.QuerySet[Message], workspace: Workspace, before: Place | None, limit: int) -> Found:

@@ -5,28 +5,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inspector.accounts.models import Workspace
-from inspector.threads.agents.names import find_meanings
+from inspector.threads.agents.meanings import KnownNames, find_meanings
+from inspector.threads.agents.names import load_labels
 from inspector.threads.telling import terms
 
-_SAID, _CHANNEL = '"threads_message"."atoms" @> %s::text[]', '"threads_message"."channel_id"'
+_ATOMS, _CHANNEL = '"threads_message"."atoms"', '"threads_message"."channel_id"'
+_SAID = f"{_ATOMS} @> %s::text[]"
 
 
 def write_speakers(atom: str, names: Sequence[str], workspace: Workspace) -> tuple[str, list[object]]:
     """The SQL and its parameters for messages in which one of these names stands under this atom.
 
-    A name means those who bear it on the wire, those whom an auditor calls so in their channel, those who are one with
-    either, and those who are called so by the convention of a dialect.
+    What a name means is said in `meanings`.
     """
-    mark = terms.workspace_term(workspace.pk)
     # Each with the workspace's own term: so the index finds both at once, and never goes through all of the workspace.
-    conditions = [_SAID] * len(names)
-    values: list[object] = [[mark, terms.term(atom, name)] for name in names]
-    for each in [meaning for name in names for meaning in find_meanings(workspace=workspace, name=name)]:
+    conditions, values = [], []
+    for name in names:
+        conditions.append(_SAID)
+        values.append([terms.workspace_term(workspace.pk), terms.term(atom, name)])
+    means, meant = write_called(atom, names, workspace)
+    return " OR ".join(f"({condition})" for condition in (*conditions, *means)), [*values, *meant]
+
+
+def write_called(atom: str, names: Sequence[str], workspace: Workspace) -> tuple[list[str], list[object]]:
+    """The conditions for those who are called by one of these names and bear another on the wire; none for nobody."""
+    mark = terms.workspace_term(workspace.pk)
+    conditions: list[str] = []
+    values: list[object] = []
+    for each in find_meanings(workspace=workspace, names=names) if names else ():
         said = [mark, terms.term(atom, each.name)]
+        if each.dialect:
+            said.append(terms.term("dialect", each.dialect))
+        condition = _SAID
+        values.append(said)
         if each.channel_id is not None:
-            conditions.append(f"{_SAID} AND {_CHANNEL} = %s")
-            values += [said, each.channel_id]
-        else:
-            conditions.append(f"{_SAID} AND {_CHANNEL} <> ALL(%s)")
-            values += [[*said, terms.term("dialect", each.dialect)], list(each.but_in)]
-    return " OR ".join(f"({condition})" for condition in conditions), values
+            condition += f" AND {_CHANNEL} = %s"
+            values.append(each.channel_id)
+        elif each.but_in:
+            condition += f" AND {_CHANNEL} <> ALL(%s)"
+            values.append(list(each.but_in))
+        conditions.append(condition)
+    return conditions, values
+
+
+def list_names(beginning: str, workspace: Workspace) -> list[str]:
+    """The names that begin so and by which people call an agent that bears another."""
+    return KnownNames(load_labels(workspace_id=workspace.pk)).list_beginning(beginning)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
@@ -11,16 +12,19 @@ from typing import Final
 from django.db import connection
 
 from inspector.accounts.models import Workspace
+from inspector.threads.agents.meanings import Called, list_called
+from inspector.threads.agents.names import load_labels
 from inspector.threads.searchable import ALIASES, PATHS
 from inspector.threads.telling import terms
 
 from . import registry
-from .language import Term
+from .language import LITERAL, Term
 
 MOST: Final = 10
+MOST_SAID: Final = 3
 # So many of the newest messages are looked through for values.
 LOOKED_THROUGH: Final = 3000
-_TYPED: Final = re.compile(r'(?:^|[\s(])(-?)(?:([^\s":()]+):(?:>=|<=|>|<)?)?([^\s"():]*)$')
+_TYPED: Final = re.compile(r'(?:^|[\s(])(-?)(?:([^\s":()]+):(>=|<=|>|<|=)?)?([^\s"():]*)$')
 _BESIDES: Final = ("glyph=", "~")
 
 
@@ -50,12 +54,14 @@ def suggest(*, workspace: Workspace, text: str) -> Suggestions:
     found = _TYPED.search(text)
     if found is None:
         return Suggestions(len(text), ())
-    _, name, typed = found.groups()
+    _, name, operator, typed = found.groups()
     if name is None:
         start = len(text) - len(typed)
         return Suggestions(start, tuple(_suggest_names(workspace, typed)) if typed else ())
     value = typed.rsplit(",", 1)[-1]
-    return Suggestions(len(text) - len(value), tuple(_suggest_values(workspace, name, value)))
+    return Suggestions(
+        len(text) - len(value), tuple(_suggest_values(workspace, name, value, is_literal=operator == LITERAL))
+    )
 
 
 def _suggest_names(workspace: Workspace, typed: str) -> list[Suggestion]:
@@ -67,7 +73,7 @@ def _suggest_names(workspace: Workspace, typed: str) -> list[Suggestion]:
     return found[:MOST]
 
 
-def _suggest_values(workspace: Workspace, name: str, typed: str) -> list[Suggestion]:
+def _suggest_values(workspace: Workspace, name: str, typed: str, *, is_literal: bool) -> list[Suggestion]:
     closed = registry.list_values(name)
     if closed is not None:
         return [Suggestion(value, "") for value in closed if value.startswith(typed.casefold())][:MOST]
@@ -75,12 +81,30 @@ def _suggest_values(workspace: Workspace, name: str, typed: str) -> list[Suggest
     if term is None:
         return []
     beginning = terms.term(term.atom, typed)
-    return [_quote(atom[len(term.atom) + 1 :]) for atom in _find_atoms(workspace, beginning)][:MOST]
+    said = [atom[len(term.atom) + 1 :] for atom in _find_atoms(workspace, beginning)]
+    if not term.is_agent or is_literal:
+        return [_quote(value) for value in said[:MOST]]
+    labels = load_labels(workspace_id=workspace.pk)
+    others: dict[str, list[Called]] = defaultdict(list)
+    is_sender = term.atom == "sender"
+    for called in list_called(workspace=workspace, labels=labels, beginning=typed, is_sender=is_sender):
+        others[terms.fold(called.text)].append(called)
+    found = [_quote(value, _say_called(others.pop(value, ()), is_also=True)) for value in said]
+    # Who is called so where nobody bears the name comes first: nothing else of it has been seen.
+    return [*(_quote(each[0].text, _say_called(each)) for each in others.values()), *found][:MOST]
 
 
-def _quote(value: str) -> Suggestion:
-    needs_quotes = any(sign in value for sign in ' ,"():') or value.startswith((">", "<"))
-    return Suggestion(f'"{value}"' if needs_quotes and '"' not in value else value, "")
+def _say_called(agents: Sequence[Called], *, is_also: bool = False) -> str:
+    if not agents:
+        return ""
+    names = " and ".join(f"{each.name} in {each.dialect}" if each.dialect else each.name for each in agents[:MOST_SAID])
+    more = f" and {len(agents) - MOST_SAID} more" if len(agents) > MOST_SAID else ""
+    return f"{'also ' if is_also else ''}what {names}{more} is called"
+
+
+def _quote(value: str, about: str = "") -> Suggestion:
+    needs_quotes = any(sign in value for sign in ' ,"():') or value.startswith((">", "<", "="))
+    return Suggestion(f'"{value}"' if needs_quotes and '"' not in value else value, about)
 
 
 def suggest_paths(*, workspace: Workspace, query: str, terms_of_query: Iterable[Term]) -> str:

@@ -10,9 +10,9 @@ from inspector.threads.telling import terms
 
 from . import registry
 from .conditions import write_path
-from .language import Group, Node, QueryError, Term, check_value
+from .language import LITERAL, Group, Node, QueryError, Term, check_value
 from .registry import Condition
-from .speakers import write_speakers
+from .speakers import list_names, write_called, write_speakers
 
 _ATOMS, _WORDS = '"threads_message"."atoms"', '"threads_message"."words"'
 _BEGINS = 'EXISTS (SELECT 1 FROM unnest("threads_message"."atoms") AS atom WHERE atom LIKE %s)'
@@ -59,15 +59,19 @@ def _write_term(term: Term, workspace: Workspace) -> Condition:
         if term.operator and not condition.compares:
             _refuse_operator(term)
         return condition.write(term)
-    if term.operator and registry.is_path(term.name):
+    is_literal = term.operator == LITERAL
+    if term.operator and not is_literal and registry.is_path(term.name):
         return write_path(term, exact.atom, mark)
-    if term.operator:
+    if term.operator and not is_literal:
         _refuse_operator(term)
     if exact.values is not None:
         check_value(term, exact.values)
     if term.is_prefix:
-        return _write_prefix(exact.atom, term, mark)
-    if exact.is_agent:
+        begins, values = _write_prefix(exact.atom, term, mark)
+        called = list_names(term.values[0], workspace) if exact.is_agent and not is_literal else []
+        means, meant = write_called(exact.atom, called, workspace)
+        return " OR ".join(f"({condition})" for condition in (begins, *means)), [*values, *meant]
+    if exact.is_agent and not is_literal:
         return write_speakers(exact.atom, term.values, workspace)
     wanted = [terms.term(exact.atom, value) for value in term.values]
     if len(wanted) == 1:

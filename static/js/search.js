@@ -1,6 +1,15 @@
 // Suggestions below the search bar: a listbox that arrows walk through, Enter or Tab takes and Escape closes.
 "use strict";
 
+// Beside the hits there is room for what narrows them down; on a small screen it stays folded above them.
+(() => {
+  const wide = window.matchMedia("(min-width: 60rem)");
+  if (!wide.matches) return;
+  document.querySelectorAll("details[data-narrow]").forEach((each) => {
+    each.open = true;
+  });
+})();
+
 (() => {
   const input = document.querySelector("input[data-suggestions]");
   if (!input) return;

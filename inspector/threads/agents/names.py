@@ -15,12 +15,9 @@ from django.db.models import Q
 
 from dialects import all_dialects
 from inspector.accounts.models import Workspace
-from inspector.intake.text import make_storable
 
-from ..telling.terms import fold
-from .tables import Agent, AgentTotal, key_of_name, make_agent_id
+from .tables import Agent, AgentTotal, make_agent_id
 
-MOST_MEANINGS: Final = 200
 MOST_LABELS: Final = 10_000
 
 # The names that agents bear by the convention of a dialect, by dialect and by the name on the wire.
@@ -105,48 +102,3 @@ def load_labels(*, workspace_id: uuid.UUID) -> Labels:
     agents = {agent.pk: agent for agent in rows[:MOST_LABELS]}
     principals = (agent.same_as for agent in agents.values() if agent.same_as)
     return Labels(workspace_id, agents, frozenset(agent.name for agent in (*agents.values(), *principals)))
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """Whom a friendly name means on the wire: an agent of one channel, or one of a dialect in all but some channels."""
-
-    name: str
-    channel_id: uuid.UUID | None = None
-    dialect: str = ""
-    but_in: tuple[uuid.UUID, ...] = ()
-
-
-def find_meanings(*, workspace: Workspace, name: str) -> list[Meaning]:
-    """Whom a name means beside those who bear it on the wire; at most `MOST_MEANINGS`.
-
-    Who is called so by an auditor, all who are one with them or with one who bears it, and who is called so by the
-    convention of a dialect wherever no auditor says otherwise.
-    """
-    key = key_of_name(make_storable(name))
-    agents = Agent.objects.filter(workspace=workspace)
-    meant = agents.filter(Q(friendly_key=key) | Q(name_key=key))
-    known_by = {same_as or pk for pk, same_as in meant.values_list("pk", "same_as")[:MOST_MEANINGS]}
-    whole = agents.filter(Q(pk__in=known_by) | Q(same_as__in=known_by)) if known_by else agents.none()
-    return [
-        # Who bears it on the wire is found by that already.
-        *(Meaning(each.name, channel_id=each.channel_id) for each in whole.exclude(name_key=key)[:MOST_MEANINGS]),
-        *_find_conventional(workspace, name),
-    ]
-
-
-def _find_conventional(workspace: Workspace, name: str) -> list[Meaning]:
-    meant = [
-        (dialect, on_wire)
-        for dialect, names in CONVENTIONS.items()
-        for on_wire, text in names.items()
-        if fold(text) == fold(name)
-    ]
-    if not meant:
-        return []
-    otherwise = defaultdict(list)
-    keys = [key_of_name(on_wire) for _, on_wire in meant]
-    rows = Agent.objects.filter(workspace=workspace, name_key__in=keys).exclude(friendly_name="", same_as=None)
-    for on_wire, channel_id in rows.values_list("name", "channel_id"):
-        otherwise[on_wire].append(channel_id)
-    return [Meaning(on_wire, dialect=dialect, but_in=tuple(otherwise[on_wire])) for dialect, on_wire in meant]

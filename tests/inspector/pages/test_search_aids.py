@@ -14,9 +14,9 @@ from django.utils.html import escape
 
 from inspector.intake.models import Delivery
 from inspector.pages import search as search_page
-from inspector.pages.search_aids import add_term
 from inspector.search import facets
 from inspector.search.models import SavedSearch
+from inspector.search.parts import choose
 from inspector.search.selectors import Found, find_messages
 from inspector.threads.models import Message
 from tests.inspector.conftest import Cast, deliver, settle_all
@@ -51,7 +51,7 @@ def test_what_a_facet_adds_is_found_whatever_the_name_holds(cast: Cast, viewer: 
     deliver(cast, "\n".join(lines).encode())
     settle_all()
     for number, name in enumerate(names):
-        (message,) = find_messages(workspace=cast.workspace, query=add_term("Hello", "from", name))
+        (message,) = find_messages(workspace=cast.workspace, query=choose("Hello", "from", name))
         assert message.english.endswith(f"Hello {number}.") or f"Hello {number}" in message.english
 
 
