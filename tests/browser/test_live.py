@@ -86,7 +86,7 @@ def enter(open_page: Open, who: Membership, address: str, **looks: Any) -> Page:
     with page.expect_response("**/live/?*"):
         page.wait_for_load_state()
     # What a page loads by itself when it is opened has come as well.
-    page.wait_for_function("document.querySelector('#facets section')")
+    expect(page.locator("#facets:not(:has(section))")).to_have_count(0)
     return page
 
 
