@@ -15,6 +15,8 @@ from inspector.audit.reviews.bindings import Change, Place
 from inspector.audit.reviews.standings import Standing, find_places
 from inspector.threads.models import Message
 
+from .told import name_dialect
+
 # How many messages of a kind are linked to.
 MOST_LINKED: Final = 5
 _WORDS: Final = {
@@ -67,7 +69,20 @@ def write_change(kind: str, change: Change) -> str:
     if kind not in _WORDS:
         return "the messages stand in another order"
     one, many = _WORDS[kind]
-    return one.format("1 message") if change.count == 1 else many.format(f"{change.count:,} messages")
+    words = one.format("1 message") if change.count == 1 else many.format(f"{change.count:,} messages")
+    return f"{words}: {_name_decoders(change.decoders)}" if change.decoders else words
+
+
+def _name_decoders(decoders: Sequence[tuple[str, str]]) -> str:
+    """Which decoders it was then, and which it is now."""
+    named = [f"{_name_decoder(then)} then, {_name_decoder(now)} now" for then, now in decoders[:MOST_LINKED]]
+    return "; ".join([*named, *(["and others"] if len(decoders) > MOST_LINKED else [])])
+
+
+def _name_decoder(decoder: str) -> str:
+    """A decoder in words, from `dialect version`."""
+    dialect, _, version = decoder.partition(" ")
+    return f"{name_dialect(dialect)} by decoder {version}"
 
 
 def name_standing(standing: Standing) -> str:

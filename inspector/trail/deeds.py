@@ -63,6 +63,7 @@ DEEDS: Final[Mapping[str, DeedKind]] = {
         DeedKind("alerts.set", SETTINGS, "set the {on}"),
         DeedKind("alerts.secret-made", SETTINGS, "made a new secret for the {on}"),
         DeedKind("alerts.switched", SETTINGS, "switched the {on}"),
+        DeedKind("alerts.switched-off", SETTINGS, "switched off the {on}, which failed for long"),
         DeedKind("alerts.tested", SETTINGS, "sent a test to the {on}"),
         DeedKind("search.shared", SETTINGS, "saved the {on} for everybody here"),
         DeedKind("search.unshared", SETTINGS, "no longer shares the {on}"),

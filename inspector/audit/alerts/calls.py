@@ -67,6 +67,11 @@ def read_address(address: str) -> Target:
     return Target(parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), path)
 
 
+def read_host(address: str) -> str:
+    """The host of an address, also of one that would not be taken any more; the path is often a secret of its own."""
+    return urlsplit(address).hostname or ""
+
+
 def resolve(target: Target) -> str:
     """The network address to connect to, looked up once, so that what was checked is what is used.
 

@@ -18,7 +18,7 @@ from inspector.threads.models import Message
 
 from ..rules import RULES
 from ..trail import Thing, record_deed
-from .calls import CallError, read_address
+from .calls import CallError, read_address, read_host
 from .signing import derive_secret, digest_secret, make_salt
 from .tables import Alert, Webhook
 
@@ -175,8 +175,7 @@ def _require_owner(membership: Membership) -> None:
 
 
 def _record(code: str, membership: Membership, webhook: Webhook, details: Mapping[str, Any]) -> None:
-    # The path of an address is often a secret of its own: the host says enough.
-    host = read_address(webhook.address).host
+    host = read_host(webhook.address)
     record_deed(
         code, workspace_id=webhook.workspace_id, by=membership, on=Thing("alerts", webhook.pk, host), details=details
     )

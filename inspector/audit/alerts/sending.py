@@ -23,6 +23,7 @@ from inspector.intake.text import make_storable
 
 from ..findings.tables import Finding
 from ..rules import RULES
+from ..trail import Thing, record_deed
 from . import calls
 from .signing import ID_HEADER, SIGNATURE_HEADER, TIME_HEADER, derive_secret, digest_secret, sign
 from .tables import Alert, Webhook
@@ -170,6 +171,13 @@ def _note(alert: Alert, status: int, said: str) -> float | None:
     held.next_at = None if is_over else webhook.paused_until
     held.save(update_fields=["answers", "state", "next_at"])
     _keep_back(webhook, webhook.paused_until)
+    if not webhook.is_on:
+        record_deed(
+            "alerts.switched-off",
+            workspace_id=webhook.workspace_id,
+            on=Thing("alerts", webhook.pk, calls.read_host(webhook.address)),
+            details={"because": webhook.off_because},
+        )
     return None if is_over else float(pause)
 
 

@@ -17,7 +17,7 @@ import struct
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.db import connection
 from django.utils import timezone
@@ -58,10 +58,14 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """That messages differ in one of `KINDS`: how many, and the first of them."""
+    """That messages differ in one of `KINDS`: how many, and the first of them.
+
+    `decoders` are (then, now) of what is read by another decoder, each as `dialect version`, once.
+    """
 
     count: int
     places: Sequence[Place] = field(default=())
+    decoders: Sequence[tuple[str, str]] = field(default=())
 
 
 def read_lines(*, conversation_id: uuid.UUID) -> list[Line]:
@@ -135,17 +139,24 @@ def compare(bound: Binding, lines: Sequence[Line]) -> dict[str, Change]:
         return {}
     then = {(line.record, line.part): line for line in _unpack(bytes(bound.manifest))}
     found: dict[str, list[Place]] = {}
+    decoders: dict[tuple[str, str], None] = {}
     for line in lines:
         place = (line.record, line.part)
         old = then.pop(place, None)
         for kind in ["came"] if old is None else _find_differences(old, line):
             found.setdefault(kind, []).append(place)
+        if old is not None and old.decoder != line.decoder:
+            decoders[old.decoder, line.decoder] = None
     if then:
         found["gone"] = list(then)
     # Where no message differs, they stand in another order.
     if not found:
         found["order"] = []
-    return {kind: Change(len(places), places[:MOST_NAMED]) for kind, places in found.items()}
+    named = sorted(decoders)[:MOST_NAMED]
+    return {
+        kind: Change(len(places), places[:MOST_NAMED], named if kind == "decoder" else ())
+        for kind, places in found.items()
+    }
 
 
 def _find_differences(old: Line, new: Line) -> Iterator[str]:
@@ -162,21 +173,24 @@ def _find_differences(old: Line, new: Line) -> Iterator[str]:
 
 def write_changes(changes: Mapping[str, Change]) -> str:
     """What differs as it is kept: JSON text, empty where nothing does."""
-    if not changes:
-        return ""
-    named = {
-        kind: [change.count, [[record.hex, part] for record, part in change.places]] for kind, change in changes.items()
-    }
-    return json.dumps(named)
+    return json.dumps({kind: _write_change(change) for kind, change in changes.items()}) if changes else ""
+
+
+def _write_change(change: Change) -> list[Any]:
+    places = [[record.hex, part] for record, part in change.places]
+    return [change.count, places, change.decoders] if change.decoders else [change.count, places]
 
 
 def read_changes(text: str) -> dict[str, Change]:
     """What differs, from how it is kept."""
-    kept = json.loads(text) if text else {}
-    return {
-        kind: Change(count, [(uuid.UUID(record), part) for record, part in places])
-        for kind, (count, places) in kept.items()
-    }
+    return {kind: _read_change(*kept) for kind, kept in json.loads(text).items()} if text else {}
+
+
+def _read_change(count: int, places: Sequence[Any], decoders: Sequence[Any] = ()) -> Change:
+    """A change; what was kept before the decoders were named says nothing of them."""
+    return Change(
+        count, [(uuid.UUID(record), part) for record, part in places], [(then, now) for then, now in decoders]
+    )
 
 
 def _pack(lines: Sequence[Line]) -> bytes:

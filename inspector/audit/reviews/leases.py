@@ -102,10 +102,10 @@ def hold_item(membership: Membership, item: ReviewItem) -> ReviewItem:
     """
     if not membership.is_auditor or membership.workspace_id != item.workspace_id:
         raise PermissionDenied("only an auditor of this workspace reviews")
-    rows = ReviewItem.objects.select_for_update(no_key=True, of=("self",)).select_related(
-        "queue", "conversation", "holder", "rubric"
-    )
-    return rows.get(pk=item.pk)
+    # First the lock: had it to be waited for, whoever holds the item since would be missing among rows that were joined
+    # before.
+    ReviewItem.objects.select_for_update(no_key=True).only("pk").get(pk=item.pk)
+    return ReviewItem.objects.select_related("queue", "conversation", "holder", "rubric").get(pk=item.pk)
 
 
 def check_held(membership: Membership, item: ReviewItem) -> None:

@@ -22,7 +22,7 @@ from inspector.threads.models import Conversation
 from .bindings import bind
 from .filling import make_items
 from .leases import check_held, check_turn, hold_item, record_review
-from .queues import get_standing_queue
+from .queues import get_standing_queue, hold_queue
 from .tables import OPEN_STATES, Review, ReviewItem, Rubric
 
 LONGEST_COMMENT: Final = 10_000
@@ -133,11 +133,13 @@ def review_again(*, membership: Membership, item: ReviewItem) -> ReviewItem:
         raise ValidationError("it is not settled yet: it can be reviewed as it is")
     if held.queue.is_standing:
         raise ValidationError("it was reviewed directly: give another verdict on the conversation's page")
-    if held.queue.closed_at is not None:
+    # Whoever closes the queue meanwhile comes before or after this, and not in between.
+    if hold_queue(membership, held.queue).closed_at is not None:
         raise ValidationError("its queue is closed: open it again first")
-    if ReviewItem.objects.filter(queue=held.queue, conversation=held.conversation_id, state__in=OPEN_STATES).exists():
-        raise ValidationError("it waits in this queue already")
     made = make_items(held.queue, [held.conversation_id], "reviewed before", membership.user)[0]
+    # What waits already stays as it is, also where the rules have just put it there.
+    if not ReviewItem.objects.filter(pk=made.pk).exists():
+        raise ValidationError("it waits in this queue already")
     record_review("review.asked-again", membership, held)
     return made
 

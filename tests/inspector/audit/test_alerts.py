@@ -178,6 +178,9 @@ def test_what_fails_for_long_is_switched_off_in_sight(cast: Cast, receiver: Rece
     assert sending.try_alert(alert_id=alert.pk) is None
     page = sign_in(cast.owner).get("/w/acme/settings/alerts/").content.decode()
     assert "Alerts were switched off" in page
+    deed = Deed.objects.get(code="alerts.switched-off")
+    assert (deed.actor_kind, deed.object_label) == ("product", "127.0.0.1")
+    assert deed.details["because"].startswith(f"it failed {sending.MOST_FAILURES} times")
     with pytest.raises(ValidationError, match="switched off"):
         ask_for_test(membership=cast.owner)
     deliver(cast, LOG)

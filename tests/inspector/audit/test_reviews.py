@@ -14,7 +14,7 @@ from inspector.accounts.models import Membership, Role
 from inspector.accounts.services import add_member
 from inspector.audit.models import Binding, Review, ReviewItem, ReviewQueue
 from inspector.audit.reviews import filling, leases, queues, verdicts
-from inspector.audit.reviews.bindings import check
+from inspector.audit.reviews.bindings import check, read_changes
 from inspector.audit.reviews.listing import count_queue, count_reviewers
 from inspector.audit.reviews.standings import find_sign_offs, find_standings, list_item_reviews, list_reviews
 from inspector.audit.services import give_verdict
@@ -346,6 +346,9 @@ def test_a_sign_off_says_what_changed(
     Conversation.objects.exclude(settled_digest=None).update(settled_digest=b"settled anew".ljust(32))
     check(conversations=[conversation.pk])
     assert changes_of(conversation) == expected
+    kept = read_changes(Binding.objects.get().changes)
+    named = [(f"prose {contexts.DECODER_VERSION}", "prose 99.9")] if change == "decoder" else []
+    assert [pair for each in kept.values() for pair in each.decoders] == named
 
 
 def test_findings_fill_a_queue_and_again_when_there_are_new_ones(cast: Cast) -> None:
