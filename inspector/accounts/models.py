@@ -106,7 +106,7 @@ class ApiKey(models.Model):
         READ = "read", "Read messages"
         SECRETS = "secrets", "Have exact bytes that hold a secret, and what keys have opened"
         WITHDRAW = "withdraw", "Withdraw deliveries, in your name"
-        REVIEW = "review", "Judge findings and comment in your name, and read reviews and comments"
+        REVIEW = "review", "Judge findings and comment in your name, and read reviews, samples and comments"
         SIGN = "sign", "Take reviews, give verdicts and draw samples in your name"
         EXPORT = "export", "Make and download exports, masked unless it may have secrets"
 

@@ -16,11 +16,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods
 
 from inspector.accounts.models import Membership
-from inspector.audit.models import AuditSample, ReviewItem, SampledConversation
+from inspector.audit.models import AuditSample, SampledConversation
 from inspector.audit.reviews.filling import MOST_AT_ONCE
 from inspector.audit.reviews.queues import MOST_CRITERIA
 from inspector.audit.reviews.tables import LONGEST_NAME
-from inspector.audit.samples.drawing import LONGEST_SEED, draw_sample, find_sample, list_drawn, list_samples
+from inspector.audit.samples.drawing import LONGEST_SEED, draw_sample, find_items, find_sample, list_drawn, list_samples
 from inspector.search.cursors import write_cursor
 from inspector.threads.summaries import find_openings
 
@@ -184,8 +184,7 @@ def _make_rows(sample: AuditSample, page: Sequence[SampledConversation], slug: s
     conversations = {each.conversation_id: each.conversation for each in page}
     unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
     openings = find_openings(conversation_ids=unnamed)
-    rows = ReviewItem.objects.filter(queue=sample.queue_id, conversation__in=list(conversations))
-    items = {item.conversation_id: item for item in rows.order_by("added_at")}
+    items = find_items(sample=sample, drawn=page)
     return [
         {
             "place": each.place,

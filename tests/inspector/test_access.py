@@ -169,6 +169,7 @@ def test_a_stranger_finds_nothing(
                     "api:traces",
                     "api:comments",
                     "api:findings",
+                    "api:samples",
                     "api:review-queues",
                     "api:live",
                     "api:exports",

@@ -14,7 +14,7 @@ import hashlib
 import heapq
 import secrets
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -30,6 +30,7 @@ from inspector.trail.services import Thing, record_deed
 
 from ..reviews.filling import MOST_AT_ONCE, fill_queue
 from ..reviews.queues import create_queue
+from ..reviews.tables import ReviewItem
 from .tables import AuditSample, SampledConversation
 
 # It changes when the same seed would draw others.
@@ -278,3 +279,9 @@ def list_drawn(*, sample: AuditSample, after: int = 0, limit: int = 50) -> list[
     """The conversations of a sample in the order they were drawn, from a place on."""
     rows = SampledConversation.objects.filter(sample=sample, place__gt=after).select_related("conversation")
     return list(rows[:limit])
+
+
+def find_items(*, sample: AuditSample, drawn: Collection[SampledConversation]) -> dict[uuid.UUID, ReviewItem]:
+    """The items that these conversations of a sample have in its queue, by conversation; the latest of each."""
+    rows = ReviewItem.objects.filter(queue=sample.queue_id, conversation__in=[each.conversation_id for each in drawn])
+    return {item.conversation_id: item for item in rows.order_by("added_at", "pk")}

@@ -39,7 +39,8 @@ from inspector.accounts.services import create_api_key
 from inspector.api.urls import urlpatterns
 from inspector.audit.comments.life import write_comment
 from inspector.audit.comments.tables import Comment
-from inspector.audit.models import Finding, ReviewItem, ReviewQueue
+from inspector.audit.models import AuditSample, Finding, ReviewItem, ReviewQueue
+from inspector.audit.samples.drawing import draw_sample
 from inspector.audit.services import claim, create_queue, fill_queue, judge_item
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery, Record
@@ -125,6 +126,7 @@ def bodies(known: dict[str, list[str]]) -> dict[str, list[Any]]:
         "POST /api/v1/reviews/items/{item_id}/verdict": [
             {"verdict": "fine", "seen": bytes(held.settled_digest or b"").hex()}
         ],
+        "POST /api/v1/samples": [{"name": "drawn", "stratum": "channel", "wanted": 1}],
         "POST /api/v1/messages/{message_id}/comments": [{"start": 0, "end": 1, "words": "Why?"}],
         "POST /api/v1/comments/{comment_id}/acts": [{"act": "resolved"}, {"act": "reply", "words": "So."}],
     }
@@ -145,7 +147,9 @@ def known(cast: Cast) -> dict[str, list[str]]:
     message = find_message(workspace=cast.workspace, message_id=Message.objects.shown().order_by("pk")[0].pk)
     assert message is not None
     write_comment(membership=cast.owner, message=message, start=0, end=1, words="Why?")
+    draw_sample(membership=cast.owner, name="sample", stratum="dialect", wanted=2)
     models = {
+        "sample": AuditSample,
         "comment": Comment,
         "queue": ReviewQueue,
         "item": ReviewItem,
