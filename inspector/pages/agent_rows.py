@@ -18,7 +18,7 @@ from inspector.threads.agents.pairs import PairSum
 from inspector.threads.agents.tables import Agent
 from inspector.threads.tasks.outcomes import Outcome
 
-from .agents import COLOURS, AgentMark, make_monogram, say_basis
+from .agents import AgentMark, find_colour, make_monogram, say_basis
 from .told import name_dialect
 
 MOST_ABILITIES = 4
@@ -84,7 +84,7 @@ class PairRow:
 
 
 class Gallery:
-    """The marks of the agents of a page, each with its colour by order of first appearance; one statement at most."""
+    """The marks of the agents of a page, each with its colour; one statement at most."""
 
     def __init__(self, workspace: Workspace, agents: Iterable[Agent | None]) -> None:
         self._slug = workspace.slug
@@ -98,7 +98,7 @@ class Gallery:
             text = label.text if label and label.text != agent.name else ""
             self._marks[agent.pk] = AgentMark(
                 name=agent.name,
-                number=len(self._marks) % COLOURS + 1,
+                number=find_colour(agent.same_as.name if agent.same_as else agent.name),
                 monogram=make_monogram(text or agent.name),
                 label=text,
                 why=say_basis(label) if label else "",

@@ -1,14 +1,16 @@
-"""How agents are shown: a colour by order of first appearance, and two letters that stand without it."""
+"""How agents are shown: a colour by the name on the wire, on every page the same, and two letters beside it."""
 
 from __future__ import annotations
 
 import re
 import uuid
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from inspector.threads.agents.names import Label, Labels, load_labels
 from inspector.threads.models import Conversation, Trace
+from inspector.threads.telling.terms import fold
 
 from .hidden_characters import HIDDEN
 
@@ -35,7 +37,7 @@ class AgentMark:
 
 
 class Cast:
-    """The agents of a page. Each keeps its colour; a ninth shares the first's, and its letters tell them apart.
+    """The agents of a page, with what people call them. Some share a colour, and their letters tell them apart.
 
     Args:
         names: in the order of their first appearance, where it is known.
@@ -56,7 +58,6 @@ class Cast:
         self._dialects = tuple(dialects)
         # Only those that are shown are drawn: a conversation may have a hundred thousand.
         self._places: dict[object, int] = {}
-        self._seats: list[tuple[uuid.UUID | None, str]] = []
         self._marks: dict[tuple[uuid.UUID | None, tuple[str, ...], str], AgentMark] = {}
         for name in names:
             self.find_place(name)
@@ -64,7 +65,7 @@ class Cast:
     def find(
         self, name: str, *, channel_id: uuid.UUID | None = None, dialects: tuple[str, ...] | None = None
     ) -> AgentMark:
-        """The mark of this agent; one not seen before gets the next colour.
+        """The mark of this agent.
 
         Args:
             channel_id, dialects: where it is named, and in which dialects, if not everywhere on the page alike.
@@ -77,7 +78,7 @@ class Cast:
             text = label.text if label and label.text != name else ""
             self._marks[key] = AgentMark(
                 name=name,
-                number=self.find_place(name, channel_id=channel_id) % COLOURS + 1,
+                number=find_colour(self._find_principal(name, channel_id)),
                 monogram=make_monogram(text or name),
                 label=text,
                 why=say_basis(label) if label else "",
@@ -98,12 +99,18 @@ class Cast:
             key = self._labels.who(channel_id, name)
         if key not in self._places:
             self._places[key] = len(self._places)
-            self._seats.append((channel_id, name))
         return self._places[key]
 
-    def list_seats(self) -> list[tuple[uuid.UUID | None, str]]:
-        """Who has a place, in their order, each by the channel and the name it was first seen by."""
-        return list(self._seats)
+    def _find_principal(self, name: str, channel_id: uuid.UUID | None) -> str:
+        """The name of the agent that this one is known by: those that are one have one colour."""
+        agent_id = self._labels.identify(channel_id, name) if self._labels and channel_id else None
+        agent = self._labels.agents.get(agent_id) if self._labels and agent_id else None
+        return agent.same_as.name if agent and agent.same_as else name
+
+
+def find_colour(name: str) -> int:
+    """The colour of an agent, 1 to 8, by its name on the wire in any case: on every page the same."""
+    return zlib.crc32(fold(name).encode("utf-8", "surrogatepass")) % COLOURS + 1
 
 
 def cast_conversation(conversation: Conversation | Trace) -> Cast:

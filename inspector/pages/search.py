@@ -29,7 +29,7 @@ from .agents import Cast
 from .budgets import fit, share_out, weigh
 from .fields import cut_layers
 from .live import watch
-from .search_aids import describe_parts, describe_saved, write_seats
+from .search_aids import describe_parts, describe_saved
 from .search_names import describe_literal, list_called, read_asked
 from .search_steps import link_message
 from .shell import read_place, render_page, within_workspace, write_query
@@ -105,7 +105,6 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
                     {**each, "url": f"{address}?{urlencode({'q': each['query']})}"}
                     for each in describe_literal(query, asked)
                 ]
-            context["seats"] = write_seats(cast)
             context["older_url"] = write_query(request, before=cursor) if cursor else None
             if answer.searched_back_to is not None:
                 on = write_cursor((answer.searched_back_to, _LAST_ID), workspace.pk)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -27,9 +26,6 @@ from .agents import Cast
 from .shell import render_page, within_workspace
 from .told import make_line, name_dialect
 
-# An address has an end: so many agents keep their colours in what comes later.
-MOST_SEATS: Final = 40
-LONGEST_SEAT: Final = 80
 # Of so many who are only called by a name the facets say who they are.
 MOST_CALLED: Final = 3
 
@@ -132,7 +128,6 @@ def show_around(request: HttpRequest, membership: Membership, message_id: uuid.U
     if message is None:
         raise Http404
     cast = Cast(labels=load_labels(workspace_id=membership.workspace.pk))
-    take_seats(cast, request.GET.get("seats", ""))
     slug = membership.workspace.slug
     context = {
         "lines": [
@@ -152,22 +147,6 @@ def show_around(request: HttpRequest, membership: Membership, message_id: uuid.U
     response = render(request, "search/_surroundings.html", context)
     response["Cache-Control"] = "no-store, private"
     return response
-
-
-def write_seats(cast: Cast) -> str:
-    """Which agents a page has coloured, in their order, for a part of it that comes later."""
-    seats = [[str(channel_id or ""), name[:LONGEST_SEAT]] for channel_id, name in cast.list_seats()]
-    # ASCII alone: what is hidden in a name stands on the page as a badge, never as it is.
-    return json.dumps(seats[:MOST_SEATS], separators=(",", ":"))
-
-
-def take_seats(cast: Cast, written: str) -> None:
-    """Give agents the colours that the page has given them; what is no such list gives none."""
-    try:
-        for channel_id, name in json.loads(written or "[]")[:MOST_SEATS]:
-            cast.find_place(str(name), channel_id=uuid.UUID(channel_id) if channel_id else None)
-    except (ValueError, TypeError, AttributeError):
-        return
 
 
 def describe_saved(membership: Membership) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Final
 
@@ -41,12 +41,11 @@ _FAILING: Final = frozenset({"failure", "reject", "not-understood"})
 class Painter:
     """What every row of a page is drawn with.
 
-    `colours` knows the agents in the order of their first appearance, `names` what people call them in a channel.
+    `names` knows what people call agents in a channel.
     """
 
     slug: str
     owner: Conversation | Trace
-    colours: Cast
     names: Cast
     axis: Axis
     foliage: Foliage
@@ -158,9 +157,8 @@ class Painter:
         return found
 
     def mark(self, name: str, channel_id: uuid.UUID | None, dialects: tuple[str, ...]) -> AgentMark:
-        """The mark of an agent: coloured as in the whole tree, called as in its channel."""
-        number = self.colours.find(name).number
-        return replace(self.names.find(name, channel_id=channel_id, dialects=dialects), number=number)
+        """The mark of an agent, called as in its channel."""
+        return self.names.find(name, channel_id=channel_id, dialects=dialects)
 
     def _link(self, name: str, pk: uuid.UUID | None) -> str:
         """The address of a message or a conversation: worked out once, for a window names hundreds."""
@@ -178,7 +176,7 @@ class Painter:
             return ""
         receivers = [name for name in said.receivers if name]
         name = receivers[0] if said.performative in ASKING and receivers else said.sender
-        return f' data-agent="{self.colours.find(name).number}"' if name else ""
+        return f' data-agent="{self.mark(name, said.channel_id, (said.dialect,)).number}"' if name else ""
 
 
 def _write_aside(words: str) -> str:

@@ -131,7 +131,6 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
     painter = Painter(
         slug=membership.workspace.slug,
         owner=owner,
-        colours=Cast(owner.agents),
         names=Cast(labels=load_labels(workspace_id=membership.workspace.pk)),
         axis=axis,
         foliage=read_foliage(owner=owner, rows=window.rows),

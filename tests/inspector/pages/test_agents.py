@@ -15,6 +15,7 @@ from inspector.accounts.models import Channel
 from inspector.intake.models import Delivery
 from inspector.pages.agent_graph import HEIGHT, draw
 from inspector.pages.agent_rows import Gallery
+from inspector.pages.agents import find_colour
 from inspector.threads.agents.naming import name_agent
 from inspector.threads.agents.pairs import list_pairs
 from inspector.threads.agents.tables import Agent, AgentWord, make_agent_id
@@ -211,3 +212,19 @@ def test_agents_of_equal_names_in_two_channels_are_two(auditor: Client, cast: Ca
 def test_a_cursor_from_elsewhere_finds_nothing(viewer: Client, story: Delivery) -> None:
     for name in ("agents", "agents-graph"):
         assert viewer.get(reverse(f"pages:{name}", args=[SLUG]) + "?after=forged").status_code == 404
+
+
+def test_an_agent_has_one_colour_on_every_page(auditor: Client, story: Delivery, cast: Cast) -> None:
+    deliver(cast, b'{"raw":"Before all others.","from":"zoe","to":["radar","oscar"],"conversation":"z"}')
+    settle_all()
+    conversation = Message.objects.filter(sender="oscar").latest("order_time").conversation
+    pages = ("agents/", "search/?q=from:oscar", "overview/", "conversations/", f"conversations/{conversation.pk}/")
+    more = ("sequence/", "tree/", "tasks/")
+    addresses = [f"/w/acme/{page}" for page in (*pages, *(f"{pages[-1]}{each}" for each in more))]
+    for name in ("oscar", "radar"):
+        tile = rf'data-agent="(\d)"[^>]*title="{name}"'
+        line = rf'data-agent="(\d)"[^>]*><i[^>]*>..?</i><bdi>{name}</bdi>'
+        found = {address: auditor.get(address).content.decode() for address in addresses}
+        seen = {address: {*re.findall(tile, page), *re.findall(line, page)} for address, page in found.items()}
+        assert set().union(*seen.values()) == {str(find_colour(name))}, seen
+        assert sum(map(bool, seen.values())) >= 6, seen
