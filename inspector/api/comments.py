@@ -38,7 +38,7 @@ from .comment_shapes import (
 from .documents import Document, OneOf, Text, Whole
 from .endpoints import Endpoint
 from .paging import CURSOR, cut_keyed, cut_page, read_place, read_row_key
-from .parameters import Choice, Number, Parameter
+from .parameters import Choice, Id, Number
 from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
 
@@ -75,7 +75,7 @@ class CommentsView(Endpoint):
             CURSOR,
             LIMIT,
             Choice(name="state", about="only those that stand so", choices=Comment.State.values, default=""),
-            Parameter(name="conversation", about="only those on messages of the conversation of this id", default=""),
+            Id(name="conversation", about="only those on messages of the conversation of this id"),
         )
     }
 
@@ -86,12 +86,7 @@ class CommentsView(Endpoint):
         after = read_place(self.given, key.workspace)
         conversation = None
         if self.given["conversation"]:
-            conversation_id = _read_id(self.given["conversation"])
-            if conversation_id is None:
-                allowed = "the id of a conversation"
-                detail = f"conversation is {allowed}, a UUID"
-                raise ProblemError(400, detail, parameter="conversation", allowed=allowed)
-            conversation = find_conversation(workspace=key.workspace, conversation_id=conversation_id)
+            conversation = find_conversation(workspace=key.workspace, conversation_id=self.given["conversation"])
             if conversation is None:
                 return Response({"results": [], "next": None})
         found = list_comments(

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from rest_framework.request import Request
 
 from .bodies import read_json
+from .parameters import INSTANT, LONGEST_SHOWN, read_instant
 from .problems import ProblemError
-
-LONGEST_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +137,7 @@ class Instant(Text):
     @property
     def allowed(self) -> str:
         """What may stand there, in words."""
-        return "an instant as 2026-11-21T09:00:00Z, with its zone, of the years 1900 to 9000"
+        return INSTANT
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -147,21 +146,7 @@ class Instant(Text):
 
     def read(self, value: Any) -> datetime:
         """The instant in UTC."""
-        return read_instant(value)
-
-
-def read_instant(value: Any) -> datetime:
-    """The instant that a text names, in UTC.
-
-    Raises:
-        ValueError: for what names none, has no zone, or lies at the ends of the calendar.
-    """
-    if not isinstance(value, str) or len(value) > LONGEST_SHOWN:
-        raise ValueError
-    instant = datetime.fromisoformat(value)
-    if instant.tzinfo is None or not 1900 <= instant.year <= 9000:
-        raise ValueError
-    return instant.astimezone(UTC)
+        return read_instant(value if isinstance(value, str) else "")
 
 
 @dataclass(frozen=True, slots=True)

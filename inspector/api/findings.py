@@ -4,55 +4,52 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from django.core.exceptions import PermissionDenied, ValidationError
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.accounts.selectors import find_membership
 from inspector.audit.findings.life import LONGEST_REASON, judge, list_acts
 from inspector.audit.findings.listing import (
     CLOSED,
     SUPPRESSED,
+    SlowSearchError,
     find_finding,
     find_messages,
     find_related,
     list_findings,
 )
+from inspector.audit.findings.searching import keep_unmasked, mean
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import SEVERITIES
-from inspector.search.cursors import CursorError, read_cursor, write_cursor
+from inspector.search.language import QueryError
 from inspector.threads.models import Message
 from inspector.threads.selectors import find_conversation
 
 from .authentication import caller_of
-from .bodies import read_json
+from .documents import Document, OneOf, Text
 from .endpoints import Endpoint
-from .messages import CURSOR, LIMIT
-from .parameters import Choice, Parameter
+from .masking import may_see_secrets
+from .messages import FIELDS_ABOUT, choose
+from .paging import CURSOR, LIMIT, cut_page, read_place
+from .parameters import Choice, Id, Names, Parameter
+from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
 
 logger = logging.getLogger(__name__)
 
-WANTED: Final = 'send {"state": "accepted", "reason": "…"} as application/json'
 _STATES: Final = [*Finding.State.values, SUPPRESSED, CLOSED]
-_BODY: Final[dict[str, Any]] = {
-    "application/json": {
-        "type": "object",
-        "properties": {
-            "state": {"type": "string", "enum": list(Finding.State.values)},
-            "reason": {"type": "string", "maxLength": LONGEST_REASON},
-        },
-        "required": ["state"],
-        "additionalProperties": False,
-    }
-}
+_ACT: Final = Document(
+    '{"state": "accepted", "reason": "…"}',
+    (
+        OneOf(name="state", choices=Finding.State.values, is_required=True),
+        Text(name="reason", most_characters=LONGEST_REASON, about="a false alarm needs one"),
+    ),
+)
 
 
 class FindingSerializer(serializers.Serializer[Any]):
@@ -112,6 +109,7 @@ class FindingsView(Endpoint):
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (
+            Parameter(name="q", about="only those of messages that this means, in the search language", default=""),
             CURSOR,
             LIMIT,
             Choice(name="rule", about="only those of this rule", choices=sorted(RULES), default=""),
@@ -122,44 +120,43 @@ class FindingsView(Endpoint):
                 default="",
             ),
             Choice(name="least", about="only those at least so grave", choices=SEVERITIES[1:], default="info"),
-            Parameter(name="conversation", about="only those in the conversation of this id", default=""),
+            Id(name="conversation", about="only those in the conversation of this id"),
+            Names(name="fields", about=FIELDS_ABOUT, choices=tuple(FindingSerializer().fields)),
         )
     }
 
     @extend_schema(operation_id="list_findings", responses=FindingPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of findings."""
-        workspace, limit = caller_of(request).workspace, self.given["limit"]
+        key, given = caller_of(request), self.given
+        workspace, after = key.workspace, read_place(given, key.workspace)
         try:
-            after = read_cursor(self.given["cursor"], workspace.pk)
-        except CursorError as error:
-            raise ProblemError(400, str(error), parameter="cursor") from error
+            meant = mean(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(key))
+        except QueryError as error:
+            raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
         conversation = None
-        if self.given["conversation"]:
-            try:
-                conversation_id = uuid.UUID(self.given["conversation"])
-            except ValueError:
-                raise ProblemError(400, "conversation is the id of one", parameter="conversation") from None
-            conversation = find_conversation(workspace=workspace, conversation_id=conversation_id)
+        if given["conversation"]:
+            conversation = find_conversation(workspace=workspace, conversation_id=given["conversation"])
             if conversation is None:
                 return Response({"results": [], "next": None})
-        found = list_findings(
-            workspace=workspace,
-            rule=self.given["rule"],
-            state=self.given["state"],
-            least=SEVERITIES.index(self.given["least"]),
-            conversation=conversation,
-            after=after,
-            limit=limit + 1,
-        )
-        page = found[:limit]
+        try:
+            found = list_findings(
+                workspace=workspace,
+                rule=given["rule"],
+                state=given["state"],
+                least=SEVERITIES.index(given["least"]),
+                conversation=conversation,
+                meant=meant,
+                after=after,
+                limit=given["limit"] + 1,
+            )
+        except SlowSearchError as error:
+            raise ProblemError(503, str(error), retry_after=5) from error
+        page, cursor = cut_page(found, given, workspace, lambda finding: (finding.at, finding.pk))
         messages = find_messages(page)
-        return Response(
-            {
-                "results": [show_finding(each, messages.get(each.pk)) for each in page],
-                "next": write_cursor((page[-1].at, page[-1].pk), workspace.pk) if len(found) > limit else None,
-            }
-        )
+        kept = keep_unmasked(page, messages, meant.needles if meant else ())
+        rows = [choose(show_finding(each, messages.get(each.pk)), given["fields"]) for each in kept]
+        return Response({"results": rows, "next": cursor})
 
 
 class FindingView(Endpoint):
@@ -177,22 +174,15 @@ class ActsView(Endpoint):
     """What people make of a finding."""
 
     scopes: ClassVar = {"POST": "review"}
-    refusals: ClassVar = {"POST": (408, 413, 415, 422)}
+    refusals: ClassVar = {"POST": ACT_REFUSALS}
 
-    @extend_schema(operation_id="judge_finding", request=_BODY, responses={201: FindingDetailSerializer})
+    @extend_schema(operation_id="judge_finding", request=_ACT.schema, responses={201: FindingDetailSerializer})
     def post(self, request: Request, finding_id: uuid.UUID) -> Response:
         """Call it accepted, fixed, a false alarm or open again, in the name of whoever made the key."""
         finding, key = _find(request, finding_id), caller_of(request)
-        said = _read_act(request)
-        person = find_membership(user=key.created_by, slug=key.workspace.slug) if key.created_by else None
-        if person is None:
-            raise ProblemError(403, "a judgement is a person's act: use a key that a member of the workspace made")
-        try:
-            judge(membership=person, findings=[finding.pk], state=said["state"], reason=said.get("reason", ""))
-        except PermissionDenied as error:
-            raise ProblemError(403, "only an auditor judges: whoever made this key is none any more") from error
-        except ValidationError as error:
-            raise ProblemError(422, "; ".join(error.messages)) from error
+        said = _ACT.read(request)
+        with act_for(request) as person:
+            judge(membership=person, findings=[finding.pk], state=said["state"], reason=said["reason"])
         logger.info("key %s: finding %s is %s", key.prefix, finding.pk, said["state"])
         return Response(_show_whole(_find(request, finding_id)), status=201)
 
@@ -202,14 +192,6 @@ def _find(request: Request, finding_id: uuid.UUID) -> Finding:
     if finding is None:
         raise NotFound
     return finding
-
-
-def _read_act(request: Request) -> Mapping[str, str]:
-    given = read_json(request._request, wanted=WANTED)
-    is_act = isinstance(given, dict) and "state" in given and set(given) <= {"state", "reason"}
-    if not is_act or not all(isinstance(value, str) for value in given.values()):
-        raise ProblemError(422, WANTED)
-    return {str(name): str(value) for name, value in given.items()}
 
 
 def show_finding(finding: Finding, message: Message | None) -> dict[str, Any]:

@@ -6,8 +6,11 @@ believe in a filter that was never applied.
 
 from __future__ import annotations
 
+import re
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from django.http import QueryDict
@@ -16,6 +19,8 @@ from drf_spectacular.utils import OpenApiParameter
 from .problems import ProblemError
 
 LONGEST_SHOWN = 100
+INSTANT = "an instant as 2026-11-21T09:00:00Z, with its zone, of the years 1900 to 9000"
+_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:]{8}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +131,60 @@ class Names(Parameter):
         if not names <= frozenset(self.choices):
             raise ValueError
         return names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Id(Parameter):
+    """The id of something."""
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        return "an id: a UUID of 36 characters"
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """What may stand there, as a JSON schema."""
+        return {"type": "string", "format": "uuid"}
+
+    def read(self, text: str) -> uuid.UUID:
+        """The id."""
+        if len(text) != 36:
+            raise ValueError
+        return uuid.UUID(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment(Parameter):
+    """An instant with its zone (RFC 3339)."""
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        return INSTANT
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """What may stand there, as a JSON schema."""
+        return {"type": "string", "format": "date-time"}
+
+    def read(self, text: str) -> datetime:
+        """The instant in UTC."""
+        return read_instant(text)
+
+
+def read_instant(text: str) -> datetime:
+    """The instant that a text names (RFC 3339), in UTC.
+
+    Raises:
+        ValueError: for what names none, has no zone, or lies at the ends of the calendar.
+    """
+    if not _INSTANT.fullmatch(text):
+        raise ValueError
+    instant = datetime.fromisoformat(text.upper())
+    if not 1900 <= instant.year <= 9000:
+        raise ValueError
+    return instant.astimezone(UTC)
 
 
 def read_parameters(query: QueryDict, parameters: Sequence[Parameter]) -> Mapping[str, Any]:

@@ -20,6 +20,7 @@ from . import (
     status,
     tasks,
     traces,
+    trail,
     withdrawals,
 )
 
@@ -61,6 +62,7 @@ urlpatterns = [
     path("v1/samples", samples.SamplesView.as_view(), name="samples"),
     path("v1/samples/<uuid:sample_id>", samples.SampleView.as_view(), name="sample"),
     path("v1/samples/<uuid:sample_id>/conversations", samples.DrawnView.as_view(), name="sample-conversations"),
+    path("v1/trail", trail.TrailView.as_view(), name="trail"),
     path("v1/agents", agents.AgentsView.as_view(), name="agents"),
     path("v1/agents/<uuid:agent_id>", agents.AgentView.as_view(), name="agent"),
     path("v1/deliveries/<uuid:delivery_id>", deliveries.DeliveryView.as_view(), name="delivery"),

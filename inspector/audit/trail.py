@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Final
 
 from django.db.models import BooleanField, CharField, Exists, F, Func, OuterRef, Q, QuerySet
@@ -25,16 +26,26 @@ def list_deeds_for(*, membership: Membership, wanted: Wanted) -> QuerySet[Deed]:
     A review by two is blind until both have spoken. Until then verdicts on its conversation, and who took it, are
     missing here for everybody but who did it, and so are their numbers; afterwards they stand where they belong.
     """
+    own = Q(actor_kind=Deed.Actor.MEMBER, actor_id=str(membership.user_id))
+    rows = filter_deeds(workspace_id=membership.workspace_id, wanted=wanted)
+    return rows.exclude(_tells_of_blind(membership.workspace_id) & ~own)
+
+
+def list_told_deeds(*, workspace_id: uuid.UUID, wanted: Wanted) -> QuerySet[Deed]:
+    """The deeds that anybody may see who may read the trail, newest first: a program is nobody's own."""
+    return filter_deeds(workspace_id=workspace_id, wanted=wanted).exclude(_tells_of_blind(workspace_id))
+
+
+def _tells_of_blind(workspace_id: uuid.UUID) -> Q:
+    """Whether a deed would tell that somebody has spoken where two are to speak without knowing of each other."""
     blind = ReviewItem.objects.annotate(name=Cast("pk", CharField())).filter(
         # What is said of the same conversation elsewhere meanwhile would tell as much.
         Q(name=OuterRef("object_id")) | Q(_is_among("conversation", "about"), added_at__lte=OuterRef("at")),
-        workspace=membership.workspace_id,
+        workspace=workspace_id,
         needed__gt=1,
         state__in=BLIND_STATES,
     )
-    own = Q(actor_kind=Deed.Actor.MEMBER, actor_id=str(membership.user_id))
-    rows = filter_deeds(workspace_id=membership.workspace_id, wanted=wanted)
-    return rows.exclude(Q(code__in=_REVIEWING) & ~own & Exists(blind))
+    return Q(code__in=_REVIEWING) & Q(Exists(blind))
 
 
 def _is_among(column: str, array: str) -> Func:

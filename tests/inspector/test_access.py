@@ -170,6 +170,7 @@ def test_a_stranger_finds_nothing(
                     "api:comments",
                     "api:findings",
                     "api:samples",
+                    "api:trail",
                     "api:review-queues",
                     "api:live",
                     "api:exports",

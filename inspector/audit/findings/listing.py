@@ -20,10 +20,12 @@ from django.db.models.functions import Least, Now, RowNumber
 from inspector.accounts.models import Workspace
 from inspector.intake.models import HiddenRecord
 from inspector.intake.text import make_storable
+from inspector.search.selectors import fetch
 from inspector.threads.models import Conversation, Message
 from inspector.threads.tasks.measures import find_moments
 
 from ..rules import RULES, Rule
+from .searching import PATIENCE_MS, Meant
 from .tables import Finding
 
 Key = tuple[datetime, uuid.UUID]
@@ -47,6 +49,10 @@ WHERE "finding"."workspace_id" = %s AND "finding"."holds" AND NOT "finding"."is_
   AND "finding"."state" = 'open' AND ("finding"."due_at" IS NULL OR "finding"."due_at" <= "moment"."at")
 GROUP BY 1 ORDER BY 1 DESC
 """
+
+
+class SlowSearchError(Exception):
+    """A query whose findings take too long to find."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +221,7 @@ def list_findings(
     severity: int = 0,
     least: int = 0,
     conversation: Conversation | None = None,
+    meant: Meant | None = None,
     after: Key | None = None,
     limit: int = 50,
 ) -> list[Finding]:
@@ -223,7 +230,11 @@ def list_findings(
     Args:
         state, words: as in `select_findings`.
         rule, severity, least: only those of a rule, of this severity, of at least this one.
+        meant: only those of messages that a query means, as `mean` has it.
         after: (time, id) of the last one seen.
+
+    Raises:
+        SlowSearchError: where what a query means takes longer to find than anybody waits.
     """
     rows = select_findings(workspace=workspace, state=state, words=words).select_related("conversation")
     if rule:
@@ -234,10 +245,18 @@ def list_findings(
         rows = rows.filter(severity__gte=least)
     if conversation is not None:
         rows = rows.filter(conversation=conversation)
+    if meant is not None:
+        rows = rows.filter(meant.condition)
     if after is not None:
         at, pk = after
         rows = rows.filter(Q(at__lt=at) | Q(at=at, pk__lt=pk))
-    return list(rows.order_by(F("at").desc(), F("pk").desc())[:limit])
+    rows = rows.order_by(F("at").desc(), F("pk").desc())[:limit]
+    if meant is None:
+        return list(rows)
+    found = fetch(rows, PATIENCE_MS)
+    if found is None:
+        raise SlowSearchError("the search takes too long: make it narrower, by time or by agent")
+    return found
 
 
 def find_finding(*, workspace: Workspace, finding_id: uuid.UUID) -> Finding | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inspector.accounts.services import create_api_key
@@ -43,7 +45,7 @@ def test_findings_are_listed_and_narrowed(found: Finding, token: str, stranger_t
     assert call(client, address, conversation=str(found.conversation_id)) == both
     page = client.get(address, {"limit": 1}).json()
     assert [each["rule"] for each in page["results"]] + call(client, address, cursor=page["next"]) == both
-    for wrong in ({"rule": "nonsense"}, {"state": "nice"}, {"cursor": "x"}, {"conversation": "x"}, {"q": "x"}):
+    for wrong in ({"rule": "nonsense"}, {"state": "nice"}, {"cursor": "x"}, {"conversation": "x"}, {"q": "nonsense:x"}):
         assert client.get(address, wrong).status_code == 400
     stranger = Client(headers={"Authorization": f"Bearer {stranger_token}"})
     assert call(stranger, address) == []
@@ -75,3 +77,53 @@ def test_a_key_judges_in_the_name_of_its_maker(cast: Cast, found: Finding, token
     assert (whole["state"], whole["acts"][0]["by"], whole["acts"][0]["reason"]) == ("false-alarm", "amir", "a test")
     assert whole["span"][0] == 0
     assert whole["text"] == found.text
+
+
+def test_the_search_language_and_the_choice_of_members(found: Finding, token: str) -> None:
+    client = Client(headers={"Authorization": f"Bearer {token}"})
+    address = reverse("api:findings")
+    both = call(client, address)
+    assert call(client, address, q="rule:said-twice") == ["said-twice"]
+    assert call(client, address, q="from:radar OR from:oscar") == both
+    assert "said-twice" not in call(client, address, q="from:radar")
+    assert call(client, address, q="from:nobody") == []
+    # Each condition stands beside the others.
+    assert call(client, address, q="from:oscar", rule="missing-message") == []
+    pages: list[str] = []
+    cursor = ""
+    while cursor is not None:
+        page = client.get(address, {"q": "from:radar OR from:oscar", "limit": 1, "cursor": cursor}).json()
+        pages, cursor = pages + [each["rule"] for each in page["results"]], page["next"]
+    assert pages == both
+    [row] = client.get(address, {"rule": "said-twice", "fields": "rule,severity"}).json()["results"]
+    assert row.keys() == {"id", "rule", "severity"}
+    refused = client.get(address, {"q": "performativ:request"})
+    assert (refused.status_code, refused.json()["parameter"]) == (400, "q")
+    assert "performative" in refused.json()["detail"]
+    assert client.get(address, {"fields": "rule,nonsense"}).status_code == 400
+    counts = []
+    for limit in (1, 50):
+        with CaptureQueriesContext(connection) as queries:
+            client.get(address, {"q": "from:radar OR from:oscar", "limit": limit})
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+def test_masked_characters_find_no_finding_for_a_key_that_may_not_see_them(cast: Cast) -> None:
+    secret = '{"clowl":"0.3","mid":"s1","p":"REQ","p":"DONE","from":"a","to":"b","cid":"c","auth":"opensesame-7731"}'
+    deliver(cast, secret.encode())
+    settle_all()
+    counts = {}
+    for scopes in (["read"], ["read", "secrets"]):
+        token = create_api_key(workspace=cast.workspace, name="k", scopes=scopes, created_by=cast.owner.user)[1]
+        client = Client(headers={"Authorization": f"Bearer {token}"})
+        assert call(client, reverse("api:findings"), q='raw:"clowl"')
+        counts[scopes[-1]] = len(call(client, reverse("api:findings"), q='raw:"opensesame-7731"'))
+    assert counts["read"] == 0 < counts["secrets"]
+
+
+def test_a_search_that_takes_too_long_says_so(found: Finding, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inspector.audit.findings.listing.fetch", lambda rows, patience_ms: None)
+    answer = Client(headers={"Authorization": f"Bearer {token}"}).get(reverse("api:findings"), {"q": "from:radar"})
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert "narrower" in answer.json()["detail"]

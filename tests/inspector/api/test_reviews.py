@@ -91,6 +91,8 @@ def look_everywhere(client: Client, cast: Cast, queue: ReviewQueue) -> dict[str,
         "/api/v1/comments",
         "/api/v1/findings",
         "/api/v1/exports",
+        "/api/v1/samples",
+        "/api/v1/trail?limit=200",
     ]
     seen = {}
     for address in addresses:
@@ -106,7 +108,7 @@ def look_everywhere(client: Client, cast: Cast, queue: ReviewQueue) -> dict[str,
 def test_the_second_reviewer_learns_nothing_of_the_first(cast: Cast, queue: ReviewQueue) -> None:
     first, second = enter(cast, cast.auditor.user), enter(cast, cast.owner.user)
     # Not even a key that the first reviewer made, which somebody else may hold, says what they said.
-    own = enter(cast, cast.auditor.user, "review", "read", "export")
+    own = enter(cast, cast.auditor.user, "review", "read", "export", "trail")
     _, item, other = items_of(first, queue)
     before = [look_everywhere(client, cast, queue) for client in (second, own)]
 
@@ -148,6 +150,9 @@ def test_the_second_reviewer_learns_nothing_of_the_first(cast: Cast, queue: Revi
     assert (both["item"]["state"], both["item"]["verdict"]) == ("settled", "violation")
     assert [each["reviewer"] for each in both["item"]["verdicts"]] == ["amir", "olivia"]
     assert [each["id"] for each in items_of(second, queue, state="done")] == [item["id"]]
+    # Afterwards the trail has all of it.
+    deeds = second.get("/api/v1/trail", {"deed": "verdict.given"}).json()["results"]
+    assert [each["actor"]["name"] for each in deeds] == ["olivia", "amir", "amir"]
 
 
 def test_a_rubric_that_was_changed_since_does_not_tell_of_the_first(cast: Cast, queue: ReviewQueue) -> None:
