@@ -60,7 +60,7 @@ class TakenBackSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField()
 
 
-class StepSerializer(serializers.Serializer[Any]):
+class CommentStepSerializer(serializers.Serializer[Any]):
     """What somebody did about a comment."""
 
     id = serializers.UUIDField()
@@ -81,7 +81,7 @@ class CommentDetailSerializer(CommentSerializer):
     is_other_bytes = serializers.BooleanField(help_text="the record has other bytes now")
     is_told_otherwise = serializers.BooleanField(help_text="the message has another sentence now")
     taken_back = TakenBackSerializer(allow_null=True)
-    steps = StepSerializer(many=True, help_text="the first first")
+    steps = CommentStepSerializer(many=True, help_text="the first first")
 
 
 class ThreadPageSerializer(serializers.Serializer[Any]):
