@@ -18,6 +18,7 @@ COPY --from=build /app /app
 WORKDIR /app
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
+    MALLOC_ARENA_MAX=2 \
     PYTHONDONTWRITEBYTECODE=1 \
     INSPECTOR_STATE_DIR=/var/lib/inspector \
     STATIC_MANIFEST=true \

@@ -25,6 +25,8 @@ def make_environment(state: StateFolder, database_url: str) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "inspector.settings"),
         "TMPDIR": str(state.temporary),
         "PYTHONUNBUFFERED": "1",
+        # Each job has a thread that renews its lease; memory that is kept for every thread apart is memory twice.
+        "MALLOC_ARENA_MAX": os.environ.get("MALLOC_ARENA_MAX", "2"),
     }
 
 

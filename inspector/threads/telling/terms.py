@@ -55,12 +55,12 @@ def cut_forms(word: str) -> tuple[str, ...]:
 
 # The words of a log are few, and most of them are short.
 _LONG_WORD: Final = 40
-find_forms = lru_cache(maxsize=32_768)(cut_forms)
+find_forms = lru_cache(maxsize=8192)(cut_forms)
 
 
 # The forms of short words, quoted: a dictionary of our own, because a call for each word of a log is what costs.
 _lexemes: Final[dict[str, tuple[str, ...]]] = {}
-_MOST_LEXEMES: Final = 32_768
+_MOST_LEXEMES: Final = 16_384
 
 
 def _find_lexemes(word: str) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ def find_glyphs(*texts: str) -> set[str]:
     return found
 
 
-@lru_cache(maxsize=32_768)
+@lru_cache(maxsize=8192)
 def is_glyph(sign: str) -> bool:
     """Whether a character means something by itself: a symbol, or a letter of a script written without spaces."""
     if sign.isascii():
@@ -175,4 +175,4 @@ def make_term(name: str, text: str) -> str:
 
 
 # What the messages of a log say is much the same, but for their ids.
-find_term = lru_cache(maxsize=32_768)(make_term)
+find_term = lru_cache(maxsize=4096)(make_term)
