@@ -4,6 +4,7 @@
 withdrawal hides it) and is meant by the query. What arrives later is not in it, however early its time. The statement
 writes the names of the messages, in the order of the timeline, into blocks; from then on nothing is searched again, so
 that no message can be written twice or be passed over, whatever is inserted meanwhile and however often a worker dies.
+Of an audit sample the conversations follow one another in the order they were drawn, each in blocks of its own.
 
 **What a message says** is what it says when its block is written, between `fixed_at` and `finished_at`: it may be told
 otherwise in between. One whose delivery is withdrawn in between is left out, and counted as such; so is one that is
@@ -22,17 +23,20 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery, Value
 
 from inspector.accounts.models import Workspace
+from inspector.audit.samples.tables import SampledConversation
 from inspector.search.selectors import days_of, find_needles, read_query
 from inspector.search.writing import as_filter
 from inspector.threads.models import Message
 from inspector.threads.selectors import filter_conversations
 
-from .models import Export
+from .models import Block, Export
 
 BLOCK_RECORDS: Final = 1000
+# So many numbers of blocks belong to each conversation of a sample, counted by its place: more than it can have.
+GROUP_BLOCKS: Final = 100_000
 MOST_MESSAGES: Final = 10_000_000
 # Longer than this nothing is looked for: a query that takes so long is to be narrowed down.
 PATIENCE_MS: Final = 540_000
@@ -48,6 +52,11 @@ def find_messages(export: Export, workspace: Workspace) -> QuerySet[Message]:
         QueryError: for a query that cannot be understood.
     """
     rows = Message.objects.filter(workspace=workspace).shown()
+    if export.subject == Export.Subject.SAMPLE:
+        drawn = SampledConversation.objects.filter(sample=export.sample_id)
+        place = drawn.filter(conversation=OuterRef("conversation")).values("place")[:1]
+        return rows.filter(conversation__in=drawn.values("conversation")).annotate(group=Subquery(place))
+    rows = rows.annotate(group=Value(0))
     if export.conversation_id is not None:
         return rows.filter(conversation_id=export.conversation_id)
     if export.subject == Export.Subject.CONVERSATIONS:
@@ -73,20 +82,22 @@ def fix_set(export: Export, workspace: Workspace) -> tuple[int, datetime]:
     Returns:
         how many messages there are, and at which instant.
     """
-    names = ("record_id", "part", "order_time", "order_source", "order_index")
+    names = ("record_id", "part", "order_time", "order_source", "order_index", "group")
     chosen, values = find_messages(export, workspace).values(*names)[: MOST_MESSAGES + 1].query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('statement_timeout', %s, TRUE)", [str(PATIENCE_MS)])
         cursor.execute(
             f"""
             WITH chosen AS ({chosen}), placed AS (
-              SELECT record_id, part,
-                     dense_rank() OVER (ORDER BY order_time, order_source, order_index, record_id) - 1 AS place
+              SELECT record_id, part, "group" * {GROUP_BLOCKS} AS first, dense_rank() OVER (
+                       PARTITION BY "group" ORDER BY order_time, order_source, order_index, record_id
+                     ) - 1 AS place
                 FROM chosen
             ), written AS (
               INSERT INTO exports_block (export_id, number, entries)
-              SELECT %s, place / %s, string_agg(uuid_send(record_id) || int4send(part), ''::bytea ORDER BY place, part)
-                FROM placed GROUP BY place / %s
+              SELECT %s, first + place / %s,
+                     string_agg(uuid_send(record_id) || int4send(part), ''::bytea ORDER BY place, part)
+                FROM placed GROUP BY first + place / %s
               RETURNING octet_length(entries) AS size
             )
             SELECT sum(size), statement_timestamp() FROM written
@@ -96,6 +107,12 @@ def fix_set(export: Export, workspace: Workspace) -> tuple[int, datetime]:
         size, at = cursor.fetchone()
         cursor.execute("SELECT set_config('statement_timeout', '0', TRUE)")
     return int(size or 0) // _ENTRY.size, at
+
+
+def find_beginning(block: Block) -> int | None:
+    """The place of the sampled conversation that begins with this block; None where none does."""
+    place, number = divmod(block.number, GROUP_BLOCKS)
+    return place if place and not number else None
 
 
 def read_entries(entries: bytes) -> Iterator[Entry]:

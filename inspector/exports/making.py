@@ -21,6 +21,8 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from inspector.accounts.models import Channel
+from inspector.audit.samples.drawing import find_sample
+from inspector.audit.samples.tables import AuditSample
 from inspector.intake import jobs
 from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Job
@@ -32,11 +34,12 @@ from inspector.threads.telling.contexts import DECODER_VERSION
 from .articles import load_said, write_article
 from .cells import write_head, write_rows
 from .lines import write_line
-from .listing import MOST_MESSAGES, Entry, count_parts, fix_set, list_needles, read_entries
+from .listing import MOST_MESSAGES, Entry, count_parts, find_beginning, fix_set, list_needles, read_entries
 from .masking import mask_row, shows_all
 from .models import UNDER_WAY, Block, Export, Piece
 from .reading import Found, measure_records, read_rows
 from .reports import write_beginning, write_end
+from .samples import write_drawn, write_sample
 
 PIECE_BYTES: Final = 1024 * 1024
 MEMBER_BYTES: Final = 1024 * 1024
@@ -103,7 +106,7 @@ def _list(job: Job, export: Export) -> None:
             if held.form == Export.Form.CSV:
                 _add(held, write_head(has_mark=held.has_mark))
             if is_report:
-                _add(held, write_beginning(held, _find_conversation(held)))
+                _add(held, _write_beginning(held))
             held.save()
     except QueryError as error:
         raise RefusedError(f"The search cannot be understood any more: {error}.") from error
@@ -111,6 +114,21 @@ def _list(job: Job, export: Export) -> None:
         if getattr(error.__cause__, "sqlstate", None) != _CANCELLED:
             raise
         raise RefusedError("The search took longer than nine minutes: add a word, a name or a time to it.") from error
+
+
+def _write_beginning(export: Export) -> bytes:
+    """The head of a report, of one conversation or of a sample."""
+    if export.subject == Export.Subject.SAMPLE:
+        return write_sample(export, _find_sample(export))
+    return write_beginning(export, _find_conversation(export))
+
+
+def _find_sample(export: Export) -> AuditSample:
+    pk = export.sample_id
+    found = find_sample(workspace=export.workspace, sample_id=pk) if pk else None
+    if found is None:
+        raise RefusedError("The sample is not there any more.")
+    return found
 
 
 def _find_conversation(export: Export) -> Conversation:
@@ -144,15 +162,18 @@ def _write(job: Job, export: Export) -> None:
     window = _cut_window(entries[start:], is_report=export.form == Export.Form.REPORT)
     found = read_rows(window)
     data, counts = _write_rows(export, found)
+    place = None if start or export.form != Export.Form.REPORT else find_beginning(block)
+    if place is not None:
+        data = write_drawn(_find_sample(export), place) + data
     is_last = start + len(window) == len(entries)
-    place = (
+    goes_on = (
         {"block": block.number + 1, "entry": 0} if is_last else {"block": block.number, "entry": start + len(window)}
     )
     with jobs.together(job):
-        held = _hold(job, export, place)
+        held = _hold(job, export, goes_on)
         if held is None:
             return
-        held.block, held.entry = place["block"], place["entry"]
+        held.block, held.entry = goes_on["block"], goes_on["entry"]
         held.messages += counts["messages"]
         held.rows += counts["rows"]
         held.masked += counts["masked"]

@@ -38,6 +38,7 @@ def make_manifest(export: Export) -> dict[str, Any]:
         "subject": export.subject,
         "query": export.query if export.subject == Export.Subject.QUERY else None,
         "conversation": str(export.conversation_id) if export.conversation_id else None,
+        "sample": str(export.sample_id) if export.sample_id else None,
         "filters": export.filters if export.subject == Export.Subject.CONVERSATIONS else None,
         "time_zone": export.zone,
         "form": export.form,

@@ -28,11 +28,12 @@ class Export(models.Model):
         REPORT = "html", "Report"
 
     class Subject(models.TextChoices):
-        """What is meant: messages by a query, one conversation, or every conversation of a filtered list."""
+        """What is meant: messages by a query, one conversation, those of a list, or those of an audit sample."""
 
         QUERY = "query", "Messages that a search finds"
         CONVERSATION = "conversation", "One conversation"
         CONVERSATIONS = "conversations", "Conversations of a list"
+        SAMPLE = "sample", "An audit sample"
 
     class State(models.TextChoices):
         """Where it stands."""
@@ -59,6 +60,7 @@ class Export(models.Model):
     zone = models.CharField(max_length=64, default="UTC")
     # A conversation outlives nothing by being exported: its id stays here whatever becomes of it.
     conversation_id = models.UUIDField(null=True, blank=True)
+    sample_id = models.UUIDField(null=True, blank=True)
     filters = models.JSONField(default=dict)
     # What people call it: the query, or the conversation's name.
     title = models.TextField(blank=True)
@@ -119,7 +121,8 @@ UNDER_WAY = (Export.State.QUEUED, Export.State.WRITING, Export.State.SEALING)
 class Block(models.Model):
     """A stretch of the set, in its order: `entries` holds, for each message, its record's id and its part.
 
-    Twenty bytes each: the sixteen of the id and a big-endian number. All messages of a record are in one block.
+    Twenty bytes each: the sixteen of the id and a big-endian number. All messages of a record are in one block; of a
+    sample those that are in one of its conversations, each of which begins a block: see `listing`.
     """
 
     export = models.ForeignKey(Export, on_delete=models.CASCADE, related_name="blocks", db_index=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -35,7 +35,7 @@ _CHANGES: Final = {
 
 def write_beginning(export: Export, conversation: Conversation) -> bytes:
     """The head of a report, once its set is fixed: what it is, by whom and of what, and the verdicts as they stand."""
-    title = conversation.title or conversation.subject or conversation.native_id or "A conversation without a name"
+    title = name_conversation(conversation)
     facts = list_facts((
         ("Conversation", format_html('<span class="hash">{}</span>', conversation.pk)),
         ("Its id on the wire", show(conversation.native_id, LONGEST_TITLE)),
@@ -44,14 +44,8 @@ def write_beginning(export: Export, conversation: Conversation) -> bytes:
         ("State", find_state(conversation)),
         ("Messages", f"{export.listed or 0:,}"),
         ("Settled", write_instant(conversation.settled_at) if conversation.settled_at else "not settled yet"),
-        ("Digest as settled", _write_hash(conversation.settled_digest)),
-        ("Asked for by", show(export.asked_by)),
-        ("Asked for", write_instant(export.asked_at)),
-        ("Set fixed", write_instant(export.fixed_at) if export.fixed_at else ""),
-        ("Report", format_html('<span class="hash">{}</span>', export.pk)),
-        ("Decoders", export.decoder),
-        ("Shape of the record", SHAPE_VERSION),
-        ("Secrets", MASK_RULE if export.is_masked else EXACT_RULE),
+        ("Digest as settled", write_hash(conversation.settled_digest)),
+        *list_making(export),
     ))  # fmt: skip
     markup = format_html(
         '{}<h1>{}</h1>\n<p class="quiet">A report of one conversation, by the Inspector. {} {}</p>\n{}\n'
@@ -61,16 +55,36 @@ def write_beginning(export: Export, conversation: Conversation) -> bytes:
         SET_RULE,
         OPENED_RULE,
         facts,
-        _write_verdicts(conversation),
+        write_verdicts(conversation),
     )
     return encode(markup)
 
 
-def _write_hash(digest: bytes | memoryview | None) -> SafeString | str:
+def name_conversation(conversation: Conversation) -> str:
+    """What a conversation is called in a report."""
+    return conversation.title or conversation.subject or conversation.native_id or "A conversation without a name"
+
+
+def list_making(export: Export) -> list[tuple[str, Any]]:
+    """The facts of a report itself: who asked for it and when, and by what it was made."""
+    return [
+        ("Asked for by", show(export.asked_by)),
+        ("Asked for", write_instant(export.asked_at)),
+        ("Set fixed", write_instant(export.fixed_at) if export.fixed_at else ""),
+        ("Report", format_html('<span class="hash">{}</span>', export.pk)),
+        ("Decoders", export.decoder),
+        ("Shape of the record", SHAPE_VERSION),
+        ("Secrets", MASK_RULE if export.is_masked else EXACT_RULE),
+    ]
+
+
+def write_hash(digest: bytes | memoryview | None) -> SafeString | str:
+    """A digest in hexadecimal; nothing where there is none."""
     return format_html('<span class="hash">{}</span>', bytes(digest).hex()) if digest else ""
 
 
-def _write_verdicts(conversation: Conversation) -> SafeString:
+def write_verdicts(conversation: Conversation) -> SafeString:
+    """The verdicts on a conversation that anybody may know, the newest first, each with what it is bound to."""
     reviews = list_reviews(conversation=conversation, reader_id=None, limit=MOST_VERDICTS)
     if not reviews:
         return SafeString('<p class="quiet">None that may be told.</p>')
@@ -84,7 +98,7 @@ def _write_verdict(review: Review, standing: Standing) -> SafeString:
     facts = list_facts((
         ("Queue", show(review.item.queue.name)),
         ("Bound to", f"{review.seen_messages:,} messages"),
-        ("Digest of what was seen", _write_hash(review.binding.digest if review.binding else review.seen_digest)),
+        ("Digest of what was seen", write_hash(review.binding.digest if review.binding else review.seen_digest)),
         ("Stands", tell_standing(standing)),
     ))  # fmt: skip
     return format_html(

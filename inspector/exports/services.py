@@ -12,6 +12,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from inspector.accounts.models import ApiKey, Membership, User, Workspace
+from inspector.audit.samples.drawing import find_sample
 from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
@@ -43,12 +44,13 @@ def ask_for_export(
     api_key: ApiKey | None = None,
     query: str | None = None,
     conversation_id: uuid.UUID | None = None,
+    sample_id: uuid.UUID | None = None,
     filters: dict[str, str] | None = None,
     title: str = "",
     zone: str = "UTC",
     has_mark: bool = False,
 ) -> Export:
-    """Ask for a file: of the messages of a query, of one conversation, or of the conversations of a filtered list.
+    """Ask for a file: of a query, of one conversation, of the conversations of a filtered list, or of an audit sample.
 
     Args:
         workspace: whose messages.
@@ -70,8 +72,8 @@ def ask_for_export(
     Workspace.objects.select_for_update(no_key=True).get(pk=workspace.pk)
     if Export.objects.filter(workspace=workspace, state__in=UNDER_WAY).count() >= MOST_UNDER_WAY:
         raise BusyError(f"{MOST_UNDER_WAY} exports are under way in this workspace: wait for one, or cancel one.")
-    if form == Export.Form.REPORT and conversation_id is None:
-        raise ValidationError("a report is of one conversation")
+    if form == Export.Form.REPORT and conversation_id is None and sample_id is None:
+        raise ValidationError("a report is of one conversation, or of an audit sample")
     is_masked = is_masked or not may_have_exact(membership=membership, api_key=api_key)
     if query is not None:
         if make_storable(query) != query:
@@ -84,6 +86,10 @@ def ask_for_export(
         if find_conversation(workspace=workspace, conversation_id=conversation_id) is None:
             raise ValidationError("there is no such conversation in this workspace")
         subject = Export.Subject.CONVERSATION
+    elif sample_id is not None:
+        if find_sample(workspace=workspace, sample_id=sample_id) is None:
+            raise ValidationError("there is no such sample in this workspace")
+        subject = Export.Subject.SAMPLE
     else:
         subject = Export.Subject.CONVERSATIONS
     export = Export.objects.create(
@@ -94,6 +100,7 @@ def ask_for_export(
         subject=subject,
         query=query or "",
         conversation_id=conversation_id,
+        sample_id=sample_id,
         filters=filters or {},
         title=make_storable(title)[:LONGEST_TITLE],
         zone=zone,
@@ -108,7 +115,7 @@ def ask_for_export(
         workspace_id=workspace.pk,
         by=membership or api_key,
         on=_name_export(export),
-        about=[conversation_id] if conversation_id else [],
+        about=[each for each in (conversation_id, sample_id) if each],
         details={"form": form, "is_masked": is_masked, "query": query, "filters": filters or {}},
     )
     return export
@@ -171,7 +178,7 @@ def note_download(*, export: Export, door: str, by: User | None = None, api_key:
         "export.downloaded",
         workspace_id=export.workspace_id,
         on=_name_export(export),
-        about=[export.conversation_id] if export.conversation_id else [],
+        about=[each for each in (export.conversation_id, export.sample_id) if each],
         details={"door": door, "form": export.form, "is_masked": export.is_masked, "messages": export.messages},
     )
     logger.info(

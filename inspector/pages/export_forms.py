@@ -10,6 +10,7 @@ from typing import Any, Final
 from django import forms
 
 from inspector.accounts.models import Membership
+from inspector.audit.samples.drawing import find_sample
 from inspector.exports.models import Export
 from inspector.search.language import MOST_CHARACTERS
 from inspector.threads.selectors import find_conversation
@@ -29,10 +30,10 @@ class Meant:
 
 
 def read_meant(said: Mapping[str, str], membership: Membership) -> Meant | None:
-    """What the parameters of an address or a form name; None for a conversation that is not there.
+    """What the parameters of an address or a form name; None for a conversation or a sample that is not there.
 
-    `conversation` is the id of one; `conversations` is there for a list of them, with its filters; else `q` is a query,
-    and nothing at all is every message.
+    `conversation` is the id of one, `sample` that of an audit sample; `conversations` is there for a list of them, with
+    its filters; else `q` is a query, and nothing at all is every message.
     """
     if said.get("conversation"):
         try:
@@ -48,6 +49,8 @@ def read_meant(said: Mapping[str, str], membership: Membership) -> Meant | None:
             kind="The conversation",
             hidden=(("conversation", str(conversation_id)),),
         )
+    if said.get("sample"):
+        return _read_sample(said["sample"], membership)
     if "conversations" in said:
         filters = ConversationFilter(said).read()
         words = ", ".join(f"{name} {value}" for name, value in filters.items())
@@ -63,6 +66,21 @@ def read_meant(said: Mapping[str, str], membership: Membership) -> Meant | None:
         title=query or "Every message of the workspace",
         kind="Messages that the search finds" if query else "Messages",
         hidden=(("q", query),),
+    )
+
+
+def _read_sample(text: str, membership: Membership) -> Meant | None:
+    try:
+        sample = find_sample(workspace=membership.workspace, sample_id=uuid.UUID(text))
+    except ValueError:
+        return None
+    if sample is None:
+        return None
+    return Meant(
+        given={"sample_id": sample.pk},
+        title=shorten(sample.queue.name),
+        kind="The audit sample",
+        hidden=(("sample", str(sample.pk)),),
     )
 
 

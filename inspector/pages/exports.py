@@ -88,8 +88,8 @@ def ask(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _make_form(meant: Meant, membership: Membership, said: Any, chosen: str = "") -> ExportForm:
-    """The form, which offers a report where one conversation is meant; an address may have chosen it already."""
-    has_report = "conversation_id" in meant.given
+    """The form, which offers a report where a conversation or a sample is meant; an address may have chosen it."""
+    has_report = not meant.given.keys().isdisjoint(("conversation_id", "sample_id"))
     initial = {"form": chosen} if chosen == Export.Form.REPORT and has_report else None
     return ExportForm(said, membership=membership, has_report=has_report, initial=initial)
 
@@ -226,6 +226,7 @@ def describe(export: Export, progress: Progress, membership: Membership) -> dict
         "conversation_url": reverse("pages:conversation", args=[slug, export.conversation_id])
         if export.conversation_id
         else "",
+        "sample_url": reverse("pages:sample", args=[slug, export.sample_id]) if export.sample_id else "",
         "query": export.query,
         "url": reverse("pages:export", args=[slug, export.pk]),
         "progress_url": reverse("pages:export-progress", args=[slug, export.pk]),

@@ -196,7 +196,7 @@ def _make_rows(sample: AuditSample, page: Sequence[SampledConversation], slug: s
             if each.conversation_id in items
             else "",
             "state": items[each.conversation_id].get_state_display() if each.conversation_id in items else "",
-            "report_url": f"{reverse('pages:new-export', args=[slug])}?conversation={each.conversation_id}",
+            "report_url": f"{reverse('pages:new-export', args=[slug])}?conversation={each.conversation_id}&form=html",
         }
         for each in page
     ]

@@ -15,7 +15,7 @@ from tests.inspector.conftest import Cast
 
 def ask(cast: Cast, **names: Any) -> Export:
     """An export for the auditor, exact and in JSON Lines unless said otherwise; of everything."""
-    if not {"query", "conversation_id", "filters"} & set(names):
+    if not {"query", "conversation_id", "sample_id", "filters"} & set(names):
         names["query"] = ""
     given = {"membership": cast.auditor, "form": "jsonl", "is_masked": False} | names
     return ask_for_export(workspace=cast.workspace, **given)
