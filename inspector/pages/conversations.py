@@ -24,8 +24,8 @@ from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
 from inspector.threads.agents.names import load_labels
 from inspector.threads.hidden import count_hidden
-from inspector.threads.models import Conversation
-from inspector.threads.selectors import TreeWindow, list_conversations, read_tree
+from inspector.threads.models import Conversation, Message
+from inspector.threads.selectors import WORST, TreeWindow, list_conversations, read_tree
 from inspector.threads.summaries import find_at, find_openings, read_timeline, sum_up
 from inspector.threads.tasks.measures import find_state
 
@@ -54,10 +54,19 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     form = ConversationFilter(request.GET)
     filters = form.read()
     before = read_place(request, membership)
-    # What comes is not asked whether it has this fault: the chip says that there is news, and loads none.
+    order = filters.pop("order", "")
+    # What comes is not asked whether it has this fault, nor how grave it is: the chip says that there is news.
     watched = {name: value for name, value in filters.items() if name != "fault"}
-    live = watch(membership, of="conversations", load=before is None and "fault" not in filters, **watched)
-    found = list_conversations(workspace=workspace, before=before, limit=PAGE_ROWS + 1, **filters)
+    loads = before is None and "fault" not in filters and not order
+    live = watch(membership, of="conversations", load=loads, **watched)
+    found = list_conversations(
+        workspace=workspace,
+        before=before,
+        limit=PAGE_ROWS + 1,
+        order=order,
+        grade=read_number(request, "grade", default=Message.Severity.ERROR) if order else None,
+        **filters,
+    )
     page = found[:PAGE_ROWS]
     sign_offs = find_sign_offs(conversations=page)
     openings = find_openings(conversation_ids=[one.pk for one in page if not is_named(one)])
@@ -79,14 +88,19 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
         ],
         "form": form,
         "is_filtered": bool(filters),
+        "is_worst_first": order == WORST,
         "export_url": reverse("pages:new-export", args=[workspace.slug])
         + f"?{urlencode({'conversations': 1, **filters})}",
         "has_any": bool(page or filters or before),
         "hidden_count": count_hidden(workspace=workspace),
-        "older_url": write_query(request, before=write_cursor((last.last_at, last.pk), workspace.pk))
+        "older_url": write_query(
+            request,
+            before=write_cursor((last.last_at, last.pk), workspace.pk),
+            grade=str(last.severity) if order else None,
+        )
         if last and last.last_at
         else None,
-        "newest_url": write_query(request, before=None) if before else None,
+        "newest_url": write_query(request, before=None, grade=None) if before else None,
     }
     return render_page(request, membership, "conversations/conversations.html", context, section="conversations")
 

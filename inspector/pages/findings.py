@@ -23,11 +23,12 @@ from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
 from inspector.search.cursors import write_cursor
 from inspector.threads.models import Conversation, Message
+from inspector.threads.selectors import WORST
 
 from .conversation_frame import frame_conversation, open_conversation
 from .finding_rows import JUDGEMENTS, make_finding_rows
 from .rule_forms import describe_rule
-from .shell import read_place, render_page, require_auditor, within_workspace, write_query
+from .shell import read_number, read_place, render_page, require_auditor, within_workspace, write_query
 
 PAGE_ROWS: Final = 50
 ALL: Final = "all"
@@ -41,6 +42,8 @@ STATES: Final = {
     SUPPRESSED: "suppressed",
     CLOSED: "no longer true",
 }
+# The orders of a list of findings of several rules; without one they stand by rule.
+ORDERS: Final = {WORST: "worst first", "newest": "newest first"}
 SEVERITIES: Final = {
     severity.label.lower(): severity.value for severity in reversed(Message.Severity) if severity.value
 }
@@ -56,10 +59,13 @@ def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
             raise Http404
         return answer_rule(request, membership, RULES[code])
     workspace, filters = membership.workspace, _read_filters(request)
+    if filters["order"]:
+        context = {**_list_page(request, membership, filters), **_frame_filters(filters, has_severity=True)}
+        return render_page(request, membership, "findings/list.html", context, section="findings")
     counts = count_by_rule(workspace=workspace, state=_name_state(filters), words=filters["q"])
     wanted = SEVERITIES.get(filters["severity"], 0)
     address = reverse("pages:findings", args=[workspace.slug])
-    kept = {name: value for name, value in filters.items() if value and name != "severity"}
+    kept = {name: value for name, value in filters.items() if value and name not in ("severity", "order")}
     rows = [
         {
             "rule": count.rule,
@@ -191,6 +197,7 @@ def _read_filters(request: HttpRequest) -> dict[str, str]:
         "state": state if state in STATES else Finding.State.OPEN.value,
         "severity": severity if severity in SEVERITIES else "",
         "q": request.GET.get("q", "").strip(),
+        "order": request.GET.get("order", "") if request.GET.get("order") in ORDERS else "",
     }
 
 
@@ -203,6 +210,7 @@ def _frame_filters(filters: Mapping[str, str], *, has_severity: bool) -> dict[st
         "filters": filters,
         "states": STATES.items(),
         "severities": list(SEVERITIES) if has_severity else [],
+        "orders": list(ORDERS.items()) if has_severity else [],
         "is_filtered": filters["state"] != Finding.State.OPEN.value or bool(filters["severity"] or filters["q"]),
     }
 
@@ -218,6 +226,8 @@ def _list_page(
     """A page of findings by keyset, with the ways to its neighbours and what it takes to judge them."""
     workspace = membership.workspace
     before = read_place(request, membership)
+    # The findings of a rule are all as grave as it is set; those of several are read from the worst on.
+    is_worst_first = filters["order"] == WORST
     found: Sequence[Finding] = list_findings(
         workspace=workspace,
         rule=rule,
@@ -227,16 +237,25 @@ def _list_page(
         conversation=conversation,
         after=before,
         limit=PAGE_ROWS + 1,
+        is_worst_first=is_worst_first,
+        grade=read_number(request, "grade", default=Message.Severity.ERROR),
     )
     page = found[:PAGE_ROWS]
     last = page[-1] if len(found) > PAGE_ROWS else None
     return {
         "rows": make_finding_rows(page, workspace),
+        "is_worst_first": is_worst_first,
         "has_rule": not rule,
         "has_conversation": conversation is None,
         "may_judge": membership.is_auditor,
         "judgements": JUDGEMENTS,
         "next": request.get_full_path(),
-        "older_url": write_query(request, before=write_cursor((last.at, last.pk), workspace.pk)) if last else "",
-        "newest_url": write_query(request, before=None) if before else "",
+        "older_url": write_query(
+            request,
+            before=write_cursor((last.at, last.pk), workspace.pk),
+            grade=str(last.severity) if is_worst_first else None,
+        )
+        if last
+        else "",
+        "newest_url": write_query(request, before=None, grade=None) if before else "",
     }

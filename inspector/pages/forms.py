@@ -45,9 +45,13 @@ class ConversationFilter(forms.Form):
     )
     dialect = forms.ChoiceField(required=False, widget=forms.Select(attrs=SELECT))
     agent = forms.CharField(
-        required=False, max_length=200, widget=forms.TextInput(attrs={**INPUT, "size": 14, "placeholder": "exact name"})
+        required=False, max_length=200, widget=forms.TextInput(attrs={**INPUT, "size": 14, "placeholder": "whole name"})
     )
     fault = forms.ChoiceField(required=False, choices=[("", "any"), *FAULTS.items()], widget=forms.Select(attrs=SELECT))
+
+    order = forms.ChoiceField(
+        required=False, choices=[("", "latest activity"), ("worst", "gravest note")], widget=forms.Select(attrs=SELECT)
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("auto_id", "filter-%s")

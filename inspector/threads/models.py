@@ -71,8 +71,12 @@ class Conversation(models.Model):
             # Decides which conversation a message belongs to, also between concurrent writers.
             models.UniqueConstraint(fields=["workspace", "channel", "key"], name="conversation_once"),
         ]
-        # Serves the list of conversations, latest activity first, by keyset.
-        indexes = [models.Index(fields=["workspace", "-last_at", "-id"], name="conversation_latest")]
+        indexes = [
+            # Serves the list of conversations, latest activity first, by keyset.
+            models.Index(fields=["workspace", "-last_at", "-id"], name="conversation_latest"),
+            # Serves the same list, the gravest note of the decoder first.
+            models.Index(fields=["workspace", "-severity", "-last_at", "-id"], name="conversation_worst"),
+        ]
 
     def __str__(self) -> str:
         return self.title or self.native_id or str(self.id)

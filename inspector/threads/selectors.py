@@ -17,6 +17,7 @@ from inspector.intake.concealing import conceal_told
 from inspector.intake.facts import read_with_facts
 from inspector.intake.models import HiddenRecord
 
+from .agents.meanings import find_meanings
 from .models import Conversation, Message
 from .placing.numbering import load_places, number_messages
 from .tasks.measures import annotate_stands
@@ -31,6 +32,9 @@ def find_conversation(*, workspace: Workspace, conversation_id: uuid.UUID) -> Co
     return found
 
 
+WORST: Final = "worst"
+
+
 def list_conversations(
     *,
     workspace: Workspace,
@@ -40,19 +44,27 @@ def list_conversations(
     agent: str = "",
     state: str = "",
     fault: str = "",
+    order: str = "",
+    grade: int | None = None,
 ) -> list[Conversation]:
     """Conversations with at least one settled message, latest activity first, by keyset, each with how it `stands`.
 
     Args:
         before: (last_at, id) of the last one seen.
+        order: `worst` for the gravest note of the decoder first, and among equals the latest activity.
+        grade: where it is `worst`, the severity of the last one seen.
         dialect, agent, state: only conversations that hold this dialect, name this agent, or stand so.
         fault: only those with `errors` in what was read, or with messages cited that are `missing`.
     """
     rows = filter_conversations(workspace=workspace, dialect=dialect, agent=agent, state=state, fault=fault)
     if before:
         last_at, conversation_id = before
-        rows = rows.filter(Q(last_at__lt=last_at) | Q(last_at=last_at, pk__lt=conversation_id))
-    return list(rows.select_related("channel").order_by("-last_at", "-id")[:limit])
+        later = Q(last_at__lt=last_at) | Q(last_at=last_at, pk__lt=conversation_id)
+        if order == WORST and grade is not None:
+            later = Q(severity__lt=grade) | (Q(severity=grade) & later)
+        rows = rows.filter(later)
+    ranks = ("-severity",) if order == WORST else ()
+    return list(rows.select_related("channel").order_by(*ranks, "-last_at", "-id")[:limit])
 
 
 def filter_conversations(
@@ -63,7 +75,14 @@ def filter_conversations(
     if dialect:
         rows = rows.filter(dialects__contains=[dialect])
     if agent:
-        rows = rows.filter(agents__contains=[agent])
+        named = Q(agents__contains=[agent])
+        # Who is called so is meant too, as everywhere.
+        for each in find_meanings(workspace=workspace, names=[agent]):
+            called = Q(agents__contains=[each.name])
+            called &= Q(dialects__contains=[each.dialect]) if each.dialect else Q()
+            called &= Q(channel=each.channel_id) if each.channel_id else ~Q(channel__in=each.but_in)
+            named |= called
+        rows = rows.filter(named)
     if state:
         rows = rows.filter(stands=state)
     if fault:

@@ -224,6 +224,8 @@ def list_findings(
     meant: Meant | None = None,
     after: Key | None = None,
     limit: int = 50,
+    is_worst_first: bool = False,
+    grade: int = Message.Severity.ERROR,
 ) -> list[Finding]:
     """Findings, the newest message first, by keyset, each with its conversation.
 
@@ -232,6 +234,8 @@ def list_findings(
         rule, severity, least: only those of a rule, of this severity, of at least this one.
         meant: only those of messages that a query means, as `mean` has it.
         after: (time, id) of the last one seen.
+        is_worst_first: the gravest first, and among equals the newest message.
+        grade: where they are, the severity of the last one seen.
 
     Raises:
         SlowSearchError: where what a query means takes longer to find than anybody waits.
@@ -249,8 +253,10 @@ def list_findings(
         rows = rows.filter(meant.condition)
     if after is not None:
         at, pk = after
-        rows = rows.filter(Q(at__lt=at) | Q(at=at, pk__lt=pk))
-    rows = rows.order_by(F("at").desc(), F("pk").desc())[:limit]
+        later = Q(at__lt=at) | Q(at=at, pk__lt=pk)
+        rows = rows.filter(Q(severity__lt=grade) | (Q(severity=grade) & later) if is_worst_first else later)
+    ranks = (F("severity").desc(),) if is_worst_first else ()
+    rows = rows.order_by(*ranks, F("at").desc(), F("pk").desc())[:limit]
     if meant is None:
         return list(rows)
     found = fetch(rows, PATIENCE_MS)

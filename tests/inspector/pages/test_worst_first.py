@@ -1,0 +1,82 @@
+"""Lists that begin with the worst: ranked as they say, page by page without a gap, and served by an index."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from inspector.audit.models import Finding
+from inspector.pages import conversations, findings
+from inspector.threads.models import Conversation
+from inspector.threads.selectors import filter_conversations, list_conversations
+from tests.inspector.conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+LOG = "\n".join(
+    [
+        '{"clowl":"0.2","mid":"a","ts":1795248000,"p":"REQ","from":"ann","to":"bob","cid":"plain","body":{"t":"x","d":{}}}',
+        '{"clowl":"0.2","mid":"b","ts":1795248001,"p":"REQ","from":"ann","cid":"grave"',
+        '{"clowl":"0.2","mid":"c","ts":1795248002,"pid":"lost","p":"DONE","from":"ann","to":"bob","cid":"ghost","body":{}}',
+        "@a3|f0|c1|S0|d1|T1|g1|k1|q2#",
+        "@a3|f0|c2|S1|d2|T1|g1|k1|q2#",
+        "@a3|f0|c1",
+        "👽06|@",
+    ]
+).encode()
+
+
+@pytest.fixture
+def log(cast: Cast) -> Cast:
+    deliver(cast, LOG)
+    settle_all()
+    return cast
+
+
+def walk(client: Client, address: str, pattern: str) -> list[str]:
+    """What stands on every page of a list, gone through by its own links."""
+    found: list[str] = []
+    for _ in range(50):
+        page = client.get(address).content.decode()
+        found += re.findall(pattern, page)
+        following = re.search(r'rel="next" href="([^"]+)"', page)
+        if following is None:
+            return found
+        address = address.partition("?")[0] + following[1].replace("&amp;", "&")
+    raise AssertionError("the list has no end")
+
+
+def test_conversations_begin_with_the_gravest_note(log: Cast, viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversations, "PAGE_ROWS", 2)
+    ids = walk(viewer, "/w/acme/conversations/?order=worst", r'<tr id="conversation-([^"]+)"')
+    rows = {str(row.pk): row for row in Conversation.objects.exclude(last_at=None)}
+    assert len({row.severity for row in rows.values()}) > 1
+    assert ids == sorted(rows, key=lambda pk: (rows[pk].severity, rows[pk].last_at, pk), reverse=True)
+    assert "the gravest note of the decoder first" in viewer.get("/w/acme/conversations/?order=worst").content.decode()
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        listed = filter_conversations(workspace=log.workspace).order_by("-severity", "-last_at", "-id")[:3]
+        assert "conversation_worst" in listed.explain()
+
+
+def test_findings_begin_with_the_worst(log: Cast, viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(findings, "PAGE_ROWS", 2)
+    ids = walk(
+        viewer, "/w/acme/findings/?order=worst&state=all", r'class="sentence"><a href="/w/acme/findings/([^/]+)/"'
+    )
+    rows = {str(row.pk): row for row in Finding.objects.filter(holds=True, is_suppressed=False, due_at=None)}
+    assert len({row.severity for row in rows.values()}) > 1
+    assert [pk for pk in ids if pk in rows] == sorted(
+        rows, key=lambda pk: (rows[pk].severity, rows[pk].at, pk), reverse=True
+    )
+    overview = viewer.get("/w/acme/overview/").content.decode()
+    assert '<a href="/w/acme/findings/?order=worst">Worst first</a>' in overview
+
+
+def test_conversations_of_an_agent_are_those_of_whom_the_name_means(log: Cast) -> None:
+    named = {one.native_id for one in list_conversations(workspace=log.workspace, agent="planner")}
+    assert named == {"1", "2"}
+    assert named == {one.native_id for one in list_conversations(workspace=log.workspace, agent="1")}
+    assert not list_conversations(workspace=log.workspace, agent="critic")
