@@ -194,7 +194,9 @@ class ConversationsView(Endpoint):
             before = read_cursor(self.given["cursor"], workspace.pk)
         except CursorError as error:
             raise ProblemError(400, str(error), parameter="cursor") from error
-        found = selectors.list_conversations(workspace=workspace, before=before, limit=limit + 1, **wanted)
+        found = selectors.list_conversations(
+            workspace=workspace, before=before, limit=limit + 1, order="", grade=None, **wanted
+        )
         page = found[:limit]
         cursor = None
         if len(found) > limit and (last_at := page[-1].last_at):
