@@ -19,14 +19,14 @@ UNREACHABLE = 3  # What the first steps answer where the database does not.
 def make_environment(state: StateFolder, database_url: str) -> dict[str, str]:
     """What the processes see: our own environment, the database and the private folders."""
     return {
+        # Each job has a thread that renews its lease; memory that is kept for every thread apart is memory twice.
+        "MALLOC_ARENA_MAX": "2",
         **os.environ,
         "DATABASE_URL": database_url,
         "INSPECTOR_STATE_DIR": str(state.root),
         "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "inspector.settings"),
         "TMPDIR": str(state.temporary),
         "PYTHONUNBUFFERED": "1",
-        # Each job has a thread that renews its lease; memory that is kept for every thread apart is memory twice.
-        "MALLOC_ARENA_MAX": os.environ.get("MALLOC_ARENA_MAX", "2"),
     }
 
 
