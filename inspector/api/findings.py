@@ -39,6 +39,7 @@ from .paging import CURSOR, LIMIT, cut_page, read_place
 from .parameters import Choice, Id, Names, Parameter
 from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
+from .serializers import ChosenMembers
 
 logger = logging.getLogger(__name__)
 
@@ -78,10 +79,14 @@ class FindingSerializer(serializers.Serializer[Any]):
     ended_at = serializers.DateTimeField(allow_null=True, help_text="when it ceased to hold")
 
 
+class ChosenFindingSerializer(ChosenMembers, FindingSerializer):
+    """A finding in a list; with `fields` only its id and what was chosen."""
+
+
 class FindingPageSerializer(serializers.Serializer[Any]):
     """Findings, the newest message first; `next` is the cursor of the page after, or null."""
 
-    results = FindingSerializer(many=True)
+    results = ChosenFindingSerializer(many=True)
     next = serializers.CharField(allow_null=True)
 
 
