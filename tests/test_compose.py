@@ -20,7 +20,8 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 PRODUCT = [name for name, service in SERVICES.items() if "build" in service]
 SECRETS = {"POSTGRES_PASSWORD", "POSTGRES_APP_PASSWORD", "SECRET_KEY"}
 # What Python and the shell read themselves.
-NOT_SETTINGS = {"PATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"}
+# What the interpreter and its allocator read.
+NOT_SETTINGS = {"PATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "MALLOC_ARENA_MAX"}
 
 
 def read_setting_names() -> set[str]:

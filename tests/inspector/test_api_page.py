@@ -61,14 +61,19 @@ def take_apart(command: str, fed: str, variables: dict[str, str]) -> Call:
         assert not before, before
     words = iter(re.sub(r"\$(\w+)", lambda found: variables[found[1]], word) for word in shlex.split(command))
     call = Call()
+    is_get = False
     for word in words:
         if word in ("-sS", "-G"):
+            is_get = is_get or word == "-G"
             continue
         if word == "-H":
             name, _, value = next(words).partition(": ")
             call.headers[name] = value
         elif word == "-X":
             call.method = next(words)
+        elif word == "--data-urlencode" or (word == "-d" and is_get):
+            name, _, value = next(words).partition("=")
+            call.query[name] = value
         elif word in ("-d", "--data-binary"):
             call.method, given = "POST", next(words)
             if word == "-d":
@@ -77,9 +82,6 @@ def take_apart(command: str, fed: str, variables: dict[str, str]) -> Call:
             call.body = given.encode()
             if given.startswith("@"):
                 call.body = data if given == "@-" else (ROOT / given[1:]).read_bytes()
-        elif word == "--data-urlencode":
-            name, _, value = next(words).partition("=")
-            call.query[name] = value
         else:
             assert word.startswith(BASE), word
             call.url = word.removeprefix(BASE)
@@ -108,10 +110,11 @@ def test_every_curl_line_of_the_page_and_the_readme_works_when_pasted(client: Cl
             first = next(message for message in found if message["dialect"] == "clowl")
             variables |= {"MESSAGE": first["id"], "CONVERSATION": first["conversation"], "RECORD": first["record"]}
             variables["AGENT"] = str(Agent.objects.get(name=first["sender"]).pk)
-        answer = send(client, take_apart(command, fed, variables))
-        is_sent = "Content-Type" in command and "/v1/messages" in command
+        call = take_apart(command, fed, variables)
+        answer = send(client, call)
+        is_sent = call.method == "POST" and call.url == "/api/v1/messages"
         is_asked = "Content-Type" in command and "/v1/exports" in command
-        is_made = "/withdrawal" in command and "-X" not in command
+        is_made = call.method == "POST" and any(name in call.url for name in ("/withdrawal", "/samples", "/comments"))
         expected = 202 if is_sent or is_asked else 201 if is_made else 200
         assert answer.status_code == expected, (command, answer.content)
         if is_asked:
@@ -131,7 +134,7 @@ def test_the_search_of_the_page_finds_what_it_asks_for(client: Client, token: st
     data = (ROOT / "samples" / "1-invoice-run.jsonl").read_bytes()
     client.post(reverse("api:messages"), data, content_type="application/x-ndjson", headers=headers)
     settle_all()
-    (query,) = re.findall(r"--data-urlencode 'q=([^']+)'", PAGE)
+    (query,) = re.findall(r"/api/v1/messages\".*--data-urlencode 'q=([^']+)'", PAGE)
     found = client.get(reverse("api:messages"), {"q": query}, headers=headers).json()["results"]
     assert [message["performative"] for message in found] == ["failure"]
 

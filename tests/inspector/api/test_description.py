@@ -167,9 +167,10 @@ def known(cast: Cast) -> dict[str, list[str]]:
         f"{name}_id": list(map(str, model.objects.order_by("pk").values_list("pk", flat=True)))
         for name, model in models.items()
     }
-    # Only one verdict can be withdrawn, which few of few requests would find.
-    judged = ReviewItem.objects.get(state=ReviewItem.State.SECOND)
-    return ids_by_place | {"DELETE /api/v1/reviews/items/{item_id}/verdict": [str(judged.pk)]}
+    # Only one item can have a verdict, and one have its verdict withdrawn, which few of few requests would find.
+    verdict = "/api/v1/reviews/items/{item_id}/verdict"
+    aimed = {"POST": ReviewItem.objects.exclude(holder=None), "DELETE": ReviewItem.objects.filter(state="second")}
+    return ids_by_place | {f"{method} {verdict}": [str(rows.get().pk)] for method, rows in aimed.items()}
 
 
 def find_operation(api: Any, name: str) -> Any:

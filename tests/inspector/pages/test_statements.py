@@ -12,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
 from inspector.api.urls import urlpatterns as api_urls
 from inspector.pages.urls import urlpatterns, workspace_urls
@@ -71,9 +72,7 @@ def counts(cast: Cast, ids: dict[str, Any], sign_in: Callable[..., Client]) -> d
     deliver(cast, make_long(0, 10), name="few.log")
     settle_all()
     ids = choose_ids(ids)
-    token = create_api_key(
-        workspace=cast.workspace, name="reader", scopes=["ingest", "read", "secrets", "export", "review"]
-    )[1]
+    token = create_api_key(workspace=cast.workspace, name="reader", scopes=ApiKey.Scope.values)[1]
     client, program = sign_in(cast.owner), Client(headers={"Authorization": f"Bearer {token}"})
     addresses = [(client, each.name, address_of(each, SLUG, ids)) for each in PAGES]
     addresses += [(program, f"api {each.name}", find_call(each, ids)) for each in CALLS]
