@@ -14,31 +14,16 @@ from typing import Any
 from rest_framework.request import Request
 
 from .bodies import read_json
-from .parameters import INSTANT, LONGEST_SHOWN, read_instant
+from .parameters import INSTANT, LONGEST_SHOWN, Parameter, read_instant
 from .problems import ProblemError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
-    """A text of up to `most_characters`; the other kinds are no texts, or narrower ones."""
+class Text(Parameter):
+    """A text as in an address, which here may be of another type; the other kinds are no texts, or narrower ones."""
 
-    name: str
     about: str = ""
     default: Any = ""
-    is_required: bool = False
-    most_characters: int = 2000
-
-    @property
-    def allowed(self) -> str:
-        """What may stand there, in words."""
-        least = "1 to " if self.is_required else "at most "
-        return f"a text of {least}{self.most_characters} characters"
-
-    @property
-    def shape(self) -> dict[str, Any]:
-        """What may stand there, as a JSON schema."""
-        least = {"minLength": 1} if self.is_required else {}
-        return {"type": "string", **least, "maxLength": self.most_characters}
 
     def read(self, value: Any) -> Any:
         """The value as it is meant.
@@ -46,9 +31,10 @@ class Text:
         Raises:
             ValueError: where it cannot stand there.
         """
-        if not isinstance(value, str) or not self.is_required <= len(value) <= self.most_characters:
-            raise ValueError
-        return value
+        if not isinstance(value, str):
+            raise ValueError  # noqa: TRY004  # the one error of a member that cannot stand there
+        # Not super(): a class with slots is made anew, and its methods would ask the one before.
+        return Parameter.read(self, value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,14 +7,11 @@ import uuid
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
-from django.core.exceptions import PermissionDenied, ValidationError
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.accounts.models import ApiKey, Membership
-from inspector.accounts.selectors import find_membership
 from inspector.intake import selectors, services
 from inspector.intake.models import Delivery, Withdrawal
 from inspector.intake.withdrawals import LONGEST_REASON, find_withdrawal
@@ -23,6 +20,7 @@ from .authentication import caller_of
 from .bodies import read_json
 from .endpoints import Endpoint
 from .parameters import Parameter
+from .people import act_for
 from .problems import ProblemError
 from .receipts import WithdrawalSerializer, make_withdrawal
 
@@ -91,25 +89,7 @@ def _find(request: Request, delivery_id: uuid.UUID) -> Delivery:
 
 
 def _act(request: Request, delivery: Delivery, reason: str, act: Callable[..., Withdrawal], *, status: int) -> Response:
-    key = caller_of(request)
-    membership = _find_person(key)
-    try:
-        made = act(membership=membership, delivery=delivery, reason=reason)
-    except PermissionDenied as error:
-        raise ProblemError(403, "only an auditor withdraws: whoever made this key is none any more") from error
-    except ValidationError as error:
-        raise ProblemError(422 if hasattr(error, "error_dict") else 409, "; ".join(error.messages)) from error
-    logger.info("key %s: %s delivery %s", key.prefix, act.__name__, delivery.pk)
+    with act_for(request) as person:
+        made = act(membership=person, delivery=delivery, reason=reason)
+    logger.info("key %s: %s delivery %s", caller_of(request).prefix, act.__name__, delivery.pk)
     return Response(make_withdrawal(made), status=status)
-
-
-def _find_person(key: ApiKey) -> Membership:
-    """Whoever made the key, as a member of its workspace today.
-
-    Raises:
-        ProblemError: 403 where that is nobody.
-    """
-    person = find_membership(user=key.created_by, slug=key.workspace.slug) if key.created_by else None
-    if person is None:
-        raise ProblemError(403, "a withdrawal is a person's act: use a key that a member of the workspace made")
-    return person
