@@ -40,6 +40,7 @@ from inspector.intake.failures import is_away
 from inspector.intake.models import Delivery, Job, Sighting
 from inspector.intake.services import frame_upload, weigh_records
 from inspector.keyring.encryption import KeyringError
+from inspector.memory import give_back
 from inspector.reading import BATCH_BYTES, BATCH_RECORDS, HALF_READ_SECONDS, ingest_batch, retry_letter
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.opening.opener import Attempt, open_batch
@@ -121,6 +122,7 @@ def run_job(job: Job) -> None:
         except Exception as error:
             logger.exception("job %s (%s) failed", job.pk, job.kind)
             _note_failure(job, error)
+    give_back()
 
 
 def _note_failure(job: Job, error: Exception) -> None:
@@ -162,6 +164,7 @@ def ingest(job: Job) -> None:
     """Read a delivery's new records, batch by batch, and mark the conversations they belong to."""
     until = time.monotonic() + READING_SLICE_SECONDS
     while ingest_batch(job) or retry_letter(job):
+        give_back()
         if time.monotonic() > until:
             jobs.release(job)
             return

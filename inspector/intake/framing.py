@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from dialects import Item, LogOptions, LogReader, LogRecord, Piece, Scaffold
+from inspector.memory import give_back
 
 from . import jobs
 from .breaks import close_broken
@@ -25,7 +26,7 @@ from .text import make_storable
 
 PIECE_BYTES = 128 * 1024
 BATCH_RECORDS = 1000
-BATCH_BYTES = 4 * 1024 * 1024
+BATCH_BYTES = 2 * 1024 * 1024
 MOST_TRIES = 5
 # The name only helps where the bytes leave the form open, and then it is the name of what the container holds.
 _CONTAINER_ENDING = re.compile(r"\.(gz|zst|zstd)\Z", re.IGNORECASE)
@@ -86,6 +87,7 @@ class Framer:
             self._delivery.framed_bytes = self._measure() if self._measure else self.position
             if len(self._records) >= BATCH_RECORDS or self._count_bytes() >= BATCH_BYTES:
                 self._store()
+                give_back()
 
     def close(self) -> None:
         """The stream has ended: store the rest."""
