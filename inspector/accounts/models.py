@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 
 import uuid_utils
 from django.contrib.auth.models import AbstractUser
@@ -22,6 +23,8 @@ class User(AbstractUser):
     """A person. The time zone is a name of the IANA database; times are shown in it."""
 
     time_zone = models.CharField(max_length=64, default="UTC")
+    # What was read with the session that a request came with, see `sessions`; of any other person None.
+    read_memberships: Sequence[Membership] | None = None
 
 
 class Workspace(models.Model):

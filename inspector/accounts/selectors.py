@@ -19,9 +19,9 @@ def find_membership(*, user: User, slug: str) -> Membership | None:
     )
 
 
-def list_memberships(*, user: User) -> QuerySet[Membership]:
-    """The person's memberships, oldest first, with their workspaces."""
-    return Membership.objects.select_related("workspace", "user").filter(user=user).order_by("created_at")
+def list_memberships(*, user_id: int) -> QuerySet[Membership]:
+    """The memberships of a person, oldest first, with their workspaces."""
+    return Membership.objects.select_related("workspace", "user").filter(user_id=user_id).order_by("created_at")
 
 
 def list_members(*, workspace: Workspace) -> QuerySet[Membership]:

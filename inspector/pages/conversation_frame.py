@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from django.http import Http404
 from django.urls import reverse
@@ -47,7 +47,13 @@ def open_conversation(membership: Membership, conversation_id: uuid.UUID) -> Con
 
 
 def frame_conversation(
-    *, membership: Membership, conversation: Conversation, digest: Digest | None, current: str, stop: int | None = None
+    *,
+    membership: Membership,
+    conversation: Conversation,
+    digest: Digest | None,
+    current: str,
+    opened: OpenCount | Literal["ask"] | None = "ask",
+    stop: int | None = None,
 ) -> dict[str, Any]:
     """The context of the frame: `conversation`, `answers`, `views`, `hidden_count`, and the ways to what is missing.
 
@@ -56,10 +62,11 @@ def frame_conversation(
         conversation: which.
         digest: it summed up; None where the five answers are not shown.
         current: the address name of the view that is shown.
+        opened: its findings that stand open, where the view has counted them.
         stop: the position after the window that is shown, where it is one of the timeline.
     """
     slug = membership.workspace.slug
-    found = count_open_in(conversation_ids=[conversation.pk]).get(conversation.pk)
+    found = count_open_in(conversation_ids=[conversation.pk]).get(conversation.pk) if opened == "ask" else opened
     return {
         "conversation": _describe(conversation),
         "answers": _make_answers(conversation, digest, membership, found) if digest else None,

@@ -16,9 +16,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.comments.discussions import count_comments
-from inspector.audit.findings.listing import OpenCount, count_alarms, count_open_in
-from inspector.audit.models import ReviewItem, ReviewQueue
-from inspector.audit.reviews.listing import list_fillable, list_open_items
+from inspector.audit.findings.listing import OpenCount, count_open_and_alarms, count_open_in
+from inspector.audit.reviews.listing import list_queues_around
 from inspector.audit.reviews.standings import SignOff, find_sign_offs
 from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
@@ -139,8 +138,9 @@ def _make_row(
 @within_workspace
 def show_conversation(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """One conversation: its answers and a window of its transcript."""
-    live = watch(membership, of="conversation", id=str(conversation_id))
     conversation = open_conversation(membership, conversation_id)
+    # Everything else is read after this, so that nothing falls between.
+    live = watch(membership, of="conversation", id=str(conversation.pk), snapshot=getattr(conversation, "snapshot", ""))
     form = _make_verdict_form(membership, conversation)
     return _answer(request, membership, conversation, form, live=live)
 
@@ -206,7 +206,8 @@ def _answer(
     messages = [row.message for row in window.rows if row.message]
     disclosed = open_for(membership, messages, door="conversation")
     comments = count_comments(conversation=conversation)
-    waits_in = list_open_items(conversation=conversation)
+    waits_in, fillable = list_queues_around(conversation=conversation)
+    opened, alarms = count_open_and_alarms(conversation=conversation, messages=messages)
     context = {
         "live": live,
         **frame_conversation(
@@ -214,6 +215,7 @@ def _answer(
             conversation=conversation,
             digest=digest,
             current="conversation",
+            opened=opened,
             stop=None if is_tree else window.offset + WINDOW_ROWS,
         ),
         "orders": [
@@ -232,7 +234,7 @@ def _answer(
             cast=cast,
             is_tree=is_tree,
             disclosed=disclosed,
-            alarms=count_alarms(conversation=conversation, messages=messages),
+            alarms=alarms,
             comments=comments,
         ),
         "open_comments": sum(comments.values()),
@@ -241,20 +243,13 @@ def _answer(
         # What waits in a queue is judged there: else one could speak twice, and beside what is to stay unknown.
         "verdict_form": None if waits_in else verdict_form,
         "waits_in": waits_in,
-        "fillable": _list_other_queues(membership, waits_in),
+        "fillable": fillable if membership.is_auditor else [],
         "verdict_errors": errors,
         "review_url": reverse("pages:review", args=[workspace.slug, conversation.pk]),
     }
     return render_page(
         request, membership, "conversation/conversation.html", context, section="conversations", status=status
     )
-
-
-def _list_other_queues(membership: Membership, waits_in: Sequence[ReviewItem]) -> list[ReviewQueue]:
-    if not membership.is_auditor:
-        return []
-    taken = {item.queue_id for item in waits_in}
-    return [queue for queue in list_fillable(workspace=membership.workspace) if queue.pk not in taken]
 
 
 def _make_pager(conversation: Conversation, window: TreeWindow, *, shown: int, is_tree: bool) -> Pager:

@@ -41,19 +41,20 @@ FILTERS: Final = {
 LONGEST_FILTER: Final = 2000
 
 
-def watch(membership: Membership, *, of: str, load: bool = True, **filters: str) -> dict[str, Any]:
+def watch(membership: Membership, *, of: str, load: bool = True, snapshot: str = "", **filters: str) -> dict[str, Any]:
     """What `_live.html` shows; call it before the page reads what it shows, so that nothing falls between the two.
 
     Args:
         membership: the reader's.
         of: the name of the page's address.
         load: whether the page itself is where the new messages would stand; otherwise its chip leads to that.
+        snapshot: what the page's first statement saw, where that said so.
         filters: what narrows the page down, see `FILTERS`.
     """
     slug = membership.workspace.slug
     query = urlencode({"of": of, **{name: value for name, value in filters.items() if value}})
     return {
-        "after": write_since(begin(), membership.workspace.pk),
+        "after": write_since(begin(snapshot), membership.workspace.pk),
         "url": f"{reverse('pages:live', args=[slug])}?{query}",
         "events_url": f"{write_events_path(slug)}?{query}" if settings.EVENT_STREAM else "",
         "every": settings.LIVE_POLL_SECONDS,

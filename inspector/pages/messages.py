@@ -38,7 +38,7 @@ from .search_steps import find_steps
 from .selection import narrow, select
 from .shell import render_page, within_workspace, write_query
 from .told import is_named, list_notes, make_line, name_conversation, name_dialect, read_segments, shorten
-from .trace_links import link_traces
+from .trace_links import link_trace
 from .transcript import ReplyLine, name_message
 from .wire_markup import Span
 
@@ -89,7 +89,7 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
             "tree_url": reverse("pages:conversation-tree", args=[slug, message.conversation_id])
             + f"?message={message.pk}",
         },
-        "traces": link_traces(membership.workspace, [message]),
+        "traces": link_trace(membership.workspace, message),
         "steps": steps,
         "previous_url": steps.previous_url if steps else _link(slug, before),
         "next_url": steps.next_url if steps else _link(slug, after),

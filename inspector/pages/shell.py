@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
 from inspector.accounts.models import Membership
-from inspector.accounts.selectors import list_memberships
+from inspector.accounts.sessions import recall_memberships
 from inspector.search.cursors import CursorError, Place, read_cursor
 from inspector.trail.acting import note_actor
 
@@ -29,8 +29,8 @@ def within_workspace(view: View) -> View:
     def enter(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_authenticated:
             return redirect_to_login(request.get_full_path())
-        # One statement for who may enter, and for the other workspaces that the frame of the page offers.
-        memberships = list(list_memberships(user=request.user)) if request.user.is_active else []
+        # One statement says who this is, what they may enter, and the other workspaces that the page's frame offers.
+        memberships = recall_memberships(request.user) if request.user.is_active else []
         membership = next((each for each in memberships if each.workspace.slug == slug), None)
         if membership is None:
             raise Http404

@@ -10,12 +10,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from inspector.accounts.selectors import list_memberships
 from inspector.accounts.services import note_account, use_sign_in_link
+from inspector.accounts.sessions import BACKEND, recall_memberships
 
 from .forms import SignInForm
-
-BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 @never_cache
@@ -33,7 +31,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         return _answer(request, form, wanted, status=422)
     user = form.get_user()
     note_account(user=user, code="account.signed-in", details={"by": "name and password"})
-    login(request, user)
+    login(request, user, backend=BACKEND)
     return redirect(wanted)
 
 
@@ -67,10 +65,10 @@ def show_home(request: HttpRequest) -> HttpResponse:
     """The reader's first workspace; somebody in none is told so."""
     if not request.user.is_authenticated:
         return redirect("pages:sign-in")
-    membership = list_memberships(user=request.user).first()
-    if membership is None:
+    memberships = recall_memberships(request.user)
+    if not memberships:
         return render(request, "sign_in/no_workspace.html", status=200)
-    return redirect("pages:overview", membership.workspace.slug)
+    return redirect("pages:overview", memberships[0].workspace.slug)
 
 
 def _choose_next(request: HttpRequest) -> str:

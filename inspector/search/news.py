@@ -87,9 +87,9 @@ class News:
         return f"{self.since.count:,} new" if self.since.count else "New messages"
 
 
-def begin() -> Since:
-    """Where a page begins that is read after this."""
-    return Since(place=find_end(), at=int(time.time()))
+def begin(snapshot: str = "") -> Since:
+    """Where a page begins that is read after this, or after the statement that said its snapshot."""
+    return Since(place=find_end(snapshot), at=int(time.time()))
 
 
 def write_since(since: Since, workspace_id: uuid.UUID) -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from django.db import connection
+from django.db.models import Func, TextField
 
 # So many rows are looked at in one reading.
 MOST_ROWS: Final = 100
@@ -48,17 +49,30 @@ class LostPlaceError(Exception):
     """A place that this database has not come to yet: it was taken in another one, from which this was restored."""
 
 
-def find_end() -> Place:
-    """The place at which a reader begins who sees everything that is committed now."""
-    oldest, _, snapshot = _look()
+class Snapshot(Func):
+    """What a statement sees, in PostgreSQL's own form: one that reads a row can say so in the same go."""
+
+    function = "pg_current_snapshot"
+    template = "%(function)s()::text"
+    output_field = TextField()
+
+
+def find_end(snapshot: str = "") -> Place:
+    """The place at which a reader begins who sees everything that is committed now.
+
+    Args:
+        snapshot: as a statement before its reading said it; without it, it is asked for.
+    """
+    oldest, _, snapshot = _look(snapshot)
     return Place(oldest, known=_keep_known(snapshot, oldest))
 
 
-def _look() -> tuple[int, int, str]:
+def _look(snapshot: str = "") -> tuple[int, int, str]:
     """The oldest running transaction, the next one, and the snapshot that says so."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_current_snapshot()::text")
-        (snapshot,) = cursor.fetchone()
+    if not snapshot:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_current_snapshot()::text")
+            (snapshot,) = cursor.fetchone()
     oldest, following, _ = snapshot.split(":")
     return int(oldest), int(following), snapshot
 

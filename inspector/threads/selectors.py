@@ -18,17 +18,19 @@ from inspector.intake.facts import read_with_facts
 from inspector.intake.models import HiddenRecord
 
 from .agents.meanings import find_meanings
-from .models import Conversation, Message
+from .feed import Snapshot
+from .models import Conversation, Message, Wording
 from .placing.numbering import load_places, number_messages
 from .tasks.measures import annotate_stands
 from .trees.outline import Kind
+from .trees.traces import select_trace
 from .trees.windows import load_tree
 
 
 def find_conversation(*, workspace: Workspace, conversation_id: uuid.UUID) -> Conversation | None:
-    """The conversation of that id in this workspace, with how it `stands`, or None."""
+    """The conversation of that id, with how it `stands` and the `snapshot` it was read in, or None."""
     rows = Conversation.objects.select_related("channel", "places").filter(workspace=workspace, pk=conversation_id)
-    found: Conversation | None = annotate_stands(rows).first()
+    found: Conversation | None = annotate_stands(rows).annotate(snapshot=Snapshot()).first()
     return found
 
 
@@ -149,13 +151,16 @@ def read_body(message: Message) -> Mapping[str, Any]:
 def find_message(*, workspace: Workspace, message_id: uuid.UUID) -> Message | None:
     """The message of that id in this workspace, with its record and conversation, or None.
 
-    It has its number, `is_hidden`, whether a withdrawal hides its record, and `parts`, of how many its record consists.
+    It has its number, `is_hidden`, whether a withdrawal hides its record, `parts`, of how many its record consists,
+    `is_reworded`, whether it was told otherwise before, and `trace`, as `find_traces_of` has it, by `id` and `name`.
     One statement.
     """
     parts = Message.objects.filter(record_id=OuterRef("record_id")).values("record_id").annotate(count=Count("pk"))
     rows = Message.objects.select_related("record", "conversation__places", "channel").annotate(
         is_hidden=Exists(HiddenRecord.objects.filter(record_id=OuterRef("record_id"))),
         parts=Subquery(parts.values("count")),
+        is_reworded=Exists(Wording.objects.filter(record_id=OuterRef("record_id"), part=OuterRef("part"))),
+        trace=select_trace(),
     )
     found: Message | None = rows.filter(workspace=workspace, pk=message_id).first()
     if found is not None:

@@ -21,6 +21,7 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from inspector.accounts.models import Membership
+from inspector.accounts.sessions import BACKEND
 from tests.inspector.conftest import Cast, cast
 
 __all__ = ["cast"]  # The live server makes its database transactional: what it holds is committed.
@@ -117,7 +118,7 @@ def wait_for_rest(page: Page) -> None:
 def sign_in(membership: Membership) -> str:
     """The key of a session of this member."""
     client = Client()
-    client.force_login(membership.user, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(membership.user, backend=BACKEND)
     assert isinstance(client.session, SessionStore)
     key = client.session.session_key
     assert key is not None

@@ -11,6 +11,7 @@ from django.test import Client
 from inspector import pipeline
 from inspector.accounts.models import Channel, Membership, Role, User, Workspace
 from inspector.accounts.services import add_member, create_api_key, create_workspace
+from inspector.accounts.sessions import BACKEND
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import open_delivery, take_stream
 
@@ -52,7 +53,7 @@ def cast(db: None) -> Cast:
 def sign_in() -> Callable[[Membership], Client]:
     def enter(membership: Membership) -> Client:
         client = Client()
-        client.force_login(membership.user, backend="django.contrib.auth.backends.ModelBackend")
+        client.force_login(membership.user, backend=BACKEND)
         return client
 
     return enter

@@ -14,7 +14,20 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.db import connection
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Window
+from django.db.models import (
+    Count,
+    Exists,
+    F,
+    Max,
+    OuterRef,
+    Q,
+    QuerySet,
+    SmallIntegerField,
+    Subquery,
+    UUIDField,
+    Value,
+    Window,
+)
 from django.db.models.functions import Least, Now, RowNumber
 
 from inspector.accounts.models import Workspace
@@ -199,17 +212,25 @@ def survey_open(
     return counts, [each for each in found if each.conversation_id == conversation.pk]
 
 
-def count_alarms(*, conversation: Conversation, messages: Collection[Message]) -> dict[uuid.UUID, OpenCount]:
-    """Of each of these messages of a conversation that an open finding of warning or more is about: how many."""
-    rows = list_here(conversations=[conversation.pk]).filter(
-        record__in={message.record_id for message in messages},
-        state=Finding.State.OPEN,
-        severity__gte=Message.Severity.WARNING,
-    )
-    counted = rows.values("record", "part").annotate(count=Count("pk"), severity=Max("severity")).order_by()
-    places = {(row["record"], row["part"]): OpenCount(row["count"], row["severity"]) for row in counted}
-    named = {message.pk: places.get((message.record_id, message.part)) for message in messages}
-    return {pk: count for pk, count in named.items() if count is not None}
+def count_open_and_alarms(
+    *, conversation: Conversation, messages: Collection[Message]
+) -> tuple[OpenCount | None, dict[uuid.UUID, OpenCount]]:
+    """What stands open in a conversation, and of each of these messages that an open finding of warning or more is
+    about, how many; one statement."""
+    rows = list_here(conversations=[conversation.pk]).filter(state=Finding.State.OPEN).order_by()
+    records = {message.record_id for message in messages}
+    alarms = rows.filter(record__in=records, severity__gte=Message.Severity.WARNING)
+    sums = {"count": Count("pk"), "worst": Max("severity")}
+    nothing = Value(None, output_field=UUIDField()), Value(None, output_field=SmallIntegerField())
+    in_all = rows.values("conversation").annotate(about=nothing[0], about_part=nothing[1], **sums)
+    by_message = alarms.values("conversation", about=F("record"), about_part=F("part")).annotate(**sums)
+    names = ("about", "about_part", "count", "worst")
+    found = {
+        (record_id, part): OpenCount(count, worst)
+        for record_id, part, count, worst in in_all.values_list(*names).union(by_message.values_list(*names), all=True)
+    }
+    named = {message.pk: found.get((message.record_id, message.part)) for message in messages}
+    return found.get((None, None)), {pk: count for pk, count in named.items() if count is not None}
 
 
 def list_findings(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Count, Exists, F, FilteredRelation, Min, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from inspector.accounts.models import User, Workspace
@@ -203,7 +203,21 @@ def list_beside(*, queue: ReviewQueue, reader: User, limit: int = 30) -> tuple[l
     return groups[0][:limit], groups[1][:limit]
 
 
-def list_open_items(*, conversation: Conversation) -> list[ReviewItem]:
-    """Where a conversation waits to be reviewed, each with its queue and holder."""
-    rows = ReviewItem.objects.filter(conversation=conversation, state__in=OPEN_STATES)
-    return list(rows.select_related("queue", "holder").order_by("added_at", "pk"))
+def list_queues_around(*, conversation: Conversation) -> tuple[list[ReviewItem], list[ReviewQueue]]:
+    """Where a conversation waits to be reviewed, each with its queue and holder, and the queues that it can be put
+    into besides, by name; one statement."""
+    waiting = FilteredRelation("items", condition=Q(items__conversation=conversation.pk, items__state__in=OPEN_STATES))
+    rows: Any = ReviewQueue.objects.filter(workspace=conversation.workspace_id).annotate(waiting=waiting)
+    wanted = Q(waiting__isnull=False) | Q(is_standing=False, closed_at=None)
+    # Those it waits in first: they are not to fall off the end.
+    rows = rows.filter(wanted).order_by(F("waiting__added_at").asc(nulls_last=True), "name", "pk")
+    items: list[ReviewItem] = []
+    fillable: list[ReviewQueue] = []
+    for queue in rows.select_related("waiting__holder")[:MOST_QUEUES]:
+        item = getattr(queue, "waiting", None)
+        if item is None:
+            fillable.append(queue)
+            continue
+        item.queue = queue
+        items.append(item)
+    return items, fillable

@@ -237,7 +237,12 @@ class Earlier:
 
 
 def list_wordings(*, message: Message) -> list[Earlier]:
-    """The earlier wordings of a message, oldest first. What was followed by the same words is not one of them."""
+    """The earlier wordings of a message, oldest first. What was followed by the same words is not one of them.
+
+    Of a message that was found with the word that it has none, the database is not asked again.
+    """
+    if not getattr(message, "is_reworded", True):
+        return []
     rows = list(Wording.objects.filter(record_id=message.record_id, part=message.part).order_by("number"))
     words = [(row.english, row.also) for row in rows]
     if message.body:

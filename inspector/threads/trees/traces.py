@@ -10,8 +10,8 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
-from django.db.models import Q
-from django.db.models.functions import Left
+from django.db.models import Case, JSONField, OuterRef, Q, Subquery, When
+from django.db.models.functions import Coalesce, JSONObject, Left
 
 from inspector.accounts.models import Workspace
 
@@ -87,6 +87,18 @@ def list_namesakes(*, trace: Trace, limit: int = 20) -> list[Trace]:
         workspace_id=trace.workspace_id, key=bytes(trace.key), last_at__isnull=False
     )
     return list(rows.exclude(pk=trace.pk).order_by("-last_at", "-id")[:limit])
+
+
+def select_trace() -> Case:
+    """`id` and `name` of the trace of the message in a row, as `find_traces_of` finds it, or nothing."""
+    held = Trace.objects.filter(workspace=OuterRef("workspace_id"), key=OuterRef("trace_key"), last_at__isnull=False)
+    said = held.values(said=JSONObject(id="pk", name="native_id"))
+    across = Subquery(said.filter(channel=None))
+    return Case(
+        When(trace_basis=RANDOM, then=across),
+        default=Coalesce(Subquery(said.filter(channel=OuterRef("channel_id"))), across),
+        output_field=JSONField(),
+    )
 
 
 def find_traces_of(*, workspace: Workspace, messages: Iterable[Message]) -> list[Trace]:

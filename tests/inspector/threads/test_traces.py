@@ -16,7 +16,9 @@ from inspector.intake.models import Door, Record
 from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.placing.keys import find_trace_basis
+from inspector.threads.selectors import find_message
 from inspector.threads.trees.outline import Kind
+from inspector.threads.trees.traces import find_traces_of
 from inspector.threads.trees.windows import load_tree
 
 from ..conftest import Cast, deliver, settle_all
@@ -188,6 +190,16 @@ def test_traces_join_across_channels_by_envelope_or_by_form(
     shown = Trace.objects.filter(last_at__isnull=False)
     assert {trace.channel for trace in shown} == ({None} if is_joined else {cast.channel, other})
     assert sum(trace.message_count for trace in shown) == 2
+    agree_on_traces(cast)
+
+
+def agree_on_traces(cast: Cast) -> None:
+    """What a message is found with is what the messages of a page are asked for together."""
+    for message in Message.objects.all():
+        found = find_message(workspace=cast.workspace, message_id=message.pk)
+        traces = find_traces_of(workspace=cast.workspace, messages=[message])
+        expected = {"id": str(traces[0].pk), "name": traces[0].native_id} if traces else None
+        assert vars(found)["trace"] == expected
 
 
 @pytest.mark.parametrize("is_enveloped_first", [True, False])
@@ -205,6 +217,7 @@ def test_one_envelope_joins_all_that_its_channel_says_and_nothing_of_another(
     assert find("t001").message_count == 2
     assert find("t001", other).message_count == 1
     assert find("t001", cast.channel).last_at is None, "all of it is in the trace across channels"
+    agree_on_traces(cast)
 
 
 def test_the_envelope_counts_only_where_the_wire_is_silent() -> None:
