@@ -24,7 +24,7 @@ from inspector.threads.services import hold_records, insert_arrivals, read_recor
 logger = logging.getLogger(__name__)
 
 BATCH_RECORDS = 1000
-BATCH_BYTES = 2 * 1024 * 1024
+BATCH_BYTES = 1024 * 1024
 # What takes longer to read than this is poison, whatever it would come to.
 READING_SECONDS = 60.0
 # One that a delivery still being read has reached waits so long for more of it, and no longer.

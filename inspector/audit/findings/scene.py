@@ -33,7 +33,7 @@ _COLUMNS: Final = (
 )
 # Under which names a message cites another.
 _CITED: Final = ("parent_id", "correlation_id", "task_id", "object_id")
-_BODIES_AT_ONCE: Final = 200
+_BODIES_AT_ONCE: Final = 50
 _ORDER: Final = ("conversation_id", "order_time", "order_source", "order_index", "part")
 # Characters that change how a text is seen without being seen: marks of direction, of no width, and tags.
 HIDDEN: Final = "\u200b-\u200f\u202a-\u202e\u2060-\u2069\u00ad\ufeff\U000e0000-\U000e007f"

@@ -45,7 +45,7 @@ EndOthers = Callable[[set[uuid.UUID]], set[uuid.UUID]]
 
 # Conversations of at most so many messages and bytes are settled together, and so many of theirs at once.
 SMALL, TOGETHER = 1000, 2000
-SMALL_BYTES = 512 * 1024
+SMALL_BYTES, TOGETHER_BYTES = 512 * 1024, 1024 * 1024
 
 
 def settle(
@@ -71,7 +71,7 @@ def settle(
     together = _find_together(conversation, others)
     histories = {each.pk: History(each) for each in together}
     timelines = _load(together, fence, histories)
-    together = [each for each in together if each is conversation or _is_small(timelines[each.pk])]
+    together = _bound(together, timelines)
     look_ups = _look_up(together, timelines)
     hidden = count_hidden_by_conversation(together)
     changes: dict[uuid.UUID, Changes] = {}
@@ -124,8 +124,27 @@ def _find_together(conversation: Conversation, others: Sequence[Conversation]) -
     return found
 
 
+def _bound(conversations: Sequence[Conversation], timelines: Mapping[uuid.UUID, Timeline]) -> list[Conversation]:
+    """The first of these conversations, and the small ones after it that are not too much together.
+
+    What is told of them is held until their last transaction. Of the first that is written on the way.
+    """
+    first, *others = conversations
+    found, held = [first], 0
+    for other in others:
+        size = _count_bytes(timelines[other.pk])
+        if size <= SMALL_BYTES and held + size <= TOGETHER_BYTES:
+            held += size
+            found.append(other)
+    return found
+
+
 def _is_small(timeline: Timeline) -> bool:
-    return sum(node.size_bytes for node in timeline.nodes) <= SMALL_BYTES
+    return _count_bytes(timeline) <= SMALL_BYTES
+
+
+def _count_bytes(timeline: Timeline) -> int:
+    return sum(node.size_bytes for node in timeline.nodes)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from ..trees.outline import ADJACENCY, Knot
 from ..trees.stored import Tree, write_trees
 
 WINDOW = 500
-WINDOW_BYTES = 4 * 1024 * 1024
+WINDOW_BYTES = 2 * 1024 * 1024
 
 # A row is found by its conversation too: one that has moved away meanwhile is not written.
 _KEY = ("id", "conversation_id")

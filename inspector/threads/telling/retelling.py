@@ -16,7 +16,7 @@ from .contexts import TrackedContext, has_established
 from .teller import Telling, ToldRow, tell_record
 
 # How far ahead is looked for what will be needed, and how much of it is held at once.
-_AHEAD, _AHEAD_BYTES = 500, 4 * 1024 * 1024
+_AHEAD, _AHEAD_BYTES = 500, 2 * 1024 * 1024
 
 Run = list[StoredNode]
 
