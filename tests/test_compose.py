@@ -19,9 +19,8 @@ SETTINGS = (PROJECT / "inspector" / "settings.py").read_text()
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 PRODUCT = [name for name, service in SERVICES.items() if "build" in service]
 SECRETS = {"POSTGRES_PASSWORD", "POSTGRES_APP_PASSWORD", "SECRET_KEY"}
-# What Python and the shell read themselves.
-# What the interpreter and its allocator read.
-NOT_SETTINGS = {"PATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "MALLOC_ARENA_MAX"}
+# What the interpreter, its allocator and Celery read themselves.
+NOT_SETTINGS = {"PATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "MALLOC_ARENA_MAX", "CELERY_SKIP_CHECKS"}
 
 
 def read_setting_names() -> set[str]:

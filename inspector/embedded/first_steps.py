@@ -4,6 +4,7 @@ The only module here that imports Django. It runs as a process of its own, `pyth
 tells what it does on stderr, and prints one line of JSON: {"workspace", "token", "link"}.
 """
 
+import io
 import json
 import sys
 from datetime import timedelta
@@ -29,6 +30,8 @@ def main() -> None:
     from inspector.accounts import services
 
     check_database()
+    # For all processes that come after: what is wrong is said once, and ends the start.
+    call_command("check", stdout=io.StringIO(), stderr=sys.stderr)
     migrate()
     workspace, owner = services.ensure_first_workspace()
     _, token = services.create_api_key(

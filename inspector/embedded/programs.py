@@ -21,6 +21,8 @@ def make_environment(state: StateFolder, database_url: str) -> dict[str, str]:
     return {
         # Each job has a thread that renews its lease; memory that is kept for every thread apart is memory twice.
         "MALLOC_ARENA_MAX": "2",
+        # The first steps have checked all there is to check; each worker that did would keep every page in its memory.
+        "CELERY_SKIP_CHECKS": "1",
         **os.environ,
         "DATABASE_URL": database_url,
         "INSPECTOR_STATE_DIR": str(state.root),
