@@ -21,9 +21,9 @@ from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Conversation, Message
 from inspector.threads.summaries import find_openings
 
-from .agents import AgentMark, Cast
+from .agents import Cast
 from .budgets import shorten_name
-from .told import is_named, name_conversation, shorten
+from .told import Line, is_named, make_line, name_conversation, shorten
 from .wire_markup import name_spans
 
 LONGEST_SENTENCE: Final = 240
@@ -41,7 +41,7 @@ JUDGEMENTS: Final = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FindingRow:
-    """A finding in a list; `message_url` is empty where its message is hidden or gone."""
+    """A finding in a list: `line` says from whom to whom its message is, and is None where that is hidden or gone."""
 
     id: uuid.UUID
     url: str
@@ -50,7 +50,7 @@ class FindingRow:
     state: str
     sentence: str
     cites: str
-    sender: AgentMark | None
+    line: Line | None
     at: datetime
     conversation_title: str
     conversation_url: str
@@ -90,7 +90,6 @@ def _make_row(
     finding: Finding, message: Message | None, openings: Mapping[uuid.UUID, str], cast: Cast, slug: str
 ) -> FindingRow:
     conversation = finding.conversation
-    where = {"channel_id": finding.channel_id, "dialects": tuple(conversation.dialects)}
     return FindingRow(
         id=finding.pk,
         url=reverse("pages:finding", args=[slug, finding.pk]),
@@ -99,7 +98,7 @@ def _make_row(
         state=name_state(finding),
         sentence=_shorten(finding.text) if message else HIDDEN,
         cites=shorten_name(cite(finding), CITATION_BYTES),
-        sender=cast.find(finding.sender, **where) if finding.sender and message else None,  # type: ignore[arg-type]
+        line=make_line(message, cast) if message else None,
         at=finding.at,
         conversation_title=title_conversation(conversation, openings),
         conversation_url=reverse("pages:conversation", args=[slug, finding.conversation_id]),

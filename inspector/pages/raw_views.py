@@ -45,6 +45,7 @@ def show_layers(layers: Sequence[LayerText], view: str, light: Sequence[Span]) -
             text, stretches = (
                 escape_text(layer.text, layer.stretches) if view == "escaped" else (layer.text, layer.stretches)
             )
-            markup = write_wire(text, stretches, is_linked=True, light=light)
+            # Escaped, a text has other positions than its layer.
+            markup = write_wire(text, stretches, is_linked=True, light=light, layer=None if view else layer.id)
         found.append(LayerView(id=layer.id, title=layer.title, spans=layer.of, markup=markup, shown=shown))
     return found

@@ -127,7 +127,8 @@ def _describe_name(name: str, about: str, address: str) -> dict[str, str]:
 
 def _describe_error(error: QueryError, query: str, address: str) -> dict[str, str]:
     better = query[: error.start] + error.instead + query[error.end :] if error.instead else ""
-    text = str(error)
+    # What stands in its place is offered as a link beside it, and said once.
+    text = f"{error.problem}." if better else str(error)
     return {
         "message": text[:1].upper() + text[1:],
         "suggestion": better,

@@ -14,6 +14,7 @@ from typing import Final
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from .exact_light import cut_exact, find_exact
 from .hidden_characters import HIDDEN_BLOCK, HIDDEN_RUN, code_of, is_hidden, name_of
 
 Span = tuple[int, int, int]
@@ -62,6 +63,7 @@ _FORMS = {
 
 
 LIT: Final = "is-lit"
+EXACT: Final = "is-exact"
 
 
 def share(some: Iterable[Span], others: Iterable[Span]) -> bool:
@@ -121,20 +123,24 @@ def write_wire(
     open_characters: int = OPEN_CHARACTERS,
     page_characters: int = PAGE_CHARACTERS,
     light: Sequence[Span] = (),
+    layer: int | None = None,
 ) -> SafeString:
     """The text cut at the borders of its stretches.
 
     `stretches` are in order and do not overlap; what lies between them is plain. What is over `open_characters`
     is folded and says how much it holds; what is over `page_characters` is left out and says so. Linked pieces that
-    share characters with `light` are lit.
+    share characters with `light` are lit. Where the text is that of a `layer`, character by character, what the light
+    means of a piece is marked within it.
     """
     shown = min(len(text), page_characters)
     rows = list(_fill_gaps(len(text), stretches, shown))
+    here = [(start, end) for of, start, end in light if of == layer]
+    exact = find_exact(((row.start, row.end) for row in rows if row.spans), here) if here else []
     # A fold that hides a few words costs more than it saves.
     is_folded = shown > open_characters + open_characters // 4
     border = open_characters if is_folded else shown
-    head = _write_rows(text, rows, 0, border, is_linked=is_linked, light=light)
-    tail = _write_rows(text, rows, border, shown, is_linked=is_linked, light=light)
+    head = _write_rows(text, rows, 0, border, is_linked=is_linked, light=light, exact=exact)
+    tail = _write_rows(text, rows, border, shown, is_linked=is_linked, light=light, exact=exact)
     return _fold(head, tail, border=border, shown=shown, length=len(text), is_folded=is_folded)
 
 
@@ -151,7 +157,7 @@ def _fold(head: SafeString, tail: SafeString, *, border: int, shown: int, length
         '{}<details class="fold"{}><summary>{} of {} characters folded</summary>{}{}</details>',
         head,
         # What is lit is seen.
-        SafeString(" open") if LIT in tail else "",
+        SafeString(" open") if LIT in tail or EXACT in tail else "",
         f"{length - border:,}",
         f"{length:,}",
         tail,
@@ -176,30 +182,49 @@ def _fill_gaps(length: int, stretches: Iterable[Stretch], shown: int) -> Iterato
 
 
 def _write_rows(
-    text: str, rows: list[Stretch], start: int, end: int, *, is_linked: bool, light: Sequence[Span]
+    text: str,
+    rows: list[Stretch],
+    start: int,
+    end: int,
+    *,
+    is_linked: bool,
+    light: Sequence[Span],
+    exact: Sequence[tuple[int, int]],
 ) -> SafeString:
-    return format_html_join(
-        "",
-        "{}",
-        (
-            (_write_piece(text, row, max(row.start, start), min(row.end, end), is_linked=is_linked, light=light),)
-            for row in rows
-            if row.start < end and start < row.end
-        ),
+    here = [(max(row.start, start), min(row.end, end), row) for row in rows if row.start < end and start < row.end]
+    pieces = (
+        (_write_piece(text, row, begins, ends, is_linked=is_linked, light=light, exact=exact),)
+        for begins, ends, row in here
     )
+    return format_html_join("", "{}", pieces)
 
 
 def _write_piece(
-    text: str, row: Stretch, start: int, end: int, *, is_linked: bool, light: Sequence[Span]
+    text: str,
+    row: Stretch,
+    start: int,
+    end: int,
+    *,
+    is_linked: bool,
+    light: Sequence[Span],
+    exact: Sequence[tuple[int, int]],
 ) -> SafeString:
     linked, plain = _FORMS.get(row.kind, ("{0}", "{0}"))
     form = linked if is_linked and row.spans else plain
     if row.kind == "masked" and start > row.start:
         return SafeString("")  # Cut by the fold: its first half has already told its length.
     # A masked piece is named by its length alone: its characters never reach the page.
-    shown = "" if row.kind == "masked" else write_visible(text, start, end)
+    shown = "" if row.kind == "masked" else _write_exact(text, start, end, exact)
     is_lit = bool(light) and share(row.spans, light)
     return format_html(form, shown, name_spans(row.spans), f"{row.end - row.start:,}", *write_lit(is_lit=is_lit))
+
+
+def _write_exact(text: str, start: int, end: int, exact: Sequence[tuple[int, int]]) -> SafeString:
+    if not exact:
+        return write_visible(text, start, end)
+    forms = {True: SafeString(f'<span class="{EXACT}">{{}}</span>'), False: SafeString("{}")}
+    parts = cut_exact(start, end, exact)
+    return format_html_join("", "{}", ((format_html(forms[lit], write_visible(text, a, b)),) for a, b, lit in parts))
 
 
 def write_lit(*, is_lit: bool) -> tuple[SafeString, str]:

@@ -42,11 +42,13 @@ _TOKEN: Final = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern i
 class QueryError(Exception):
     """A query that cannot be understood: the sentence says what was meant, `start` and `end` where it stands.
 
-    `instead`, where something near is known, is what could stand there in its place.
+    `instead`, where something near is known, is what could stand there in its place; `problem` is the sentence without
+    the hint at it, for who offers it by other means.
     """
 
-    def __init__(self, text: str, start: int, end: int, instead: str = "") -> None:
-        super().__init__(text)
+    def __init__(self, text: str, start: int, end: int, instead: str = "", *, hint: str = "") -> None:
+        super().__init__(f"{text}; {hint}" if hint else text)
+        self.problem = text
         self.start = start
         self.end = end
         self.instead = instead
@@ -237,7 +239,7 @@ class _Reader:
         close = get_close_matches(name.casefold(), self._names, n=1)
         hint = f"did you mean {close[0]}:?" if close else f"names are {', '.join(self._names)}"
         instead = written.replace(f"{name}:", f"{close[0]}:", 1) if close else ""
-        raise QueryError(f"there is no {name}: to search by; {hint}", start, found.end(), instead)
+        raise QueryError(f"there is no {name}: to search by", start, found.end(), instead, hint=hint)
 
 
 def check_value(term: Term, allowed: Iterable[str]) -> None:
@@ -254,4 +256,4 @@ def check_value(term: Term, allowed: Iterable[str]) -> None:
             sign = "-" if term.is_negated else ""
             better = ",".join(close[0] if one == value else one for one in term.values) if close else ""
             instead = f"{sign}{term.name}:{term.operator}{better}" if close else ""
-            raise QueryError(f"{term.name}: has no {value!r}; {hint}", term.start, term.end, instead)
+            raise QueryError(f"{term.name}: has no {value!r}", term.start, term.end, instead, hint=hint)

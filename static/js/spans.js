@@ -41,6 +41,11 @@
     for (const item of list()) item.node.classList.toggle(lit, ranges !== null && share(item.ranges, ranges));
   }
 
+  // The characters that the address meant: what is selected next is another piece.
+  function forget() {
+    for (const node of document.querySelectorAll(".is-exact")) node.replaceWith(...node.childNodes);
+  }
+
   // One stop in each text: what is lit there, else where one was last.
   function arrange() {
     for (const text of document.querySelectorAll(texts)) {
@@ -73,6 +78,7 @@
 
   function pin(node) {
     pinned = parse(node.dataset.span);
+    forget();
     write(node.dataset.span);
     light(pinned);
     arrange();
@@ -81,6 +87,7 @@
 
   function release() {
     pinned = null;
+    forget();
     write("");
     light(null);
     describe();
@@ -142,6 +149,6 @@
       write(written.replaceAll("+", " "));
       describe();
     }
-    document.querySelector(`.wire .${lit}`)?.scrollIntoView({ block: "nearest" });
+    document.querySelector(`.wire .is-exact, .wire .${lit}`)?.scrollIntoView({ block: "nearest" });
   }
 })();

@@ -83,7 +83,6 @@
   }
 
   form.querySelector("[data-without-script]").hidden = true;
-  form.querySelector("[data-with-script]").hidden = false;
   input.classList.add("sr");
   input.addEventListener("change", () => {
     take(Array.from(input.files));

@@ -105,6 +105,7 @@ PAGES: dict[str, Callable[[], str]] = {
     },
     "search": lambda: address("search"),
     "hits": lambda: address("search") + "?q=search",
+    "facets": lambda: address("facets") + "?q=search",
     "no-hit": lambda: address("search") + "?q=zebra",
     "translator": lambda: address("translator"),
     "glossary": lambda: reverse("pages:glossary", args=[SLUG, "lambda_lang"]),

@@ -53,7 +53,10 @@ def test_characters_that_were_dragged_over(open_page: Open, cast: Cast, address:
     expect(page.locator(".thread code")).to_have_text("osc")
     # Beside the raw, lit in it and in the English.
     assert page.locator(".wire[data-layer='0'] .is-lit").inner_text() == '"oscar"'
+    assert page.locator(".is-exact").all_inner_texts() == ["osc"]
     expect(page.locator(".read .is-lit").first).to_be_visible()
+    page.locator(".wire [data-span]").first.click()
+    expect(page.locator(".is-exact")).to_have_count(0)
 
 
 def test_a_piece_by_keyboard_and_the_form_without_scripts(open_page: Open, cast: Cast, address: str) -> None:

@@ -27,7 +27,7 @@ def test_from_the_drop_to_the_withdrawal_and_back(open_page: Open, cast: Cast) -
     page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
     drop(page, "night.log", LOG)
     card = page.get_by_role("form", name="night.log")
-    expect(card.get_by_text("4 records in all: 4 new, 0 here before, 0 no text")).to_be_visible()
+    expect(card.get_by_text("4 records in all: 4 new, 0 duplicate, 0 quarantined")).to_be_visible()
     expect(card.get_by_text("someone", exact=False).first).to_be_visible()
     assert not Record.objects.exists()
 
@@ -100,3 +100,16 @@ def test_throwing_away_leaves_nothing(open_page: Open, cast: Cast) -> None:
     page.get_by_role("button", name="Throw away").click()
     expect(page.get_by_text("was thrown away")).to_be_visible()
     assert not Delivery.objects.exists()
+
+
+def test_the_first_paint_is_the_last(open_page: Open, cast: Cast) -> None:
+    """Before the script has run the page stands as it will; without scripts it has a field and a button."""
+    address = reverse("pages:upload", args=[SLUG])
+    page = open_page(cast.auditor, reverse("pages:deliveries", args=[SLUG]))
+    page.route("**/uploads*.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
+    page.goto(address)
+    expect(page.get_by_text("Choose files", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Look at them")).to_be_hidden()
+    plain = open_page(cast.auditor, address, has_script=False)
+    expect(plain.get_by_text("Choose files", exact=True)).to_be_hidden()
+    expect(plain.get_by_role("button", name="Look at them")).to_be_visible()

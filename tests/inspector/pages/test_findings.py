@@ -51,6 +51,9 @@ def test_from_the_overview_to_the_characters(viewer: Client, found: Finding) -> 
     assert "?rule=impossible-time" in page.split("with no finding like this")[1]
     listed = read(viewer, f"{FINDINGS}?rule=said-twice&state=open")
     message = Message.objects.get()
+    # From whom to whom, as everywhere.
+    assert listed.count('<span class="pair">') == 1
+    assert 'aria-label="to"' in listed.split('<span class="pair">')[1].split("</p>")[0]
     span = re.search(r'href="([^"]+[?]span=0:\d+-\d+)"', listed)
     assert span is not None
     assert span[1].startswith(reverse("pages:message", args=["acme", message.pk]))

@@ -122,3 +122,12 @@ def test_a_name_below_a_name_that_nobody_has_is_mended(viewer: Client, story: De
     assert '<a href="/w/acme/search/?q=from%3Aradar+content.eta%3A60s">' in page
     page = viewer.get(reverse("pages:search", args=["acme"]), {"q": "content.eta:61s"}).content.decode()
     assert "Did you mean" not in page
+
+
+@pytest.mark.parametrize("query", ["dialect:nslipp", "performativ:request"])
+def test_what_was_probably_meant_is_offered_once(viewer: Client, story: Delivery, query: str) -> None:
+    answer = viewer.get(SEARCH, {"q": query})
+    assert answer.status_code == 400
+    assert answer.content.decode().lower().count("did you mean") == 1
+    unknown = viewer.get(SEARCH, {"q": "dialect:zzzz"}).content.decode()
+    assert "values are" in unknown

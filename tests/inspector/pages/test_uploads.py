@@ -54,7 +54,7 @@ def test_the_beginning_is_told_and_nothing_is_in_the_log(auditor: Client, cast: 
     assert "oscar" in page
     assert "The first 5 records: CLowl 3 · nSLIP 2" in page
     assert "an object with CLowl&#x27;s version key" in page
-    assert "5 records in all: 5 new, 0 here before, 0 no text" in page
+    assert "5 records in all: 5 new, 0 duplicate, 0 quarantined" in page
     assert "1 is not fully readable" in page
     assert not Record.objects.exists()
     assert not Job.objects.exists()

@@ -121,6 +121,32 @@ def test_a_piece_carries_its_span_and_can_take_the_focus() -> None:
     assert markup == '@<span data-span="0:1-3" tabindex="0">a3</span><u>|</u><wbr>f0#'
 
 
+WIRE = [Stretch(start=0, end=3, spans=((0, 0, 3),)), Stretch(start=3, end=4, kind="syntax")]
+WIRE.append(Stretch(start=4, end=7, spans=((0, 4, 7),)))
+
+
+@pytest.mark.parametrize(
+    ("light", "layer", "exact", "lit"),
+    [
+        ([(0, 1, 2)], 0, ["b"], 1),
+        ([(0, 0, 3)], 0, [], 1),
+        ([(0, 0, 7)], 0, [], 2),
+        ([(0, 2, 5)], 0, ["c", "|", "d"], 2),
+        ([(0, 0, 4)], 0, ["abc", "|"], 1),
+        ([(0, 1, 2)], None, [], 1),
+        ([(1, 1, 2)], 0, [], 0),
+        ([(0, 6, 900)], 0, ["f"], 1),
+    ],
+)
+def test_characters_of_a_piece_are_lit_exactly(
+    light: list[tuple[int, int, int]], layer: int | None, exact: list[str], lit: int
+) -> None:
+    markup = write_wire("abc|def", WIRE, is_linked=True, light=light, layer=layer)
+    assert re.findall(r'<span class="is-exact">([^<]*)</span>', markup) == exact
+    assert markup.count('class="is-lit"') == lit
+    assert read_back(markup) == "abc|def"
+
+
 def test_an_unlinked_wire_has_nothing_to_focus() -> None:
     assert write_wire("@a3", [Stretch(start=1, end=3, spans=((0, 1, 3),))]) == "@a3"
 
