@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.intake.models import Job
-from inspector.threads.models import Message
+from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.links import Way
+from inspector.threads.placing.nodes import StoredNode, Timeline
 from inspector.threads.placing.placer import Node, place
+from inspector.threads.settling import settler
 from inspector.threads.telling import terms
 
 from ..conftest import Cast, deliver, settle_all
@@ -124,3 +126,31 @@ def test_who_answers_whom_is_what_a_plain_search_finds(whom: str) -> None:
             expected = earlier[-1].id if node.ways and node.sender and earlier else None
             assert placed.parent == expected
             answered.update({expected} if expected else ())
+
+
+def test_conversations_are_settled_together_up_to_a_bound_of_bytes() -> None:
+    def make(size_bytes: int) -> tuple[Conversation, Timeline]:
+        conversation = Conversation(pk=uuid.uuid4())
+        node = StoredNode(
+            id=uuid.uuid4(),
+            record=uuid.uuid4(),
+            part=1,
+            rank=0,
+            dialect="prose",
+            sender=None,
+            receivers=(),
+            key=None,
+            correlation=(),
+            task=None,
+            turn=None,
+            ways=(),
+            size_bytes=size_bytes,
+        )
+        return conversation, Timeline([node])
+
+    sizes = [10 * settler.TOGETHER_BYTES, settler.SMALL_BYTES, settler.SMALL_BYTES + 1, settler.SMALL_BYTES, 1]
+    conversations = [make(size) for size in sizes]
+    timelines = {each.pk: timeline for each, timeline in conversations}
+    together = settler._bound([each for each, _ in conversations], timelines)
+    # The first is the job's own, however long; one is too large, and one comes when the measure is full.
+    assert [conversations.index((each, timelines[each.pk])) for each in together] == [0, 1, 3]
