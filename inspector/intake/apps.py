@@ -1,6 +1,7 @@
 """The app's registration with Django."""
 
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
 
 
 class IntakeConfig(AppConfig):
@@ -10,7 +11,9 @@ class IntakeConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Make this project's Celery application the one that a doorbell is rung on."""
+        """Make this project's Celery application the one that a doorbell is rung on, and timestamps quick to read."""
         from inspector.celery import app
+        from inspector.timestamps import read_timestamps_directly
 
         app.set_default()
+        connection_created.connect(read_timestamps_directly)
