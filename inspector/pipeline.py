@@ -31,6 +31,7 @@ from django.db.models import Q
 
 from inspector.audit.alerts.sending import try_alert
 from inspector.audit.findings.examining import ask_outdated, examine
+from inspector.audit.findings.sweeping import note_all_due
 from inspector.exports.making import make_step
 from inspector.intake import jobs
 from inspector.intake.abandoned import end_abandoned
@@ -144,6 +145,7 @@ def sweep() -> bool:
     end_abandoned()
     jobs.take_back()
     ask_outdated()
+    note_all_due()
     if not jobs.has_due():
         return False
     is_rung = jobs.ring_now(expires_seconds=10)

@@ -74,7 +74,10 @@ class FindingSerializer(serializers.Serializer[Any]):
     )
     sender = serializers.CharField(allow_null=True)
     at = serializers.DateTimeField(help_text="the time of its message")
-    due_at = serializers.DateTimeField(allow_null=True, help_text="from when on it holds, where time decides")
+    due_at = serializers.DateTimeField(allow_null=True, help_text="from when on it counts, where time decides")
+    due_since = serializers.DateTimeField(
+        allow_null=True, help_text="when it was noted that this moment had come for its channel; lists begin then"
+    )
     found_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True, help_text="when it ceased to hold")
 
@@ -217,6 +220,7 @@ def show_finding(finding: Finding, message: Message | None) -> dict[str, Any]:
         "sender": finding.sender or None if message else None,
         "at": finding.at,
         "due_at": finding.due_at,
+        "due_since": finding.due_since,
         "found_at": finding.found_at,
         "ended_at": finding.ended_at,
     }

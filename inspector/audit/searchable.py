@@ -36,16 +36,13 @@ _HELD = (
     'WHERE "held"."conversation_id" = "threads_message"."conversation_id" AND "held"."held_until" > now() '
     'AND lower("holder"."username") = ANY(%s))'
 )
-# What holds of the message, as of the latest record of its conversation's channel.
+# What holds of the message, and is due: as `dueness.DUE` has it.
 _FOUND = (
     'EXISTS (SELECT 1 FROM "audit_finding" "finding" '
     'WHERE "finding"."conversation_id" = "threads_message"."conversation_id" '
     'AND "finding"."record_id" = "threads_message"."record_id" AND "finding"."part" = "threads_message"."part" '
     'AND "finding"."holds" AND NOT "finding"."is_suppressed" '
-    'AND ("finding"."due_at" IS NULL OR "finding"."due_at" <= LEAST(now(), ('
-    'SELECT max("latest"."last_at") FROM "threads_conversation" "latest" '
-    'WHERE "latest"."workspace_id" = "finding"."workspace_id" AND "latest"."channel_id" = "finding"."channel_id"))) '
-    "AND ({}))"
+    'AND ("finding"."due_at" IS NULL OR "finding"."due_since" IS NOT NULL) AND ({}))'
 )
 _SIGNS = {"": "=", ">": ">", ">=": ">=", "<": "<", "<=": "<="}
 

@@ -21,7 +21,6 @@ from inspector.threads.models import Message
 from inspector.threads.placing.numbering import number_messages
 from inspector.threads.selectors import read_body
 from inspector.threads.summaries import find_openings, load_records
-from inspector.threads.tasks.measures import find_moment
 
 from .agents import cast_conversation
 from .budgets import shorten_name
@@ -68,7 +67,7 @@ def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.
         "rule_title": name_rule(finding.rule),
         "rule_url": f"{reverse('pages:findings', args=[workspace.slug])}?rule={finding.rule}",
         "state": name_state(finding),
-        "is_due": _is_due(finding),
+        "is_due": finding.is_due,
         "cites": shorten_name(cite(finding), 1000),
         "conversation": _describe_conversation(finding, workspace.slug),
         "message": _describe_message(finding, message, workspace.slug) if message else None,
@@ -80,13 +79,6 @@ def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.
         "next": request.path,
     }
     return render_page(request, membership, "findings/finding.html", context, section="findings")
-
-
-def _is_due(finding: Finding) -> bool:
-    if finding.due_at is None:
-        return True
-    moment = find_moment(conversation=finding.conversation)
-    return moment is not None and finding.due_at <= moment
 
 
 def _describe_conversation(finding: Finding, slug: str) -> dict[str, Any]:
@@ -136,6 +128,8 @@ def _tell_history(finding: Finding) -> list[Step]:
         Step(at=act.at, by=act.by.get_username(), what=_VERBS[act.state], reason=act.reason)
         for act in list_acts(finding=finding)
     ]
+    if finding.due_since is not None:
+        steps.append(Step(at=finding.due_since, by="", what="became due: its time had come, and it held"))
     if finding.ended_at is not None:
         what = "closed: the rule does not hold of it any more, or is switched off"
         steps.append(Step(at=finding.ended_at, by="", what=what))

@@ -76,6 +76,8 @@ class Conversation(models.Model):
             models.Index(fields=["workspace", "-last_at", "-id"], name="conversation_latest"),
             # Serves the same list, the gravest note of the decoder first.
             models.Index(fields=["workspace", "-severity", "-last_at", "-id"], name="conversation_worst"),
+            # Serves the latest record of a channel: what "now" is for whatever stands still or falls due in it.
+            models.Index(fields=["workspace", "channel", "-last_at", "-id"], name="conversation_of_channel"),
         ]
 
     def __str__(self) -> str:

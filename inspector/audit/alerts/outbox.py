@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Final
 
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -26,10 +25,13 @@ MOST_WAITING_TESTS: Final = 5
 
 
 def announce(fresh: Sequence[Mapping[str, Any]]) -> None:
-    """Write those of these new findings into the outbox that a webhook is to hear of; call it in their transaction.
+    """Write those of these findings into the outbox that a webhook is to hear of; call it in their transaction.
+
+    A finding is told once. One that was dropped before anybody heard of it, and came back, is told after all.
 
     Args:
-        fresh: what was just written, by column, all of one workspace.
+        fresh: what was just found or has just become due, by column, all of one workspace. Needed are id,
+            workspace_id, rule, severity and is_suppressed.
     """
     if not fresh:
         return
@@ -37,22 +39,24 @@ def announce(fresh: Sequence[Mapping[str, Any]]) -> None:
     webhook = Webhook.objects.filter(workspace=workspace_id, is_on=True).first()
     if webhook is None:
         return
-    alerts: list[tuple[Alert, datetime | None]] = []
-    for row in fresh:
-        is_wanted = not webhook.rules or row["rule"] in webhook.rules
-        if is_wanted and row["severity"] >= webhook.severity and not row["is_suppressed"]:
-            alert = Alert(id=make_id(), workspace_id=workspace_id, webhook=webhook, finding_id=row["id"])
-            alerts.append((alert, row["due_at"]))
-    Alert.objects.bulk_create([alert for alert, _ in alerts])
-    now = timezone.now()
-    later = {alert.pk: due_at for alert, due_at in alerts if due_at is not None and due_at > now}
-    at_once = [alert.pk for alert, _ in alerts if alert.pk not in later]
-    jobs.ask(kind=Job.Kind.ALERT, subjects=at_once, workspace_id=workspace_id)
-    # What holds only from some moment on is told then, if it does.
-    for pk, due_at in later.items():
-        delay = (due_at - now).total_seconds()
-        jobs.ask(kind=Job.Kind.ALERT, subjects=[pk], workspace_id=workspace_id, delay_seconds=delay)
-    if at_once:
+    wanted = {
+        row["id"]
+        for row in fresh
+        if (not webhook.rules or row["rule"] in webhook.rules)
+        and row["severity"] >= webhook.severity
+        and not row["is_suppressed"]
+    }
+    known = {alert.finding_id: alert for alert in Alert.objects.filter(webhook=webhook, finding__in=wanted)}
+    made = [
+        Alert(id=make_id(), workspace_id=workspace_id, webhook=webhook, finding_id=finding_id)
+        for finding_id in sorted(wanted - known.keys())
+    ]
+    Alert.objects.bulk_create(made)
+    dropped = [alert.pk for alert in known.values() if alert.state == Alert.State.DROPPED]
+    Alert.objects.filter(pk__in=dropped).update(state=Alert.State.WAITING, next_at=None)
+    if made or dropped:
+        subjects = [*(alert.pk for alert in made), *dropped]
+        jobs.ask(kind=Job.Kind.ALERT, subjects=subjects, workspace_id=workspace_id)
         jobs.ring()
 
 

@@ -71,6 +71,8 @@ def _find_obstacle(alert: Alert) -> str:
         return "it no longer holds"
     if finding is not None and finding.is_suppressed:
         return "it was suppressed"
+    if finding is not None and not finding.is_due:
+        return "it is not due any more"
     return ""
 
 

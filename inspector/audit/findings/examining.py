@@ -1,7 +1,6 @@
-"""Examining: what the rules find in settled conversations, kept as findings. A pure function of what settling stored.
+"""Examining: what the rules find in settled conversations. A pure function of what settling stored.
 
-A finding is the same one each time; what no longer holds is closed and stays. Only rows that came out otherwise are
-written. How a workspace has set a rule decides what is kept of it.
+How a workspace has set a rule decides what is kept of it; `keeping` says how.
 """
 
 from __future__ import annotations
@@ -10,17 +9,13 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
-from django.utils import timezone
+from django.db.models import Q
 
-from inspector.accounts.models import make_id
 from inspector.intake import jobs
-from inspector.intake.bulk import insert_rows, update_rows
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
 from inspector.threads.arriving.holding import hold_conversations
@@ -29,13 +24,13 @@ from inspector.threads.models import Conversation, Message
 from inspector.threads.telling.contexts import DECODER_VERSION
 from inspector.tokens import hide_tokens
 
-from ..alerts.outbox import announce
 from ..reviews.bindings import check
 from ..reviews.filling import fill_by_findings
 from ..rules import BY_NOTE, RULES, VERSION, Hit, Rule
+from .keeping import Found, write_findings
 from .scene import Noted, Scene, load_scenes
 from .settings import Settings, load_settings
-from .tables import Examination, Finding
+from .tables import Examination
 
 # By which decoders and rules a conversation was examined.
 EXAMINED_BY: Final = f"{DECODER_VERSION}/{VERSION}"
@@ -45,15 +40,6 @@ LONGEST_TEXT: Final = 2000
 _OUTDATED_AT_ONCE: Final = 1000
 # Of one rule no more are kept of a conversation; the last one says how many more there are.
 MOST_OF_A_RULE: Final = 1000
-
-_COLUMNS: Final = (
-    *("id", "workspace_id", "channel_id", "conversation_id", "record_id", "part", "rule", "key", "severity", "text"),
-    *("cites", "span", "related", "sender", "at", "due_at", "is_suppressed", "state", "holds", "found_at", "version"),
-)
-_SAID: Final = (
-    *("record_id", "part", "severity", "text", "cites", "span", "related", "sender", "at", "due_at", "is_suppressed"),
-)
-_CHANGING: Final = (*_SAID, "holds", "ended_at", "version")
 
 
 class Cited(NamedTuple):
@@ -65,26 +51,6 @@ class Cited(NamedTuple):
     part: int
     sender: str
     order_time: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A finding as it is to be stored; the names are those of its columns."""
-
-    conversation: Conversation
-    key: bytes
-    rule: str
-    severity: int
-    text: str
-    cites: str
-    span: str
-    related: str
-    record_id: uuid.UUID
-    part: int
-    sender: str
-    at: datetime
-    due_at: datetime | None
-    is_suppressed: bool
 
 
 def examine(
@@ -114,7 +80,11 @@ def examine(
         kept = {first.pk}
         if len(together) > 1:
             kept |= end_others(found.keys() - kept)
-        _write([each for pk in kept for each in found[pk]], [each for each in together if each.pk in kept])
+        write_findings(
+            [each for pk in kept for each in found[pk]],
+            conversations=[each for each in together if each.pk in kept],
+            version=EXAMINED_BY,
+        )
         check(conversations=kept)
         fill_by_findings(workspace_id=first.workspace_id, conversations=kept)
         finish()
@@ -239,69 +209,3 @@ def _make(
         due_at=hit.due_at,
         is_suppressed=settings.is_suppressed(rule.code, conversation.pk, message.sender),
     )
-
-
-def _write(found: Sequence[Found], conversations: Sequence[Conversation]) -> None:
-    now = timezone.now()
-    ids = [each.pk for each in conversations]
-    known = {(row[0], bytes(row[1])): row[2:] for row in _load_known(ids)}
-    fresh, changed = [], []
-    for each in {(one.conversation.pk, one.key): one for one in found}.values():
-        row = known.pop((each.conversation.pk, each.key), None)
-        if row is None:
-            fresh.append(_make_row(each, now))
-        elif row[1:] != (*_values_of(each), True):
-            changed.append(_make_change(row[0], each))
-    # What held and no longer does keeps what it said, but for tokens.
-    changed += [(*map(_hide, row[:-1]), False, now, EXAMINED_BY) for row in known.values() if row[-1]]
-    if fresh:
-        insert_rows(model=Finding, columns=_COLUMNS, rows=fresh, order_by=("conversation_id", "key"))
-        announce([dict(zip(_COLUMNS, row, strict=True)) for row in fresh])
-    if changed:
-        update_rows(model=Finding, columns=("id", *_CHANGING), rows=changed)
-    Examination.objects.bulk_create(
-        [
-            Examination(
-                conversation=each,
-                workspace_id=each.workspace_id,
-                settled_digest=each.settled_digest,
-                version=EXAMINED_BY,
-                at=now,
-            )
-            for each in conversations
-        ],
-        update_conflicts=True,
-        unique_fields=["conversation"],
-        update_fields=["settled_digest", "version", "at"],
-    )
-
-
-def _hide(value: Any) -> Any:
-    return hide_tokens(value) if isinstance(value, str) else value
-
-
-def _make_row(each: Found, now: datetime) -> tuple[Any, ...]:
-    return (
-        make_id(),
-        each.conversation.workspace_id,
-        each.conversation.channel_id,
-        each.conversation.pk,
-        *(each.record_id, each.part, each.rule, each.key, each.severity, each.text, each.cites, each.span),
-        *(each.related, each.sender, each.at, each.due_at, each.is_suppressed),
-        *(Finding.State.OPEN.value, True, now, EXAMINED_BY),
-    )
-
-
-def _make_change(pk: uuid.UUID, each: Found) -> tuple[Any, ...]:
-    return (pk, *_values_of(each), True, None, EXAMINED_BY)
-
-
-def _values_of(each: Found) -> tuple[Any, ...]:
-    """What a finding says, in the columns of `_SAID`."""
-    return tuple(getattr(each, name) for name in _SAID)
-
-
-def _load_known(conversation_ids: Sequence[uuid.UUID]) -> QuerySet[Finding, tuple[Any, ...]]:
-    """(conversation, key, id, what it says, whether it holds) of each finding that is there."""
-    rows = Finding.objects.filter(conversation__in=conversation_ids)
-    return rows.values_list("conversation_id", "key", "id", *_SAID, "holds")

@@ -1,8 +1,4 @@
-"""Reads of findings: the lists, the counts, and when one is due.
-
-A finding that is a matter of time holds from its moment on. That moment is compared with the latest record of its
-channel, and never with a later time than now: a log of last year stands as it stood at its end.
-"""
+"""Reads of findings: the lists and the counts, of those that are due. `dueness` says which are."""
 
 from __future__ import annotations
 
@@ -13,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import connection
 from django.db.models import (
     Count,
     Exists,
@@ -23,21 +18,20 @@ from django.db.models import (
     Q,
     QuerySet,
     SmallIntegerField,
-    Subquery,
     UUIDField,
     Value,
     Window,
 )
-from django.db.models.functions import Least, Now, RowNumber
+from django.db.models.functions import RowNumber
 
 from inspector.accounts.models import Workspace
 from inspector.intake.models import HiddenRecord
 from inspector.intake.text import make_storable
 from inspector.search.selectors import fetch
 from inspector.threads.models import Conversation, Message
-from inspector.threads.tasks.measures import find_moments
 
 from ..rules import RULES, Rule
+from .dueness import DUE
 from .searching import PATIENCE_MS, Meant
 from .tables import Finding
 
@@ -46,22 +40,6 @@ Key = tuple[datetime, uuid.UUID]
 SUPPRESSED: Final = "suppressed"
 CLOSED: Final = "closed"
 LONGEST_WORDS: Final = 200
-# The moment of each channel is looked up once, and not for each finding.
-_OPEN_BY_SEVERITY: Final = """
-WITH "moment" AS MATERIALIZED (
-    SELECT "channel"."id", LEAST(now(), (
-        SELECT "latest"."last_at" FROM "threads_conversation" "latest"
-        WHERE "latest"."workspace_id" = "channel"."workspace_id" AND "latest"."channel_id" = "channel"."id"
-          AND "latest"."last_at" IS NOT NULL
-        ORDER BY "latest"."last_at" DESC, "latest"."id" DESC LIMIT 1
-    )) AS "at" FROM "accounts_channel" "channel" WHERE "channel"."workspace_id" = %s
-)
-SELECT "finding"."severity", count(*)
-FROM "audit_finding" "finding" JOIN "moment" ON "moment"."id" = "finding"."channel_id"
-WHERE "finding"."workspace_id" = %s AND "finding"."holds" AND NOT "finding"."is_suppressed"
-  AND "finding"."state" = 'open' AND ("finding"."due_at" IS NULL OR "finding"."due_at" <= "moment"."at")
-GROUP BY 1 ORDER BY 1 DESC
-"""
 
 
 class SlowSearchError(Exception):
@@ -97,8 +75,8 @@ class OpenCount:
 
 
 def list_holding(*, workspace: Workspace, with_suppressed: bool = False) -> QuerySet[Finding]:
-    """The findings of a workspace that hold, those that are a matter of time as of their channel's latest record."""
-    rows = Finding.objects.filter(workspace=workspace, holds=True).filter(_is_due(find_moments(workspace=workspace)))
+    """The findings of a workspace that hold and are due."""
+    rows = Finding.objects.filter(DUE, workspace=workspace, holds=True)
     return rows if with_suppressed else rows.filter(is_suppressed=False)
 
 
@@ -124,20 +102,8 @@ def select_findings(*, workspace: Workspace, state: str = "", words: str = "") -
 
 
 def list_here(*, conversations: Collection[uuid.UUID]) -> QuerySet[Finding]:
-    """The findings in these conversations that hold and are shown: in one statement, which looks up each moment."""
-    latest = Conversation.objects.filter(
-        workspace=OuterRef("workspace"), channel=OuterRef("channel"), last_at__isnull=False
-    ).order_by("-last_at", "-id")
-    moment = Least(Subquery(latest.values("last_at")[:1]), Now())
-    rows = Finding.objects.filter(conversation__in=conversations, holds=True, is_suppressed=False)
-    return rows.filter(Q(due_at__isnull=True) | Q(due_at__lte=moment))
-
-
-def _is_due(moments: Mapping[uuid.UUID, datetime]) -> Q:
-    due = Q(due_at__isnull=True)
-    for channel_id, moment in moments.items():
-        due |= Q(channel=channel_id, due_at__lte=moment)
-    return due
+    """The findings in these conversations that hold, are due and are shown."""
+    return Finding.objects.filter(DUE, conversation__in=conversations, holds=True, is_suppressed=False)
 
 
 def count_by_rule(*, workspace: Workspace, state: str = "", words: str = "") -> list[RuleCount]:
@@ -172,9 +138,9 @@ def count_by_rule(*, workspace: Workspace, state: str = "", words: str = "") -> 
 
 def count_open_by_severity(*, workspace: Workspace) -> dict[int, int]:
     """How many findings stand open, by severity."""
-    with connection.cursor() as cursor:
-        cursor.execute(_OPEN_BY_SEVERITY, [workspace.pk, workspace.pk])
-        return dict(cursor.fetchall())
+    rows = list_holding(workspace=workspace).filter(state=Finding.State.OPEN)
+    counted = rows.values_list("severity").annotate(count=Count("pk")).order_by("-severity")
+    return dict(counted)
 
 
 def count_open_in(*, conversation_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, OpenCount]:

@@ -19,7 +19,8 @@ class Finding(models.Model):
     It belongs to a record and a part, as messages may be placed anew. `key` says which finding it is: the rule, the
     message and what tells it from others of the same rule there. One that no longer holds is closed as such; should it
     hold again it is the same finding, with what people said of it.
-    `due_at` is the moment from which on it holds, where that is a matter of time; see `listing`.
+    `due_at` is the moment from which on it counts, where that is a matter of time; `due_since`, when it was noted that
+    the moment has come. See `dueness`.
     """
 
     class State(models.TextChoices):
@@ -50,6 +51,7 @@ class Finding(models.Model):
     # The order time of the message.
     at = models.DateTimeField()
     due_at = models.DateTimeField(null=True)
+    due_since = models.DateTimeField(null=True)
     state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
     holds = models.BooleanField(default=True)
     is_suppressed = models.BooleanField(default=False)
@@ -72,10 +74,26 @@ class Finding(models.Model):
                 name="finding_open",
                 condition=models.Q(holds=True, is_suppressed=False, state="open"),
             ),
+            # Serves the sweep: what may have become due in a channel, and what may be due no longer.
+            models.Index(
+                fields=["workspace", "channel", "due_at"],
+                name="finding_to_be_due",
+                condition=models.Q(holds=True, due_at__isnull=False, due_since__isnull=True),
+            ),
+            models.Index(
+                fields=["workspace", "channel", "due_at"],
+                name="finding_due",
+                condition=models.Q(holds=True, due_at__isnull=False, due_since__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it counts already: one that is no matter of time always does."""
+        return self.due_at is None or self.due_since is not None
 
     @property
     def place(self) -> list[int] | None:

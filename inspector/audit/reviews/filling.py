@@ -11,6 +11,7 @@ from typing import Final, cast
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import Max
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from inspector.accounts.models import Membership, User
@@ -165,7 +166,7 @@ def _is_new(found_at: datetime, ended_at: datetime | None) -> bool:
 def _find_with_findings(
     queue: ReviewQueue, conversations: Collection[uuid.UUID] | None
 ) -> Mapping[uuid.UUID, tuple[datetime, list[str]]]:
-    """The conversations that a queue means: when the latest of their findings was found, and by which rules."""
+    """The conversations that a queue means: when the latest of their findings came up, and by which rules."""
     every = Finding.objects.filter(workspace=queue.workspace_id, holds=True).values("conversation")
     among = cast("Collection[uuid.UUID]", every) if conversations is None else conversations
     rows = list_here(conversations=among).filter(workspace=queue.workspace_id, state=Finding.State.OPEN)
@@ -173,7 +174,9 @@ def _find_with_findings(
     if queue.rules:
         rows = rows.filter(rule__in=queue.rules)
     found: dict[uuid.UUID, tuple[datetime, list[str]]] = {}
-    for row in rows.values("conversation", "rule").annotate(latest=Max("found_at")).order_by("conversation", "rule"):
+    # What became due after a review is as new as what was found after it.
+    latest = Max(Greatest("found_at", "due_since"))
+    for row in rows.values("conversation", "rule").annotate(latest=latest).order_by("conversation", "rule"):
         at, rules = found.get(row["conversation"], (row["latest"], []))
         found[row["conversation"]] = (max(at, row["latest"]), [*rules, row["rule"]])
     return found

@@ -1,0 +1,135 @@
+"""Keeping what examining found: a finding is the same one each time, and what no longer holds is closed and stays.
+
+Only rows that came out otherwise are written.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from inspector.accounts.models import make_id
+from inspector.intake.bulk import insert_rows, update_rows
+from inspector.threads.models import Conversation
+from inspector.tokens import hide_tokens
+
+from ..alerts.outbox import announce
+from .dueness import note_due
+from .tables import Examination, Finding
+
+_COLUMNS: Final = (
+    *("id", "workspace_id", "channel_id", "conversation_id", "record_id", "part", "rule", "key", "severity", "text"),
+    *("cites", "span", "related", "sender", "at", "due_at", "is_suppressed", "state", "holds", "found_at", "version"),
+)
+_SAID: Final = (
+    *("record_id", "part", "severity", "text", "cites", "span", "related", "sender", "at", "due_at", "is_suppressed"),
+)
+_CHANGING: Final = (*_SAID, "holds", "ended_at", "version")
+_DUE_AT: Final = _SAID.index("due_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding as it is to be stored; the names are those of its columns."""
+
+    conversation: Conversation
+    key: bytes
+    rule: str
+    severity: int
+    text: str
+    cites: str
+    span: str
+    related: str
+    record_id: uuid.UUID
+    part: int
+    sender: str
+    at: datetime
+    due_at: datetime | None
+    is_suppressed: bool
+
+
+def write_findings(found: Sequence[Found], *, conversations: Sequence[Conversation], version: str) -> None:
+    """Keep what was found in these conversations; call it in a transaction that holds them.
+
+    Args:
+        found: all that the rules find in them now.
+        conversations: of one workspace.
+        version: by which decoders and rules.
+    """
+    now = timezone.now()
+    ids = [each.pk for each in conversations]
+    known = {(row[0], bytes(row[1])): row[2:] for row in _load_known(ids)}
+    fresh, changed = [], []
+    # Whose dueness may have changed; and what waited for its moment, and waits no longer.
+    moved, decided = set(), set()
+    for each in {(one.conversation.pk, one.key): one for one in found}.values():
+        row = known.pop((each.conversation.pk, each.key), None)
+        if row is None:
+            fresh.append(_make_row(each, now, version))
+        else:
+            pk, *said, holds, due_since = row
+            if (*said, holds) == (*_values_of(each), True):
+                continue
+            changed.append((pk, *_values_of(each), True, None, version))
+            if each.due_at is None and said[_DUE_AT] is not None and due_since is None:
+                decided.add(pk)
+        if each.due_at is not None or row is not None:
+            moved.add(each.conversation.pk)
+    # What held and no longer does keeps what it said, but for tokens.
+    changed += [(*map(_hide, row[:-2]), False, now, version) for row in known.values() if row[-2]]
+    if fresh:
+        insert_rows(model=Finding, columns=_COLUMNS, rows=fresh, order_by=("conversation_id", "key"))
+        rows = [dict(zip(_COLUMNS, row, strict=True)) for row in fresh]
+        announce([row for row in rows if row["due_at"] is None])
+    if changed:
+        update_rows(model=Finding, columns=("id", *_CHANGING), rows=changed)
+    if moved:
+        note_due(conversations=moved, decided=decided)
+    Examination.objects.bulk_create(
+        [
+            Examination(
+                conversation=each,
+                workspace_id=each.workspace_id,
+                settled_digest=each.settled_digest,
+                version=version,
+                at=now,
+            )
+            for each in conversations
+        ],
+        update_conflicts=True,
+        unique_fields=["conversation"],
+        update_fields=["settled_digest", "version", "at"],
+    )
+
+
+def _hide(value: Any) -> Any:
+    return hide_tokens(value) if isinstance(value, str) else value
+
+
+def _make_row(each: Found, now: datetime, version: str) -> tuple[Any, ...]:
+    return (
+        make_id(),
+        each.conversation.workspace_id,
+        each.conversation.channel_id,
+        each.conversation.pk,
+        *(each.record_id, each.part, each.rule, each.key, each.severity, each.text, each.cites, each.span),
+        *(each.related, each.sender, each.at, each.due_at, each.is_suppressed),
+        *(Finding.State.OPEN.value, True, now, version),
+    )
+
+
+def _values_of(each: Found) -> tuple[Any, ...]:
+    """What a finding says, in the columns of `_SAID`."""
+    return tuple(getattr(each, name) for name in _SAID)
+
+
+def _load_known(conversation_ids: Sequence[uuid.UUID]) -> QuerySet[Finding, tuple[Any, ...]]:
+    """(conversation, key, id, what it says, whether it holds, since when it is due) of each finding that is there."""
+    rows = Finding.objects.filter(conversation__in=conversation_ids)
+    return rows.values_list("conversation_id", "key", "id", *_SAID, "holds", "due_since")

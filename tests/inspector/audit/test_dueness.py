@@ -1,0 +1,195 @@
+"""What is a matter of time: it counts when its channel went on long enough, and then everywhere at once."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from inspector import pipeline
+from inspector.audit.alerts import sending
+from inspector.audit.alerts.outbox import set_webhook
+from inspector.audit.findings.listing import count_by_rule, count_open_by_severity, list_findings, list_here
+from inspector.audit.findings.sweeping import note_all_due
+from inspector.audit.models import Alert, Finding, ReviewItem, ReviewQueue
+from inspector.audit.reviews import queues, verdicts
+from inspector.audit.rules.logs import clowl, say
+from inspector.intake.models import Job
+from inspector.intake.services import withdraw_delivery
+from inspector.search.selectors import find_messages
+from inspector.threads.models import Conversation
+
+from ..conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+
+ASKED = clowl("m1", "REQ", "oscar", "radar").encode()
+HANDED = clowl("h1", "DLGT", "oscar", "radar", delegation_mode="transfer").replace('"cid": "c"', '"cid": "h"').encode()
+DEADLINE = say(("ada", ".Uf/X{ti:$60s}")).replace('"conversation": "c"', '"conversation": "n"').encode()
+
+
+def word(minute: float, name: str = "d") -> bytes:
+    """A word in another conversation of the channel, so many minutes after the start."""
+    return (
+        clowl(f"{name}-{minute}", "INF", "eve", "mia", minute=minute).replace('"cid": "c"', f'"cid": "{name}"').encode()
+    )
+
+
+def work_off() -> None:
+    """What the workers do, without the sweep: every job but the alerts themselves."""
+    for _ in range(50):
+        Job.objects.exclude(kind=Job.Kind.ALERT).filter(state=Job.State.QUEUED).update(due_at=timezone.now())
+        if not pipeline.run_due(seconds=30, only=tuple(set(Job.Kind.values) - {Job.Kind.ALERT})):
+            return
+
+
+def told(cast: Cast, token: str) -> list[list[str]]:
+    """The rules that count, as each reader has it: lists, counts, the conversations' own, search, queue, alert, API."""
+    rules = ["unanswered", "delegation-unanswered", "deadline-missed"]
+    ids = list(Conversation.objects.values_list("pk", flat=True))
+    given = Client().get("/api/v1/findings", headers={"Authorization": f"Bearer {token}"}).json()["results"]
+    waiting = ReviewItem.objects.filter(queue__name="Due")
+    found = {
+        rule: find_messages(workspace=cast.workspace, query=f"rule:{rule}", may_see_secrets=True) for rule in rules
+    }
+    return [
+        sorted(finding.rule for finding in list_findings(workspace=cast.workspace)),
+        sorted(count.rule.code for count in count_by_rule(workspace=cast.workspace)),
+        sorted(finding.rule for finding in list_here(conversations=ids)),
+        sorted(rule for rule in rules if found[rule]),
+        sorted(Finding.objects.filter(conversation__in=waiting.values("conversation")).values_list("rule", flat=True)),
+        sorted(Alert.objects.filter(state="waiting").values_list("finding__rule", flat=True)),
+        sorted(each["rule"] for each in given),
+    ]
+
+
+@pytest.fixture
+def readers(cast: Cast) -> ReviewQueue:
+    """A queue that such findings fill, and a webhook that is to hear of them."""
+    set_webhook(
+        membership=cast.owner, address="https://alerts.example/", severity=1, rules=(), site="https://pages.example/"
+    )
+    return queues.create_queue(
+        membership=cast.owner,
+        name="Due",
+        source="findings",
+        severity=3,
+        rules=["unanswered", "deadline-missed", "delegation-unanswered"],
+    )
+
+
+def test_what_falls_due_by_time_reaches_every_reader_at_one_sweep(cast: Cast, readers: ReviewQueue, token: str) -> None:
+    """Nothing more is said in the conversations themselves: their channel goes on elsewhere, which is all it takes."""
+    deliver(cast, ASKED, HANDED, name="a.log")
+    deliver(cast, DEADLINE, name="b.log")
+    work_off()
+    note_all_due()
+    assert Finding.objects.filter(holds=True, due_since=None).count() == 3
+    assert told(cast, token) == [[]] * 7
+    # All these moments are long past by the clock on the wall, which decides nothing.
+    deliver(cast, word(59), name="c.log")
+    work_off()
+    assert note_all_due() == 1
+    assert told(cast, token) == [["deadline-missed"]] * 7
+    deliver(cast, word(61), name="d.log")
+    work_off()
+    pipeline.sweep()
+    assert told(cast, token) == [["deadline-missed", "delegation-unanswered", "unanswered"]] * 7
+    assert count_open_by_severity(workspace=cast.workspace) == {3: 3}
+    assert note_all_due() == 0
+
+
+def test_any_order_of_arrival_and_noting_gives_the_same(cast: Cast) -> None:
+    lines = [ASKED, word(30), word(61), clowl("m2", "ACK", "radar", "oscar", minute=20, pid="m1").encode()]
+    for chosen, expected in ((lines[:3], ["unanswered"]), (lines[:2], []), (lines, [])):
+        outcomes = set()
+        for turn, order in enumerate(itertools.permutations(chosen)):
+            channel = cast.workspace.channels.create(name=f"{len(chosen)}-{turn}")
+            for number, line in enumerate(order):
+                deliver(cast, line, name=f"{turn}-{number}.log", channel=channel)
+                if (turn + number) % 2:
+                    work_off()
+                    note_all_due()
+            work_off()
+            note_all_due()
+            rows = list_findings(workspace=cast.workspace)
+            outcomes.add(tuple(each.rule for each in rows if each.channel_id == channel.pk))
+        assert outcomes == {tuple(expected)}
+
+
+def test_a_moment_that_is_taken_back_takes_what_was_due_with_it(cast: Cast, readers: ReviewQueue, token: str) -> None:
+    deliver(cast, ASKED)
+    later = deliver(cast, word(90), name="later.log")
+    work_off()
+    note_all_due()
+    alert = Alert.objects.get()
+    assert told(cast, token) == [["unanswered"]] * 7
+    withdraw_delivery(membership=cast.auditor, delivery=later, reason="not ours")
+    work_off()
+    note_all_due()
+    assert list_findings(workspace=cast.workspace) == []
+    assert sending.try_alert(alert_id=alert.pk) is None
+    alert.refresh_from_db()
+    assert (alert.state, alert.answers[0]["said"]) == ("dropped", "it is not due any more")
+    # Should it fall due again, nobody has heard of it yet.
+    deliver(cast, word(91), name="again.log")
+    work_off()
+    note_all_due()
+    assert told(cast, token) == [["unanswered"]] * 7
+    assert Alert.objects.count() == 1
+
+
+def test_what_falls_due_after_a_review_comes_into_the_queue_again(cast: Cast, readers: ReviewQueue) -> None:
+    """It was found before the review, and could not be seen by whoever gave it."""
+    queues.change_rubric(membership=cast.owner, queue=readers, criteria=[])
+    deliver(cast, ASKED, DEADLINE.replace(b'"conversation": "n"', b'"conversation": "c"'))
+    deliver(cast, word(10), name="b.log")
+    work_off()
+    note_all_due()
+    item = ReviewItem.objects.get()
+    from inspector.audit.reviews import leases
+
+    leases.claim(membership=cast.auditor, item=item)
+    seen = bytes(item.conversation.settled_digest or b"")
+    verdicts.judge_item(membership=cast.auditor, item=item, verdict="fine", comment="", seen=seen, answers=[])
+    deliver(cast, word(100), name="c.log")
+    work_off()
+    note_all_due()
+    again = ReviewItem.objects.get(state="waiting")
+    assert again.conversation == item.conversation
+    assert "never answered" in again.why
+
+
+def test_a_deadline_that_is_missed_before_its_channel_got_there_is_announced(cast: Cast, readers: ReviewQueue) -> None:
+    """Found while it waited for its moment, and decided by an answer that came late: then it is no matter of time."""
+    request, answer = say(("ada", ".Uf/X{ti:$60s}"), ("eve", "!It>Ie", 180)).encode().splitlines(keepends=True)
+    deliver(cast, request)
+    work_off()
+    note_all_due()
+    assert not Alert.objects.exists()
+    deliver(cast, answer, name="b.log")
+    work_off()
+    assert [json.loads(sending.write_body(alert))["finding"]["rule"] for alert in Alert.objects.all()] == [
+        "deadline-missed"
+    ]
+
+
+def test_a_finding_says_when_it_became_due(cast: Cast, sign_in: object) -> None:
+    deliver(cast, ASKED)
+    work_off()
+    finding = Finding.objects.get(rule="unanswered")
+    client = Client()
+    client.force_login(cast.viewer.user, backend="django.contrib.auth.backends.ModelBackend")
+    assert "Not due yet" in client.get(f"/w/acme/findings/{finding.pk}/").content.decode()
+    deliver(cast, word(90), name="b.log")
+    settle_all()
+    finding.refresh_from_db()
+    assert finding.due_since is not None
+    assert timezone.now() - finding.due_since < timedelta(minutes=5)
+    page = client.get(f"/w/acme/findings/{finding.pk}/").content.decode()
+    assert "Not due yet" not in page
+    assert "became due" in page
