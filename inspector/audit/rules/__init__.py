@@ -11,7 +11,7 @@ from .rule import Hit, Rule
 __all__ = ["BY_NOTE", "RULES", "VERSION", "Hit", "Rule"]
 
 # Raised when a rule changes what it finds: conversations are then examined again, in the background.
-VERSION: Final = 3
+VERSION: Final = 4
 RULES: Final[Mapping[str, Rule]] = {
     rule.code: rule for module in (security, placing, grounds, work, meaning, reading) for rule in module.RULES
 }

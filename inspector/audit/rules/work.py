@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from inspector.threads.models import Task
@@ -59,17 +59,24 @@ def _find_missed_deadlines(scene: Scene) -> Iterator[Hit]:
         if task.finished_at is not None and task.finished_at > task.deadline_at:
             yield Hit(
                 message=task.request,
-                text=f"It was finished {_say_delay(task.finished_at, task.deadline_at)} after its deadline.",
+                text=f"It was finished {_say_delay(task.finished_at, task.deadline_at)} after its deadline, "
+                f"{_say_moment(task.deadline_at)}.",
             )
         elif task.finished_at is None and task.state in _STANDING:
             yield Hit(
-                message=task.request, text="Its deadline passed, and it was not finished.", due_at=task.deadline_at
+                message=task.request,
+                text=f"Its deadline, {_say_moment(task.deadline_at)}, passed, and it was not finished.",
+                due_at=task.deadline_at,
             )
 
 
 def _say_delay(end: datetime, deadline: datetime) -> str:
     seconds = (end - deadline).total_seconds()
     return f"{seconds / _A_MINUTE:,.0f} minutes" if seconds >= 2 * _A_MINUTE else f"{seconds:,.0f} seconds"
+
+
+def _say_moment(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _find_delegation_circles(scene: Scene) -> Iterator[Hit]:
