@@ -84,12 +84,19 @@ class PairRow:
 
 
 class Gallery:
-    """The marks of the agents of a page, each with its colour; one statement at most."""
+    """The marks of the agents of a page, each with its colour; one statement at most, and none with their customs."""
 
-    def __init__(self, workspace: Workspace, agents: Iterable[Agent | None]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        agents: Iterable[Agent | None],
+        *,
+        customs: Mapping[uuid.UUID, Sequence[str]] | None = None,
+    ) -> None:
         self._slug = workspace.slug
         self._marks: dict[uuid.UUID, AgentMark] = {}
-        self._customs = find_customs(workspace=workspace, agents=[agent for agent in agents if agent])
+        named = [agent for agent in agents if agent]
+        self._customs = find_customs(workspace=workspace, agents=named) if customs is None else customs
 
     def find(self, agent: Agent) -> AgentMark:
         """The mark of an agent: everywhere on the page the same, whatever dialect it speaks there."""

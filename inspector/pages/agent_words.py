@@ -18,7 +18,7 @@ from inspector.threads.agents.naming import join_agents, name_agent, undo_word
 from inspector.threads.agents.tables import Agent, AgentWord, make_agent_id
 
 from .agent_forms import JoinForm, NameForm
-from .directory import answer_agent, get_agent
+from .directory import answer_agent, get_agent, get_sum
 from .shell import require_auditor, within_workspace
 
 
@@ -37,7 +37,7 @@ def name(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> H
         else:
             flashes.success(request, f"It is called {word.friendly_name} from now on, and you can undo it.")
             return redirect("pages:agent", membership.workspace.slug, agent.pk)
-    return answer_agent(request, membership, agent, name_form=form, status=422)
+    return answer_agent(request, membership, get_sum(membership, agent.pk), name_form=form, status=422)
 
 
 @require_POST
@@ -57,7 +57,7 @@ def join(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> H
         else:
             flashes.success(request, "They are shown as one agent from now on, and you can undo it.")
             return redirect("pages:agent", membership.workspace.slug, word.same_as_id)
-    return answer_agent(request, membership, agent, join_form=form, status=422)
+    return answer_agent(request, membership, get_sum(membership, agent.pk), join_form=form, status=422)
 
 
 def _get_named(membership: Membership, channel: Channel, name: str) -> Agent:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +17,7 @@ from dialects import all_dialects
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_channels
 from inspector.search.cursors import CursorError, read_key, write_key
+from inspector.threads.agents.conversations import list_conversations_of
 from inspector.threads.agents.directory import (
     AgentSum,
     Choice,
@@ -23,14 +25,13 @@ from inspector.threads.agents.directory import (
     find_agent,
     list_abilities,
     list_agents,
-    list_conversations_of,
     list_declarations,
     list_words,
+    sum_agent,
 )
-from inspector.threads.agents.pairs import list_pairs, measure_pairs
+from inspector.threads.agents.pairs import survey_pairs
 from inspector.threads.agents.tables import Agent, Declaration
-from inspector.threads.summaries import find_openings
-from inspector.threads.tasks.measures import measure_agent
+from inspector.threads.tasks.measures import list_channels_at, measure_agent
 from inspector.threads.tasks.outcomes import Outcome, count_asked_between, count_asked_of
 
 from .agent_forms import AgentFilter, JoinForm, NameForm
@@ -129,10 +130,22 @@ def read_after(request: HttpRequest, membership: Membership, *, of: str) -> list
 @within_workspace
 def show_agent(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> HttpResponse:
     """One agent; a name that was joined to another leads to that one."""
-    agent = get_agent(membership, agent_id)
-    if agent.same_as_id is not None:
-        return redirect("pages:agent", membership.workspace.slug, agent.same_as_id)
-    return answer_agent(request, membership, agent)
+    summed = get_sum(membership, agent_id)
+    if summed.agent.same_as_id is not None:
+        return redirect("pages:agent", membership.workspace.slug, summed.agent.same_as_id)
+    return answer_agent(request, membership, summed)
+
+
+def get_sum(membership: Membership, agent_id: uuid.UUID) -> AgentSum:
+    """The agent of the reader's workspace, summed up.
+
+    Raises:
+        Http404: where the workspace has none of that id.
+    """
+    summed = sum_agent(workspace=membership.workspace, agent_id=agent_id)
+    if summed is None:
+        raise Http404
+    return summed
 
 
 def get_agent(membership: Membership, agent_id: uuid.UUID) -> Agent:
@@ -150,24 +163,24 @@ def get_agent(membership: Membership, agent_id: uuid.UUID) -> Agent:
 def answer_agent(
     request: HttpRequest,
     membership: Membership,
-    agent: Agent,
+    summed: AgentSum,
     *,
     name_form: NameForm | None = None,
     join_form: JoinForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
     """The page of one agent, its forms as they were filled in where they were refused."""
-    workspace = membership.workspace
-    found = list_agents(workspace=workspace, only=[agent.pk], limit=1)
-    summed = found[0] if found else AgentSum(agent, (), (), 0, 0, 0, 0, None, None)
+    workspace, agent = membership.workspace, summed.agent
     every = [each.pk for each in summed.every]
-    pairs = list_pairs(workspace=workspace, agent=agent, limit=MOST_PAIRS)
-    gallery = Gallery(workspace, [agent, *(side for pair in pairs for side in (pair.sender, pair.receiver))])
-    outcomes = count_asked_between(workspace=workspace, pairs=pairs)
-    channels = list(list_channels(workspace=workspace))
-    measures = measure_agent(workspace=workspace, names=[(each.channel_id, each.name) for each in summed.every])
+    survey = survey_pairs(workspace=workspace, agents=summed.every, limit=MOST_PAIRS)
+    gallery = Gallery(workspace, (), customs=survey.customs)
+    outcomes = count_asked_between(workspace=workspace, pairs=survey.pairs, known=survey.agents)
+    channels, moments = list_channels_at(workspace=workspace)
+    names = [(each.channel_id, each.name) for each in summed.every]
+    measures = measure_agent(workspace=workspace, names=names, moment=moments)
     conversations = list_conversations_of(workspace=workspace, agent_ids=every, limit=MOST_CONVERSATIONS)
-    openings = find_openings(conversation_ids=[each.pk for each in conversations if not is_named(each)])
+    if summed.aliases:
+        summed = replace(summed, conversations=vars(conversations[0])["of_all"] if conversations else 0)
     slug = workspace.slug
     context = {
         "agent": agent,
@@ -179,15 +192,15 @@ def answer_agent(
         "states": [(name.replace("-", " "), count) for name, count in measures.asked_of.states.items()],
         "acknowledge": _say_seconds(measures.asked_of.acknowledge.median),
         "finish": _say_seconds(measures.asked_of.finish.median),
-        "pairs": [gallery.make_pair(pair, outcomes) for pair in pairs],
-        "extent": measure_pairs(workspace=workspace, agent=agent),
+        "pairs": [gallery.make_pair(pair, outcomes) for pair in survey.pairs],
+        "extent": survey.extent,
         "declared": [
             _describe(each, slug) for each in list_declarations(workspace=workspace, agent_ids=every, limit=200)
         ],
         "conversations": [
             {
                 "url": reverse("pages:conversation", args=[slug, each.pk]),
-                "title": shorten(openings.get(each.pk) or name_conversation(each), 60),
+                "title": shorten((not is_named(each) and vars(each)["opening"]) or name_conversation(each), 60),
                 "state": each.state,
                 "last_at": each.last_at,
             }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import BinaryField, Case, Count, F, Q, QuerySet, When
+from django.db.models import BinaryField, Case, Count, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Length
 
 from inspector.intake.models import Delivery, Job, Record, Sighting
@@ -121,6 +121,14 @@ def find_openings(*, conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, s
     with connection.cursor() as cursor:
         cursor.execute(_OPENINGS, [list(conversation_ids), OPENING_MESSAGES, list(GREETING)])
         return dict(cursor.fetchall())
+
+
+def opening_of() -> Subquery:
+    """The same of the conversation in a row, as a value of it; null where nothing is told."""
+    of_outer = {"conversation": OuterRef(OuterRef("pk")), "place__isnull": False, "told_digest__isnull": False}
+    first = Message.objects.shown().filter(**of_outer).order_by("place").values("pk")[:OPENING_MESSAGES]
+    is_greeting = Case(When(performative__in=GREETING, then=Value(1)), default=Value(0))
+    return Subquery(Message.objects.filter(pk__in=first).order_by(is_greeting, "place").values("english")[:1])
 
 
 def load_records(*, messages: Sequence[Message], most_bytes: int) -> dict[uuid.UUID, int]:

@@ -10,12 +10,11 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
-from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, Left
 
 from inspector.accounts.models import Channel, Workspace
 
-from ..models import Conversation
 from .confusables import Likeness, find_likenesses, find_oddities
 from .names import CONVENTIONS, Label, label_agent
 from .tables import Agent, AgentTotal, AgentWord, Appearance, Declaration
@@ -42,7 +41,8 @@ class Choice:
 
 EVERYTHING: Final = Choice()
 # What was withdrawn leaves rows that come to nothing.
-_SAID_SOMETHING: Final = Q(sent__gt=0) | Q(received__gt=0)
+SAID_SOMETHING: Final = Q(sent__gt=0) | Q(received__gt=0)
+_SUMMED: Final = ("sent", "received", "failures", "conversations", "first_at", "last_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def list_agents(
         only: the ids of the agents that are wanted, each by which it is known.
     """
     # A row for each agent: of the dialect that is chosen, else of all.
-    rows = AgentTotal.objects.filter(_SAID_SOMETHING, workspace=workspace, dialect=choice.dialect)
+    rows = AgentTotal.objects.filter(SAID_SOMETHING, workspace=workspace, dialect=choice.dialect)
     if choice.channel:
         rows = rows.filter(channel=choice.channel)
     sums = rows.values(who=Coalesce("agent__same_as", "agent")).annotate(
@@ -132,7 +132,7 @@ def _list_dialects(
 ) -> dict[uuid.UUID, list[str]]:
     """In which dialects each of these speaks or is spoken to, all its names taken together."""
     who = {each.pk: pk for pk, (agent, aliases) in known.items() for each in (agent, *aliases)}
-    rows = AgentTotal.objects.filter(_SAID_SOMETHING, agent__in=list(who)).exclude(dialect="")
+    rows = AgentTotal.objects.filter(SAID_SOMETHING, agent__in=list(who)).exclude(dialect="")
     found: dict[uuid.UUID, set[str]] = defaultdict(set)
     for agent_id, dialect in choose_rows(rows, choice).values_list("agent", "dialect") if who else ():
         found[who[agent_id]].add(dialect)
@@ -187,6 +187,35 @@ def find_agent(*, workspace: Workspace, agent_id: uuid.UUID) -> Agent | None:
     return rows.filter(workspace=workspace, pk=agent_id).first()
 
 
+def sum_agent(*, workspace: Workspace, agent_id: uuid.UUID) -> AgentSum | None:
+    """The agent of that id with those that are one with it, summed up, or None; one statement.
+
+    One that is known by another stands for itself alone. How many conversations several names share nobody has added
+    up: `list_conversations_of` counts them.
+    """
+    rows = Agent.objects.select_related("channel", "same_as", "same_as__channel").annotate(
+        of_dialect=F("totals__dialect"),
+        **{f"of_{name}": F(f"totals__{name}") for name in _SUMMED},
+    )
+    found = list(rows.filter(Q(pk=agent_id) | Q(same_as=agent_id), workspace=workspace).order_by("name", "pk"))
+    agents = {row.pk: row for row in found}
+    if agent_id not in agents:
+        return None
+    said = [vars(row) for row in found if vars(row)["of_sent"] or vars(row)["of_received"]]
+    sums = [row for row in said if row["of_dialect"] == ""]
+    return AgentSum(
+        agents.pop(agent_id),
+        list(agents.values()),
+        dialects=sorted({row["of_dialect"] for row in said} - {""}),
+        sent=sum(row["of_sent"] for row in sums),
+        received=sum(row["of_received"] for row in sums),
+        failures=sum(row["of_failures"] for row in sums),
+        conversations=sum(row["of_conversations"] for row in sums),
+        first_at=min((row["of_first_at"] for row in sums if row["of_first_at"]), default=None),
+        last_at=max((row["of_last_at"] for row in sums if row["of_last_at"]), default=None),
+    )
+
+
 def list_words(*, agent: Agent, limit: int = 50) -> Sequence[AgentWord]:
     """What auditors said of an agent and of those that are one with it, the latest first, undone ones included."""
     rows = AgentWord.objects.select_related("by", "undone_by", "agent", "agent__channel", "same_as")
@@ -214,13 +243,6 @@ def list_abilities(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID]) -> l
     return list(rows.values_list("agent", "dialect", "value").distinct().order_by("agent", "value", "dialect"))
 
 
-def list_conversations_of(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID], limit: int) -> list[Conversation]:
-    """The conversations that name one of these agents, latest activity first."""
-    named = Appearance.objects.filter(conversation=OuterRef("pk"), agent__in=list(agent_ids))
-    rows = Conversation.objects.select_related("channel").filter(Exists(named), workspace=workspace)
-    return list(rows.order_by("-last_at", "-pk")[:limit])
-
-
 @dataclass(frozen=True, slots=True)
 class Confusables:
     """Which names of a workspace can be taken for which; of more than `MOST_COMPARED` the busiest are compared."""
@@ -238,7 +260,7 @@ class Confusables:
 
 def compare_names(*, workspace: Workspace) -> Confusables:
     """Compare the names of the workspace's agents, the busiest first; one statement."""
-    rows = AgentTotal.objects.filter(_SAID_SOMETHING, workspace=workspace, dialect="")
+    rows = AgentTotal.objects.filter(SAID_SOMETHING, workspace=workspace, dialect="")
     busiest = rows.annotate(total=F("sent") + F("received")).order_by("-total", "agent")
     # Nobody takes a name of hundreds of characters for another's.
     begun = busiest.annotate(begun=Left("agent__name", LONGEST_COMPARED + 1)).values_list("begun", flat=True)

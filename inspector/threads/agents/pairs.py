@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, Max, Min, Q, QuerySet, Sum, UUIDField, Value
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import BigIntegerField, Count, Func, Max, Min, OuterRef, Q, QuerySet, Sum, UUIDField, Value
 from django.db.models.functions import Coalesce
 
 from inspector.accounts.models import Workspace
 
-from .directory import EVERYTHING, Choice, choose_rows, find_named
-from .tables import Agent, PairTotal
+from .directory import EVERYTHING, SAID_SOMETHING, Choice, choose_rows, find_named
+from .names import CONVENTIONS
+from .tables import Agent, AgentTotal, PairTotal
 
 # Stands for nobody, where a key of a page has to say so.
 NOBODY: Final = uuid.UUID(int=0)
@@ -59,7 +61,8 @@ def list_pairs(
         agent: only the pairs of this agent, and of all who are one with it.
         after: the key of the last one seen.
     """
-    pairs = _sum_pairs(workspace, choice, agent)
+    own = None if agent is None else [agent.pk, *agent.aliases.values_list("pk", flat=True)]
+    pairs = _sum_pairs(workspace, choice, own)
     if after:
         total, source, target, is_broadcast = after
         pairs = pairs.filter(
@@ -69,22 +72,27 @@ def list_pairs(
             | Q(total=total, source=source, target=target, is_broadcast__gt=is_broadcast)
         )
     found = list(pairs.order_by("-total", "source", "target", "is_broadcast")[:limit])
-    ids = {row[side] for row in found for side in ("source", "target")} - {NOBODY}
+    ids = _list_sides(found)
     rows = Agent.objects.select_related("channel", "same_as").filter(workspace=workspace)
     agents = rows.in_bulk(ids) if ids else {}
-    return [
-        PairSum(
-            sender=agents.get(row["source"]),
-            receiver=agents.get(row["target"]),
-            is_broadcast=row["is_broadcast"],
-            dialects=row["spoken"],
-            messages=row["total"],
-            failures=row["failed"],
-            first_at=row["since"],
-            last_at=row["until"],
-        )
-        for row in found
-    ]
+    return [_make_pair(row, agents) for row in found]
+
+
+def _list_sides(rows: Iterable[Mapping[str, Any]]) -> set[uuid.UUID]:
+    return {row[side] for row in rows for side in ("source", "target")} - {NOBODY}
+
+
+def _make_pair(row: Mapping[str, Any], agents: Mapping[uuid.UUID, Agent]) -> PairSum:
+    return PairSum(
+        sender=agents.get(row["source"]),
+        receiver=agents.get(row["target"]),
+        is_broadcast=row["is_broadcast"],
+        dialects=row["spoken"],
+        messages=row["total"],
+        failures=row["failed"],
+        first_at=row["since"],
+        last_at=row["until"],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +103,53 @@ class Extent:
     messages: int
 
 
-def measure_pairs(*, workspace: Workspace, choice: Choice = EVERYTHING, agent: Agent | None = None) -> Extent:
+def measure_pairs(*, workspace: Workspace, choice: Choice = EVERYTHING) -> Extent:
     """How much `list_pairs` would list without a limit; a message to three counts with each of them."""
-    pairs = _sum_pairs(workspace, choice, agent)
+    pairs = _sum_pairs(workspace, choice, None)
     sums = pairs.aggregate(pairs=Count("total"), messages=Sum("total"))
     return Extent(sums["pairs"] or 0, int(sums["messages"] or 0))
 
 
-def _sum_pairs(workspace: Workspace, choice: Choice, agent: Agent | None) -> QuerySet[Any]:
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The pairs of an agent that say most, how much all its pairs come to, and all who are one with a side of those.
+
+    `customs` are the dialects with names by convention that each of them speaks.
+    """
+
+    pairs: Sequence[PairSum]
+    extent: Extent
+    agents: Sequence[Agent]
+    customs: Mapping[uuid.UUID, Sequence[str]]
+
+
+def survey_pairs(*, workspace: Workspace, agents: Sequence[Agent], limit: int) -> Survey:
+    """The pairs of an agent, with which it and those that are one with it are named; two statements."""
+    pairs = _sum_pairs(workspace, EVERYTHING, [agent.pk for agent in agents]).annotate(
+        # Of the pairs that are found, also beyond the limit.
+        all_pairs=Func(Count("pk"), template="COUNT(%(expressions)s) OVER ()", output_field=BigIntegerField()),
+        all_messages=Func(Sum("messages"), template="SUM(%(expressions)s) OVER ()", output_field=BigIntegerField()),
+    )
+    found = list(pairs.order_by("-total", "source", "target", "is_broadcast")[:limit])
+    ids = _list_sides(found) | {agent.pk for agent in agents}
+    spoken = AgentTotal.objects.filter(SAID_SOMETHING, agent=OuterRef("pk"), dialect__in=list(CONVENTIONS))
+    rows = Agent.objects.select_related("channel", "same_as").filter(Q(pk__in=ids) | Q(same_as__in=ids))
+    rows = rows.annotate(customs=ArraySubquery(spoken.order_by("dialect").values("dialect")))
+    known = {agent.pk: agent for agent in rows.filter(workspace=workspace)}
+    first = found[0] if found else {"all_pairs": 0, "all_messages": 0}
+    return Survey(
+        pairs=[_make_pair(row, known) for row in found],
+        extent=Extent(int(first["all_pairs"]), int(first["all_messages"])),
+        agents=list(known.values()),
+        customs={pk: vars(agent)["customs"] for pk, agent in known.items()},
+    )
+
+
+def _sum_pairs(workspace: Workspace, choice: Choice, own: Sequence[uuid.UUID] | None) -> QuerySet[Any]:
     nobody = Value(NOBODY, output_field=UUIDField())
     rows = choose_rows(PairTotal.objects.filter(workspace=workspace, messages__gt=0), choice)
-    if agent:
-        ids = [agent.pk, *agent.aliases.values_list("pk", flat=True)]
-        rows = rows.filter(Q(sender__in=ids) | Q(receiver__in=ids))
+    if own is not None:
+        rows = rows.filter(Q(sender__in=own) | Q(receiver__in=own))
     pairs: QuerySet[Any] = rows.values(
         "is_broadcast",
         source=Coalesce("sender__same_as", "sender", nobody),

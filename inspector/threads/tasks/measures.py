@@ -52,12 +52,19 @@ Name = tuple[uuid.UUID, str]
 
 def find_moments(*, workspace: Workspace) -> dict[uuid.UUID, datetime]:
     """The time of the latest settled record of each channel that has one, and never later than now."""
+    return list_channels_at(workspace=workspace)[1]
+
+
+def list_channels_at(*, workspace: Workspace) -> tuple[list[Channel], dict[uuid.UUID, datetime]]:
+    """The channels of a workspace by name, and the moment of each that has one; one statement."""
     latest = Conversation.objects.filter(
         workspace_id=OuterRef("workspace_id"), channel_id=OuterRef("pk"), last_at__isnull=False
     ).order_by("-last_at", "-id")
     rows = Channel.objects.filter(workspace=workspace).annotate(latest=Subquery(latest.values("last_at")[:1]))
+    channels: list[Channel] = list(rows.order_by("name"))
     now = timezone.now()
-    return {channel_id: min(at, now) for channel_id, at in rows.values_list("pk", "latest") if at is not None}
+    moments = {channel.pk: vars(channel)["latest"] for channel in channels}
+    return channels, {pk: min(at, now) for pk, at in moments.items() if at is not None}
 
 
 def find_moment(*, conversation: Conversation) -> datetime | None:
@@ -174,14 +181,18 @@ def measure_conversation(*, conversation: Conversation, moment: datetime | None 
     return measure(tasks, moment or find_moment(conversation=conversation))
 
 
-def measure_agent(*, workspace: Workspace, names: Sequence[Name], moment: datetime | None = None) -> AgentMeasures:
+def measure_agent(
+    *, workspace: Workspace, names: Sequence[Name], moment: datetime | Mapping[uuid.UUID, datetime] | None = None
+) -> AgentMeasures:
     """What was asked of an agent and by it, under all the names given, as of a moment or of each channel's latest."""
-    moments = moment or find_moments(workspace=workspace)
-    tasks = Task.objects.filter(workspace=workspace)
-    return AgentMeasures(
-        asked_of=measure(tasks.filter(_is_any("performer", names)), moments),
-        asked_by=measure(tasks.filter(_is_any("requester", names)), moments),
-    )
+    moments = find_moments(workspace=workspace) if moment is None else moment
+    tasks = annotate_state(Task.objects.filter(workspace=workspace), moments)
+    sides = [
+        tasks.filter(_is_any(column, names)).values(side=Value(column, output_field=CharField())).annotate(**_SUMS)
+        for column in ("performer", "requester")
+    ]
+    found = {row["side"]: row for row in sides[0].union(sides[1], all=True)}
+    return AgentMeasures(asked_of=_read_sums(found.get("performer")), asked_by=_read_sums(found.get("requester")))
 
 
 def measure_pair(
@@ -222,22 +233,31 @@ class Percentile(Aggregate):
 
 def measure(tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, datetime] | None) -> Measures:
     """What a set of tasks comes to as of a moment, or of one for each channel: one statement."""
-    counts: dict[str, Any] = {f"is_{state.name}": Count("pk", filter=Q(stands=state.value)) for state in State}
-    found = annotate_state(tasks, moment).aggregate(
-        asked=Count("pk"),
-        answered=Count("pk", filter=Q(is_answered=True)),
-        unanswered=Count("pk", filter=Q(is_answered=False, state__in=[each.value for each in STANDING])),
-        retried=Sum("retries"),
-        failed=Sum("failures"),
-        late=Count("pk", filter=Q(finished_at__gt=F("deadline_at"))),
-        acknowledged=Count("acknowledge_seconds"),
-        acknowledge_median=Percentile("acknowledge_seconds", 0.5),
-        acknowledge_p95=Percentile("acknowledge_seconds", 0.95),
-        finished=Count("finish_seconds"),
-        finish_median=Percentile("finish_seconds", 0.5),
-        finish_p95=Percentile("finish_seconds", 0.95),
-        **counts,
-    )
+    return _read_sums(annotate_state(tasks, moment).aggregate(**_SUMS))
+
+
+# Over tasks that have `stands`.
+_SUMS: Final[Mapping[str, Any]] = {
+    "asked": Count("pk"),
+    "answered": Count("pk", filter=Q(is_answered=True)),
+    "unanswered": Count("pk", filter=Q(is_answered=False, state__in=[each.value for each in STANDING])),
+    "retried": Sum("retries"),
+    "failed": Sum("failures"),
+    "late": Count("pk", filter=Q(finished_at__gt=F("deadline_at"))),
+    "acknowledged": Count("acknowledge_seconds"),
+    "acknowledge_median": Percentile("acknowledge_seconds", 0.5),
+    "acknowledge_p95": Percentile("acknowledge_seconds", 0.95),
+    "finished": Count("finish_seconds"),
+    "finish_median": Percentile("finish_seconds", 0.5),
+    "finish_p95": Percentile("finish_seconds", 0.95),
+    **{f"is_{state.name}": Count("pk", filter=Q(stands=state.value)) for state in State},
+}
+_NOTHING: Final = Measures(0, 0, 0, {}, 0, 0, 0, Times(0, None, None), Times(0, None, None))
+
+
+def _read_sums(found: Mapping[str, Any] | None) -> Measures:
+    if found is None:
+        return _NOTHING
     return Measures(
         asked=found["asked"],
         answered=found["answered"],

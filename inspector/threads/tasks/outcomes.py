@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,14 +48,17 @@ def count_asked_of(*, workspace: Workspace, sums: Sequence[AgentSum]) -> dict[uu
 
 
 def count_asked_between(
-    *, workspace: Workspace, pairs: Sequence[PairSum]
+    *, workspace: Workspace, pairs: Sequence[PairSum], known: Iterable[Agent] | None = None
 ) -> dict[tuple[uuid.UUID, uuid.UUID], Outcome]:
-    """What the first of each of these pairs asked of the second and how it ended; two statements."""
-    agents = {agent.pk for pair in pairs for agent in (pair.sender, pair.receiver) if agent}
-    known = Agent.objects.filter(Q(pk__in=agents) | Q(same_as__in=agents), workspace=workspace)
-    who = {
-        (channel, name): same or pk for pk, same, channel, name in known.values_list("pk", "same_as", "channel", "name")
-    }
+    """What the first of each of these pairs asked of the second and how it ended; two statements.
+
+    Args:
+        known: the agents of the pairs and all that are one with them, where they were found already: one less.
+    """
+    if known is None:
+        agents = {agent.pk for pair in pairs for agent in (pair.sender, pair.receiver) if agent}
+        known = Agent.objects.filter(Q(pk__in=agents) | Q(same_as__in=agents), workspace=workspace)
+    who = {(agent.channel_id, agent.name): agent.same_as_id or agent.pk for agent in known}
     names = {name for _, name in who}
     asked_of_all = Task.objects.filter(
         is_one_of("requester", names), is_one_of("performer", names), workspace=workspace

@@ -7,6 +7,7 @@ import json
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -20,9 +21,10 @@ from inspector.accounts.models import Channel
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import withdraw_delivery
 from inspector.search.selectors import find_messages
-from inspector.threads.agents.directory import Choice, compare_names, list_agents, list_declarations
+from inspector.threads.agents.conversations import list_conversations_of
+from inspector.threads.agents.directory import Choice, compare_names, list_agents, list_declarations, sum_agent
 from inspector.threads.agents.naming import join_agents, name_agent, undo_word
-from inspector.threads.agents.pairs import list_pairs, measure_pairs
+from inspector.threads.agents.pairs import Extent, list_pairs, measure_pairs, survey_pairs
 from inspector.threads.agents.tables import (
     Agent,
     AgentTotal,
@@ -35,6 +37,8 @@ from inspector.threads.agents.tables import (
 )
 from inspector.threads.models import Conversation, Message
 from inspector.threads.services import mark_conversations
+from inspector.threads.summaries import find_openings
+from inspector.threads.tasks.outcomes import count_asked_between
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -313,3 +317,38 @@ def test_a_name_longer_than_any_index_takes_is_an_agent_like_others(cast: Cast) 
     settle_all()
     assert {row.agent.name for row in list_agents(workspace=cast.workspace)} == {name, "ada"}
     assert compare_names(workspace=cast.workspace).are_all_compared
+
+
+def test_the_page_of_an_agent_sums_as_the_lists_do(cast: Cast) -> None:
+    deliver(cast, *STORY)
+    settle_all()
+    agents = {agent.name: agent for agent in Agent.objects.all()}
+    join_agents(membership=cast.auditor, agent=agents["cid"], same_as=agents["bob"], reason="one key")
+    outcomes = count_asked_between(workspace=cast.workspace, pairs=list_pairs(workspace=cast.workspace))
+    listed = list_agents(workspace=cast.workspace)
+    assert {row.agent.name for row in listed if row.aliases} == {"bob"}
+    for row in listed:
+        one = sum_agent(workspace=cast.workspace, agent_id=row.agent.pk)
+        assert one is not None
+        conversations = list_conversations_of(
+            workspace=cast.workspace, agent_ids=[each.pk for each in one.every], limit=1
+        )
+        assert conversations
+        if one.aliases:
+            one = replace(one, conversations=vars(conversations[0])["of_all"])
+        assert one == row
+        openings = find_openings(conversation_ids=[conversations[0].pk])
+        assert vars(conversations[0])["opening"] == openings[conversations[0].pk]
+        with CaptureQueriesContext(connection) as asked:
+            survey = survey_pairs(workspace=cast.workspace, agents=one.every, limit=50)
+            among = count_asked_between(workspace=cast.workspace, pairs=survey.pairs, known=survey.agents)
+        assert len(asked) == 3
+        assert survey.pairs == list_pairs(workspace=cast.workspace, agent=row.agent, limit=50)
+        assert survey.extent == Extent(len(survey.pairs), sum(pair.messages for pair in survey.pairs))
+        assert survey_pairs(workspace=cast.workspace, agents=one.every, limit=1).extent == survey.extent
+        assert among == {pair: outcome for pair, outcome in outcomes.items() if pair in among}
+        assert survey.customs.keys() >= {each.pk for each in one.every}
+    assert sum_agent(workspace=cast.stranger.workspace, agent_id=agents["bob"].pk) is None
+    joined = sum_agent(workspace=cast.workspace, agent_id=agents["cid"].pk)
+    assert joined is not None
+    assert joined.agent.same_as == agents["bob"]
