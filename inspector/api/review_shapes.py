@@ -15,8 +15,7 @@ from inspector.audit.reviews.standings import Standing, find_standings, list_tol
 from inspector.audit.reviews.tables import Rubric
 
 STANDINGS: Final = ("holds", "stale", "unknown")
-# That one of two has spoken is nobody's to know: it is told as waiting.
-STATES: Final = tuple(state.value for state in ReviewItem.State if state != ReviewItem.State.SECOND)
+STATES: Final = tuple(ReviewItem.State.values)
 
 
 class QueueSerializer(serializers.Serializer[Any]):
@@ -32,8 +31,10 @@ class QueueSerializer(serializers.Serializer[Any]):
     is_standing = serializers.BooleanField(help_text="it holds the verdicts given on a conversation's page")
     is_closed = serializers.BooleanField()
     open = serializers.IntegerField(help_text="items of which something is still to be said")
+    second = serializers.IntegerField(help_text="of these: one of two has spoken, and another is needed")
     disputed = serializers.IntegerField(help_text="of these: two differ, and a third person decides")
     settled = serializers.IntegerField(help_text="items that are signed off")
+    stale = serializers.IntegerField(help_text="sign-offs in force that differ from what is there by now")
     oldest = serializers.DateTimeField(allow_null=True, help_text="since when the oldest open one waits")
 
 
@@ -59,10 +60,11 @@ class QueueDetailSerializer(QueueSerializer):
     people = ReviewerSerializer(many=True, help_text="the busiest first; of two, nothing before both have spoken")
 
 
-class QueuesSerializer(serializers.Serializer[Any]):
-    """The queues of the workspace, open ones first."""
+class QueuePageSerializer(serializers.Serializer[Any]):
+    """Queues of the workspace, open ones first, the standing one last; `next` is the cursor of the page after."""
 
     results = QueueSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
 
 
 class ItemSerializer(serializers.Serializer[Any]):
@@ -72,7 +74,7 @@ class ItemSerializer(serializers.Serializer[Any]):
     queue = serializers.UUIDField()
     conversation = serializers.UUIDField()
     state = serializers.ChoiceField(
-        choices=STATES, help_text="waiting also where one of two has spoken: nobody is told before both have"
+        choices=STATES, help_text="second: one of two has spoken; who, and what, is told when both have"
     )
     needed = serializers.IntegerField(help_text="how many have to speak")
     why = serializers.CharField(allow_blank=True, help_text="why it is in the queue")
@@ -154,8 +156,10 @@ def show_queue(count: QueueCount) -> dict[str, Any]:
         "is_standing": queue.is_standing,
         "is_closed": queue.closed_at is not None,
         "open": count.open,
+        "second": count.states.get(ReviewItem.State.SECOND, 0),
         "disputed": count.states.get(ReviewItem.State.DISPUTED, 0),
         "settled": count.settled,
+        "stale": count.stale,
         "oldest": count.oldest,
     }
 
@@ -167,7 +171,7 @@ def show_item(item: ReviewItem) -> dict[str, Any]:
         "id": item.pk,
         "queue": item.queue_id,
         "conversation": item.conversation_id,
-        "state": ReviewItem.State.WAITING if item.is_blind else item.state,
+        "state": item.state,
         "needed": item.needed,
         "why": item.why,
         "added_at": item.added_at,
@@ -192,8 +196,8 @@ def show_whole_item(item: ReviewItem) -> dict[str, Any]:
     """An item with the verdicts that anybody may know: of two reviewers nothing before both have spoken."""
     reviews = list_told_reviews(item=item)
     standings = find_standings(reviews=reviews, conversation=item.conversation, is_compared=True)
-    # Which version an item keeps from an earlier hand would tell that there was one.
-    is_own = item.is_held or not (item.is_blind or item.state == ReviewItem.State.WAITING)
+    # Which version an item keeps from a hand that gave it back would tell that there was one.
+    is_own = item.is_held or item.state != ReviewItem.State.WAITING
     return {
         **show_item(item),
         "rubric": _show_rubric(item.rubric if is_own else find_rubric(queue=item.queue)),

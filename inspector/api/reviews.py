@@ -18,11 +18,15 @@ from inspector.audit.reviews.listing import (
     DISPUTED,
     DONE,
     OPEN,
+    SECOND,
+    STALE,
     count_queue,
     find_item,
     find_queue,
     list_items,
     list_queues,
+    read_queue_key,
+    write_queue_key,
 )
 from inspector.audit.reviews.queues import MOST_CRITERIA
 from inspector.audit.reviews.verdicts import LONGEST_COMMENT
@@ -30,7 +34,7 @@ from inspector.audit.reviews.verdicts import LONGEST_COMMENT
 from .authentication import caller_of
 from .documents import Document, OneOf, Text, Texts
 from .endpoints import Endpoint
-from .paging import CURSOR, LIMIT, cut_page, read_place
+from .paging import CURSOR, LIMIT, cut_keyed, cut_page, read_place, read_row_key
 from .parameters import Choice
 from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
@@ -39,7 +43,7 @@ from .review_shapes import (
     ItemDetailSerializer,
     ItemPageSerializer,
     QueueDetailSerializer,
-    QueuesSerializer,
+    QueuePageSerializer,
     show_given,
     show_item,
     show_queue,
@@ -48,6 +52,8 @@ from .review_shapes import (
 )
 
 logger = logging.getLogger(__name__)
+
+_QUEUES: Final = "review queues"
 
 _VERDICT: Final = Document(
     '{"verdict": "fine", "comment": "…", "seen": "…", "answers": ["pass"]}',
@@ -75,12 +81,16 @@ class QueuesView(Endpoint):
     """The queues of reviews."""
 
     scopes: ClassVar = {"GET": "review"}
+    parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
 
-    @extend_schema(operation_id="list_review_queues", responses=QueuesSerializer)
+    @extend_schema(operation_id="list_review_queues", responses=QueuePageSerializer)
     def get(self, request: Request) -> Response:
-        """All of them, with how far each is."""
-        counts = list_queues(workspace=caller_of(request).workspace)
-        return Response({"results": [show_queue(count) for count in counts]})
+        """A page of them, with how far each is: open ones first, the standing one last."""
+        given, workspace = self.given, caller_of(request).workspace
+        after = read_queue_key(read_row_key(given, workspace, of=_QUEUES))
+        found = list_queues(workspace=workspace, after=after, limit=given["limit"] + 1)
+        page, cursor = cut_keyed(found, given, workspace, lambda count: write_queue_key(count.queue), of=_QUEUES)
+        return Response({"results": [show_queue(count) for count in page], "next": cursor})
 
 
 class QueueView(Endpoint):
@@ -104,8 +114,9 @@ class ItemsView(Endpoint):
             LIMIT,
             Choice(
                 name="state",
-                about="which: those that are open, those of them that are disputed, or those that are done",
-                choices=[OPEN, DISPUTED, DONE],
+                about="which: those that are open, of them those that need a second reviewer or are disputed, those "
+                "that are done, or of them those whose sign-off is stale",
+                choices=[OPEN, SECOND, DISPUTED, DONE, STALE],
                 default=OPEN,
             ),
         )

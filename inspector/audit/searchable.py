@@ -10,6 +10,7 @@ from inspector.search.registry import Condition, SearchableCondition
 from inspector.search.values import SEVERITIES, read_severity
 
 from .findings.tables import Finding
+from .reviews.listing import STALE
 from .reviews.tables import Review
 from .rules import RULES
 
@@ -21,14 +22,24 @@ _REVIEWED = (
     'WHERE "blind"."conversation_id" = "review"."conversation_id" AND "blind"."needed" > 1 '
     'AND "blind"."state" IN (\'waiting\', \'second\') AND "blind"."added_at" <= "review"."created_at"))'
 )
-# The verdict in force: of the item that was settled last; none of what was settled beside a blind one.
-_IN_FORCE = (
-    'COALESCE((SELECT "settled"."verdict" FROM "audit_reviewitem" "settled" '
+# The item in force: the one that was settled last; none that was settled beside a blind one.
+_SETTLED = (
+    'FROM "audit_reviewitem" "settled" '
     'WHERE "settled"."conversation_id" = "threads_message"."conversation_id" AND "settled"."state" = \'settled\' '
     'AND NOT EXISTS (SELECT 1 FROM "audit_reviewitem" "blind" '
     'WHERE "blind"."conversation_id" = "settled"."conversation_id" AND "blind"."needed" > 1 '
     'AND "blind"."state" IN (\'waiting\', \'second\') AND "blind"."added_at" <= "settled"."ended_at") '
-    'ORDER BY "settled"."ended_at" DESC, "settled"."id" DESC LIMIT 1), \'\')'
+    'ORDER BY "settled"."ended_at" DESC, "settled"."id" DESC LIMIT 1'
+)
+_IN_FORCE = f'COALESCE((SELECT "settled"."verdict" {_SETTLED}), \'\')'
+# Whether what it was given on is known to be otherwise by now: `standings.select_stale` says the same.
+_STALE = (
+    'EXISTS (SELECT 1 FROM "audit_review" "signed" '  # noqa: S608
+    'LEFT JOIN "audit_binding" "bound" ON "bound"."id" = "signed"."binding_id" '
+    'JOIN "threads_conversation" "judged" ON "judged"."id" = "signed"."conversation_id" '
+    f'WHERE "signed"."item_id" = (SELECT "settled"."id" {_SETTLED}) AND "signed"."withdrawn_at" IS NULL '
+    f'AND "signed"."verdict" = {_IN_FORCE} AND ("bound"."changes" <> \'\' '
+    'OR ("bound"."id" IS NULL AND "signed"."seen_digest" IS DISTINCT FROM "judged"."settled_digest")))'
 )
 _HELD = (
     'EXISTS (SELECT 1 FROM "audit_reviewitem" "held" '
@@ -55,7 +66,12 @@ def _write_reviewed(term: Term) -> Condition:
 
 
 def _write_review(term: Term) -> Condition:
-    return f"{_IN_FORCE} = ANY(%s)", [[value.casefold() for value in term.values]]
+    wanted = [value.casefold() for value in term.values]
+    verdicts = [value for value in wanted if value != STALE]
+    in_force = f"{_IN_FORCE} = ANY(%s)"
+    if STALE not in wanted:
+        return in_force, [verdicts]
+    return (f"({in_force} OR {_STALE})", [verdicts]) if verdicts else (_STALE, [])
 
 
 def _write_assignee(term: Term) -> Condition:
@@ -91,8 +107,8 @@ REVIEWED = SearchableCondition(
 )
 REVIEW = SearchableCondition(
     name="review",
-    about="the verdict in force on its conversation",
-    values=tuple(Review.Verdict.values),
+    about="the verdict in force on its conversation, or that its sign-off is stale",
+    values=(*Review.Verdict.values, STALE),
     write=_write_review,
 )
 ASSIGNEE = SearchableCondition(

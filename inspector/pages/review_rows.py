@@ -17,7 +17,7 @@ from inspector.audit.reviews.standings import SignOff, find_sign_offs
 from inspector.threads.summaries import find_openings
 
 from .finding_rows import title_conversation
-from .review_words import name_standing
+from .review_words import list_reasons, name_standing
 from .told import is_named, write_elapsed
 
 
@@ -55,6 +55,7 @@ def make_row(
         "verdict": "" if is_hidden else item.verdict,
         # Of an item that a later one superseded, that one says it.
         "standing": name_standing(sign_off.standing) if sign_off and sign_off.at == item.ended_at else "",
+        "reasons": list_reasons(sign_off.standing) if sign_off and sign_off.at == item.ended_at else (),
         "lease": describe_lease(item, reader),
         "has_spoken": vars(item).get("has_spoken", False),
         "added_at": item.added_at,

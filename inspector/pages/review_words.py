@@ -85,6 +85,13 @@ def _name_decoder(decoder: str) -> str:
     return f"{name_dialect(dialect)} by decoder {version}"
 
 
+def list_reasons(standing: Standing) -> Sequence[str]:
+    """In which ways what was signed differs by now, in words; of a verdict that does not say it, that it does."""
+    if not standing.is_exact:
+        return ("told otherwise than when it was signed",)
+    return [write_change(kind, change) for kind, change in standing.changes.items()]
+
+
 def name_standing(standing: Standing) -> str:
     """A standing in one word: `holds`, `stale` or `unknown`."""
     if standing.is_stale:

@@ -21,7 +21,9 @@ from inspector.audit.reviews.listing import (
     DONE,
     MINE,
     OPEN,
+    QUEUES_AT_ONCE,
     SECOND,
+    STALE,
     QueueCount,
     count_queue,
     count_reviewers,
@@ -30,10 +32,12 @@ from inspector.audit.reviews.listing import (
     list_items,
     list_queues,
     list_rubrics,
+    read_queue_key,
+    write_queue_key,
 )
 from inspector.audit.reviews.queues import MOST_CRITERIA
 from inspector.audit.rules import RULES
-from inspector.search.cursors import write_cursor
+from inspector.search.cursors import CursorError, read_key, write_cursor, write_key
 from inspector.threads.models import Message
 
 from .conversation_frame import open_conversation
@@ -48,15 +52,32 @@ SHOWN: Final = {
     SECOND: "needs a second",
     DISPUTED: "disputed",
     DONE: "signed off",
+    STALE: "stale",
 }
+_QUEUES: Final = "review queues"
 
 
 @require_GET
 @within_workspace
 def show_reviews(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """The queues with their progress."""
-    counts = list_queues(workspace=membership.workspace)
-    context = {"queues": [_describe_count(count) for count in counts], "open": sum(count.open for count in counts)}
+    """The queues with their progress, a page of them at a time."""
+    workspace = membership.workspace
+    try:
+        after = read_queue_key(read_key(request.GET.get("after"), workspace.pk, of=_QUEUES))
+    except CursorError as error:
+        raise Http404 from error
+    found = list_queues(workspace=workspace, after=after, limit=QUEUES_AT_ONCE + 1)
+    page = found[:QUEUES_AT_ONCE]
+    last = page[-1].queue if len(found) > len(page) else None
+    context = {
+        "queues": [_describe_count(count) for count in page],
+        "open": sum(count.open for count in page),
+        "is_part": last is not None or after is not None,
+        "next_url": write_query(request, after=write_key(write_queue_key(last), workspace.pk, of=_QUEUES))
+        if last
+        else "",
+        "first_url": write_query(request, after=None) if after else "",
+    }
     return render_page(request, membership, "reviews/reviews.html", context, section="reviews")
 
 
@@ -193,12 +214,12 @@ def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *,
 
 
 def _place(item: ReviewItem, show: str) -> Any:
-    return ((item.ended_at if show == DONE else item.added_at), item.pk)
+    return ((item.ended_at if show in (DONE, STALE) else item.added_at), item.pk)
 
 
 def _count(count: QueueCount, show: str) -> int | None:
     """How many a view has, where that is counted anyway."""
-    counts = {OPEN: count.open, DONE: count.settled}
+    counts = {OPEN: count.open, DONE: count.settled, STALE: count.stale}
     return counts.get(show, None if show == MINE else count.states.get(show, 0))
 
 
@@ -216,6 +237,7 @@ def _describe_count(count: QueueCount) -> dict[str, Any]:
         "second": count.states.get(SECOND, 0),
         "disputed": count.states.get(DISPUTED, 0),
         "settled": count.settled,
+        "stale": count.stale,
         "total": count.total,
         "oldest": count.oldest,
     }

@@ -16,24 +16,32 @@ from inspector.threads.models import Conversation
 
 from ..comments.discussions import select_here
 from ..comments.tables import Comment
-from .standings import select_told, select_told_items
+from .standings import select_stale, select_told, select_told_items
 from .tables import OPEN_STATES, Review, ReviewItem, ReviewQueue, Rubric
 
+# The queues of a page, and those that one of them is chosen from.
+QUEUES_AT_ONCE: Final = 100
 MOST_QUEUES: Final = 200
 MOST_REVIEWERS: Final = 100
 # What a list of items can be narrowed to.
-MINE, OPEN, SECOND, DISPUTED, DONE = "mine", "open", "second", "disputed", "done"
+MINE, OPEN, SECOND, DISPUTED, DONE, STALE = "mine", "open", "second", "disputed", "done", "stale"
 Key = tuple[datetime, uuid.UUID]
+# Where a queue stands among the others: whether it is the standing one, when it was closed, when made, and its id.
+QueueKey = tuple[bool, datetime | None, datetime, uuid.UUID]
 State = ReviewItem.State
 
 
 @dataclass(frozen=True, slots=True)
 class QueueCount:
-    """A queue and how far it is: how many stand in each state, and since when the oldest of the open ones waits."""
+    """A queue and how far it is: how many stand in each state, and since when the oldest of the open ones waits.
+
+    `stale` are the sign-offs in force that are known to differ from what is there.
+    """
 
     queue: ReviewQueue
     states: Mapping[str, int]
     oldest: datetime | None
+    stale: int
 
     @property
     def open(self) -> int:
@@ -51,14 +59,42 @@ class QueueCount:
         return self.open + self.settled
 
 
-def list_queues(*, workspace: Workspace) -> list[QueueCount]:
-    """The queues of a workspace with their progress, in two statements: open ones first, the standing one last."""
-    queues = list(
-        ReviewQueue.objects.select_related("created_by")
-        .filter(workspace=workspace)
-        .order_by("is_standing", F("closed_at").desc(nulls_first=True), "created_at", "pk")[:MOST_QUEUES]
-    )
-    return _count(workspace, queues)
+def list_queues(
+    *, workspace: Workspace, after: QueueKey | None = None, limit: int = QUEUES_AT_ONCE
+) -> list[QueueCount]:
+    """Queues of a workspace with their progress, by keyset, in three statements: open ones first, the standing last.
+
+    Args:
+        after: where the last one seen stands, as `write_queue_key` says.
+    """
+    rows = ReviewQueue.objects.select_related("created_by").filter(workspace=workspace)
+    if after is not None:
+        rows = rows.filter(_is_after(after))
+    ordered = rows.order_by("is_standing", F("closed_at").desc(nulls_first=True), "created_at", "pk")
+    return _count(workspace, list(ordered[:limit]))
+
+
+def write_queue_key(queue: ReviewQueue) -> list[str | int | bool]:
+    """Where a queue stands among the others, as a cursor holds it."""
+    closed = queue.closed_at.isoformat() if queue.closed_at else ""
+    return [queue.is_standing, closed, queue.created_at.isoformat(), str(queue.pk)]
+
+
+def read_queue_key(key: Sequence[Any] | None) -> QueueKey | None:
+    """Where a cursor says that a queue stands; None for no cursor."""
+    if key is None:
+        return None
+    is_standing, closed, created, pk = key
+    closed_at = datetime.fromisoformat(closed) if closed else None
+    return bool(is_standing), closed_at, datetime.fromisoformat(created), uuid.UUID(pk)
+
+
+def _is_after(key: QueueKey) -> Q:
+    is_standing, closed_at, created_at, pk = key
+    later = Q(closed_at=closed_at) & (Q(created_at__gt=created_at) | Q(created_at=created_at, pk__gt=pk))
+    later |= Q(closed_at__isnull=False) if closed_at is None else Q(closed_at__lt=closed_at)
+    later &= Q(is_standing=is_standing)
+    return later if is_standing else later | Q(is_standing=True)
 
 
 def count_queue(*, queue: ReviewQueue) -> QueueCount:
@@ -74,7 +110,10 @@ def _count(workspace: Workspace, queues: Sequence[ReviewQueue]) -> list[QueueCou
         states.setdefault(row["queue"], {})[row["state"]] = row["count"]
         if row["state"] in OPEN_STATES:
             oldest[row["queue"]] = min(row["oldest"], oldest.get(row["queue"], row["oldest"]))
-    return [QueueCount(queue, states.get(queue.pk, {}), oldest.get(queue.pk)) for queue in queues]
+    stale = dict(select_stale(rows).values_list("queue").annotate(count=Count("pk")).order_by())
+    return [
+        QueueCount(queue, states.get(queue.pk, {}), oldest.get(queue.pk), stale.get(queue.pk, 0)) for queue in queues
+    ]
 
 
 def find_queue(*, workspace: Workspace, queue_id: uuid.UUID) -> ReviewQueue | None:
@@ -132,14 +171,15 @@ def list_items(
 
     Args:
         reader: who reads; None is a program, which has spoken on nothing.
-        show: `MINE` (held by the reader, or spoken on and waiting for the other), `OPEN`, `SECOND`, `DISPUTED`, `DONE`.
+        show: `MINE` (held by the reader, or spoken on and waiting for the other), `OPEN`, `SECOND`, `DISPUTED`, `DONE`,
+            or `STALE` (signed off, and known to differ from what is there).
         after: (added_at or ended_at, id) of the last one seen.
     """
     own = Review.objects.filter(item=OuterRef("pk"), reviewer=reader, withdrawn_at=None)
     rows = ReviewItem.objects.filter(workspace=queue.workspace_id, queue=queue)
     rows = select_told_items(rows).annotate(has_spoken=Exists(own)).select_related("conversation__channel", "holder")
-    if show == DONE:
-        rows = rows.filter(state=State.SETTLED)
+    if show in (DONE, STALE):
+        rows = rows.filter(state=State.SETTLED) if show == DONE else select_stale(rows)
         if after is not None:
             at, pk = after
             rows = rows.filter(Q(ended_at__lt=at) | Q(ended_at=at, pk__lt=pk))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from inspector.accounts.models import Workspace
 from inspector.threads.models import Conversation, Message
@@ -53,6 +53,20 @@ def _find_blind(moment: str) -> Exists:
         conversation=OuterRef("conversation"), needed__gt=1, state__in=BLIND_STATES, added_at__lte=OuterRef(moment)
     )
     return Exists(blind)
+
+
+def select_stale(rows: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
+    """Those of these items whose sign-off is in force and known to be stale: what `find_sign_offs` says, in SQL."""
+    differs = Q(binding__isnull=False) & ~Q(binding__changes="")
+    differs |= Q(binding=None) & ~Q(seen_digest=F("conversation__settled_digest"))
+    carrying = Review.objects.filter(differs, item=OuterRef("pk"), verdict=OuterRef("verdict"), withdrawn_at=None)
+    later = ReviewItem.objects.filter(
+        ~_find_blind("ended_at"),
+        Q(ended_at__gt=OuterRef("ended_at")) | Q(ended_at=OuterRef("ended_at"), pk__gt=OuterRef("pk")),
+        conversation=OuterRef("conversation"),
+        state=State.SETTLED,
+    )
+    return rows.filter(~_find_blind("ended_at"), Exists(carrying), ~Exists(later), state=State.SETTLED)
 
 
 @dataclass(frozen=True, slots=True)
