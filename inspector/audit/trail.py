@@ -5,8 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Final
 
-from django.db.models import BooleanField, CharField, Exists, F, Func, OuterRef, Q, QuerySet
-from django.db.models.functions import Cast
+from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet
 
 from inspector.accounts.models import Membership
 from inspector.trail.models import Deed
@@ -38,9 +37,10 @@ def list_told_deeds(*, workspace_id: uuid.UUID, wanted: Wanted) -> QuerySet[Deed
 
 def _tells_of_blind(workspace_id: uuid.UUID) -> Q:
     """Whether a deed would tell that somebody has spoken where two are to speak without knowing of each other."""
-    blind = ReviewItem.objects.annotate(name=Cast("pk", CharField())).filter(
+    # Such a deed names its item and its conversation among what it is about: both are found by their indexes.
+    blind = ReviewItem.objects.filter(
         # What is said of the same conversation elsewhere meanwhile would tell as much.
-        Q(name=OuterRef("object_id")) | Q(_is_among("conversation", "about"), added_at__lte=OuterRef("at")),
+        Q(_is_among("pk", "about")) | Q(_is_among("conversation", "about"), added_at__lte=OuterRef("at")),
         workspace=workspace_id,
         needed__gt=1,
         state__in=BLIND_STATES,

@@ -7,7 +7,8 @@ import ipaddress
 import socket
 import ssl
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +19,8 @@ from django.conf import settings
 SILENCE_SECONDS: Final = 5.0
 LONGEST_SECONDS: Final = 10.0
 MOST_ANSWER_BYTES: Final = 2048
+# Of a host that has more addresses no more are tried.
+MOST_ADDRESSES: Final = 8
 LONGEST_ADDRESS: Final = 2000
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
@@ -72,8 +75,8 @@ def read_host(address: str) -> str:
     return urlsplit(address).hostname or ""
 
 
-def resolve(target: Target) -> str:
-    """The network address to connect to, looked up once, so that what was checked is what is used.
+def resolve(target: Target) -> Sequence[str]:
+    """The network addresses to connect to, in their order, looked up once: what was checked is what is used.
 
     Raises:
         CallError: where there is none, or one of them is of a private, loopback or special network.
@@ -82,13 +85,13 @@ def resolve(target: Target) -> str:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise CallError(f"the host {target.host} cannot be found") from error
-    addresses = [str(each[4][0]) for each in found]
+    addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
     if not settings.ALERT_PRIVATE_ADDRESSES and not all(is_public(each) for each in addresses):
         raise CallError(
             f"the host {target.host} leads into a private network: the operator can allow that by "
             "ALERT_PRIVATE_ADDRESSES"
         )
-    return addresses[0]
+    return addresses[:MOST_ADDRESSES]
 
 
 def is_public(address: str) -> bool:
@@ -104,17 +107,32 @@ def is_public(address: str) -> bool:
 
 
 class _Pinned(http.client.HTTPConnection):
-    """A connection to a network address that was looked up before; the host's name is for TLS and the header."""
+    """A connection to one of the network addresses that were looked up before; the host's name is for TLS and the
+    header."""
 
-    def __init__(self, target: Target, network_address: str) -> None:
+    def __init__(self, target: Target, network_addresses: Sequence[str]) -> None:
         super().__init__(target.host, target.port, timeout=SILENCE_SECONDS)
-        self._network_address, self._is_secure = network_address, target.scheme == "https"
+        self._network_addresses, self._is_secure = network_addresses, target.scheme == "https"
 
     def connect(self) -> None:
-        """Connect to the address that was checked."""
-        self.sock = socket.create_connection((self._network_address, self.port), SILENCE_SECONDS)
+        """Connect to the first of the addresses that answers; all of them were checked."""
+        self.sock = self._reach()
         if self._is_secure:
             self.sock = ssl.create_default_context().wrap_socket(self.sock, server_hostname=self.host)
+
+    def _reach(self) -> socket.socket:
+        until = time.monotonic() + LONGEST_SECONDS
+        refusals: list[OSError] = []
+        for address in self._network_addresses:
+            left = until - time.monotonic()
+            if left <= 0:
+                break
+            try:
+                return socket.create_connection((address, self.port), min(SILENCE_SECONDS, left))
+            except OSError as error:
+                refusals.append(error)
+        # What the first said is what was wrong: the others were tried for want of it.
+        raise refusals[0] if refusals else TimeoutError("no address of the host was reached in time")
 
 
 def post(*, address: str, body: bytes, headers: Mapping[str, str]) -> Answer:

@@ -244,6 +244,29 @@ def test_the_connection_goes_to_what_was_looked_up_once(monkeypatch: pytest.Monk
     assert asked == ["hook.example"]
 
 
+def test_another_address_of_the_host_is_tried_where_one_is_out_of_reach(
+    cast: Cast, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a host of two protocols, one of which does not get out from here."""
+    tried: list[str] = []
+    connect = socket.create_connection
+
+    def look_up(*_: Any, **__: Any) -> list[Any]:
+        return [(0, 0, 0, "", (known, 0)) for known in ("2001:db8::1", "127.0.0.2", "127.0.0.1", "127.0.0.3")]
+
+    def reach(where: tuple[str, int], timeout: float) -> socket.socket:
+        tried.append(where[0])
+        if where[0] != "127.0.0.1":
+            raise OSError(f"no way to {where[0]}")
+        return connect(("127.0.0.1", receiver.server.server_port), timeout)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(socket, "create_connection", reach)
+    assert calls.post(address="http://hook.example/", body=b"{}", headers={}).status == 204
+    assert tried == ["2001:db8::1", "127.0.0.2", "127.0.0.1"]
+    assert receiver.taken[0][0]["Host"] == "hook.example"
+
+
 @pytest.mark.parametrize(
     "address",
     [
