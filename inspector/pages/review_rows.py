@@ -47,6 +47,9 @@ def make_row(
         "id": item.pk,
         "url": reverse("pages:review-item", args=[workspace.slug, item.pk]),
         "title": title_conversation(item.conversation, openings),
+        # Two of one name are told apart by these.
+        "channel": item.conversation.channel.name,
+        "first_at": item.conversation.first_at,
         "why": item.why,
         "findings": findings.get(item.conversation_id),
         "message_count": item.conversation.message_count,

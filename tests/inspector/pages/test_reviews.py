@@ -150,6 +150,47 @@ def test_a_sign_off_goes_stale_and_says_why(owner: Client, cast: Cast, conversat
         assert "1 message came since" in read(owner, name, *args).replace("1 Message", "1 message")
     assert ">stale<" in read(owner, "conversations")
     assert ">stale<" in read(owner, "queue", queue.pk, query="?show=done")
+    # And it is found without opening one after the other.
+    assert f"{address('queue', queue.pk)}?show=stale" in read(owner, "reviews")
+    listed = read(owner, "queue", queue.pk, query="?show=stale")
+    assert address("review-item", item.pk) in listed
+    assert "1 message came since" in listed
+    act(owner, item, "again")
+    judge(owner, ReviewItem.objects.get(queue=queue, state="waiting"), "fine")
+    assert "No sign-off is stale" in read(owner, "queue", queue.pk, query="?show=stale")
+    assert "?show=stale" not in read(owner, "reviews")
+
+
+def test_conversations_of_one_name_are_told_apart_in_a_queue(owner: Client, cast: Cast) -> None:
+    """The same id in two channels, one longer than the other."""
+    channel = cast.workspace.channels.create(name="night shift")
+    first, *_ = STORY.splitlines(True)
+    deliver(cast, first, name="a.log")
+    deliver(cast, first, first.replace(b'"m1"', b'"m2"'), name="b.log", channel=channel)
+    settle_all()
+    queue = services.create_queue(membership=cast.owner, name="Both")
+    ids = list(Conversation.objects.values_list("pk", flat=True))
+    services.fill_queue(queue=queue, conversations=ids, why="", membership=cast.owner)
+    item = ReviewItem.objects.filter(queue=queue)[0]
+    for page in (read(owner, "queue", queue.pk), read(owner, "review-item", item.pk)):
+        words = " ".join(re.sub(r"<[^>]+>", "", page).split())
+        assert re.search(r"1 message since [^,]+, (channel )?main", words)
+        assert re.search(r"2 messages since [^,]+, (channel )?night shift", words)
+
+
+def test_many_queues_come_a_page_at_a_time(
+    viewer: Client, cast: Cast, item: ReviewItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inspector.pages.reviews.QUEUES_AT_ONCE", 2)
+    for name in ("Second", "Third"):
+        services.create_queue(membership=cast.owner, name=name)
+    first = read(viewer, "reviews")
+    assert ("Grave ones" in first, "Second" in first, "Third" in first) == (True, True, False)
+    further = re.search(r'rel="next" href="([^"]+)"', first)
+    assert further is not None
+    second = read(viewer, "reviews", query=further[1].replace("&amp;", "&"))
+    assert ("Grave ones" in second, "Third" in second, 'rel="next"' in second) == (False, True, False)
+    assert viewer.get(address("reviews"), {"after": "x"}).status_code == 404
 
 
 def test_what_is_refused_is_given_back_as_it_was_filled_in(owner: Client, auditor: Client, item: ReviewItem) -> None:
