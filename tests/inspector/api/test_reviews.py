@@ -1,4 +1,4 @@
-"""Reviews by the API: what a person does by a key of theirs, and that of two reviewers neither learns of the other."""
+"""Reviews by the API: what a person does by a key of theirs, and that of two neither learns who spoke, or what."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from inspector.accounts.models import ApiKey, Membership, Role
 from inspector.accounts.services import add_member, create_api_key
 from inspector.audit.models import ReviewItem, ReviewQueue
-from inspector.audit.services import change_rubric, create_queue, fill_queue
+from inspector.audit.services import change_rubric, close_queue, create_queue, fill_queue, give_verdict
 from inspector.threads.models import Conversation, Message
 from inspector.trail.models import Deed
 from tests.inspector.conftest import Cast, deliver, make_user, settle_all
@@ -105,47 +105,58 @@ def look_everywhere(client: Client, cast: Cast, queue: ReviewQueue) -> dict[str,
     return seen
 
 
-def test_the_second_reviewer_learns_nothing_of_the_first(cast: Cast, queue: ReviewQueue) -> None:
+def forget_that(told: tuple[int, bytes, dict[str, str]]) -> tuple[int, bytes, dict[str, str]]:
+    """An answer without the one thing that is told: that one of two has spoken."""
+    status, body, headers = told
+    body = body.replace(b'"state":"second"', b'"state":"waiting"').replace(b'"second":1', b'"second":0')
+    return status, body, {name: value for name, value in headers.items() if name != "Content-Length"}
+
+
+def test_the_second_reviewer_learns_that_another_has_spoken_and_neither_who_nor_what(
+    cast: Cast, queue: ReviewQueue
+) -> None:
     first, second = enter(cast, cast.auditor.user), enter(cast, cast.owner.user)
     # Not even a key that the first reviewer made, which somebody else may hold, says what they said.
     own = enter(cast, cast.auditor.user, "review", "read", "export", "trail")
     _, item, other = items_of(first, queue)
     before = [look_everywhere(client, cast, queue) for client in (second, own)]
 
-    def find_traces() -> list[str]:
-        """The addresses that answer otherwise than before anybody spoke."""
+    def find_traces() -> tuple[set[str], set[str]]:
+        """The addresses that answer otherwise than before anybody spoke, and those that tell more than that."""
         now = [look_everywhere(client, cast, queue) for client in (second, own)]
-        return [
-            address
-            for was, is_now in zip(before, now, strict=True)
-            for address in was
-            if was[address] != is_now[address]
-        ]
+        pairs = [(address, was[address], now[turn][address]) for turn, was in enumerate(before) for address in was]
+        return (
+            {address for address, was, is_now in pairs if was != is_now},
+            {address for address, was, is_now in pairs if forget_that(was) != forget_that(is_now)},
+        )
 
-    assert find_traces() == []
+    assert find_traces() == (set(), set())
     given = judge(first, item, "concern")
     assert (given["given"]["reviewer"], given["given"]["verdict"]) == ("amir", "concern")
     assert given["given"]["answers"] == [{"criterion": "Is it so?", "answer": "fail"}]
-    assert (given["item"]["state"], given["item"]["verdicts"]) == ("waiting", [])
-    assert find_traces() == []
-    # The list is not to be narrowed to what one has spoken on.
-    assert second.get(f"{QUEUES}/{queue.pk}/items", {"state": "second"}).status_code == 400
+    assert (given["item"]["state"], given["item"]["verdicts"]) == ("second", [])
+    told = {QUEUES, f"{QUEUES}/{queue.pk}", f"{QUEUES}/{queue.pk}/items?state=open", f"{ITEMS}/{item['id']}"}
+    assert find_traces() == (told, set())
+    # As on the pages, what needs a second reviewer can be found.
+    assert [each["id"] for each in items_of(second, queue, state="second")] == [item["id"]]
+    assert second.get(QUEUES).json()["results"][0]["second"] == 1
     # What is refused is refused alike where somebody has spoken and where nobody has.
     for act in ("put", "delete"):
-        told = {getattr(second, act)(f"{ITEMS}/{each['id']}/lease").json()["detail"] for each in (item, other)}
-        assert told == {"nobody holds it: take it first"}
-    told = {second.delete(f"{ITEMS}/{each['id']}/verdict").json()["detail"] for each in (item, other)}
-    assert len(told) == 1
+        said = {getattr(second, act)(f"{ITEMS}/{each['id']}/lease").json()["detail"] for each in (item, other)}
+        assert said == {"nobody holds it: take it first"}
+    said = {second.delete(f"{ITEMS}/{each['id']}/verdict").json()["detail"] for each in (item, other)}
+    assert len(said) == 1
     # And what is taken looks alike.
-    names = {"id", "conversation", "added_at", "held_until", "settled_digest"}
+    names = {"id", "conversation", "added_at", "held_until", "settled_digest", "state"}
     taken = [take(second, each).json() for each in (item, other)]
     assert len({json.dumps({name: each[name] for name in each.keys() - names}, sort_keys=True) for each in taken}) == 1
-    # The first reviewer takes the verdict back, and gives another: still nothing is to be seen.
+    # The first reviewer takes the verdict back, and gives another: still nothing more is to be seen.
     assert second.delete(f"{ITEMS}/{item['id']}/lease").status_code == 200
     assert second.delete(f"{ITEMS}/{other['id']}/lease").status_code == 200
     assert first.delete(f"{ITEMS}/{item['id']}/verdict").status_code == 200
+    assert find_traces() == (set(), set())
     judge(first, item, "violation")
-    assert find_traces() == []
+    assert find_traces() == (told, set())
     both = judge(second, item, "violation")
     assert (both["item"]["state"], both["item"]["verdict"]) == ("settled", "violation")
     assert [each["reviewer"] for each in both["item"]["verdicts"]] == ["amir", "olivia"]
@@ -155,15 +166,62 @@ def test_the_second_reviewer_learns_nothing_of_the_first(cast: Cast, queue: Revi
     assert [each["actor"]["name"] for each in deeds] == ["olivia", "amir", "amir"]
 
 
-def test_a_rubric_that_was_changed_since_does_not_tell_of_the_first(cast: Cast, queue: ReviewQueue) -> None:
+def test_a_rubric_that_was_changed_since_is_answered_as_the_first_did(cast: Cast, queue: ReviewQueue) -> None:
     first, second = enter(cast, cast.auditor.user), enter(cast, cast.owner.user)
-    item, other, _ = items_of(first, queue)
+    item, other, given_back = items_of(first, queue)
     judge(first, item, "fine")
+    # That somebody had an item in hand and gave it back is nobody's to know.
+    assert take(first, given_back).status_code == 200
+    assert first.delete(f"{ITEMS}/{given_back['id']}/lease").status_code == 200
     change_rubric(membership=cast.owner, queue=queue, criteria=["Is it?", "Was it?"], expected=1)
-    numbers = {second.get(f"{ITEMS}/{each['id']}").json()["rubric"]["number"] for each in (item, other)}
-    assert numbers == {2}
-    # What is to be answered is known to who holds it.
+    shown = [second.get(f"{ITEMS}/{each['id']}").json() for each in (item, other, given_back)]
+    assert [each["rubric"]["number"] for each in shown] == [1, 2, 2]
     assert take(second, item).json()["rubric"] == {"number": 1, "criteria": ["Is it so?"]}
+
+
+def test_queues_come_in_pages(cast: Cast, queue: ReviewQueue) -> None:
+    """Open ones first, then closed ones, then the standing one; each once, whatever the size of the page."""
+    for name in ("A", "B", "C", "D"):
+        made = create_queue(membership=cast.owner, name=name, reviewers=1, criteria=[])
+        if name in "BD":
+            close_queue(membership=cast.owner, queue=made, is_closed=True)
+    conversation = Conversation.objects.order_by("pk").first()
+    assert conversation is not None
+    seen = bytes(conversation.settled_digest or b"")
+    give_verdict(membership=cast.auditor, conversation=conversation, verdict="fine", comment="", seen=seen)
+    client = enter(cast, cast.owner.user, "review")
+    for limit in (1, 2, 50):
+        names, cursor = [], ""
+        while cursor is not None:
+            answer = client.get(QUEUES, {"limit": limit, **({"cursor": cursor} if cursor else {})})
+            assert answer.status_code == 200, answer.content
+            names += [each["name"] for each in answer.json()["results"]]
+            cursor = answer.json()["next"]
+        assert names == ["Two", "A", "C", "D", "B", "Reviewed directly"]
+    assert client.get(QUEUES, {"cursor": "x"}).status_code == 400
+
+
+def test_a_sign_off_that_went_stale_is_listed_as_such(cast: Cast) -> None:
+    deliver(cast, b'{"raw": "Pay the invoice.", "conversation": "c1", "id": "m1"}')
+    settle_all()
+    queue = fill(cast, reviewers=1)
+    client = enter(cast, cast.auditor.user)
+    (item,) = items_of(client, queue)
+    judge(client, item, "fine")
+    assert items_of(client, queue, state="stale") == []
+    deliver(cast, b'{"raw": "Twice.", "conversation": "c1", "id": "m2"}', name="b.log")
+    settle_all()
+    assert [each["id"] for each in items_of(client, queue, state="stale")] == [item["id"]]
+    (shown,) = client.get(QUEUES).json()["results"]
+    assert (shown["settled"], shown["stale"]) == (1, 1)
+    found = client.get("/api/v1/messages", {"q": "review:stale"}).json()["results"]
+    assert len(found) == 2
+    assert client.get("/api/v1/messages", {"q": "-review:stale"}).json()["results"] == []
+    # What is signed anew is stale no longer.
+    again = fill(cast, reviewers=1, name="Again")
+    judge(client, items_of(client, again)[0], "fine")
+    assert items_of(client, queue, state="stale") == []
+    assert client.get("/api/v1/messages", {"q": "review:stale"}).json()["results"] == []
 
 
 def test_a_third_person_decides_where_two_differ(cast: Cast, queue: ReviewQueue) -> None:
