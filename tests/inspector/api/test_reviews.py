@@ -185,8 +185,9 @@ def test_queues_come_in_pages(cast: Cast, queue: ReviewQueue) -> None:
         made = create_queue(membership=cast.owner, name=name, reviewers=1, criteria=[])
         if name in "BD":
             close_queue(membership=cast.owner, queue=made, is_closed=True)
-    conversation = Conversation.objects.order_by("pk").first()
-    assert conversation is not None
+    deliver(cast, b'{"raw": "Nobody waits for this.", "conversation": "c4", "id": "m1"}')
+    settle_all()
+    conversation = Conversation.objects.get(native_id="c4")
     seen = bytes(conversation.settled_digest or b"")
     give_verdict(membership=cast.auditor, conversation=conversation, verdict="fine", comment="", seen=seen)
     client = enter(cast, cast.owner.user, "review")
