@@ -16,13 +16,14 @@ from inspector.accounts.models import Membership
 from inspector.audit.findings.life import list_acts
 from inspector.audit.findings.listing import find_finding, find_messages, find_related
 from inspector.audit.models import Finding
+from inspector.audit.reviews.listing import list_queues_around, list_settled
 from inspector.audit.rules import RULES
 from inspector.threads.models import Message
 from inspector.threads.placing.numbering import number_messages
 from inspector.threads.selectors import read_body
 from inspector.threads.summaries import find_openings, load_records
 
-from .agents import cast_conversation
+from .agents import Cast, cast_conversation
 from .budgets import shorten_name
 from .finding_rows import HIDDEN, JUDGEMENTS, cite, name_rule, name_state, title_conversation, write_place
 from .shell import render_page, within_workspace
@@ -58,6 +59,8 @@ def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.
     message = find_messages([finding]).get(finding.pk)
     related = find_related(finding=finding) if message else []
     number_messages([*related, *([message] if message else [])])
+    cast = cast_conversation(finding.conversation) if message else None
+    waits_in, fillable = list_queues_around(conversation=finding.conversation)
     text = finding.text if message else HIDDEN
     context = {
         "finding": finding,
@@ -70,8 +73,11 @@ def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.
         "is_due": finding.is_due,
         "cites": shorten_name(cite(finding), 1000),
         "conversation": _describe_conversation(finding, workspace.slug),
-        "message": _describe_message(finding, message, workspace.slug) if message else None,
-        "related": _list_related(finding, related, workspace.slug),
+        "message": _describe_message(finding, message, cast, workspace.slug) if message and cast else None,
+        "related": _list_related(related, cast, workspace.slug) if cast else [],
+        "waits_in": waits_in,
+        "settled_in": list_settled(conversation=finding.conversation),
+        "fillable": fillable if membership.is_auditor else [],
         "steps": _tell_history(finding),
         "sender": finding.sender if message else "",
         "may_judge": membership.is_auditor,
@@ -92,12 +98,12 @@ def _describe_conversation(finding: Finding, slug: str) -> dict[str, Any]:
     }
 
 
-def _describe_message(finding: Finding, message: Message, slug: str) -> dict[str, Any]:
+def _describe_message(finding: Finding, message: Message, cast: Cast, slug: str) -> dict[str, Any]:
     load_records(messages=[message], most_bytes=LONGEST_RECORD_BYTES)
     body = read_body(message)
     wire, stretches = cut_wire(message)
     return {
-        "line": make_line(message, cast_conversation(finding.conversation)),
+        "line": make_line(message, cast),
         "number": message.number,
         "dialect": name_dialect(message.dialect, body["record"].get("version")),
         "url": write_place(finding, message, slug),
@@ -107,8 +113,7 @@ def _describe_message(finding: Finding, message: Message, slug: str) -> dict[str
     }
 
 
-def _list_related(finding: Finding, related: Sequence[Message], slug: str) -> list[dict[str, Any]]:
-    cast = cast_conversation(finding.conversation) if related else None
+def _list_related(related: Sequence[Message], cast: Cast, slug: str) -> list[dict[str, Any]]:
     return [
         {
             "url": reverse("pages:message", args=[slug, each.pk]),
@@ -117,7 +122,6 @@ def _list_related(finding: Finding, related: Sequence[Message], slug: str) -> li
             "sentence": shorten_name(shorten(each.english, 160), 400),
         }
         for each in related
-        if cast is not None
     ]
 
 

@@ -41,6 +41,7 @@ from inspector.search.cursors import CursorError, read_key, write_cursor, write_
 from inspector.threads.models import Message
 
 from .conversation_frame import open_conversation
+from .findings import find_way_back
 from .review_forms import QueueForm
 from .review_rows import make_item_rows
 from .shell import read_place, render_page, require_auditor, within_workspace, write_query
@@ -167,7 +168,8 @@ def enqueue(request: HttpRequest, membership: Membership, conversation_id: uuid.
                 request, f"It now waits in “{queue}”." if filled.added else f"It waits in “{queue}” already."
             )
     address = reverse("pages:conversation", args=[membership.workspace.slug, conversation.pk])
-    return redirect(f"{address}#verdict")
+    # It is also put there from the page of a finding.
+    return redirect(find_way_back(request, membership) if "next" in request.POST else f"{address}#verdict")
 
 
 def open_queue(membership: Membership, queue_id: uuid.UUID) -> ReviewQueue:

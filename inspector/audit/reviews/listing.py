@@ -261,3 +261,10 @@ def list_queues_around(*, conversation: Conversation) -> tuple[list[ReviewItem],
         item.queue = queue
         items.append(item)
     return items, fillable
+
+
+def list_settled(*, conversation: Conversation, limit: int = 5) -> list[ReviewItem]:
+    """Where a conversation was signed off, as far as that may be told, the latest first, each with its queue."""
+    rows = ReviewItem.objects.filter(conversation=conversation, state=State.SETTLED).select_related("queue")
+    found = select_told_items(rows).order_by("-ended_at", "-pk")[:limit]
+    return [item for item in found if not vars(item)["is_hidden"]]

@@ -13,8 +13,9 @@ from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.life import judge, suppress
-from inspector.audit.models import Finding, RuleChange, Suppression
+from inspector.audit.models import Finding, ReviewItem, RuleChange, Suppression
 from inspector.audit.rules.logs import clowl, say
+from inspector.audit.services import claim, create_queue, judge_item
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
@@ -69,6 +70,35 @@ def test_from_the_overview_to_the_characters(viewer: Client, found: Finding) -> 
     transcript = read(viewer, reverse("pages:conversation", args=["acme", found.conversation_id]))
     assert f"{reverse('pages:message', args=['acme', message.pk])}#findings" in transcript
     assert conversation in read(viewer, reverse("pages:conversations", args=["acme"]))
+
+
+def test_a_finding_leads_to_the_reviews_of_its_conversation(
+    cast: Cast, auditor: Client, viewer: Client, found: Finding
+) -> None:
+    address = reverse("pages:finding", args=["acme", found.pk])
+    message = reverse("pages:message", args=["acme", Message.objects.get().pk])
+    assert re.search(rf'<a href="{message}[^"]*">message 1</a>', read(viewer, address))
+    assert "it waits in no queue" in read(viewer, address)
+    assert "Put it into the queue" not in read(auditor, address)
+    queue = create_queue(membership=cast.owner, name="Look <b>", reviewers=1, criteria=[])
+    assert "Put it into the queue" not in read(viewer, address)
+    form = re.search(r'action="([^"]+)" aria-label="Put its conversation into a queue"', read(auditor, address))
+    assert form is not None
+    assert auditor.post(form[1], {"queue": queue.pk, "next": address})["Location"] == address
+    assert auditor.post(form[1], {"queue": queue.pk, "next": "https://elsewhere.example/"})["Location"] == FINDINGS
+    item = ReviewItem.objects.get()
+    page = read(viewer, address)
+    assert f'<a href="{reverse("pages:review-item", args=["acme", item.pk])}">Look &lt;b&gt;</a>' in page
+    # What is signed off there is led to as well, with what it came to.
+    claim(membership=cast.auditor, item=item)
+    seen = bytes(Conversation.objects.get().settled_digest or b"")
+    judge_item(membership=cast.auditor, item=item, verdict="concern", comment="", seen=seen, answers=[])
+    page = read(viewer, address)
+    assert reverse("pages:review-item", args=["acme", item.pk]) in page
+    assert "of concern" in page
+    with CaptureQueriesContext(connection) as caught:
+        read(auditor, address)
+    assert len(caught) <= 12
 
 
 def test_judging_is_kept_and_shown_with_its_reason(auditor: Client, viewer: Client, found: Finding) -> None:
