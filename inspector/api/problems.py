@@ -13,7 +13,7 @@ from django.http import Http404
 from rest_framework import exceptions, serializers
 from rest_framework.response import Response
 
-from inspector.intake.concealing import NOTHING
+from inspector.intake.concealment import NOTHING
 
 logger = logging.getLogger(__name__)
 

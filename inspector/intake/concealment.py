@@ -1,0 +1,226 @@
+"""Concealment: the tokens of one record, where they stand in its layers, and any text or value without them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from dialects import MASK, Layer, Reading, Segment, Span
+from inspector.tokens import alias_of, find_tokens, has_hint, hide_tokens
+
+from .needles import HEAD, Needles
+
+# A stretch that agrees with a token in so many letters and digits is a piece of it, wherever it was cut.
+_TELLING: Final = 12
+_CUT: Final = "…"
+# Strings that a message is shown by, piece by piece: a token may lie across them.
+_PIECES: Final = frozenset({"english", "gloss"})
+
+
+@dataclass(eq=False)
+class Secrets:
+    """The tokens of one record: their texts, each with the name of its shape, and where they stand in its layers.
+
+    `spans` has them by layer, in order and apart; `hidden` has with them the stretches of outer layers that unpack into
+    one; `stands` has each with the name of its shape.
+    """
+
+    texts: dict[str, str]
+    spans: Mapping[int, Sequence[Span]] = field(default_factory=dict)
+    hidden: Mapping[int, Sequence[Span]] = field(default_factory=dict)
+    stands: Sequence[tuple[Span, str]] = ()
+
+    def hide(self, text: str) -> str:
+        """The text without these tokens, also where it says them in other words or cut short."""
+        if len(text) < HEAD:
+            return text
+        text = hide_tokens(_replace(text, self._tokens.find_whole(text)))
+        return _replace(text, self._find_pieces(text))
+
+    def hide_all(self, value: Any) -> Any:
+        """A value, a container of values or a JSON type, each text in it without the tokens."""
+        if isinstance(value, str):
+            return self.hide(value)
+        if isinstance(value, Mapping):
+            return {self.hide_all(name): self.hide_all(inner) for name, inner in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.hide_all(inner) for inner in value)
+        if hasattr(value, "given") and hasattr(value, "replace"):
+            hidden = {
+                name: self._hide_pieces(inner) if name in _PIECES else self.hide_all(inner)
+                for name, inner in value.given().items()
+            }
+            return value.replace(**hidden)
+        return value
+
+    def _hide_pieces(self, segments: Sequence[Segment]) -> tuple[Segment, ...]:
+        """A sentence in its segments; what of a token lies in several is hidden in all, and named in the first."""
+        whole = "".join(segment.text for segment in segments)
+        starts: list[int] = []
+        at = 0
+        for segment in segments:
+            starts.append(at)
+            at += len(segment.text)
+        texts = [list(segment.text) for segment in segments]
+        for start, end, alias in self._find_all(whole):
+            for number, segment in enumerate(segments):
+                first, last = max(start, starts[number]), min(end, starts[number] + len(segment.text))
+                if first < last:
+                    gone = range(first - starts[number], last - starts[number])
+                    for place in gone:
+                        texts[number][place] = ""
+                    texts[number][gone[0]] = alias if first == start else ""
+        hidden = []
+        for segment, characters in zip(segments, texts, strict=True):
+            text = "".join(characters)
+            if text == segment.text and self._is_within(segment.spans):
+                text = MASK if len(text) > 1 else text
+            if text:
+                hidden.append(segment if text == segment.text else segment.replace(text=text))
+        return tuple(hidden)
+
+    def _find_all(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Where a text says a token in whatever way, with what stands for it; in order and apart."""
+        found = [(token.start, token.end, text[token.start : token.end]) for token in find_tokens(text)]
+        found += self._tokens.find_whole(text)
+        found += self._find_pieces(text)
+        reached = 0
+        for start, end, token in sorted(found, key=lambda each: (each[0], -each[1])):
+            if start >= reached:
+                yield start, end, alias_of(token)
+                reached = end
+
+    def _is_within(self, spans: Iterable[Span]) -> bool:
+        """Whether these characters are all of a token."""
+        found = list(spans)
+        return bool(found) and all(
+            any(holds(each, span) for each in find_overlapping(self.spans.get(span[0], ()), span)) for span in found
+        )
+
+    @cached_property
+    def _tokens(self) -> Needles:
+        return Needles(self.texts)
+
+    @cached_property
+    def _letters(self) -> dict[str, str]:
+        """The letters and digits alone of each token, small: what is left of it in words; with the token."""
+        return {
+            re.sub(r"[\W_]+", "", token).lower(): token
+            for token in sorted(self.texts, key=lambda each: (len(each), each))
+        }
+
+    @cached_property
+    def _pieces(self) -> Needles:
+        return Needles(self._letters)
+
+    def _find_pieces(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Where a text says a token otherwise than it stands: its signs left out, or its beginning alone."""
+        places = [at for at, sign in enumerate(text) if sign.isalnum()]
+        small = "".join(text[at].lower()[:1] for at in places)
+        reached = 0
+        for at in self._pieces.find_places(small):
+            if at < reached:
+                continue
+            length, letters = self._pieces.match(small, at)
+            end = places[at + length - 1] + 1
+            if length < _TELLING and text[end : end + 1] != _CUT:
+                whole = self._pieces.find_beginning(small, at)
+                if whole is None:
+                    continue
+                length, letters = len(whole), whole
+            reached = at + length
+            yield places[at], places[reached - 1] + 1, self._letters[letters]
+
+
+NOTHING: Final = Secrets({})
+
+
+def find_secrets(reading: Reading, around: str = "") -> Secrets:
+    """What is to be hidden of a reading, `NOTHING` where there is nothing.
+
+    It is found in the text and in every layer of it, in the names of the messages where a text may be written
+    otherwise than it is meant (escapes), and in what stands around the text.
+    """
+    layers = reading.layers
+    texts: dict[str, str] = {}
+    is_escaped = False
+    for layer in layers:
+        is_escaped = is_escaped or "\\" in layer.text or "%" in layer.text
+        if has_hint(layer.text):
+            for token in find_tokens(layer.text):
+                texts.setdefault(layer.text[token.start : token.end], token.name)
+    if is_escaped or (around and has_hint(around)):
+        _find_in([*reading.messages, reading.envelope], texts)
+    return locate_secrets(texts, layers) if texts else NOTHING
+
+
+def locate_secrets(texts: dict[str, str], layers: Sequence[Layer]) -> Secrets:
+    """Where these texts, each with the name of its shape, stand in the layers of a record."""
+    needles = Needles(texts)
+    stands: list[tuple[Span, str]] = []
+    for layer in layers:
+        found = {(start, end): texts[token] for start, end, token in needles.find_whole(layer.text)}
+        # Where it has its shape it is a token, be it ever so short.
+        found |= {(token.start, token.end): token.name for token in find_tokens(layer.text)}
+        stands += (((layer.id, start, end), name) for (start, end), name in found.items())
+    hidden: dict[int, list[Span]] = {layer.id: [] for layer in layers}
+    for span, _ in stands:
+        hidden[span[0]].append(span)
+    spans = {layer: join_spans(found) for layer, found in hidden.items()}
+    for layer in reversed(layers):
+        if layer.of and hidden[layer.id]:
+            hidden.setdefault(layer.of[0], []).append(layer.of)
+    return Secrets(texts, spans, {layer: join_spans(found) for layer, found in hidden.items()}, stands)
+
+
+def _find_in(values: Iterable[Any], texts: dict[str, str]) -> None:
+    stack = list(values)
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            if len(value) >= HEAD and has_hint(value):
+                for token in find_tokens(value):
+                    texts.setdefault(value[token.start : token.end], token.name)
+        elif isinstance(value, Mapping):
+            stack += [*value, *value.values()]
+        elif isinstance(value, (list, tuple)):
+            stack += value
+        elif hasattr(value, "given"):
+            stack += vars(value).values()
+
+
+def join_spans(spans: Iterable[Span]) -> list[Span]:
+    """Spans in order, those that share characters as one."""
+    joined: list[Span] = []
+    for layer, start, end in sorted(spans):
+        if joined and start < joined[-1][2]:
+            joined[-1] = (layer, joined[-1][1], max(end, joined[-1][2]))
+        else:
+            joined.append((layer, start, end))
+    return joined
+
+
+def _replace(text: str, found: Iterable[tuple[int, int, str]]) -> str:
+    """The text with an alias in the place of each of these tokens, which are in order and apart."""
+    pieces, at = [], 0
+    for start, end, token in found:
+        pieces += [text[at:start], alias_of(token)]
+        at = end
+    return "".join((*pieces, text[at:])) if pieces else text
+
+
+def find_overlapping(spans: Sequence[Span], span: Span) -> Sequence[Span]:
+    """Those of the spans of a layer, in order and apart, that share characters with this one."""
+    _, start, end = span
+    first = bisect_right(spans, start, key=lambda each: each[2])
+    last = bisect_left(spans, end, key=lambda each: each[1])
+    return spans[first:last]
+
+
+def holds(outer: Span, inner: Span) -> bool:
+    """Whether one span has every character of another."""
+    return outer[0] == inner[0] and outer[1] <= inner[1] and inner[2] <= outer[2]
