@@ -6,7 +6,6 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models.functions import Left
 from django.utils import timezone
 
 from inspector.accounts.models import Channel, Workspace, make_id
@@ -23,6 +22,12 @@ from .arriving.announcements import Announcement as Announcement
 from .opening.tables import OpenedMessage as OpenedMessage
 from .opening.tables import OpeningTrial as OpeningTrial
 from .placing.places import PLACE_BYTES
+from .standing import Standing
+from .tasks.tables import Task as Task
+from .telling.tables import Wording as Wording
+from .trees.tables import Outline as Outline
+from .trees.tables import OutlineBlock as OutlineBlock
+from .trees.tables import Trace as Trace
 
 
 class Conversation(models.Model):
@@ -31,14 +36,7 @@ class Conversation(models.Model):
     `generation` counts what changed; the conversation is settled when `settled_generation` has caught up.
     """
 
-    class State(models.TextChoices):
-        """How a conversation stands; derived, never said by a wire."""
-
-        OPEN = "open", "Open"
-        DONE = "done", "Done"
-        FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
-        STALLED = "stalled", "Stalled"
+    State = Standing
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
@@ -225,235 +223,3 @@ class PlaceDirectory(models.Model):
 
     def __str__(self) -> str:
         return f"places of {self.conversation_id}"
-
-
-class Wording(models.Model):
-    """An earlier English of a message, which stood until its conversation was told otherwise. Never changed.
-
-    It belongs to a record and a part, as messages may be placed anew. Only the plain words are kept: everything else
-    of an earlier telling follows from the bytes, the decoder and the context.
-    """
-
-    class Cause(models.TextChoices):
-        """Why a message is told otherwise than before."""
-
-        LATE = "late", "A message arrived late"
-        WITHDRAWAL = "withdrawal", "A delivery was withdrawn"
-        RETURN = "return", "A withdrawal was taken back"
-        DECODER = "decoder", "The decoder changed"
-        DIALECT = "dialect", "Its dialect was settled otherwise"
-        MOVED = "moved", "It was placed anew"
-
-    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
-    record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="wordings")
-    part = models.IntegerField()
-    # Counted from 1; a gap says how many are no longer kept.
-    number = models.IntegerField()
-    english = models.TextField(blank=True)
-    # What the message carried beyond the sentence, in words.
-    also = ArrayField(models.TextField(), default=list)
-    digest = models.BinaryField(max_length=32)
-    decoder = models.CharField(max_length=32)
-    # What the telling asked of its context, and a digest of the answers: see `contexts`.
-    told_in = models.TextField(blank=True)
-    since = models.DateTimeField()
-    until = models.DateTimeField()
-    cause = models.CharField(max_length=16, choices=Cause.choices)
-    # The one message that arrived late, where it was one.
-    because_of = models.UUIDField(null=True)
-
-    class Meta:
-        constraints = [
-            # Serves the history of a message, and keeps two workers from counting alike.
-            models.UniqueConstraint(fields=["record", "part", "number"], name="wording_once"),
-        ]
-
-    def __str__(self) -> str:
-        return self.english
-
-
-class Trace(models.Model):
-    """The messages that carry one trace id, across conversations; across channels where decision 10 lets them join.
-
-    `channel` is None for what joins across channels, else the channel that scopes the id. `generation` counts what
-    changed, as for a conversation. One without messages (`last_at` None) is not shown.
-    """
-
-    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, null=True)
-    key = models.BinaryField(max_length=32)
-    native_id = models.TextField()
-    generation = models.BigIntegerField(default=0)
-    settled_generation = models.BigIntegerField(default=0)
-    settled_at = models.DateTimeField(null=True)
-    digest = models.BinaryField(max_length=32, null=True)
-    state = models.CharField(max_length=16, choices=Conversation.State.choices, default=Conversation.State.OPEN)
-    subject = models.TextField(blank=True)
-    agents = ArrayField(models.TextField(), default=list)
-    dialects = ArrayField(models.TextField(), default=list)
-    message_count = models.BigIntegerField(default=0)
-    conversation_count = models.BigIntegerField(default=0)
-    missing_count = models.BigIntegerField(default=0)
-    # Requests that nothing has answered.
-    open_count = models.BigIntegerField(default=0)
-    severity = models.SmallIntegerField(default=0)
-    first_at = models.DateTimeField(null=True)
-    last_at = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        constraints = [
-            # Decides which trace a message belongs to, also between concurrent writers; serves "same id elsewhere".
-            models.UniqueConstraint(fields=["workspace", "key", "channel"], name="trace_once", nulls_distinct=False),
-        ]
-        # Serves the list of traces, latest activity first, by keyset.
-        indexes = [models.Index(fields=["workspace", "-last_at", "-id"], name="trace_latest")]
-
-    def __str__(self) -> str:
-        return self.native_id
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether everything that its conversations settled is in its tree."""
-        return self.settled_generation >= self.generation
-
-
-class Outline(models.Model):
-    """The tree of a conversation or a trace in display order; `directory` says in which blocks it stands (`blocks`).
-
-    `latest` is the place of its last message by order key, -1 where it has none: the end of the critical path.
-    """
-
-    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    conversation = models.OneToOneField(Conversation, on_delete=models.CASCADE, null=True, related_name="tree")
-    trace = models.OneToOneField(Trace, on_delete=models.CASCADE, null=True, related_name="tree")
-    count = models.BigIntegerField(default=0)
-    latest = models.BigIntegerField(default=-1)
-    directory = models.BinaryField(default=bytes)
-
-    class Meta:
-        constraints = [
-            models.CheckConstraint(
-                condition=models.Q(conversation__isnull=True) ^ models.Q(trace__isnull=True), name="outline_of_one"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"outline of {self.count} lines"
-
-
-class OutlineBlock(models.Model):
-    """About a thousand lines of an outline, known by the digest of what it holds, so that equal blocks stand still.
-
-    `depths` are the depths of its lines, `lines` the lines themselves: see `blocks` for their form.
-    """
-
-    outline = models.ForeignKey(Outline, on_delete=models.CASCADE, related_name="blocks", db_index=False)
-    digest = models.BinaryField(max_length=16)
-    depths = models.BinaryField()
-    lines = models.BinaryField()
-
-    class Meta:
-        # Finds the blocks of a window by their digests in the directory.
-        constraints = [models.UniqueConstraint(fields=["outline", "digest"], name="outline_block_once")]
-
-    def __str__(self) -> str:
-        return f"block {bytes(self.digest).hex()}"
-
-
-class Task(models.Model):
-    """One thing asked in a conversation, and how it stands: written by settling, a row only where it came out new.
-
-    What it is: the messages of one task id (and run), or a request without one together with what hangs below it.
-
-    who: `requester` asked; `performer` was asked, or took it up first where several or nobody by name were asked;
-    `delegate` has it now where it was passed on, in the mode `delegation` ("" where none was said). Each is the name on
-    the wire, "" where none is.
-    when: `first_at`, `last_at` are the order times of its first and last message (always known). `asked_at`,
-    `acknowledged_at` (the first word of anyone but the requester), `finished_at` (it reached its present end) and
-    `deadline_at` are None where it did not happen, or where wire and envelope carry no time for it.
-    how long: `acknowledge_seconds`, `finish_seconds`, from `asked_at` on; None where either time is.
-    how often: `retries` (it was asked again), `failures` (failures reported, also those that were tried again).
-    `is_answered`: anyone but the requester said a word on it. `is_received`: the message that asked was received.
-    `is_inferred`: a step rests on a link that no wire says.
-    `state` says what the messages say. What depends on the moment of reading, "stalled" and "timed out" by the
-    deadline, is never stored: see `measures.state_at`.
-    """
-
-    class State(models.TextChoices):
-        """How a task stands."""
-
-        OPEN = "open", "Open"
-        ACKNOWLEDGED = "acknowledged", "Acknowledged"
-        IN_PROGRESS = "in-progress", "In progress"
-        WAITING = "waiting", "Waiting"
-        DELEGATED = "delegated", "Delegated"
-        DONE = "done", "Done"
-        FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
-        TIMED_OUT = "timed-out", "Timed out"
-        STALLED = "stalled", "Stalled"
-
-    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT)
-    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="tasks")
-    # What makes it this task within its conversation.
-    key = models.BinaryField(max_length=32)
-    # The key of the task in the course of which it was asked.
-    within_key = models.BinaryField(max_length=32, null=True)
-    # The task id as the wire says; empty where the request itself is the task.
-    native_id = models.TextField(blank=True)
-    # The message that asked, and what act it is; null and empty where it was not received.
-    request = models.UUIDField(null=True)
-    act = models.CharField(max_length=24, blank=True)
-    # Where it begins in the timeline of its conversation: see `places`.
-    place = models.BinaryField(max_length=PLACE_BYTES, default=bytes)
-    requester = models.TextField(blank=True)
-    performer = models.TextField(blank=True)
-    delegate = models.TextField(blank=True)
-    delegation = models.TextField(blank=True)
-    state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
-    # The deadline as the wire says, and its instant.
-    deadline = models.TextField(blank=True)
-    deadline_at = models.DateTimeField(null=True)
-    first_at = models.DateTimeField()
-    last_at = models.DateTimeField()
-    asked_at = models.DateTimeField(null=True)
-    acknowledged_at = models.DateTimeField(null=True)
-    finished_at = models.DateTimeField(null=True)
-    acknowledge_seconds = models.FloatField(null=True)
-    finish_seconds = models.FloatField(null=True)
-    message_count = models.BigIntegerField(default=0)
-    retries = models.IntegerField(default=0)
-    failures = models.IntegerField(default=0)
-    is_answered = models.BooleanField(default=False)
-    is_received = models.BooleanField(default=True)
-    is_inferred = models.BooleanField(default=False)
-    # Its changes of state as JSON text, see `plays`: all, or the first and last hundred of so many.
-    steps = models.TextField(blank=True)
-    step_count = models.IntegerField(default=0)
-    # What settling compares, so that a row that came out the same is not written.
-    digest = models.BinaryField(max_length=32)
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["conversation", "key"], name="task_once")]
-        indexes = [
-            # Serves the tasks of a conversation in its order, by keyset.
-            models.Index(fields=["conversation", "place", "id"], name="task_in_order"),
-            # Serves the measures of a pair and of a requester.
-            # Names may be longer than an entry of an index may be: their beginnings find them, they themselves decide.
-            models.Index("workspace", Left("requester", 100), Left("performer", 100), name="task_of_pair"),
-            # Serves the measures of a performer.
-            models.Index("workspace", Left("performer", 100), name="task_of_performer"),
-            # Serves those that stand in a state, latest word first: what stands still, what waits.
-            models.Index(fields=["workspace", "state", "-last_at"], name="task_by_state"),
-            # Serves search: whether a message asked for something that stands so.
-            models.Index(fields=["workspace", "request"], name="task_of_request"),
-        ]
-
-    def __str__(self) -> str:
-        return self.native_id or str(self.id)

@@ -1,0 +1,57 @@
+"""Earlier wordings of messages, as they are kept."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from inspector.accounts.models import Workspace, make_id
+from inspector.intake.models import Record
+
+
+class Wording(models.Model):
+    """An earlier English of a message, which stood until its conversation was told otherwise. Never changed.
+
+    It belongs to a record and a part, as messages may be placed anew. Only the plain words are kept: everything else
+    of an earlier telling follows from the bytes, the decoder and the context.
+    """
+
+    class Cause(models.TextChoices):
+        """Why a message is told otherwise than before."""
+
+        LATE = "late", "A message arrived late"
+        WITHDRAWAL = "withdrawal", "A delivery was withdrawn"
+        RETURN = "return", "A withdrawal was taken back"
+        DECODER = "decoder", "The decoder changed"
+        DIALECT = "dialect", "Its dialect was settled otherwise"
+        MOVED = "moved", "It was placed anew"
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
+    record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="wordings")
+    part = models.IntegerField()
+    # Counted from 1; a gap says how many are no longer kept.
+    number = models.IntegerField()
+    english = models.TextField(blank=True)
+    # What the message carried beyond the sentence, in words.
+    also = ArrayField(models.TextField(), default=list)
+    digest = models.BinaryField(max_length=32)
+    decoder = models.CharField(max_length=32)
+    # What the telling asked of its context, and a digest of the answers: see `contexts`.
+    told_in = models.TextField(blank=True)
+    since = models.DateTimeField()
+    until = models.DateTimeField()
+    cause = models.CharField(max_length=16, choices=Cause.choices)
+    # The one message that arrived late, where it was one.
+    because_of = models.UUIDField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            # Serves the history of a message, and keeps two workers from counting alike.
+            models.UniqueConstraint(fields=["record", "part", "number"], name="wording_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.english
