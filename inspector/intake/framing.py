@@ -26,7 +26,7 @@ from .text import make_storable
 
 PIECE_BYTES = 128 * 1024
 BATCH_RECORDS = 1000
-BATCH_BYTES = 2 * 1024 * 1024
+BATCH_BYTES = 1024 * 1024
 MOST_TRIES = 5
 # The name only helps where the bytes leave the form open, and then it is the name of what the container holds.
 _CONTAINER_ENDING = re.compile(r"\.(gz|zst|zstd)\Z", re.IGNORECASE)

@@ -18,7 +18,7 @@ def key_of_id(native_id: str) -> bytes:
 
 
 # An id is asked for several times with its message, and again with each that names it.
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
 def _find_key(native_id: str) -> bytes:
     return digest_texts("message", native_id)
 

@@ -48,7 +48,7 @@ def _digest(text: str, size_bytes: int) -> bytes:
 
 
 # Every message of a dialect asks much the same.
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _question(kind: str, name: str | None = None, *more: str) -> str:
     """A short name for what can be asked: an entry of a kind, all of them, or whether there are any."""
     return _digest(json.dumps([kind, name, *more]), 12).hex()
@@ -58,7 +58,7 @@ def _weight(said: list[Any]) -> int:
     return int.from_bytes(_digest(_write_sorted(said), 16))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
 def _seal_answers(answers: tuple[int, ...]) -> str:
     return _digest(repr(answers), 12).hex()
 

@@ -55,12 +55,12 @@ def cut_forms(word: str) -> tuple[str, ...]:
 
 # The words of a log are few, and most of them are short.
 _LONG_WORD: Final = 40
-find_forms = lru_cache(maxsize=8192)(cut_forms)
+find_forms = lru_cache(maxsize=4096)(cut_forms)
 
 
 # The forms of short words, quoted: a dictionary of our own, because a call for each word of a log is what costs.
 _lexemes: Final[dict[str, tuple[str, ...]]] = {}
-_MOST_LEXEMES: Final = 16_384
+_MOST_LEXEMES: Final = 8_192
 
 
 def _find_lexemes(word: str) -> tuple[str, ...]:
