@@ -171,7 +171,7 @@ def _enter(product: Product) -> tuple[Any, str]:
 
 def time_statement(product: Product, query: str) -> Timed:
     """The one statement that finds the page's messages, by itself."""
-    from inspector.pages.search import PAGE_ROWS
+    from inspector.pages.search.views import PAGE_ROWS
     from inspector.search.selectors import find_messages
 
     def find() -> None:

@@ -30,13 +30,13 @@ from inspector.threads.agents.names import load_labels
 from inspector.threads.agents.pairs import list_pairs
 from inspector.threads.models import Task
 
-from .agent_rows import Gallery
-from .agents import AgentMark, Cast
-from .findings import link_severities
+from .agents.marks import AgentMark, Cast
+from .agents.rows import Gallery
+from .deliveries.progress import name_delivery
+from .findings.views import link_severities
 from .live import watch
-from .progress import name_delivery
 from .shell import render_page, within_workspace
-from .told import name_conversation, name_dialect, shorten, write_elapsed
+from .shown.told import name_conversation, name_dialect, shorten, write_elapsed
 
 PERIODS: Final = {
     "1h": ("1 h", timedelta(hours=1)),

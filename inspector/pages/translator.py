@@ -17,11 +17,11 @@ import dialects
 from dialects import Candidate, Conversations, LogOptions, LogReader, LogRecord, Message, Reading
 from inspector.accounts.models import Membership
 
-from .fields import MOST_LAYERS, cut_layers, list_layers, list_rows, measure_syntax
 from .forms import SELECT
-from .raw_views import show_layers
+from .messages.raw_views import show_layers
 from .shell import render_page, within_workspace
-from .told import NoteLine, Segments, name_dialect, read_notes, read_segments, shorten
+from .shown.fields import MOST_LAYERS, cut_layers, list_layers, list_rows, measure_syntax
+from .shown.told import NoteLine, Segments, name_dialect, read_notes, read_segments, shorten
 
 LONGEST_TEXT: Final = 64_000
 # What is longer is a log: it belongs into an upload, which has a preview of its own.

@@ -2,45 +2,29 @@
 
 from django.urls import include, path
 
-from . import (
-    account,
-    agent_graph,
-    agent_words,
-    alerts,
-    comments,
-    conversations,
-    dead_letters,
-    deliveries,
-    directory,
-    evidence,
-    exports,
-    finding,
-    findings,
-    glossary,
-    keyring,
-    live,
-    members,
-    messages,
-    overview,
-    palette,
-    problems,
-    raw,
-    review_item,
-    reviews,
-    rules,
-    samples,
-    search,
-    search_aids,
-    sequence,
-    settings,
-    sign_in,
-    tasks,
-    traces,
-    trail,
-    translator,
-    uploads,
-    withdrawals,
-)
+from . import glossary, live, overview, trail, translator
+from .agents import graph as agent_graph
+from .agents import naming as agent_words
+from .agents import views as directory
+from .conversations import raw, tasks
+from .conversations import views as conversations
+from .deliveries import dead_letters, problems, uploads, withdrawals
+from .deliveries import views as deliveries
+from .exports import views as exports
+from .findings import alerts, finding, rules
+from .findings import views as findings
+from .messages import evidence
+from .messages import views as messages
+from .reviews import comments, samples
+from .reviews import item as review_item
+from .reviews import views as reviews
+from .search import aids as search_aids
+from .search import palette
+from .search import views as search
+from .sequences import views as sequence
+from .settings import account, keyring, members, sign_in
+from .settings import views as settings
+from .traces import views as traces
 
 app_name = "pages"
 

@@ -11,10 +11,10 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from inspector.pages.agents import AgentMark
-from inspector.pages.budgets import fit
-from inspector.pages.hidden_characters import spell_hidden
-from inspector.pages.wire_markup import write_visible
+from inspector.pages.agents.marks import AgentMark
+from inspector.pages.shown.budgets import fit
+from inspector.pages.shown.hidden_characters import spell_hidden
+from inspector.pages.shown.markup import write_visible
 
 register = template.Library()
 

@@ -7,8 +7,8 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from inspector.pages.hidden_characters import spell_hidden
-from inspector.pages.wire_markup import (
+from inspector.pages.shown.hidden_characters import spell_hidden
+from inspector.pages.shown.markup import (
     HIT_CHARACTERS,
     OPEN_CHARACTERS,
     PAGE_CHARACTERS,

@@ -13,9 +13,9 @@ from django.urls import reverse
 
 from inspector.accounts.models import Channel
 from inspector.intake.models import Delivery
-from inspector.pages.agent_graph import HEIGHT, draw
-from inspector.pages.agent_rows import Gallery
-from inspector.pages.agents import find_colour
+from inspector.pages.agents.graph import HEIGHT, draw
+from inspector.pages.agents.marks import find_colour
+from inspector.pages.agents.rows import Gallery
 from inspector.threads.agents.naming import name_agent
 from inspector.threads.agents.pairs import list_pairs
 from inspector.threads.agents.tables import Agent, AgentWord, make_agent_id

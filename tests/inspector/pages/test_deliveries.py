@@ -14,7 +14,7 @@ from django.urls import reverse
 from inspector.accounts.services import ensure_channel
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import open_delivery, take_stream, withdraw_delivery
-from inspector.pages.problems import make_safe
+from inspector.pages.deliveries.problems import make_safe
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 
@@ -59,7 +59,7 @@ def test_custody_says_who_from_where_how_and_what_was_said_of_it(auditor: Client
 
 
 def test_the_problems_come_as_two_lists(viewer: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inspector.pages.problems._PAGE", 2)
+    monkeypatch.setattr("inspector.pages.deliveries.problems._PAGE", 2)
     delivery = deliver(cast, b"fine\n" + b"\xff broken\n" * 5)
     settle_all()
     response = viewer.get(page_of("problems-csv", delivery.pk))

@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from inspector.intake.models import Delivery
-from inspector.pages.dumps import dump_bytes, escape_text
-from inspector.pages.wire_markup import Stretch
+from inspector.pages.shown.dumps import dump_bytes, escape_text
+from inspector.pages.shown.markup import Stretch
 from inspector.threads.models import Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 

@@ -55,8 +55,8 @@ def test_a_sample_is_drawn_and_says_how(auditor: Client, viewer: Client, cast: C
 
 
 def test_a_long_sample_is_read_a_page_at_a_time(auditor: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inspector.pages.samples.PAGE_ROWS", 4)
-    monkeypatch.setattr("inspector.pages.samples.MOST_STRATA", 1)
+    monkeypatch.setattr("inspector.pages.reviews.samples.PAGE_ROWS", 4)
+    monkeypatch.setattr("inspector.pages.reviews.samples.MOST_STRATA", 1)
     deliver(cast, *LINES)
     settle_all()
     address = auditor.post(NEW, FORM)["Location"]

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from inspector.intake.models import Delivery
-from inspector.pages import search as search_page
+from inspector.pages.search import views as search_page
 from inspector.search import facets
 from inspector.search.models import SavedSearch
 from inspector.search.parts import choose

@@ -15,10 +15,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from inspector.pages.agents import Cast as Marks
-from inspector.pages.drawing import Shape, draw
-from inspector.pages.lanes import MOST_LANES, choose_lanes
-from inspector.pages.mermaid import write_mermaid
+from inspector.pages.agents.marks import Cast as Marks
+from inspector.pages.sequences.drawing import Shape, draw
+from inspector.pages.sequences.lanes import MOST_LANES, choose_lanes
+from inspector.pages.sequences.mermaid import write_mermaid
 from inspector.threads.models import Conversation, Message
 from inspector.threads.sequence import Arrow, Step
 from tests.inspector.conftest import Cast, deliver, settle_all

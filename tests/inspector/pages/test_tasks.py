@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from inspector.pages.tasks import PAGE_TASKS
+from inspector.pages.conversations.tasks import PAGE_TASKS
 from inspector.threads.models import Conversation, Task
 from tests.inspector.conftest import Cast, deliver, settle_all
 

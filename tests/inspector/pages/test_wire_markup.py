@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.pages.hidden_characters import HIDDEN, is_hidden, name_of, spell_hidden
-from inspector.pages.wire_markup import (
+from inspector.pages.shown.hidden_characters import HIDDEN, is_hidden, name_of, spell_hidden
+from inspector.pages.shown.markup import (
     Stretch,
     cut_segments,
     join_ranges,

@@ -9,7 +9,8 @@ from django.db import connection
 from django.test import Client
 
 from inspector.audit.models import Finding
-from inspector.pages import conversations, findings
+from inspector.pages.conversations import views as conversations
+from inspector.pages.findings import views as findings
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import filter_conversations, list_conversations
 from tests.inspector.conftest import Cast, deliver, settle_all

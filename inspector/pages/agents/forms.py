@@ -1,0 +1,97 @@
+"""What people fill in about agents: which are listed, what one is called, which two are one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+
+from dialects import all_dialects
+from inspector.accounts.models import Channel
+from inspector.intake.text import make_storable
+from inspector.threads.agents.directory import Choice
+from inspector.threads.agents.naming import LONGEST_REASON
+from inspector.threads.agents.tables import LONGEST_FRIENDLY_NAME
+
+from ..forms import INPUT, SELECT
+
+
+class AgentFilter(forms.Form):
+    """Which agents are listed; unknown values filter nothing. The channel is asked for where there are several."""
+
+    name = forms.CharField(
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(attrs={**INPUT, "size": 14, "placeholder": "part of a name"}),
+    )
+    channel = forms.ChoiceField(required=False, widget=forms.Select(attrs=SELECT))
+    dialect = forms.ChoiceField(required=False, widget=forms.Select(attrs=SELECT))
+
+    def __init__(self, *args: Any, channels: Sequence[Channel], **kwargs: Any) -> None:
+        kwargs.setdefault("auto_id", "filter-%s")
+        super().__init__(*args, **kwargs)
+        self._channels = {channel.name: channel for channel in channels}
+        dialects = [(dialect.slug, dialect.title) for dialect in all_dialects()]
+        self.fields["dialect"].choices = [("", "any"), *dialects]  # type: ignore[attr-defined]
+        self.fields["channel"].choices = [("", "any"), *((name, name) for name in self._channels)]  # type: ignore[attr-defined]
+        if len(self._channels) < 2:
+            del self.fields["channel"]
+
+    def read(self) -> Choice:
+        """The filters that are set and valid."""
+        self.is_valid()
+        said = self.cleaned_data
+        return Choice(
+            name=make_storable(said.get("name") or ""),
+            channel=self._channels.get(said.get("channel") or ""),
+            dialect=said.get("dialect") or "",
+        )
+
+
+class NameForm(forms.Form):
+    """What an auditor calls an agent."""
+
+    friendly_name = forms.CharField(
+        label="Friendly name",
+        max_length=LONGEST_FRIENDLY_NAME,
+        widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off"}),
+        help_text="For people, in this channel. What the wire says stays beside it.",
+    )
+    reason = forms.CharField(
+        label="How you know (may stay empty)",
+        required=False,
+        max_length=LONGEST_REASON,
+        widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off"}),
+    )
+
+
+class JoinForm(forms.Form):
+    """Which agent this one is: a name as the wire has it, in a channel."""
+
+    same_as = forms.CharField(
+        label="It is the same agent as",
+        max_length=2000,
+        widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off", "spellcheck": "false"}),
+        help_text="The other's name, exactly as the wire has it. This one is shown as the other from then on.",
+    )
+    channel = forms.ChoiceField(label="Its channel", required=False, widget=forms.Select(attrs=SELECT))
+    reason = forms.CharField(
+        label="How you know",
+        max_length=LONGEST_REASON,
+        widget=forms.Textarea(attrs={"class": "textarea", "rows": 2}),
+        error_messages={"required": "Say how you know: whoever looks at this agent later will read it."},
+    )
+
+    def __init__(self, *args: Any, channels: Sequence[Channel], own: Channel, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._channels = {channel.name: channel for channel in channels}
+        self._own = own
+        self.fields["channel"].choices = [(name, name) for name in self._channels]  # type: ignore[attr-defined]
+        self.fields["channel"].initial = own.name
+        if len(self._channels) < 2:
+            del self.fields["channel"]
+
+    def read_channel(self) -> Channel:
+        """The channel that is chosen; the agent's own where there is no choice."""
+        return self._channels.get(self.cleaned_data.get("channel") or "", self._own)

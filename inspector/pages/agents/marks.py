@@ -1,0 +1,145 @@
+"""How agents are shown: a colour by the name on the wire, on every page the same, and two letters beside it."""
+
+from __future__ import annotations
+
+import re
+import uuid
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from inspector.threads.agents.names import Label, Labels, load_labels
+from inspector.threads.models import Conversation, Trace
+from inspector.threads.telling.terms import fold
+
+from ..shown.hidden_characters import HIDDEN
+
+COLOURS = 8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentMark:
+    """An agent as a page shows it: its name as the wire has it, its colour (1 to 8) and its monogram.
+
+    `label` is what people call it, empty where that is its name; `why` says who does.
+    """
+
+    name: str
+    number: int
+    monogram: str
+    label: str = ""
+    why: str = ""
+
+    @property
+    def shown(self) -> str:
+        """What it is called where there is room for one name."""
+        return self.label or self.name
+
+
+class Cast:
+    """The agents of a page, with what people call them. Some share a colour, and their letters tell them apart.
+
+    Args:
+        names: in the order of their first appearance, where it is known.
+        labels: what people call them; none where the page knows no workspace.
+        channel_id, dialects: where those are found that are asked for by their name alone, and what is spoken there.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str] = (),
+        *,
+        labels: Labels | None = None,
+        channel_id: uuid.UUID | None = None,
+        dialects: Iterable[str] = (),
+    ) -> None:
+        self._labels = labels
+        self._channel_id = channel_id
+        self._dialects = tuple(dialects)
+        # Only those that are shown are drawn: a conversation may have a hundred thousand.
+        self._places: dict[object, int] = {}
+        self._marks: dict[tuple[uuid.UUID | None, tuple[str, ...], str], AgentMark] = {}
+        for name in names:
+            self.find_place(name)
+
+    def find(
+        self, name: str, *, channel_id: uuid.UUID | None = None, dialects: tuple[str, ...] | None = None
+    ) -> AgentMark:
+        """The mark of this agent.
+
+        Args:
+            channel_id, dialects: where it is named, and in which dialects, if not everywhere on the page alike.
+        """
+        channel_id = channel_id or self._channel_id
+        dialects = self._dialects if dialects is None else dialects
+        key = (channel_id, dialects, name)
+        if key not in self._marks:
+            label = self._labels.find(channel_id, name, dialects) if self._labels and channel_id else None
+            text = label.text if label and label.text != name else ""
+            self._marks[key] = AgentMark(
+                name=name,
+                number=find_colour(self._find_principal(name, channel_id)),
+                monogram=make_monogram(text or name),
+                label=text,
+                why=say_basis(label) if label else "",
+            )
+        return self._marks[key]
+
+    def find_all(
+        self, names: Iterable[str], *, channel_id: uuid.UUID | None = None, dialects: tuple[str, ...] | None = None
+    ) -> list[AgentMark]:
+        """The marks of these agents, in their order."""
+        return [self.find(name, channel_id=channel_id, dialects=dialects) for name in names]
+
+    def find_place(self, name: str, *, channel_id: uuid.UUID | None = None) -> int:
+        """Its place in the order of first appearance, shared by those that are one; a new one gets the next."""
+        channel_id = channel_id or self._channel_id
+        key: object = (channel_id, name)
+        if self._labels and channel_id and name in self._labels.names:
+            key = self._labels.who(channel_id, name)
+        if key not in self._places:
+            self._places[key] = len(self._places)
+        return self._places[key]
+
+    def _find_principal(self, name: str, channel_id: uuid.UUID | None) -> str:
+        """The name of the agent that this one is known by: those that are one have one colour."""
+        agent_id = self._labels.identify(channel_id, name) if self._labels and channel_id else None
+        agent = self._labels.agents.get(agent_id) if self._labels and agent_id else None
+        return agent.same_as.name if agent and agent.same_as else name
+
+
+def find_colour(name: str) -> int:
+    """The colour of an agent, 1 to 8, by its name on the wire in any case: on every page the same."""
+    return zlib.crc32(fold(name).encode("utf-8", "surrogatepass")) % COLOURS + 1
+
+
+def cast_conversation(conversation: Conversation | Trace) -> Cast:
+    """The agents of a conversation or a trace, in order of first appearance, with their labels; one statement."""
+    return Cast(
+        conversation.agents,
+        labels=load_labels(workspace_id=conversation.workspace_id),
+        channel_id=conversation.channel_id,
+        dialects=conversation.dialects,
+    )
+
+
+def say_basis(label: Label) -> str:
+    """Who says that an agent is called so."""
+    return BASES[label.basis]
+
+
+BASES = {
+    "given": "an auditor calls it so",
+    "joined": "an auditor says that they are one agent",
+    "convention": "by the convention of its dialect",
+}
+
+
+def make_monogram(name: str) -> str:
+    """Two letters for a name: `oscar` Os, `agent-b` aB, `A` A; a name without letters or digits is `?`."""
+    words = [word for word in re.split(r"[\W_]+", HIDDEN.sub("", name)) if word]
+    if not words:
+        return "?"
+    if len(words) > 1:
+        return words[0][0] + words[-1][0].upper()
+    return words[0][0].upper() + words[0][1:2]

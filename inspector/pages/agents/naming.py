@@ -1,0 +1,86 @@
+"""Naming an agent, joining it to another, and undoing either: acts with a name and a time, on the agent's page."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.contrib import messages as flashes
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from inspector.accounts.models import Channel, Membership
+from inspector.accounts.selectors import list_channels
+from inspector.intake.text import make_storable
+from inspector.threads.agents.directory import find_agent, find_word
+from inspector.threads.agents.naming import join_agents, name_agent, undo_word
+from inspector.threads.agents.tables import Agent, AgentWord, make_agent_id
+
+from ..shell import require_auditor, within_workspace
+from .forms import JoinForm, NameForm
+from .views import answer_agent, get_agent, get_sum
+
+
+@require_POST
+@within_workspace
+def name(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> HttpResponse:
+    """Call the agent by a name that people know it by."""
+    agent = get_agent(membership, agent_id)
+    require_auditor(membership)
+    form = NameForm(request.POST)
+    if form.is_valid():
+        try:
+            word = name_agent(membership=membership, agent=agent, **form.cleaned_data)
+        except ValidationError as error:
+            form.add_error("friendly_name", error)
+        else:
+            flashes.success(request, f"It is called {word.friendly_name} from now on, and you can undo it.")
+            return redirect("pages:agent", membership.workspace.slug, agent.pk)
+    return answer_agent(request, membership, get_sum(membership, agent.pk), name_form=form, status=422)
+
+
+@require_POST
+@within_workspace
+def join(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> HttpResponse:
+    """Say that the agent is one with another, by whose name it is shown from then on."""
+    agent = get_agent(membership, agent_id)
+    require_auditor(membership)
+    form = JoinForm(request.POST, channels=list(list_channels(workspace=membership.workspace)), own=agent.channel)
+    if form.is_valid():
+        channel = form.read_channel()
+        try:
+            other = _get_named(membership, channel, form.cleaned_data["same_as"])
+            word = join_agents(membership=membership, agent=agent, same_as=other, reason=form.cleaned_data["reason"])
+        except ValidationError as error:
+            form.add_error("same_as", error)
+        else:
+            flashes.success(request, "They are shown as one agent from now on, and you can undo it.")
+            return redirect("pages:agent", membership.workspace.slug, word.same_as_id)
+    return answer_agent(request, membership, get_sum(membership, agent.pk), join_form=form, status=422)
+
+
+def _get_named(membership: Membership, channel: Channel, name: str) -> Agent:
+    wanted = make_agent_id(membership.workspace.pk, channel.pk, make_storable(name))
+    agent = find_agent(workspace=membership.workspace, agent_id=wanted)
+    if agent is None:
+        raise ValidationError(f"no agent of the channel {channel.name} has this name: write it as the wire does")
+    return agent
+
+
+@require_POST
+@within_workspace
+def undo(request: HttpRequest, membership: Membership, word_id: uuid.UUID) -> HttpResponse:
+    """Undo what was said of an agent; the record of it stays."""
+    word = find_word(workspace=membership.workspace, word_id=word_id)
+    if word is None:
+        raise Http404
+    require_auditor(membership)
+    try:
+        undo_word(membership=membership, word=word)
+    except ValidationError as error:
+        flashes.error(request, " ".join(error.messages).capitalize())
+    else:
+        done = "It is called as before." if word.kind == AgentWord.Kind.NAME else "They are two agents again."
+        flashes.success(request, f"Undone. {done}")
+    return redirect("pages:agent", membership.workspace.slug, word.agent_id)

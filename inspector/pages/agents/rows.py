@@ -1,0 +1,196 @@
+"""Agents and pairs as the rows of tables: marks, words and links, made of what the directory sums up."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from inspector.accounts.models import Workspace
+from inspector.threads.agents.directory import AgentSum, Confusables
+from inspector.threads.agents.names import find_customs, label_agent
+from inspector.threads.agents.pairs import PairSum
+from inspector.threads.agents.tables import Agent
+from inspector.threads.tasks.outcomes import Outcome
+
+from ..shown.told import name_dialect
+from .marks import AgentMark, find_colour, make_monogram, say_basis
+
+MOST_ABILITIES = 4
+_BARE = re.compile(r"[\w.@+-]*\w\Z")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Doubt:
+    """Why a name is flagged, in words; `name` is the other one that it can be taken for, if there is one."""
+
+    own: str
+    why: str
+    name: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, order=True)
+class Ability:
+    """Something that an agent says it can do, and what it means where it is a code."""
+
+    value: str
+    meaning: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentRow:
+    """An agent of the directory."""
+
+    url: str
+    mark: AgentMark
+    aliases: Sequence[Agent]
+    channel: str
+    channel_id: uuid.UUID
+    dialects: str
+    sent: int
+    received: int
+    failures: int
+    outcome: Outcome
+    abilities: Sequence[Ability]
+    more_abilities: int
+    first_at: datetime | None
+    last_at: datetime | None
+    doubts: Sequence[Doubt]
+    conversations: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PairRow:
+    """Who said how much to whom. `sender` is None for nobody named; `search_url` is empty where no query says it."""
+
+    sender: AgentMark | None
+    receiver: AgentMark | None
+    sender_url: str
+    receiver_url: str
+    is_broadcast: bool
+    is_to_itself: bool
+    messages: int
+    failures: int
+    dialects: str
+    outcome: Outcome | None
+    first_at: datetime
+    last_at: datetime
+    search_url: str
+
+
+class Gallery:
+    """The marks of the agents of a page, each with its colour; one statement at most, and none with their customs."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        agents: Iterable[Agent | None],
+        *,
+        customs: Mapping[uuid.UUID, Sequence[str]] | None = None,
+    ) -> None:
+        self._slug = workspace.slug
+        self._marks: dict[uuid.UUID, AgentMark] = {}
+        named = [agent for agent in agents if agent]
+        self._customs = find_customs(workspace=workspace, agents=named) if customs is None else customs
+
+    def find(self, agent: Agent) -> AgentMark:
+        """The mark of an agent: everywhere on the page the same, whatever dialect it speaks there."""
+        if agent.pk not in self._marks:
+            label = label_agent(agent, self._customs.get(agent.pk, ()))
+            text = label.text if label and label.text != agent.name else ""
+            self._marks[agent.pk] = AgentMark(
+                name=agent.name,
+                number=find_colour(agent.same_as.name if agent.same_as else agent.name),
+                monogram=make_monogram(text or agent.name),
+                label=text,
+                why=say_basis(label) if label else "",
+            )
+        return self._marks[agent.pk]
+
+    def make_url(self, agent: Agent) -> str:
+        """The address of an agent's page."""
+        return reverse("pages:agent", args=[self._slug, agent.pk])
+
+    def make_agent(
+        self,
+        row: AgentSum,
+        *,
+        outcome: Outcome,
+        abilities: Sequence[Ability],
+        confusables: Confusables,
+    ) -> AgentRow:
+        """The row of an agent."""
+        return AgentRow(
+            url=self.make_url(row.agent),
+            mark=self.find(row.agent),
+            aliases=row.aliases,
+            channel=row.agent.channel.name,
+            channel_id=row.agent.channel_id,
+            dialects=name_dialects(row.dialects),
+            sent=row.sent,
+            received=row.received,
+            failures=row.failures,
+            outcome=outcome,
+            abilities=abilities[:MOST_ABILITIES],
+            more_abilities=max(0, len(abilities) - MOST_ABILITIES),
+            first_at=row.first_at,
+            last_at=row.last_at,
+            doubts=list_doubts(confusables, row.every),
+            conversations=row.conversations,
+        )
+
+    def make_pair(self, pair: PairSum, outcomes: Mapping[tuple[uuid.UUID, uuid.UUID], Outcome]) -> PairRow:
+        """The row of a pair."""
+        sender, receiver = pair.sender, pair.receiver
+        return PairRow(
+            sender=self.find(sender) if sender else None,
+            receiver=self.find(receiver) if receiver else None,
+            sender_url=self.make_url(sender) if sender else "",
+            receiver_url=self.make_url(receiver) if receiver else "",
+            is_broadcast=pair.is_broadcast,
+            is_to_itself=sender is not None and sender == receiver,
+            messages=pair.messages,
+            failures=pair.failures,
+            dialects=name_dialects(pair.dialects),
+            outcome=outcomes.get((sender.pk, receiver.pk)) if sender and receiver else None,
+            first_at=pair.first_at,
+            last_at=pair.last_at,
+            search_url=self._make_search(pair),
+        )
+
+    def _make_search(self, pair: PairSum) -> str:
+        terms = []
+        if pair.sender:
+            terms.append(write_term("from", pair.sender.name))
+        if pair.receiver or pair.is_broadcast:
+            terms.append(write_term("to", pair.receiver.name) if pair.receiver else "to:*")
+        # Nobody named cannot be asked for, and a name with a quotation mark cannot be written down.
+        if not all(terms) or len(terms) < 2:
+            return ""
+        return f"{reverse('pages:search', args=[self._slug])}?{urlencode({'q': ' '.join(terms)})}"
+
+
+def write_term(name: str, value: str) -> str:
+    """A term of the search language; empty where the value cannot be written in it."""
+    if '"' in value or len(value) > 300:
+        return ""
+    return f"{name}:{value}" if _BARE.match(value) else f'{name}:"{value}"'
+
+
+def list_doubts(confusables: Confusables, agents: Sequence[Agent]) -> list[Doubt]:
+    """Why the names of an agent are flagged."""
+    odd, alike = confusables.find(agents)
+    return [
+        *(Doubt(own=own, why=each.why, name=each.name) for own, each in alike),
+        *(Doubt(own=agents[0].name, why=why) for why in odd if not alike),
+    ]
+
+
+def name_dialects(slugs: Sequence[str]) -> str:
+    """Dialects as people write them, one after the other."""
+    return ", ".join(name_dialect(slug) for slug in slugs)

@@ -1,0 +1,246 @@
+"""Agents: the directory, and one agent with whom it talks to, what came of it, and what it says of itself."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from dialects import all_dialects
+from inspector.accounts.models import Membership
+from inspector.accounts.selectors import list_channels
+from inspector.search.cursors import CursorError, read_key, write_key
+from inspector.threads.agents.conversations import list_conversations_of
+from inspector.threads.agents.directory import (
+    AgentSum,
+    Choice,
+    compare_names,
+    find_agent,
+    list_abilities,
+    list_agents,
+    list_declarations,
+    list_words,
+    sum_agent,
+)
+from inspector.threads.agents.pairs import survey_pairs
+from inspector.threads.agents.tables import Agent, Declaration
+from inspector.threads.tasks.measures import list_channels_at, measure_agent
+from inspector.threads.tasks.outcomes import Outcome, count_asked_between, count_asked_of
+
+from ..shell import render_page, within_workspace, write_query
+from ..shown.told import is_named, name_conversation, name_dialect, shorten, write_elapsed
+from .forms import AgentFilter, JoinForm, NameForm
+from .rows import Ability, Gallery, list_doubts, name_dialects, write_term
+
+PAGE_ROWS = 50
+MOST_PAIRS = 30
+MOST_CONVERSATIONS = 8
+MOST_WORDS = 50
+
+
+@require_GET
+@within_workspace
+def show_agents(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The directory, the busiest first, by keyset."""
+    workspace = membership.workspace
+    channels = list(list_channels(workspace=workspace))
+    form = AgentFilter(request.GET, channels=channels)
+    choice = form.read()
+    after = read_after(request, membership, of="agents")
+    found = list_agents(
+        workspace=workspace,
+        choice=choice,
+        after=(after[0], uuid.UUID(after[1])) if after else None,
+        limit=PAGE_ROWS + 1,
+    )
+    page = found[:PAGE_ROWS]
+    outcomes = count_asked_of(workspace=workspace, sums=page)
+    abilities = _list_abilities(membership, page)
+    confusables = compare_names(workspace=workspace)
+    gallery = Gallery(workspace, [row.agent for row in page])
+    context = {
+        "rows": [
+            gallery.make_agent(
+                row,
+                outcome=outcomes.get(row.agent.pk, Outcome()),
+                abilities=sorted({ability for each in row.every for ability in abilities.get(each.pk, ())}),
+                confusables=confusables,
+            )
+            for row in page
+        ],
+        "form": form,
+        "has_several_channels": len(channels) > 1,
+        "are_all_compared": confusables.are_all_compared,
+        "next_url": write_query(
+            request, after=write_key([page[-1].total, str(page[-1].agent.pk)], workspace.pk, of="agents")
+        )
+        if len(found) > PAGE_ROWS
+        else None,
+        "first_url": write_query(request, after=None) if after else None,
+        **frame_agents(request, membership, choice, current="agents"),
+    }
+    context["has_any"] = bool(page or after or choice.is_narrow)
+    return render_page(request, membership, "agents/agents.html", context, section="agents")
+
+
+def _list_abilities(membership: Membership, page: Sequence[AgentSum]) -> dict[uuid.UUID, set[Ability]]:
+    ids = [each.pk for row in page for each in row.every]
+    found: dict[uuid.UUID, set[Ability]] = {}
+    for agent_id, dialect, value in list_abilities(workspace=membership.workspace, agent_ids=ids):
+        meaning = _MEANINGS.get(dialect, {}).get(value, "")
+        found.setdefault(agent_id, set()).add(Ability(value=value, meaning=meaning))
+    return found
+
+
+def frame_agents(request: HttpRequest, membership: Membership, choice: Choice, *, current: str) -> dict[str, Any]:
+    """What the directory and the graph have in common: their tabs, which keep the filters, and where to clear them."""
+    slug = membership.workspace.slug
+    kept = write_query(request, after=None)
+    kept = kept if kept.startswith("?") else ""
+    return {
+        "views": [
+            {"name": name, "url": f"{reverse(f'pages:{address}', args=[slug])}{kept}", "is_current": address == current}
+            for address, name in (("agents", "Directory"), ("agents-graph", "Who talks with whom"))
+        ],
+        "is_filtered": choice.is_narrow,
+        "clear_url": request.path,
+    }
+
+
+def read_after(request: HttpRequest, membership: Membership, *, of: str) -> list[Any] | None:
+    """The key after which a list goes on, or None for its beginning.
+
+    Raises:
+        Http404: for a cursor that was not made for this list of this workspace.
+    """
+    try:
+        return read_key(request.GET.get("after"), membership.workspace.pk, of=of)
+    except CursorError as error:
+        raise Http404 from error
+
+
+@require_GET
+@within_workspace
+def show_agent(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> HttpResponse:
+    """One agent; a name that was joined to another leads to that one."""
+    summed = get_sum(membership, agent_id)
+    if summed.agent.same_as_id is not None:
+        return redirect("pages:agent", membership.workspace.slug, summed.agent.same_as_id)
+    return answer_agent(request, membership, summed)
+
+
+def get_sum(membership: Membership, agent_id: uuid.UUID) -> AgentSum:
+    """The agent of the reader's workspace, summed up.
+
+    Raises:
+        Http404: where the workspace has none of that id.
+    """
+    summed = sum_agent(workspace=membership.workspace, agent_id=agent_id)
+    if summed is None:
+        raise Http404
+    return summed
+
+
+def get_agent(membership: Membership, agent_id: uuid.UUID) -> Agent:
+    """The agent of the reader's workspace.
+
+    Raises:
+        Http404: where the workspace has none of that id.
+    """
+    agent = find_agent(workspace=membership.workspace, agent_id=agent_id)
+    if agent is None:
+        raise Http404
+    return agent
+
+
+def answer_agent(
+    request: HttpRequest,
+    membership: Membership,
+    summed: AgentSum,
+    *,
+    name_form: NameForm | None = None,
+    join_form: JoinForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """The page of one agent, its forms as they were filled in where they were refused."""
+    workspace, agent = membership.workspace, summed.agent
+    every = [each.pk for each in summed.every]
+    survey = survey_pairs(workspace=workspace, agents=summed.every, limit=MOST_PAIRS)
+    gallery = Gallery(workspace, (), customs=survey.customs)
+    outcomes = count_asked_between(workspace=workspace, pairs=survey.pairs, known=survey.agents)
+    channels, moments = list_channels_at(workspace=workspace)
+    names = [(each.channel_id, each.name) for each in summed.every]
+    measures = measure_agent(workspace=workspace, names=names, moment=moments)
+    conversations = list_conversations_of(workspace=workspace, agent_ids=every, limit=MOST_CONVERSATIONS)
+    if summed.aliases:
+        summed = replace(summed, conversations=vars(conversations[0])["of_all"] if conversations else 0)
+    slug = workspace.slug
+    context = {
+        "agent": agent,
+        "mark": gallery.find(agent),
+        "sum": summed,
+        "dialects": name_dialects(summed.dialects),
+        "doubts": list_doubts(compare_names(workspace=workspace), summed.every),
+        "measures": measures,
+        "states": [(name.replace("-", " "), count) for name, count in measures.asked_of.states.items()],
+        "acknowledge": _say_seconds(measures.asked_of.acknowledge.median),
+        "finish": _say_seconds(measures.asked_of.finish.median),
+        "pairs": [gallery.make_pair(pair, outcomes) for pair in survey.pairs],
+        "extent": survey.extent,
+        "declared": [
+            _describe(each, slug) for each in list_declarations(workspace=workspace, agent_ids=every, limit=200)
+        ],
+        "conversations": [
+            {
+                "url": reverse("pages:conversation", args=[slug, each.pk]),
+                "title": shorten((not is_named(each) and vars(each)["opening"]) or name_conversation(each), 60),
+                "state": each.state,
+                "last_at": each.last_at,
+            }
+            for each in conversations
+        ],
+        "words": list_words(agent=agent, limit=MOST_WORDS),
+        "has_several_channels": len(channels) > 1,
+        "sent_query": write_term("from", agent.name),
+        "heard_query": write_term("to", agent.name),
+        "name_form": name_form or NameForm(initial={"friendly_name": agent.friendly_name}),
+        "join_form": join_form or JoinForm(channels=channels, own=agent.channel),
+    }
+    return render_page(request, membership, "agents/agent.html", context, section="agents", status=status)
+
+
+def _describe(declared: Declaration, slug: str) -> dict[str, Any]:
+    return {
+        "kind": declared.kind,
+        "value": declared.value,
+        "name": declared.name,
+        "meaning": _find_meaning(declared),
+        "dialect": name_dialect(declared.dialect),
+        "at": declared.at,
+        "url": reverse("pages:message", args=[slug, declared.message]),
+    }
+
+
+def _find_meaning(declared: Declaration) -> str:
+    """What a code of the dialect's glossary means, where an ability is one."""
+    if declared.kind != Declaration.Kind.ABILITY:
+        return ""
+    return _MEANINGS.get(declared.dialect, {}).get(declared.value, "")
+
+
+def _say_seconds(seconds: float | None) -> str:
+    return "" if seconds is None else write_elapsed(timedelta(seconds=seconds))
+
+
+# An ability that is a code is one of the domains of its dialect's glossary.
+_MEANINGS = {
+    dialect.slug: {term.code: term.meaning for term in dialect.glossary if term.kind == "domain"}
+    for dialect in all_dialects()
+}

@@ -1,0 +1,171 @@
+"""What stands around every view of one conversation: its name, how far it can be relied on, five answers, its tabs."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Final, Literal
+
+from django.http import Http404
+from django.urls import reverse
+
+from inspector.accounts.models import Membership
+from inspector.audit.findings.listing import OpenCount, count_open_in
+from inspector.audit.reviews.standings import find_standings, list_reviews
+from inspector.threads.hidden import count_hidden_in
+from inspector.threads.models import Conversation, Message
+from inspector.threads.selectors import find_conversation, read_body
+from inspector.threads.sequence import WINDOW_STEPS, Missing, find_missing
+from inspector.threads.summaries import Digest, find_openings
+from inspector.threads.tasks.measures import find_state
+
+from ..reviews.words import describe_verdicts
+from ..shown.budgets import shorten_name
+from ..shown.told import is_named, list_notes, name_conversation, name_dialect, shorten, write_elapsed
+from .transcript import make_anchor
+
+# The views of a conversation in the order of their tabs: (name of the address, what it is called).
+TABS: Final = (
+    ("conversation", "Transcript"),
+    ("sequence", "Sequence"),
+    ("conversation-tree", "Tree"),
+    ("conversation-tasks", "Tasks"),
+    ("conversation-findings", "Findings"),
+    ("conversation-raw", "Raw"),
+)
+
+
+def open_conversation(membership: Membership, conversation_id: uuid.UUID) -> Conversation:
+    """The conversation of the reader's workspace.
+
+    Raises:
+        Http404: where the workspace has none of that id.
+    """
+    conversation = find_conversation(workspace=membership.workspace, conversation_id=conversation_id)
+    if conversation is None:
+        raise Http404
+    return conversation
+
+
+def frame_conversation(
+    *,
+    membership: Membership,
+    conversation: Conversation,
+    digest: Digest | None,
+    current: str,
+    opened: OpenCount | Literal["ask"] | None = "ask",
+    stop: int | None = None,
+) -> dict[str, Any]:
+    """The context of the frame: `conversation`, `answers`, `views`, `hidden_count`, and the ways to what is missing.
+
+    Args:
+        membership: the reader's.
+        conversation: which.
+        digest: it summed up; None where the five answers are not shown.
+        current: the address name of the view that is shown.
+        opened: its findings that stand open, where the view has counted them.
+        stop: the position after the window that is shown, where it is one of the timeline.
+    """
+    slug = membership.workspace.slug
+    found = count_open_in(conversation_ids=[conversation.pk]).get(conversation.pk) if opened == "ask" else opened
+    return {
+        "conversation": _describe(conversation),
+        "answers": _make_answers(conversation, digest, membership, found) if digest else None,
+        "views": [
+            {
+                "name": title,
+                "url": reverse(f"pages:{name}", args=[slug, conversation.pk]),
+                "is_current": name == current,
+                "count": found.count if found and name == "conversation-findings" else None,
+            }
+            for name, title in TABS
+        ],
+        "hidden_count": count_hidden_in(conversation=conversation),
+        **_find_ghosts(conversation, slug, current, stop),
+    }
+
+
+def _find_ghosts(conversation: Conversation, slug: str, current: str, stop: int | None) -> dict[str, str]:
+    """Where the first missing message stands, and the first after what is shown; in the sequence from there."""
+    if not conversation.missing_count:
+        return {"missing_url": "", "next_missing_url": ""}
+    name, query = ("sequence", "?") if current == "sequence" else ("conversation", "?order=time&")
+    address = reverse(f"pages:{name}", args=[slug, conversation.pk])
+    first, after = find_missing(conversation=conversation, after=None if stop is None else stop - 1)
+    return {
+        "missing_url": _write_ghost(address + query, first),
+        "next_missing_url": _write_ghost(address + query, after) if after else "",
+    }
+
+
+def _write_ghost(address: str, missing: Missing | None) -> str:
+    if missing is None:
+        return "#main"
+    return f"{address}offset={missing.position // WINDOW_STEPS * WINDOW_STEPS}#ghost-{missing.key[:16]}"
+
+
+def _describe(conversation: Conversation) -> dict[str, Any]:
+    openings = {} if is_named(conversation) else find_openings(conversation_ids=[conversation.pk])
+    return {
+        "title": shorten_name(shorten(openings.get(conversation.pk) or name_conversation(conversation)), 500),
+        "id": conversation.pk,
+        "native_id": shorten_name(conversation.native_id),
+        "channel": conversation.channel.name,
+        "state": find_state(conversation),
+        "is_settled": conversation.is_settled,
+        "settled_at": conversation.settled_at,
+        "last_at": conversation.last_at,
+        "missing_count": conversation.missing_count,
+        "message_count": conversation.message_count,
+        "dialects": ", ".join(name_dialect(dialect) for dialect in conversation.dialects),
+        "first_at": conversation.first_at,
+    }
+
+
+def _make_answers(
+    conversation: Conversation, digest: Digest, membership: Membership, findings: OpenCount | None
+) -> dict[str, Any]:
+    slug = membership.workspace.slug
+    names = {number: Message.Severity(number).label for number in digest.tally.severities if number}
+    elapsed = None
+    if conversation.first_at and conversation.last_at:
+        elapsed = conversation.last_at - conversation.first_at
+    return {
+        "asked": {
+            "url": reverse("pages:message", args=[slug, digest.asked.pk]),
+            "anchor": make_anchor(digest.asked.pk),
+            "sentence": shorten(digest.asked.english, 120),
+            "more": digest.tally.asked_count - 1,
+        }
+        if digest.asked
+        else None,
+        "elapsed": write_elapsed(elapsed) if elapsed else "",
+        "severities": [
+            {"name": names[number], "count": count}
+            for number, count in sorted(digest.tally.severities.items(), reverse=True)
+            if number
+        ],
+        "findings": {
+            "count": findings.count,
+            "name": Message.Severity(findings.severity).label,
+            "url": reverse("pages:conversation-findings", args=[slug, conversation.pk]),
+        }
+        if findings
+        else None,
+        "problems": [_name_problem(message, slug) for message in digest.gravest],
+        "missing_count": conversation.missing_count,
+        "failed_count": digest.tally.failed_count,
+        "malformed_count": digest.tally.malformed_count,
+        "reviews": _list_verdicts(conversation, membership),
+    }
+
+
+def _name_problem(message: Message, slug: str) -> dict[str, str]:
+    notes = list_notes(message, read_body(message))
+    url = reverse("pages:message", args=[slug, message.pk])
+    return {"url": url, "text": shorten(notes[0].text) if notes else "see the message"}
+
+
+def _list_verdicts(conversation: Conversation, membership: Membership) -> list[dict[str, Any]]:
+    reviews = list_reviews(conversation=conversation, reader_id=membership.user_id)
+    standings = find_standings(reviews=reviews, conversation=conversation, is_compared=True)
+    return describe_verdicts(reviews, standings, workspace=membership.workspace)

@@ -1,0 +1,288 @@
+"""The tasks of a conversation: what was asked, how each stands and since when, and the message behind each change."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_GET
+
+from inspector.accounts.models import Membership
+from inspector.threads.models import Conversation, Message, Task
+from inspector.threads.selectors import find_messages_by_ids
+from inspector.threads.summaries import sum_up
+from inspector.threads.tasks.ledger import StepRow, read_steps
+from inspector.threads.tasks.lifecycle import STANDING
+from inspector.threads.tasks.measures import (
+    STALLED_AFTER,
+    Measures,
+    Times,
+    find_moment,
+    find_task,
+    find_tasks_by_keys,
+    list_tasks,
+    measure_conversation,
+)
+from inspector.threads.tasks.memberships import LINKS
+from inspector.threads.tasks.signs import EVENTS
+
+from ..agents.marks import AgentMark, Cast
+from ..shell import render_page, within_workspace, write_query
+from ..shown.told import shorten, write_elapsed
+from .frame import frame_conversation, open_conversation
+
+PAGE_TASKS: Final = 25
+# Of the changes of a task so many of the first and of the last are listed; the rest is counted.
+MOST_STEPS: Final = 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepLine:
+    """A change of a task, and the message that caused it; of one that is hidden meanwhile only what is stored."""
+
+    at: datetime | None
+    agent: AgentMark | None
+    about: str
+    state: str
+    url: str
+    number: int
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskLine:
+    """A task as the page shows it; spans of time are words, empty where they are not known."""
+
+    anchor: str
+    native_id: str
+    title: str
+    url: str
+    stands: str
+    is_standing: bool
+    requester: AgentMark | None
+    performer: AgentMark | None
+    delegate: AgentMark | None
+    is_delegated: bool
+    delegation: str
+    is_received: bool
+    is_answered: bool
+    is_inferred: bool
+    asked_at: datetime | None
+    acknowledged_after: str
+    finished_after: str
+    has_finished: bool
+    silent_for: str
+    deadline: str
+    deadline_at: datetime | None
+    is_late: bool
+    retries: int
+    failures: int
+    part_of: str
+    part_of_url: str
+    first_steps: Sequence[StepLine]
+    last_steps: Sequence[StepLine]
+    steps_between: int
+    step_count: int
+    message_count: int
+
+
+@require_GET
+@within_workspace
+def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+    """A page of the conversation's tasks in the order in which they begin, and its measures, as of a moment."""
+    conversation = open_conversation(membership, conversation_id)
+    latest = find_moment(conversation=conversation)
+    moment = _read_moment(request) or latest
+    state = request.GET.get("state", "")
+    states = [state] if state in Task.State.values else []
+    after = _read_place(request, conversation)
+    found = list_tasks(conversation=conversation, moment=moment, after=after, limit=PAGE_TASKS + 1, states=states)
+    page = found[:PAGE_TASKS]
+    measures = measure_conversation(conversation=conversation, moment=moment)
+    context = {
+        **frame_conversation(
+            membership=membership,
+            conversation=conversation,
+            digest=sum_up(conversation=conversation),
+            current="conversation-tasks",
+        ),
+        "tasks": _make_lines(page, moment, membership, conversation),
+        "measures": measures,
+        "times": _say_times(measures),
+        "states": [
+            {
+                "value": value,
+                "count": count,
+                "url": write_query(request, state=None if value == state else value, after=None),
+                "is_current": value == state,
+            }
+            for value, count in measures.states.items()
+        ],
+        "as_of": moment,
+        "is_latest": moment == latest,
+        "now_url": write_query(request, as_of="now", after=None),
+        "latest_url": write_query(request, as_of=None, after=None),
+        "is_filtered": bool(states),
+        "all_url": write_query(request, state=None, after=None),
+        "stalled_after": write_elapsed(STALLED_AFTER),
+        "first_url": write_query(request, after=None) if after else None,
+        "later_url": write_query(request, after=str(page[-1].pk)) if len(found) > PAGE_TASKS else None,
+    }
+    return render_page(request, membership, "conversation/tasks.html", context, section="conversations")
+
+
+def _read_moment(request: HttpRequest) -> datetime | None:
+    """The moment that the address names: now, or a time with its zone; None where it names none that can be read."""
+    text = request.GET.get("as_of", "")
+    if text == "now":
+        return timezone.now()
+    try:
+        at = parse_datetime(text)
+    except ValueError:
+        return None
+    return at if at is not None and timezone.is_aware(at) else None
+
+
+def _read_place(request: HttpRequest, conversation: Conversation) -> tuple[bytes, uuid.UUID] | None:
+    text = request.GET.get("after", "")
+    if not text:
+        return None
+    try:
+        task = find_task(conversation=conversation, task_id=uuid.UUID(text))
+    except ValueError:
+        task = None
+    if task is None:
+        raise Http404
+    return bytes(task.place), task.pk
+
+
+def _say_times(measures: Measures) -> dict[str, dict[str, Any]]:
+    return {"acknowledge": _say_time(measures.acknowledge), "finish": _say_time(measures.finish)}
+
+
+def _say_time(times: Times) -> dict[str, Any]:
+    return {
+        "measured": times.measured,
+        "median": say_seconds(times.median),
+        "p95": say_seconds(times.p95) if times.measured > 1 else "",
+    }
+
+
+def say_seconds(seconds: float | None) -> str:
+    """A span of time in words; below ten seconds with its tenths, where it has any. Empty for None."""
+    if seconds is None:
+        return ""
+    if seconds < 10 and round(seconds, 1) % 1:
+        return f"{seconds:.1f} s"
+    return write_elapsed(timedelta(seconds=round(seconds)))
+
+
+def _make_lines(
+    tasks: Sequence[Task], moment: datetime | None, membership: Membership, conversation: Conversation
+) -> list[TaskLine]:
+    shown = {task.pk: _choose_steps(read_steps(task.steps)) for task in tasks}
+    keys = [bytes(task.within_key) for task in tasks if task.within_key]
+    wholes = find_tasks_by_keys(conversation=conversation, keys=keys)
+    ids = {step.message_id for first, last in shown.values() for step in (*first, *last)}
+    ids |= {task.request for task in (*tasks, *wholes.values()) if task.request}
+    messages = find_messages_by_ids(workspace=membership.workspace, message_ids=list(ids))
+    maker = _Maker(messages, wholes, moment, membership.workspace.slug, Cast(conversation.agents))
+    return [maker.make(task, *shown[task.pk]) for task in tasks]
+
+
+def _choose_steps(steps: Sequence[StepRow]) -> tuple[Sequence[StepRow], Sequence[StepRow]]:
+    return (steps, ()) if len(steps) <= 2 * MOST_STEPS else (steps[:MOST_STEPS], steps[-MOST_STEPS:])
+
+
+class _Maker:
+    def __init__(
+        self,
+        messages: Mapping[uuid.UUID, Message],
+        wholes: Mapping[bytes, Task],
+        moment: datetime | None,
+        slug: str,
+        cast: Cast,
+    ) -> None:
+        self._messages = messages
+        self._wholes = wholes
+        self._moment = moment
+        self._slug = slug
+        self._cast = cast
+
+    def make(self, task: Task, first: Sequence[StepRow], last: Sequence[StepRow]) -> TaskLine:
+        asked = self._messages.get(task.request) if task.request else None
+        whole = self._wholes.get(bytes(task.within_key)) if task.within_key else None
+        stands = str(getattr(task, "stands", task.state))
+        is_standing = task.state in STANDING
+        return TaskLine(
+            anchor=make_task_anchor(task),
+            native_id=task.native_id,
+            title=self._name(task),
+            url=self._link(asked.pk) if asked else "",
+            stands=stands,
+            is_standing=is_standing,
+            requester=self._find_agent(task.requester),
+            performer=self._find_agent(task.performer),
+            delegate=self._find_agent(task.delegate),
+            is_delegated=any(step.event == "delegated" for step in (*first, *last)),
+            delegation=task.delegation,
+            is_received=task.is_received,
+            is_answered=task.is_answered,
+            is_inferred=task.is_inferred,
+            asked_at=asked.order_time if asked else None,
+            acknowledged_after=say_seconds(task.acknowledge_seconds),
+            finished_after=say_seconds(task.finish_seconds),
+            has_finished=not is_standing,
+            silent_for=self._say_silence(task) if is_standing else "",
+            deadline=task.deadline,
+            deadline_at=task.deadline_at,
+            is_late=bool(task.deadline_at and task.finished_at and task.finished_at > task.deadline_at),
+            retries=task.retries,
+            failures=task.failures,
+            part_of=(self._name(whole) or whole.native_id or "another task") if whole else "",
+            part_of_url=self._link(whole.request) if whole and whole.request else "",
+            first_steps=[self._make_step(step) for step in first],
+            last_steps=[self._make_step(step) for step in last],
+            steps_between=max(0, task.step_count - len(first) - len(last)),
+            step_count=task.step_count,
+            message_count=task.message_count,
+        )
+
+    def _name(self, task: Task) -> str:
+        asked = self._messages.get(task.request) if task.request else None
+        return shorten(asked.topic or asked.english, 120) if asked else ""
+
+    def _say_silence(self, task: Task) -> str:
+        if self._moment is None or self._moment - task.last_at <= STALLED_AFTER:
+            return ""
+        return write_elapsed(self._moment - task.last_at)
+
+    def _find_agent(self, name: str) -> AgentMark | None:
+        return self._cast.find(name) if name else None
+
+    def _link(self, message_id: uuid.UUID) -> str:
+        return reverse("pages:message", args=[self._slug, message_id])
+
+    def _make_step(self, step: StepRow) -> StepLine:
+        message = self._messages.get(step.message_id)
+        return StepLine(
+            at=message.order_time if message else None,
+            agent=self._find_agent(message.sender) if message else None,
+            about=EVENTS[step.event].about if step.event in EVENTS else step.event,
+            state=step.state,
+            url=self._link(message.pk) if message else "",
+            number=message.number if message else 0,
+            why=LINKS.get(step.link, ""),
+        )
+
+
+def make_task_anchor(task: Task) -> str:
+    """Where a task stands on its page."""
+    return f"t-{task.pk.hex[:12]}"

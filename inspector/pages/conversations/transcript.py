@@ -1,0 +1,351 @@
+"""A conversation's window as the rows of its transcript: messages, ghosts, and where a run begins."""
+
+from __future__ import annotations
+
+import uuid
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.urls import reverse
+
+from inspector.accounts.models import Workspace
+from inspector.audit.findings.listing import OpenCount
+from inspector.threads.models import Conversation, Message
+from inspector.threads.selectors import TreeRow, find_messages_by_ids, unfold
+from inspector.threads.summaries import has_record, load_records
+
+from ..agents.marks import Cast
+from ..shown.budgets import fit, join_texts, share_out, shorten_name, weigh
+from ..shown.fields import DEEPEST, cut_layers
+from ..shown.markup import SENTENCE_CHARACTERS, Stretch
+from ..shown.told import Line, NoteLine, Segments, list_notes, make_line, name_dialect, read_segments, write_elapsed
+from .disclosures import NOTHING_DISCLOSED, Disclosed
+
+MOST_NOTES = 4
+WIRE_CHARACTERS = 5_000
+# What the mark of a field costs in a wire.
+MARK_BYTES = 12
+# A longer record is shown on its own page only: here it would cost more than all the others together.
+LONGEST_RECORD_BYTES = 100_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReplyLine:
+    """What a message answers, in words, and how that is known."""
+
+    basis: str
+    verb: str
+    anchor: str
+    name: str
+    why: str
+    is_missing: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MessageRow:
+    """A message of the transcript."""
+
+    number: int
+    anchor: str
+    url: str
+    depth: int
+    deeper: int
+    line: Line
+    since: str
+    is_new_day: bool
+    is_received_order: bool
+    dialect: str
+    native_id: str
+    is_sealed: bool
+    is_withheld: bool
+    opened_with: str
+    reply: ReplyLine | None
+    segments: Segments
+    also: Segments
+    also_count: int
+    notes: Sequence[NoteLine]
+    more_notes: int
+    # What stands open of it of warning or more, if anything.
+    alarm: OpenCount | None
+    # How many comments on it stand open.
+    comments: int
+    wire: str
+    left_out_bytes: int
+    stretches: Sequence[Stretch]
+    # How many characters of the sentence and of the wire this page carries: see `budgets`.
+    english_characters: int
+    wire_characters: int
+    kind: str = "message"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GhostRow:
+    """A message that was cited and never received."""
+
+    anchor: str
+    name: str
+    cited_by: str
+    depth: int
+    kind: str = "ghost"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunRow:
+    """Where a conversation id starts over."""
+
+    number: int
+    kind: str = "run"
+
+
+Row = MessageRow | GhostRow | RunRow
+
+
+def make_rows(
+    rows: Sequence[TreeRow],
+    *,
+    workspace: Workspace,
+    conversation: Conversation,
+    cast: Cast,
+    is_tree: bool,
+    disclosed: Disclosed = NOTHING_DISCLOSED,
+    alarms: Mapping[uuid.UUID, OpenCount] | None = None,
+    comments: Mapping[tuple[uuid.UUID, int], int] | None = None,
+) -> list[Row]:
+    """The rows of a window in their order.
+
+    Args:
+        rows: as `read_tree` or `read_timeline` gives them.
+        workspace, conversation: whose they are.
+        cast: the agents of the page, coloured.
+        is_tree: whether they are in the order of a tree. In the order of time the runs are named, and a ghost stands
+            before the first message of the window that cites it.
+        disclosed: what the reader may see of what is sealed.
+        alarms: the open findings of warning or more about each message that has some.
+        comments: how many comments stand open, by the record and the part they are on.
+    """
+    rows = [disclosed.lay_over(row) for row in rows]
+    builder = _Builder(
+        rows,
+        workspace,
+        conversation,
+        cast,
+        is_tree=is_tree,
+        disclosed=disclosed,
+        alarms=alarms or {},
+        comments=comments or {},
+    )
+    made: list[Row] = []
+    run = rows[0].message.run if rows and rows[0].message else 1
+    known_ghosts: set[str] = set()
+    for index, row in enumerate(rows):
+        if row.message is None:
+            made.append(builder.make_ghost(index))
+            continue
+        if not is_tree and row.message.run != run:
+            made.append(RunRow(number=row.message.run))
+        missing = find_missing(row.message)
+        if not is_tree and missing and missing not in known_ghosts:
+            known_ghosts.add(missing)
+            made.append(make_ghost_row(missing, row, 0))
+        run = row.message.run
+        made.append(builder.make_message(row, row.message))
+    return _fit_rows(made)
+
+
+def _fit_rows(rows: Sequence[Row]) -> list[Row]:
+    """Give each message its share of what the page may weigh."""
+    texts = {
+        at: (join_texts((*row.segments, *row.also)), row) for at, row in enumerate(rows) if isinstance(row, MessageRow)
+    }
+    said = {at: weigh(text, SENTENCE_CHARACTERS) for at, (text, _) in texts.items()}
+    wires = {at: weigh_wire(row.wire, row.stretches) for at, (_, row) in texts.items()}
+    most = share_out([*said.values(), *wires.values()])
+    fitted = list(rows)
+    for at, (text, row) in texts.items():
+        fitted[at] = replace(
+            row,
+            english_characters=fit(text, most, SENTENCE_CHARACTERS),
+            wire_characters=fit_wire(row.wire, row.stretches, most),
+        )
+    return fitted
+
+
+def weigh_wire(wire: str, stretches: Sequence[Stretch]) -> int:
+    """What the wire of a row weighs, the marks of its fields among it."""
+    return weigh(wire, WIRE_CHARACTERS) + MARK_BYTES * bisect_left(stretches, WIRE_CHARACTERS, key=_start_of)
+
+
+def fit_wire(wire: str, stretches: Sequence[Stretch], most_bytes: int) -> int:
+    """How many characters of the wire weigh at most so much."""
+    weight = weigh_wire(wire, stretches)
+    shown = min(len(wire), WIRE_CHARACTERS)
+    return shown if weight <= most_bytes else min(fit(wire, most_bytes, shown), shown * most_bytes // weight)
+
+
+def _start_of(stretch: Stretch) -> int:
+    return stretch.start
+
+
+class _Builder:
+    def __init__(
+        self,
+        rows: Sequence[TreeRow],
+        workspace: Workspace,
+        conversation: Conversation,
+        cast: Cast,
+        *,
+        is_tree: bool,
+        disclosed: Disclosed,
+        alarms: Mapping[uuid.UUID, OpenCount],
+        comments: Mapping[tuple[uuid.UUID, int], int],
+    ) -> None:
+        self._rows = rows
+        self._disclosed = disclosed
+        self._alarms = alarms
+        self._comments = comments
+        self._workspace = workspace
+        self._cast = cast
+        self._has_several_dialects = len(conversation.dialects) > 1
+        self._here = {row.message.pk: row.message for row in rows if row.message}
+        parents = {message.parent for message in self._here.values() if message.parent} - self._here.keys()
+        self._parents = {**self._here, **find_messages_by_ids(workspace=workspace, message_ids=list(parents))}
+        self._left_out = load_records(messages=list(self._here.values()), most_bytes=LONGEST_RECORD_BYTES)
+        self._is_tree = is_tree
+        self._previous: Message | None = None
+
+    def make_ghost(self, index: int) -> GhostRow:
+        """The ghost's name is what the message below it, which cites it, calls it."""
+        row = self._rows[index]
+        citing = self._rows[index + 1] if index + 1 < len(self._rows) else None
+        return make_ghost_row(row.ghost, citing, min(row.depth, DEEPEST))
+
+    def make_message(self, row: TreeRow, message: Message) -> MessageRow:
+        """The row of a message, with its reply line, its notes and its wire cut at the fields."""
+        notes = list_notes(message, row.body)
+        also = row.body["message"].get("also") or ()
+        previous, self._previous = self._previous, message
+        wire, stretches = cut_wire(message)
+        return MessageRow(
+            number=message.number,
+            anchor=make_anchor(message.pk),
+            url=reverse("pages:message", args=[self._workspace.slug, message.pk]),
+            depth=min(row.depth, DEEPEST),
+            deeper=max(0, row.depth - DEEPEST),
+            line=make_line(message, self._cast),
+            since=_write_since(self._find_earlier(message, previous), message),
+            is_new_day=previous is None or previous.order_time.date() != message.order_time.date(),
+            is_received_order=message.order_basis == "receipt",
+            dialect=name_dialect(message.dialect, row.body["record"].get("version"))
+            if self._has_several_dialects
+            else "",
+            native_id=shorten_name(message.native_id),
+            is_sealed=message.is_sealed and message.pk not in self._disclosed.openings,
+            is_withheld=message.pk in self._disclosed.withheld,
+            opened_with=self._disclosed.name_keys(message),
+            reply=self.make_reply(message, row.body),
+            segments=read_segments(row.body["message"].get("english")) or _not_told(message),
+            also=read_segments(also, are_apart=True),
+            also_count=len(also),
+            notes=notes[:MOST_NOTES],
+            more_notes=max(0, len(notes) - MOST_NOTES),
+            alarm=self._alarms.get(message.pk),
+            comments=self._comments.get((message.record_id, message.part), 0),
+            wire=wire,
+            left_out_bytes=self._left_out.get(message.record_id, 0),
+            stretches=stretches,
+            english_characters=0,
+            wire_characters=0,
+        )
+
+    def _find_earlier(self, message: Message, previous: Message | None) -> Message | None:
+        """From when the time is counted: in a tree from the message answered, else from the one before."""
+        if not self._is_tree:
+            return previous
+        is_answer = message.parent is not None and message.parent_basis != "adjacency"
+        return self._parents.get(message.parent) if is_answer and message.parent else None
+
+    def make_reply(self, message: Message, body: Mapping[str, Any]) -> ReplyLine | None:
+        """The line under a message's head; one that merely follows another answers nothing."""
+        if not message.parent_basis or message.parent_basis == "adjacency":
+            return None
+        is_inferred = message.parent_basis == "turn"
+        if missing := find_missing(message):
+            cited = body["message"].get("parent_id") or "a message"
+            return ReplyLine(
+                basis="explicit",
+                verb="answers",
+                anchor=f"#ghost-{missing[:16]}",
+                name=shorten_name(cited),
+                why="",
+                is_missing=True,
+            )
+        parent = self._parents.get(message.parent) if message.parent else None
+        if parent is None:
+            return None
+        return ReplyLine(
+            basis="inferred" if is_inferred else "explicit",
+            verb="probably answers" if is_inferred else "answers",
+            anchor=self._find_anchor(parent),
+            name=name_message(parent),
+            why=_write_why(message, parent),
+            is_missing=False,
+        )
+
+    def _find_anchor(self, parent: Message) -> str:
+        if parent.pk in self._here:
+            return f"#{make_anchor(parent.pk)}"
+        return reverse("pages:message", args=[self._workspace.slug, parent.pk])
+
+
+def find_missing(message: Message) -> str:
+    """The digest of the id that a message cites and that was not received; empty where there is none."""
+    return bytes(message.parent_key).hex() if message.parent_key is not None and message.parent is None else ""
+
+
+def make_ghost_row(ghost: str, citing: TreeRow | None, depth: int) -> GhostRow:
+    """The row of a ghost above the message that cites it, if that is in the window."""
+    name = citing.body["message"].get("parent_id") if citing and citing.message else None
+    who = citing.message.native_id if citing and citing.message else ""
+    return GhostRow(
+        anchor=f"ghost-{ghost[:16]}",
+        name=shorten_name(name or "A message"),
+        cited_by=f"{shorten_name(who) or 'The message below'} cites it.",
+        depth=depth,
+    )
+
+
+def cut_wire(message: Message) -> tuple[str, Sequence[Stretch]]:
+    """The text of a message's record cut at its fields, so that secrets are masked; nothing where it is not loaded."""
+    if not has_record(message):
+        return "", ()
+    return message.record.wire_text, cut_layers(unfold(message=message)).get(0, ())
+
+
+def make_anchor(message_id: uuid.UUID) -> str:
+    """The name of a message's place in the transcript's page."""
+    return f"m-{message_id.hex}"
+
+
+def name_message(message: Message) -> str:
+    """What another message is called by in a line: its id on the wire, else its number."""
+    return shorten_name(message.native_id) or f"message {message.number:,}"
+
+
+def _write_why(message: Message, parent: Message) -> str:
+    """How the link is known, where it does not go without saying."""
+    if message.parent_basis != "explicit":
+        return message.parent_why
+    return "it is in another conversation" if parent.conversation_id != message.conversation_id else ""
+
+
+def _write_since(previous: Message | None, message: Message) -> str:
+    if previous is None:
+        return ""
+    elapsed = message.order_time - previous.order_time
+    return f"−{write_elapsed(-elapsed)}" if elapsed.total_seconds() < 0 else f"+{write_elapsed(elapsed)}"
+
+
+def _not_told(message: Message) -> Segments:
+    return (("Not told yet: the conversation is being settled.", (), "exact"),)

@@ -1,0 +1,282 @@
+"""Conversations: the list, one with its transcript, and the verdict on it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages as flashes
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from inspector.accounts.models import Membership, Workspace
+from inspector.audit.comments.discussions import count_comments
+from inspector.audit.findings.listing import OpenCount, count_open_and_alarms, count_open_in
+from inspector.audit.reviews.listing import list_queues_around
+from inspector.audit.reviews.standings import SignOff, find_sign_offs
+from inspector.audit.services import give_verdict
+from inspector.search.cursors import write_cursor
+from inspector.threads.agents.names import load_labels
+from inspector.threads.hidden import count_hidden
+from inspector.threads.models import Conversation, Message
+from inspector.threads.selectors import WORST, TreeWindow, list_conversations, read_tree
+from inspector.threads.summaries import find_at, find_openings, read_timeline, sum_up
+from inspector.threads.tasks.measures import find_state
+
+from ..agents.marks import Cast, cast_conversation
+from ..forms import ConversationFilter, VerdictForm
+from ..live import watch
+from ..reviews.words import name_standing
+from ..shell import read_number, read_place, render_page, within_workspace, write_query
+from ..shown.told import is_named, name_conversation, name_dialect, shorten
+from ..traces.links import link_traces
+from .disclosures import open_for
+from .frame import frame_conversation, open_conversation
+from .transcript import make_anchor, make_rows
+from .windows import Pager, make_pager, read_jump
+
+PAGE_ROWS = 50
+WINDOW_ROWS = 50
+MOST_TILES = 6
+
+
+@require_GET
+@within_workspace
+def show_conversations(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The list of conversations, latest activity first, by keyset."""
+    workspace = membership.workspace
+    form = ConversationFilter(request.GET)
+    filters = form.read()
+    before = read_place(request, membership)
+    order = filters.pop("order", "")
+    # What comes is not asked whether it has this fault, nor how grave it is: the chip says that there is news.
+    watched = {name: value for name, value in filters.items() if name != "fault"}
+    loads = before is None and "fault" not in filters and not order
+    live = watch(membership, of="conversations", load=loads, **watched)
+    found = list_conversations(
+        workspace=workspace,
+        before=before,
+        limit=PAGE_ROWS + 1,
+        order=order,
+        grade=read_number(request, "grade", default=Message.Severity.ERROR) if order else None,
+        **filters,
+    )
+    page = found[:PAGE_ROWS]
+    sign_offs = find_sign_offs(conversations=page)
+    openings = find_openings(conversation_ids=[one.pk for one in page if not is_named(one)])
+    open_findings = count_open_in(conversation_ids=[one.pk for one in page])
+    cast = Cast(labels=load_labels(workspace_id=workspace.pk))
+    last = page[-1] if len(found) > PAGE_ROWS else None
+    context = {
+        "live": live,
+        "rows": [
+            _make_row(
+                conversation,
+                cast,
+                sign_offs.get(conversation.pk),
+                workspace.slug,
+                openings,
+                open_findings.get(conversation.pk),
+            )
+            for conversation in page
+        ],
+        "form": form,
+        "is_filtered": bool(filters),
+        "is_worst_first": order == WORST,
+        "export_url": reverse("pages:new-export", args=[workspace.slug])
+        + f"?{urlencode({'conversations': 1, **filters})}",
+        "has_any": bool(page or filters or before),
+        "hidden_count": count_hidden(workspace=workspace),
+        "older_url": write_query(
+            request,
+            before=write_cursor((last.last_at, last.pk), workspace.pk),
+            grade=str(last.severity) if order else None,
+        )
+        if last and last.last_at
+        else None,
+        "newest_url": write_query(request, before=None, grade=None) if before else None,
+    }
+    return render_page(request, membership, "conversations/conversations.html", context, section="conversations")
+
+
+def _make_row(
+    conversation: Conversation,
+    cast: Cast,
+    sign_off: SignOff | None,
+    slug: str,
+    openings: Mapping[uuid.UUID, str],
+    findings: OpenCount | None,
+) -> dict[str, Any]:
+    agents = conversation.agents[:MOST_TILES]
+    return {
+        "id": conversation.pk,
+        "url": reverse("pages:conversation", args=[slug, conversation.pk]),
+        "title": shorten(openings.get(conversation.pk) or name_conversation(conversation)),
+        "native_id": conversation.native_id,
+        "agents": cast.find_all(agents, channel_id=conversation.channel_id, dialects=tuple(conversation.dialects)),
+        "more_agents": len(conversation.agents) - len(agents),
+        "dialects": ", ".join(name_dialect(dialect) for dialect in conversation.dialects),
+        "state": find_state(conversation),
+        "is_settled": conversation.is_settled,
+        "last_at": conversation.last_at,
+        "message_count": conversation.message_count,
+        "severity": conversation.severity,
+        "findings": findings,
+        "findings_url": reverse("pages:conversation-findings", args=[slug, conversation.pk]),
+        "review": sign_off.verdict if sign_off else None,
+        "standing": name_standing(sign_off.standing) if sign_off else "",
+        "reviewer": " and ".join(sign_off.reviewers) if sign_off else "",
+    }
+
+
+@require_GET
+@within_workspace
+def show_conversation(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+    """One conversation: its answers and a window of its transcript."""
+    conversation = open_conversation(membership, conversation_id)
+    # Everything else is read after this, so that nothing falls between.
+    live = watch(membership, of="conversation", id=str(conversation.pk), snapshot=getattr(conversation, "snapshot", ""))
+    form = _make_verdict_form(membership, conversation)
+    return _answer(request, membership, conversation, form, live=live)
+
+
+@require_POST
+@within_workspace
+def review_conversation(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+    """An auditor's verdict on the conversation as it was shown."""
+    conversation = open_conversation(membership, conversation_id)
+    if not membership.is_auditor:
+        raise PermissionDenied
+    form = VerdictForm(request.POST)
+    if form.is_valid():
+        try:
+            give_verdict(
+                membership=membership,
+                conversation=conversation,
+                verdict=form.cleaned_data["verdict"],
+                comment=form.cleaned_data["comment"],
+                seen=bytes.fromhex(form.cleaned_data["seen"]),
+            )
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            flashes.success(request, "Your verdict is kept, bound to what you saw.")
+            return redirect("pages:conversation", membership.workspace.slug, conversation.pk)
+    errors = [str(error) for name in form.errors for error in form.errors[name]]
+    again = _make_verdict_form(membership, conversation, said=form.data)
+    return _answer(request, membership, conversation, again, errors=errors, status=422)
+
+
+def _make_verdict_form(
+    membership: Membership, conversation: Conversation, *, said: Mapping[str, Any] | None = None
+) -> VerdictForm | None:
+    """An empty form, or the refused one: bound now to what this answer shows, so that the next try signs that."""
+    if not membership.is_auditor or conversation.settled_digest is None:
+        return None
+    kept = {name: said.get(name, "") for name in ("verdict", "comment")} if said else {}
+    return VerdictForm(initial={**kept, "seen": bytes(conversation.settled_digest).hex()})
+
+
+def _answer(
+    request: HttpRequest,
+    membership: Membership,
+    conversation: Conversation,
+    verdict_form: VerdictForm | None,
+    *,
+    live: Mapping[str, Any] | None = None,
+    errors: Sequence[str] = (),
+    status: int = 200,
+) -> HttpResponse:
+    workspace = membership.workspace
+    is_tree = request.GET.get("order") != "time"
+    jump = read_jump(request, total=conversation.message_count)
+    if jump is not None and status == 200:
+        return _go_to(conversation, workspace, jump)
+    offset = read_number(request, "offset")
+    read_window = read_tree if is_tree else read_timeline
+    window = read_window(conversation=conversation, offset=offset, limit=WINDOW_ROWS)
+    digest = sum_up(conversation=conversation)
+    cast = cast_conversation(conversation)
+    shown = sum(row.message is not None for row in window.rows)
+    messages = [row.message for row in window.rows if row.message]
+    disclosed = open_for(membership, messages, door="conversation")
+    comments = count_comments(conversation=conversation)
+    waits_in, fillable = list_queues_around(conversation=conversation)
+    opened, alarms = count_open_and_alarms(conversation=conversation, messages=messages)
+    context = {
+        "live": live,
+        **frame_conversation(
+            membership=membership,
+            conversation=conversation,
+            digest=digest,
+            current="conversation",
+            opened=opened,
+            stop=None if is_tree else window.offset + WINDOW_ROWS,
+        ),
+        "orders": [
+            {"name": "As answers", "url": request.path, "is_current": is_tree},
+            {"name": "By time", "url": f"{request.path}?order=time", "is_current": not is_tree},
+        ],
+        "cast": [
+            {"mark": cast.find(name), "count": digest.tally.senders.get(name, 0)}
+            for name in conversation.agents[:MOST_TILES]
+        ],
+        "more_agents": max(0, len(conversation.agents) - MOST_TILES),
+        "rows": make_rows(
+            window.rows,
+            workspace=workspace,
+            conversation=conversation,
+            cast=cast,
+            is_tree=is_tree,
+            disclosed=disclosed,
+            alarms=alarms,
+            comments=comments,
+        ),
+        "open_comments": sum(comments.values()),
+        "traces": link_traces(workspace, messages),
+        "pager": _make_pager(conversation, window, shown=shown, is_tree=is_tree),
+        # What waits in a queue is judged there: else one could speak twice, and beside what is to stay unknown.
+        "verdict_form": None if waits_in else verdict_form,
+        "waits_in": waits_in,
+        "fillable": fillable if membership.is_auditor else [],
+        "verdict_errors": errors,
+        "review_url": reverse("pages:review", args=[workspace.slug, conversation.pk]),
+    }
+    return render_page(
+        request, membership, "conversation/conversation.html", context, section="conversations", status=status
+    )
+
+
+def _make_pager(conversation: Conversation, window: TreeWindow, *, shown: int, is_tree: bool) -> Pager:
+    """In the order of time by message numbers; the lines of a tree, ghosts among them, have none."""
+    if not is_tree:
+        return make_pager(
+            start=window.offset,
+            previous_start=window.previous_offset,
+            next_start=window.next_offset,
+            size=WINDOW_ROWS,
+            shown=shown,
+            total=conversation.message_count,
+            order="time",
+        )
+    return Pager(
+        words=f"{shown:,} of {conversation.message_count:,} messages",
+        first_url="?" if window.previous_offset is not None else "",
+        previous_url="" if window.previous_offset is None else f"?offset={window.previous_offset}",
+        next_url="" if window.next_offset is None else f"?offset={window.next_offset}",
+        kept=(("order", "time"),),
+        most=conversation.message_count,
+    )
+
+
+def _go_to(conversation: Conversation, workspace: Workspace, position: int) -> HttpResponse:
+    """To the window that shows a message, in the order of time, and to its place there."""
+    address = reverse("pages:conversation", args=[workspace.slug, conversation.pk])
+    found = find_at(conversation=conversation, position=position)
+    anchor = f"#{make_anchor(found)}" if found else ""
+    return redirect(f"{address}?order=time&offset={position // WINDOW_ROWS * WINDOW_ROWS}{anchor}")

@@ -1,0 +1,128 @@
+"""Dead letters: what could not be read or finished after three attempts, why, and another try."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.contrib import messages as flashes
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from inspector.accounts.models import Membership
+from inspector.intake.letters import retry
+from inspector.intake.models import DeadLetter, Delivery, Job
+from inspector.intake.selectors import find_delivery, list_given_up, list_letters
+from inspector.search.cursors import write_cursor
+
+from ..shell import read_place, render_page, require_auditor, within_workspace, write_query
+from .progress import name_delivery
+
+PAGE_ROWS = 50
+# What a kind of work is called, and which page shows its subject.
+WORK = {
+    Job.Kind.FRAME: ("Cutting into records", "delivery"),
+    Job.Kind.INGEST: ("Reading the records of", "delivery"),
+    Job.Kind.WEIGH: ("Hiding or showing the records of", "delivery"),
+    Job.Kind.SETTLE: ("Placing and telling", "conversation"),
+    Job.Kind.OPEN: ("Opening what is sealed in", "conversation"),
+    Job.Kind.TRACE: ("Drawing the tree of", "trace"),
+    Job.Kind.EXPORT: ("Writing", "export"),
+    Job.Kind.EXAMINE: ("Applying the rules to", "conversation"),
+    Job.Kind.ALERT: ("Sending one of", "list of alerts"),
+}
+
+
+@require_GET
+@within_workspace
+def show_dead_letters(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Records that were set aside, last first, by keyset; before them the work that was given up as a whole."""
+    workspace = membership.workspace
+    delivery = _read_delivery(request, membership)
+    before = read_place(request, membership)
+    found = list_letters(workspace=workspace, delivery=delivery, before=before, limit=PAGE_ROWS + 1)
+    page = found[:PAGE_ROWS]
+    has_more = len(found) > PAGE_ROWS
+    cursor = write_cursor((page[-1].created_at, page[-1].pk), workspace.pk) if has_more else None
+    given_up = [] if delivery or before else list_given_up(workspace=workspace)
+    rows = [_describe(letter, membership) for letter in page]
+    context = {
+        "work": [_describe_work(job, workspace.slug) for job in given_up],
+        "rows": rows,
+        "delivery": {"name": name_delivery(delivery), "id": delivery.pk} if delivery else None,
+        "may_retry": membership.is_auditor and bool(given_up or any(row["is_dead"] for row in rows)),
+        "older_url": write_query(request, before=cursor) if cursor else None,
+        "newest_url": write_query(request, before=None) if before else None,
+    }
+    return render_page(request, membership, "dead_letters/dead_letters.html", context, section="deliveries")
+
+
+@require_POST
+@within_workspace
+def retry_dead_letters(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Try again: what the form names, or everything."""
+    require_auditor(membership)
+    count = retry(membership=membership, ids=_read_ids(request))
+    if count:
+        flashes.success(request, f"{count:,} {'is' if count == 1 else 'are'} tried again, up to three times.")
+    else:
+        flashes.error(request, "There is nothing to try again: somebody was quicker, or it is being tried now.")
+    return redirect("pages:dead-letters", membership.workspace.slug)
+
+
+def _read_ids(request: HttpRequest) -> list[uuid.UUID] | None:
+    if "id" not in request.POST:
+        return None
+    try:
+        return [uuid.UUID(text) for text in request.POST.getlist("id")]
+    except ValueError as error:
+        raise Http404 from error
+
+
+def _read_delivery(request: HttpRequest, membership: Membership) -> Delivery | None:
+    text = request.GET.get("delivery")
+    if not text:
+        return None
+    try:
+        delivery = find_delivery(workspace=membership.workspace, delivery_id=uuid.UUID(text))
+    except ValueError as error:
+        raise Http404 from error
+    if delivery is None:
+        raise Http404
+    return delivery
+
+
+def _describe(letter: DeadLetter, membership: Membership) -> dict[str, Any]:
+    slug = membership.workspace.slug
+    return {
+        "id": letter.pk,
+        "record": letter.sighting.index + 1,
+        "line": letter.sighting.line,
+        "delivery": name_delivery(letter.delivery),
+        "delivery_url": reverse("pages:delivery", args=[slug, letter.delivery_id]),
+        "why": letter.failure,
+        "attempts": letter.attempts,
+        "since": letter.created_at,
+        "tried_at": letter.updated_at,
+        "is_dead": letter.state == DeadLetter.State.DEAD,
+        "asked_by": letter.asked_by.get_username() if letter.asked_by else "",
+        "raw_url": reverse("pages:raw", args=[slug, letter.record_id]) if membership.is_auditor else "",
+    }
+
+
+def _describe_work(job: Job, slug: str) -> dict[str, Any]:
+    words, page = WORK[Job.Kind(job.kind)]
+    return {
+        "id": job.pk,
+        "words": words,
+        # An alert has no page of its own: all of them stand on one.
+        "url": reverse("pages:alerts", args=[slug])
+        if job.kind == Job.Kind.ALERT
+        else reverse(f"pages:{page}", args=[slug, job.subject]),
+        "page": page,
+        "why": job.failure,
+        "attempts": job.attempts,
+        "since": job.updated_at,
+    }

@@ -1,0 +1,157 @@
+"""A staged file as its card shows it: the first records told, the numbers so far, and what is still to be asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+
+from dialects import Message, Reading
+from inspector.accounts.models import Membership
+from inspector.accounts.selectors import list_channels
+from inspector.intake.models import Delivery
+from inspector.intake.staging import KEPT_FOR, Beginning, look_at, read_choices
+from inspector.threads.preview import Foretold, foretell
+
+from ..agents.marks import AgentMark, Cast
+from ..shown.fields import cut_layers
+from ..shown.markup import Stretch
+from ..shown.told import NoteLine, Segments, name_dialect, read_notes
+from .forms import ReadingForm
+
+MOST_NOTES = 3
+MOST_PARTS = 3
+
+TIME_WORDS = {"wire": "on the wire", "envelope": "before the text"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Saying:
+    """One message of a previewed record: who says what to whom, and whether that was named by the uploader."""
+
+    sender: AgentMark | None
+    receivers: Sequence[AgentMark]
+    is_broadcast: bool
+    is_to_itself: bool
+    performative: str | None
+    native_act: str
+    segments: Segments
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PreviewRow:
+    """A record of the preview. `problem` says why its bytes are no text; without it and `sayings` it is long."""
+
+    number: int
+    line: int
+    length: int
+    at: datetime | None
+    time_words: str
+    dialect: str
+    why: str
+    sayings: Sequence[Saying]
+    more_parts: int
+    notes: Sequence[NoteLine]
+    more_notes: int
+    is_malformed: bool
+    wire: str
+    stretches: Sequence[Stretch]
+    problem: str
+
+
+def make_card(delivery: Delivery, membership: Membership, form: ReadingForm | None = None) -> dict[str, Any]:
+    """What `uploads/_staged.html` shows of a staged file.
+
+    Args:
+        delivery: staged.
+        membership: whose it is.
+        form: what was filled in, shown again with its errors; without one the choices in force are shown.
+    """
+    slug = membership.workspace.slug
+    choices = read_choices(delivery)
+    beginning = look_at(delivery=delivery)
+    told = foretell(records=beginning.records, options=delivery.options)
+    cast = Cast(choices.speakers)
+    silent = [line for line in told if line.reading and not any(one.sender for one in line.reading.messages)]
+    zone = membership.user.time_zone
+    return {
+        "id": delivery.pk,
+        "name": delivery.file_name or "a file without a name",
+        "url": reverse("pages:staged", args=[slug, delivery.pk]),
+        "size_bytes": delivery.size_bytes,
+        "expires_at": delivery.received_at + KEPT_FOR,
+        "form": form or ReadingForm(initial=ReadingForm.write(choices), zone=zone, auto_id=f"reading-{delivery.pk}-%s"),
+        "channels": list(list_channels(workspace=membership.workspace)),
+        "is_changed": choices.dialect is not None or not choices.has_prefixes or bool(choices.speakers),
+        "rows": [_make_row(line, cast) for line in told],
+        "silent_count": len(silent),
+        "asks_who": bool(silent or choices.speakers),
+        "untimed_count": sum(1 for line in told if line.reading and not line.time_basis),
+        "dialects": Counter(name_dialect(line.reading.dialect) for line in told if line.reading).most_common(),
+        "malformed_count": sum(1 for line in told if line.reading and line.reading.error),
+        "noted_count": sum(1 for line in told if line.reading and not line.reading.error and _all_notes(line.reading)),
+        **_count(beginning),
+    }
+
+
+def _count(beginning: Beginning) -> dict[str, Any]:
+    forecast = beginning.forecast
+    return {
+        "received": forecast.received,
+        "new": forecast.new,
+        "duplicate": forecast.duplicate,
+        "quarantined": forecast.quarantined,
+        "looked_bytes": beginning.looked_bytes,
+        "lines": beginning.lines,
+        "is_whole": beginning.is_whole,
+        "failure": beginning.failure,
+    }
+
+
+def _make_row(line: Foretold, cast: Cast) -> PreviewRow:
+    reading, record = line.reading, line.record
+    notes = _all_notes(reading) if reading else []
+    candidate = reading.candidates[0] if reading and reading.candidates else None
+    messages = reading.messages if reading else ()
+    return PreviewRow(
+        number=record.index + 1,
+        line=record.line,
+        length=record.length,
+        at=datetime.fromisoformat(line.time) if line.time else None,
+        time_words=TIME_WORDS.get(line.time_basis, ""),
+        dialect=name_dialect(reading.dialect, reading.version) if reading else "",
+        why=candidate.why if candidate else "",
+        sayings=[_make_saying(message, cast) for message in messages[:MOST_PARTS]],
+        more_parts=max(0, len(messages) - MOST_PARTS),
+        notes=notes[:MOST_NOTES],
+        more_notes=max(0, len(notes) - MOST_NOTES),
+        is_malformed=bool(reading and reading.error),
+        wire=reading.wire if reading else "",
+        stretches=[stretch for stretch in cut_layers(reading).get(0, ()) if stretch.kind == "masked"]
+        if reading
+        else (),
+        problem=record.problem.reason if record.problem else "",
+    )
+
+
+def _all_notes(reading: Reading) -> list[NoteLine]:
+    notes = (*reading.notes, *(note for message in reading.messages for note in message.notes))
+    return read_notes([note.to_dict() for note in notes])
+
+
+def _make_saying(message: Message, cast: Cast) -> Saying:
+    receivers = [name for name in message.receivers if name]
+    is_to_itself = bool(message.sender) and receivers == [message.sender]
+    return Saying(
+        sender=cast.find(message.sender) if message.sender else None,
+        receivers=[] if is_to_itself else cast.find_all(receivers),
+        is_broadcast=message.broadcast,
+        is_to_itself=is_to_itself,
+        performative=message.performative,
+        native_act=message.native_act or "",
+        segments=[(segment.text, segment.spans, segment.basis) for segment in message.english],
+    )

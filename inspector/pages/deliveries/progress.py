@@ -1,0 +1,96 @@
+"""How far a delivery is, stage by stage, and what came of it: the piece of page that asks for itself again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+
+from inspector.intake.models import Delivery
+from inspector.intake.selectors import Progress, find_progress
+from inspector.intake.withdrawals import is_weighing
+from inspector.threads.summaries import is_settling
+
+from ..templatetags.marks import size
+
+STAGES = (("framing", "Framing"), ("reading", "Reading"), ("settling", "Settling"), ("done", "Done"))
+
+
+def name_delivery(delivery: Delivery) -> str:
+    """The file's name, else the door it came through."""
+    return delivery.file_name or f"{delivery.get_door_display()} of {delivery.received:,} records"
+
+
+def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) -> dict[str, Any]:
+    """What `_progress.html` shows of a delivery."""
+    progress = find_progress(delivery=delivery)
+    phase = find_phase(delivery, progress)
+    total = max(progress.size_bytes, progress.framed_bytes)
+    lines = f" · {progress.lines:,} lines" if progress.lines is not None else ""
+    bars = {
+        "receiving": (0, 0, f"{size(progress.framed_bytes)} so far · {delivery.received:,} records"),
+        "framing": (
+            progress.framed_bytes,
+            total,
+            f"{size(progress.framed_bytes)} of {size(total)}{lines} · {delivery.received:,} records",
+        ),
+        "reading": (progress.read, progress.stored, f"{progress.read:,} of {progress.stored:,} records read"),
+        "settling": (0, 0, "its conversations are being told"),
+        "weighing": (0, 0, "its records are being hidden or shown, as the withdrawals in force say"),
+    }
+    done, total, words = bars.get(phase, (0, 0, ""))
+    address = reverse("pages:progress", args=[slug, delivery.pk])
+    receipt = reverse("pages:delivery", args=[slug, delivery.pk])
+    return {
+        "id": delivery.pk,
+        "name": name_delivery(delivery),
+        "url": receipt,
+        "problems_url": f"{receipt}#problems",
+        "progress_url": f"{address}?receipt" if is_receipt else address,
+        "conversations_url": reverse("pages:conversations", args=[slug]),
+        "phase": phase,
+        "stages": _list_stages(phase),
+        "words": words,
+        "done": done,
+        "total": total,
+        "failure": progress.failure,
+        "set_aside": progress.set_aside,
+        "letters_url": reverse("pages:dead-letters", args=[slug]),
+        "is_receipt": is_receipt,
+        "received": delivery.received,
+        "stored": delivery.stored,
+        "duplicate": delivery.duplicate,
+        "quarantined": delivery.quarantined,
+    }
+
+
+def find_phase(delivery: Delivery, progress: Progress) -> str:
+    """Where a delivery stands.
+
+    While it goes on: receiving, framing, reading, settling, weighing. At its end: done; quarantined, where nothing of
+    it is text; empty, where it holds no record; broken, where it could not be read to its end; stuck, where the work on
+    it was given up.
+    """
+    if progress.failure and not delivery.failure:
+        return "stuck"
+    if not progress.is_framed:
+        return delivery.state
+    if not progress.is_read:
+        return "reading"
+    if is_weighing(delivery=delivery):
+        return "weighing"
+    if is_settling(delivery=delivery):
+        return "settling"
+    if progress.failure:
+        return "broken"
+    if not delivery.received:
+        return "empty"
+    return "done" if delivery.stored or delivery.duplicate else "quarantined"
+
+
+def _list_stages(phase: str) -> list[dict[str, Any]]:
+    names = [name for name, _ in STAGES]
+    at = names.index(phase) if phase in names else names.index("settling") if phase == "weighing" else 0
+    return [
+        {"name": words, "is_current": number == at, "is_past": number < at} for number, (_, words) in enumerate(STAGES)
+    ]

@@ -1,0 +1,218 @@
+"""Deliveries: the list, the receipt of one, and its progress while it is being taken in."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from inspector.accounts.models import Membership
+from inspector.intake.models import Delivery, Door, Withdrawal
+from inspector.intake.selectors import find_delivery, has_dead_letters, list_deliveries, list_problems
+from inspector.intake.staging import read_choices
+from inspector.intake.withdrawals import count_hidden_of, find_withdrawal, find_withdrawals, list_withdrawals
+from inspector.search.cursors import write_cursor
+from inspector.threads.summaries import list_conversations_of
+
+from ..shell import read_number, read_place, render_page, within_workspace, write_query
+from ..shown.told import name_conversation, name_dialect, shorten
+from .progress import make_progress, name_delivery
+
+PAGE_ROWS = 50
+PAGE_PROBLEMS = 100
+MOST_CONVERSATIONS = 20
+
+
+@require_GET
+@within_workspace
+def show_deliveries(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The list of deliveries, newest first, by keyset."""
+    workspace = membership.workspace
+    before = read_place(request, membership)
+    found = list_deliveries(workspace=workspace, before=before, limit=PAGE_ROWS + 1)
+    page = found[:PAGE_ROWS]
+    has_more = len(found) > PAGE_ROWS
+    cursor = write_cursor((page[-1].received_at, page[-1].pk), workspace.pk) if has_more else None
+    withdrawn = find_withdrawals(delivery_ids=[delivery.pk for delivery in page])
+    context = {
+        "rows": [_make_row(delivery, workspace.slug, withdrawn) for delivery in page],
+        "older_url": write_query(request, before=cursor) if cursor else None,
+        "newest_url": write_query(request, before=None) if before else None,
+        "has_dead_letters": has_dead_letters(workspace=workspace),
+    }
+    return render_page(request, membership, "deliveries/deliveries.html", context, section="deliveries")
+
+
+def _make_row(delivery: Delivery, slug: str, withdrawn: Mapping[uuid.UUID, Withdrawal]) -> dict[str, Any]:
+    return {
+        "url": reverse("pages:delivery", args=[slug, delivery.pk]),
+        "name": name_delivery(delivery),
+        "door": delivery.get_door_display(),
+        "sent_by": name_sender(delivery),
+        "at": delivery.received_at,
+        "size_bytes": delivery.size_bytes,
+        "channel": delivery.channel.name,
+        "state": "withdrawn" if delivery.pk in withdrawn else _name_state(delivery),
+        "stored": delivery.stored,
+        "duplicate": delivery.duplicate,
+        "quarantined": delivery.quarantined,
+    }
+
+
+def _name_state(delivery: Delivery) -> str:
+    if delivery.is_framed and delivery.read + delivery.set_aside < delivery.stored:
+        return "reading"
+    if delivery.state == Delivery.State.BROKEN:
+        return "broken"
+    if delivery.state != Delivery.State.FRAMED:
+        return delivery.state
+    if not delivery.received:
+        return "empty"
+    return "done" if delivery.stored or delivery.duplicate else "no text"
+
+
+def name_sender(delivery: Delivery) -> str:
+    """Who sent it: a person, a key by its name, or the command line."""
+    if delivery.sent_by_user is not None:
+        return delivery.sent_by_user.get_username()
+    if delivery.sent_by_key is not None:
+        return f"key {delivery.sent_by_key.name}"
+    return "whoever ran the import command" if delivery.door == Door.IMPORT else "nobody named"
+
+
+@require_GET
+@within_workspace
+def show_delivery(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
+    """The receipt of a delivery: custody, counts, and what could not be taken as it was."""
+    return answer_delivery(request, membership, get_delivery(membership, delivery_id))
+
+
+def answer_delivery(
+    request: HttpRequest, membership: Membership, delivery: Delivery, *, error: str = "", status: int = 200
+) -> HttpResponse:
+    """The page of a delivery; `error` says why an act was refused."""
+    slug = membership.workspace.slug
+    after = read_number(request, "after", default=-1)
+    problems = list(list_problems(delivery=delivery, after=after, limit=PAGE_PROBLEMS + 1))
+    reached = list(list_conversations_of(delivery=delivery, limit=MOST_CONVERSATIONS + 1))
+    shown = problems[:PAGE_PROBLEMS]
+    context = {
+        "delivery": {**make_progress(delivery, slug, is_receipt=True), **_describe(delivery)},
+        "problems": [
+            {
+                "index": problem.index + 1,
+                "line": problem.line,
+                "offset": problem.offset,
+                "outcome": problem.get_outcome_display().lower(),
+                "reason": problem.reason,
+                "url": reverse("pages:raw", args=[slug, problem.record_id]) if membership.is_auditor else "",
+            }
+            for problem in shown
+        ],
+        "problem_lists": [
+            {"name": words, "url": reverse(f"pages:problems-{form}", args=[slug, delivery.pk])}
+            for form, words in (("csv", "CSV"), ("jsonl", "JSON Lines"))
+        ],
+        "more_problems_url": write_query(request, after=str(shown[-1].index))
+        if len(problems) > PAGE_PROBLEMS
+        else None,
+        "conversations": [
+            {
+                "url": reverse("pages:conversation", args=[slug, conversation.pk]),
+                "title": shorten(name_conversation(conversation)),
+                "count": conversation.message_count,
+            }
+            for conversation in reached[:MOST_CONVERSATIONS]
+        ],
+        "has_more_conversations": len(reached) > MOST_CONVERSATIONS,
+        "withdrawal": _describe_withdrawal(delivery),
+        "acts": list(list_withdrawals(delivery=delivery)[:20]),
+        "withdraw_url": reverse("pages:withdraw", args=[slug, delivery.pk]),
+        "take_back_url": reverse("pages:take-back", args=[slug, delivery.pk]),
+        "may_withdraw": membership.is_auditor and delivery.is_framed,
+        "error": error,
+        "printed_at": delivery.framed_at,
+    }
+    return render_page(request, membership, "deliveries/delivery.html", context, section="deliveries", status=status)
+
+
+def get_delivery(membership: Membership, delivery_id: uuid.UUID) -> Delivery:
+    """The delivery of that id in the reader's workspace.
+
+    Raises:
+        Http404: where there is none.
+    """
+    delivery = find_delivery(workspace=membership.workspace, delivery_id=delivery_id)
+    if delivery is None:
+        raise Http404
+    return delivery
+
+
+def _describe_withdrawal(delivery: Delivery) -> dict[str, Any] | None:
+    withdrawal = find_withdrawal(delivery=delivery)
+    if withdrawal is None:
+        return None
+    hidden = count_hidden_of(delivery=delivery)
+    return {
+        "by": withdrawal.by.get_username(),
+        "at": withdrawal.at,
+        "reason": withdrawal.reason,
+        "hidden": hidden,
+        "kept": max(0, delivery.received - hidden),
+        "is_counted": hidden <= 10_000,
+    }
+
+
+def _describe(delivery: Delivery) -> dict[str, Any]:
+    said = delivery.options
+    loaded_at = said.get("loaded_at")
+    return {
+        "door": delivery.get_door_display(),
+        "sent_by": name_sender(delivery),
+        "remote_address": delivery.remote_address,
+        "file_name": delivery.file_name,
+        "content_type": delivery.content_type,
+        "channel": delivery.channel.name,
+        "at": delivery.received_at,
+        "loaded_at": datetime.fromisoformat(loaded_at) if loaded_at else None,
+        "framed_at": delivery.framed_at,
+        "size_bytes": delivery.size_bytes,
+        "sha256": bytes(delivery.sha256).hex() if delivery.sha256 else "",
+        "container": said.get("container") or "",
+        "archive": said.get("archive"),
+        "overrides": _list_overrides(delivery),
+    }
+
+
+def _list_overrides(delivery: Delivery) -> list[str]:
+    """What was said of the whole delivery, in words; nothing where it was read as it came."""
+    choices = read_choices(delivery)
+    words = []
+    if choices.dialect:
+        words.append(f"every record read as {name_dialect(choices.dialect)}")
+    if not choices.has_prefixes:
+        words.append("prefixes left in the text")
+    if len(choices.speakers) == 2:
+        words.append(f"where nothing says who speaks, {choices.speakers[0]} and {choices.speakers[1]} in turns")
+    elif choices.speakers:
+        words.append(f"where nothing says who speaks, {choices.speakers[0]}")
+    if choices.start:
+        words.append(f"records without a time begin at {choices.start:%Y-%m-%d %H:%M} UTC")
+    return words
+
+
+@require_GET
+@within_workspace
+def show_progress(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
+    """How far a delivery is: the piece of page that asks for itself again until it is done."""
+    delivery = get_delivery(membership, delivery_id)
+    progress = make_progress(delivery, membership.workspace.slug, is_receipt="receipt" in request.GET)
+    response = render(request, "deliveries/_progress.html", {"delivery": progress})
+    response["Cache-Control"] = "no-store, private"
+    return response

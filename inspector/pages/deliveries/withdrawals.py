@@ -1,0 +1,45 @@
+"""Withdrawing a delivery and taking that back: two acts with a reason, on the delivery's page."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.contrib import messages as flashes
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from inspector.accounts.models import Membership
+from inspector.intake.services import take_back, withdraw_delivery
+
+from ..shell import require_auditor, within_workspace
+from .views import answer_delivery, get_delivery
+
+
+@require_POST
+@within_workspace
+def withdraw(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
+    """Withdraw the delivery: what no other delivery holds is hidden."""
+    delivery = get_delivery(membership, delivery_id)
+    require_auditor(membership)
+    try:
+        withdraw_delivery(membership=membership, delivery=delivery, reason=request.POST.get("reason", ""))
+    except ValidationError as error:
+        return answer_delivery(request, membership, delivery, error="; ".join(error.messages), status=422)
+    flashes.success(request, "Withdrawn. Nothing is erased, and you can take it back.")
+    return redirect("pages:delivery", membership.workspace.slug, delivery.pk)
+
+
+@require_POST
+@within_workspace
+def undo(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
+    """Take the withdrawal back: its records are shown again."""
+    delivery = get_delivery(membership, delivery_id)
+    require_auditor(membership)
+    try:
+        take_back(membership=membership, delivery=delivery, reason=request.POST.get("reason", ""))
+    except ValidationError as error:
+        return answer_delivery(request, membership, delivery, error="; ".join(error.messages), status=422)
+    flashes.success(request, "The withdrawal is taken back.")
+    return redirect("pages:delivery", membership.workspace.slug, delivery.pk)

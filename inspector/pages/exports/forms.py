@@ -1,0 +1,122 @@
+"""What is to be exported, as an address names it, and how, as a person chooses."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django import forms
+
+from inspector.accounts.models import Membership
+from inspector.audit.samples.drawing import find_sample
+from inspector.exports.models import Export
+from inspector.search.language import MOST_CHARACTERS
+from inspector.threads.selectors import find_conversation
+
+from ..forms import ConversationFilter
+from ..shown.told import name_conversation, shorten
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Meant:
+    """What is to be exported: what `ask_for_export` takes, in words, and as hidden fields of a form."""
+
+    given: Mapping[str, Any]
+    title: str
+    kind: str
+    hidden: tuple[tuple[str, str], ...]
+
+
+def read_meant(said: Mapping[str, str], membership: Membership) -> Meant | None:
+    """What the parameters of an address or a form name; None for a conversation or a sample that is not there.
+
+    `conversation` is the id of one, `sample` that of an audit sample; `conversations` is there for a list of them, with
+    its filters; else `q` is a query, and nothing at all is every message.
+    """
+    if said.get("conversation"):
+        try:
+            conversation_id = uuid.UUID(said["conversation"])
+        except ValueError:
+            return None
+        conversation = find_conversation(workspace=membership.workspace, conversation_id=conversation_id)
+        if conversation is None:
+            return None
+        return Meant(
+            given={"conversation_id": conversation_id},
+            title=shorten(name_conversation(conversation)),
+            kind="The conversation",
+            hidden=(("conversation", str(conversation_id)),),
+        )
+    if said.get("sample"):
+        return _read_sample(said["sample"], membership)
+    if "conversations" in said:
+        filters = ConversationFilter(said).read()
+        words = ", ".join(f"{name} {value}" for name, value in filters.items())
+        return Meant(
+            given={"filters": filters},
+            title=f"Conversations with {words}" if words else "All conversations",
+            kind="Every message of",
+            hidden=(("conversations", "1"), *filters.items()),
+        )
+    query = said.get("q", "").strip()[:MOST_CHARACTERS]
+    return Meant(
+        given={"query": query},
+        title=query or "Every message of the workspace",
+        kind="Messages that the search finds" if query else "Messages",
+        hidden=(("q", query),),
+    )
+
+
+def _read_sample(text: str, membership: Membership) -> Meant | None:
+    try:
+        sample = find_sample(workspace=membership.workspace, sample_id=uuid.UUID(text))
+    except ValueError:
+        return None
+    if sample is None:
+        return None
+    return Meant(
+        given={"sample_id": sample.pk},
+        title=shorten(sample.queue.name),
+        kind="The audit sample",
+        hidden=(("sample", str(sample.pk)),),
+    )
+
+
+FORMS: Final = [
+    (Export.Form.JSONL, "JSON Lines: exact, and can be delivered again"),
+    (Export.Form.CSV, "CSV: for a spreadsheet"),
+]
+REPORT: Final = (
+    Export.Form.REPORT,
+    "Report: to read and to print, with English, raw, fields, findings, verdicts, comments and hashes",
+)
+
+
+class ExportForm(forms.Form):
+    """The form of the file, and whether secrets are masked; only who may see them can choose that."""
+
+    form = forms.ChoiceField(
+        choices=FORMS,
+        initial=Export.Form.JSONL,
+        widget=forms.RadioSelect,
+        error_messages={"required": "Choose a form.", "invalid_choice": "Choose a form."},
+    )
+    is_masked = forms.BooleanField(required=False, label="Mask secrets, so that the file can be handed on")
+    has_mark = forms.BooleanField(required=False, label="CSV: begin with a byte order mark, for Excel")
+
+    def __init__(self, *args: Any, membership: Membership, has_report: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if has_report:
+            self.fields["form"].choices = [*FORMS, REPORT]  # type: ignore[attr-defined]
+        self.may_choose = membership.is_auditor
+
+    def read(self) -> dict[str, Any]:
+        """What `ask_for_export` takes, of a valid form."""
+        said = self.cleaned_data
+        return {
+            "form": said["form"],
+            "is_masked": said["is_masked"] or not self.may_choose,
+            "has_mark": said["has_mark"],
+        }

@@ -1,0 +1,241 @@
+"""Exports: asking for one, the list of all there were, and one with its progress, its manifest and its file."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib import messages as flashes
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from inspector.accounts.models import Membership
+from inspector.exports.making import read_file
+from inspector.exports.manifests import make_manifest
+from inspector.exports.models import Export
+from inspector.exports.printing import POLICY
+from inspector.exports.selectors import Progress, find_export, find_progresses, list_exports
+from inspector.exports.services import BusyError, ask_for_export, may_download, may_stop, note_download, stop_export
+from inspector.search.cursors import write_cursor
+from inspector.search.language import QueryError
+
+from ..shell import read_place, render_page, within_workspace, write_query
+from ..shown.told import shorten
+from .forms import ExportForm, Meant, read_meant
+
+PAGE_ROWS = 50
+LONGEST_TITLE = 40
+MEDIA_TYPES = {
+    Export.Form.JSONL: "application/jsonl; charset=utf-8",
+    Export.Form.CSV: "text/csv; charset=utf-8",
+    Export.Form.REPORT: "text/html; charset=utf-8",
+}
+
+
+@require_GET
+@within_workspace
+def show_exports(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The exports of the workspace, newest first, by keyset; above them those under way."""
+    workspace = membership.workspace
+    before = read_place(request, membership)
+    found = list_exports(workspace=workspace, before=before, limit=PAGE_ROWS + 1)
+    page = found[:PAGE_ROWS]
+    cursor = write_cursor((page[-1].asked_at, page[-1].pk), workspace.pk) if len(found) > PAGE_ROWS else None
+    progresses = find_progresses(exports=page)
+    rows = [describe(export, progresses[export.pk], membership) for export in page]
+    context = {
+        "rows": rows,
+        "under_way": [row for row in rows if row["is_under_way"]],
+        "older_url": write_query(request, before=cursor) if cursor else None,
+        "newest_url": write_query(request, before=None) if before else None,
+    }
+    return render_page(request, membership, "exports/exports.html", context, section="exports")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@within_workspace
+def ask(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """What is to be exported and how; a POST asks for it."""
+    meant = read_meant(request.POST if request.method == "POST" else request.GET, membership)
+    if meant is None:
+        raise Http404
+    if request.method != "POST":
+        return _answer(request, membership, meant, _make_form(meant, membership, None, request.GET.get("form", "")))
+    form = _make_form(meant, membership, request.POST)
+    if not form.is_valid():
+        return _answer(request, membership, meant, form, status=422)
+    try:
+        export = ask_for_export(
+            workspace=membership.workspace,
+            membership=membership,
+            zone=membership.user.time_zone,
+            title=meant.title,
+            **meant.given,
+            **form.read(),
+        )
+    except QueryError as error:
+        form.add_error(None, f"The search cannot be exported: {error}.")
+        return _answer(request, membership, meant, form, status=422)
+    except BusyError as error:
+        form.add_error(None, str(error))
+        return _answer(request, membership, meant, form, status=409)
+    return redirect("pages:export", membership.workspace.slug, export.pk)
+
+
+def _make_form(meant: Meant, membership: Membership, said: Any, chosen: str = "") -> ExportForm:
+    """The form, which offers a report where a conversation or a sample is meant; an address may have chosen it."""
+    has_report = not meant.given.keys().isdisjoint(("conversation_id", "sample_id"))
+    initial = {"form": chosen} if chosen == Export.Form.REPORT and has_report else None
+    return ExportForm(said, membership=membership, has_report=has_report, initial=initial)
+
+
+def _answer(
+    request: HttpRequest, membership: Membership, meant: Meant, form: ExportForm, *, status: int = 200
+) -> HttpResponse:
+    context = {"meant": meant, "form": form}
+    return render_page(request, membership, "exports/new.html", context, section="exports", status=status)
+
+
+@require_GET
+@within_workspace
+def show_export(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> HttpResponse:
+    """One export: how far it is, then its manifest and its file."""
+    export = get_export(membership, export_id)
+    row = describe(export, find_progresses(exports=[export])[export.pk], membership)
+    context = {"export": row, "manifest": make_manifest(export)}
+    return render_page(request, membership, "exports/export.html", context, section="exports")
+
+
+@require_GET
+@within_workspace
+def show_progress(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> HttpResponse:
+    """How far it is: a piece of page that asks for itself again, and at the end for the whole page."""
+    export = get_export(membership, export_id)
+    row = describe(export, find_progresses(exports=[export])[export.pk], membership)
+    response = render(request, "exports/_progress.html", {"export": row, "workspace": membership.workspace})
+    response["Cache-Control"] = "no-store, private"
+    if not row["is_under_way"]:
+        response["HX-Refresh"] = "true"
+    return response
+
+
+@require_GET
+@within_workspace
+def download(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> HttpResponseBase:
+    """The file, for whoever may have it today; where there is none any more, the page that says so."""
+    export = get_export(membership, export_id)
+    if not may_download(export, membership=membership):
+        raise PermissionDenied
+    if export.state != Export.State.DONE:
+        return redirect("pages:export", membership.workspace.slug, export.pk)
+    note_download(export=export, door="page", by=membership.user)
+    return answer_file(export, is_opened="open" in request.GET and export.form == Export.Form.REPORT)
+
+
+def answer_file(export: Export, *, is_opened: bool = False) -> StreamingHttpResponse:
+    """The file of an export as a download that no browser will interpret; a report may be opened, and runs nothing."""
+    pieces: Iterator[bytes] = read_file(export)
+    kind = "application/gzip" if export.is_packed else MEDIA_TYPES[Export.Form(export.form)]
+    response = StreamingHttpResponse(pieces, content_type=kind)
+    response["Content-Length"] = str(export.size_bytes)
+    response["Content-Disposition"] = f'{"inline" if is_opened else "attachment"}; filename="{export.file_name}"'
+    response["Content-Security-Policy"] = POLICY
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+@require_GET
+@within_workspace
+def download_manifest(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> HttpResponse:
+    """The manifest as JSON, beside the file."""
+    export = get_export(membership, export_id)
+    text = json.dumps(make_manifest(export), indent=2, ensure_ascii=True) + "\n"
+    response = HttpResponse(text, content_type="application/json")
+    response["Content-Disposition"] = f'attachment; filename="{export.file_name}.manifest.json"'
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+@require_POST
+@within_workspace
+def stop(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> HttpResponse:
+    """Cancel what is under way, or remove the file."""
+    export = get_export(membership, export_id)
+    try:
+        stopped = stop_export(export=export, membership=membership)
+    except ValidationError as error:
+        flashes.error(request, f"Nothing was changed: {'; '.join(error.messages)}.")
+    else:
+        is_removed = stopped.state == Export.State.REMOVED
+        flashes.success(request, "The file is removed." if is_removed else "The export is cancelled.")
+    return redirect("pages:export", membership.workspace.slug, export.pk)
+
+
+def get_export(membership: Membership, export_id: uuid.UUID) -> Export:
+    """The export of that id in the reader's workspace.
+
+    Raises:
+        Http404: where there is none.
+    """
+    export = find_export(workspace=membership.workspace, export_id=export_id)
+    if export is None:
+        raise Http404
+    return export
+
+
+def describe(export: Export, progress: Progress, membership: Membership) -> dict[str, Any]:
+    """An export as rows and pages show it."""
+    slug = membership.workspace.slug
+    has_file = export.state == Export.State.DONE
+    is_under_way = export.is_under_way and not progress.is_stuck
+    return {
+        "id": export.pk,
+        "title": export.title or "Everything",
+        "short": shorten(export.title, LONGEST_TITLE) or "Everything",
+        "kind": export.get_subject_display(),
+        "form": export.get_form_display(),
+        # It stays on one line of a narrow table.
+        "kept_as": f"{export.get_form_display()}, {'masked' if export.is_masked else 'exact'}".replace(" ", "\u00a0"),
+        "is_masked": export.is_masked,
+        "is_report": export.form == Export.Form.REPORT,
+        "state": "stuck" if progress.is_stuck else "ready" if has_file else export.state,
+        "is_under_way": is_under_way,
+        "is_done": has_file,
+        "asked_by": export.asked_by,
+        "asked_at": export.asked_at,
+        "fixed_at": export.fixed_at,
+        "finished_at": export.finished_at,
+        "expires_at": export.expires_at,
+        "done": progress.done,
+        "total": progress.total,
+        "failure": progress.failure,
+        "messages": export.messages,
+        "rows": export.rows,
+        "size_bytes": export.size_bytes,
+        "sha256": bytes(export.sha256).hex() if export.sha256 else "",
+        "file_name": export.file_name,
+        "downloads": export.downloads,
+        "downloaded_at": export.downloaded_at,
+        "conversation_url": reverse("pages:conversation", args=[slug, export.conversation_id])
+        if export.conversation_id
+        else "",
+        "sample_url": reverse("pages:sample", args=[slug, export.sample_id]) if export.sample_id else "",
+        "query": export.query,
+        "url": reverse("pages:export", args=[slug, export.pk]),
+        "progress_url": reverse("pages:export-progress", args=[slug, export.pk]),
+        "letters_url": reverse("pages:dead-letters", args=[slug]),
+        "manifest_url": reverse("pages:export-manifest", args=[slug, export.pk]),
+        "file_url": reverse("pages:export-file", args=[slug, export.pk])
+        if has_file and may_download(export, membership=membership)
+        else "",
+        "stop_url": reverse("pages:stop-export", args=[slug, export.pk])
+        if (export.is_under_way or has_file) and may_stop(export, membership=membership)
+        else "",
+    }

@@ -1,0 +1,178 @@
+"""Alerts: where new findings are told, and what became of each; owners set it, auditors see it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django import forms
+from django.contrib import messages as flashes
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_http_methods, require_POST
+
+from inspector.accounts.models import Membership
+from inspector.audit.alerts.outbox import ask_for_test, find_webhook, renew_secret, set_webhook, switch_webhook
+from inspector.audit.alerts.tables import Alert, Webhook
+from inspector.audit.rules import RULES
+from inspector.search.cursors import write_cursor
+from inspector.threads.models import Message
+
+from ..shell import read_place, render_page, require_auditor, require_owner, within_workspace, write_query
+
+PAGE_ALERTS: Final = 30
+
+
+class AlertForm(forms.Form):
+    """Where to, from which severity on, and of which rules."""
+
+    address = forms.CharField(
+        label="Address",
+        max_length=2000,
+        help_text="Begins with https://. Each new finding is one POST to it.",
+        widget=forms.TextInput(attrs={"class": "input", "inputmode": "url", "autocomplete": "off"}),
+    )
+    severity = forms.TypedChoiceField(
+        label="From this severity on",
+        coerce=int,
+        choices=[(value, label) for value, label in Message.Severity.choices if value],
+        widget=forms.Select(attrs={"class": "select"}),
+    )
+    rules = forms.MultipleChoiceField(
+        label="Only of these rules",
+        required=False,
+        choices=sorted((rule.code, rule.title) for rule in RULES.values()),
+        help_text="None chosen means all.",
+        widget=forms.SelectMultiple(attrs={"class": "select", "size": 8}),
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@within_workspace
+def show_alerts(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The webhook and its alerts; an owner sets it here and sees a new secret this once, in the answer itself."""
+    require_auditor(membership)
+    if request.method != "POST":
+        return _answer(request, membership)
+    require_owner(membership)
+    form = AlertForm(request.POST)
+    if not form.is_valid():
+        return _answer(request, membership, form, status=422)
+    try:
+        _, secret = set_webhook(membership=membership, site=request.build_absolute_uri("/"), **form.cleaned_data)
+    except ValidationError as error:
+        form.add_error(None, error)
+        return _answer(request, membership, form, status=422)
+    if secret is not None:
+        return _answer(request, membership, secret=secret, status=201)
+    flashes.success(request, "Saved. New findings are told from now on.")
+    return redirect("pages:alerts", membership.workspace.slug)
+
+
+@require_POST
+@within_workspace
+def renew(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Make a new secret and show it this once."""
+    require_owner(membership)
+    try:
+        secret = renew_secret(membership=membership)
+    except ValidationError as error:
+        return _refuse(request, membership, error)
+    return _answer(request, membership, secret=secret, status=201)
+
+
+@require_POST
+@within_workspace
+def test(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Have a test sent; what came of it is in the list."""
+    require_owner(membership)
+    try:
+        ask_for_test(membership=membership)
+    except ValidationError as error:
+        return _refuse(request, membership, error)
+    flashes.success(request, "A test is on its way. Load the page again to see what was answered.")
+    return redirect("pages:alerts", membership.workspace.slug)
+
+
+@require_POST
+@within_workspace
+def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Switch alerts on or off."""
+    require_owner(membership)
+    try:
+        webhook = switch_webhook(membership=membership, is_on=request.POST.get("on") == "true")
+    except ValidationError as error:
+        return _refuse(request, membership, error)
+    said = "on: new findings are told from now on" if webhook.is_on else "off: what is found now is not told later"
+    flashes.success(request, f"Alerts are {said}.")
+    return redirect("pages:alerts", membership.workspace.slug)
+
+
+def _refuse(request: HttpRequest, membership: Membership, error: ValidationError) -> HttpResponse:
+    flashes.error(request, " ".join(error.messages))
+    return redirect("pages:alerts", membership.workspace.slug)
+
+
+def _answer(
+    request: HttpRequest, membership: Membership, form: AlertForm | None = None, *, secret: str = "", status: int = 200
+) -> HttpResponse:
+    workspace = membership.workspace
+    webhook = find_webhook(workspace_id=workspace.pk)
+    rows = Alert.objects.select_related("finding").filter(workspace=workspace)
+    place = read_place(request, membership) if request.method == "GET" else None
+    if place is not None:
+        at, pk = place
+        rows = rows.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))
+    found = list(rows.order_by("-created_at", "-id")[: PAGE_ALERTS + 1])
+    alerts = found[:PAGE_ALERTS]
+    more = write_cursor((alerts[-1].created_at, alerts[-1].pk), workspace.pk) if len(found) > PAGE_ALERTS else None
+    context = {
+        "webhook": _describe_webhook(webhook, membership) if webhook else None,
+        "form": (form or _make_form(webhook)) if membership.is_owner else None,
+        "secret": secret,
+        "alerts": [_describe(alert, workspace.slug) for alert in alerts],
+        "older_url": write_query(request, before=more) if more else None,
+        "newest_url": write_query(request, before=None) if place is not None else None,
+    }
+    return render_page(request, membership, "alerts/alerts.html", context, section="settings", status=status)
+
+
+def _make_form(webhook: Webhook | None) -> AlertForm:
+    if webhook is None:
+        return AlertForm(initial={"severity": Message.Severity.ERROR.value})
+    return AlertForm(initial={"address": webhook.address, "severity": webhook.severity, "rules": webhook.rules})
+
+
+def _describe_webhook(webhook: Webhook, membership: Membership) -> dict[str, Any]:
+    return {
+        # The path is often a secret: only those who may set it see it.
+        "address": webhook.address if membership.is_owner else webhook.address.split("/")[2],
+        "severity": webhook.severity,
+        "rules": [RULES[code].title for code in webhook.rules if code in RULES],
+        "is_on": webhook.is_on,
+        "off_because": webhook.off_because,
+        "failures": webhook.failures,
+        "failing_since": webhook.failing_since,
+        "set_by": webhook.set_by.get_username(),
+        "set_at": webhook.set_at,
+    }
+
+
+def _describe(alert: Alert, slug: str) -> dict[str, Any]:
+    finding = alert.finding
+    rule = RULES.get(finding.rule) if finding else None
+    return {
+        "at": alert.created_at,
+        "title": "A test" if finding is None else rule.title if rule else finding.rule,
+        "severity": finding.severity if finding else None,
+        "url": reverse("pages:finding", args=[slug, finding.pk]) if finding else None,
+        "state": alert.state,
+        "state_words": alert.get_state_display(),
+        "next_at": alert.next_at,
+        "answers": [
+            {"at": parse_datetime(each["at"]), "status": each["status"], "said": each["said"]} for each in alert.answers
+        ],
+    }

@@ -1,0 +1,140 @@
+"""One finding: what is the matter, the message and the bytes it is about, and everything people said of it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from inspector.accounts.models import Membership
+from inspector.audit.findings.life import list_acts
+from inspector.audit.findings.listing import find_finding, find_messages, find_related
+from inspector.audit.models import Finding
+from inspector.audit.reviews.listing import list_queues_around, list_settled
+from inspector.audit.rules import RULES
+from inspector.threads.models import Message
+from inspector.threads.placing.numbering import number_messages
+from inspector.threads.selectors import read_body
+from inspector.threads.summaries import find_openings, load_records
+
+from ..agents.marks import Cast, cast_conversation
+from ..conversations.transcript import LONGEST_RECORD_BYTES, cut_wire, name_message
+from ..shell import render_page, within_workspace
+from ..shown.budgets import shorten_name
+from ..shown.told import is_named, make_line, name_dialect, read_segments, shorten
+from .rows import HIDDEN, JUDGEMENTS, cite, name_rule, name_state, title_conversation, write_place
+
+_VERBS: Final = {
+    Finding.State.OPEN.value: "opened it again",
+    Finding.State.ACCEPTED.value: "accepted it",
+    Finding.State.FIXED.value: "called it fixed",
+    Finding.State.FALSE_ALARM.value: "called it a false alarm",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """Something that happened to a finding: when, by whom (empty: by the rules), what, and the reason given."""
+
+    at: datetime
+    by: str
+    what: str
+    reason: str = ""
+
+
+@require_GET
+@within_workspace
+def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.UUID) -> HttpResponse:
+    """The finding with its message, the messages it is about besides, its history, and the forms to act on it."""
+    workspace = membership.workspace
+    finding = find_finding(workspace=workspace, finding_id=finding_id)
+    if finding is None:
+        raise Http404
+    message = find_messages([finding]).get(finding.pk)
+    related = find_related(finding=finding) if message else []
+    number_messages([*related, *([message] if message else [])])
+    cast = cast_conversation(finding.conversation) if message else None
+    waits_in, fillable = list_queues_around(conversation=finding.conversation)
+    text = finding.text if message else HIDDEN
+    context = {
+        "finding": finding,
+        "title": shorten_name(shorten(text, 240), 800),
+        "text": text,
+        "rule": RULES.get(finding.rule),
+        "rule_title": name_rule(finding.rule),
+        "rule_url": f"{reverse('pages:findings', args=[workspace.slug])}?rule={finding.rule}",
+        "state": name_state(finding),
+        "is_due": finding.is_due,
+        "cites": shorten_name(cite(finding), 1000),
+        "conversation": _describe_conversation(finding, workspace.slug),
+        "message": _describe_message(finding, message, cast, workspace.slug) if message and cast else None,
+        "related": _list_related(related, cast, workspace.slug) if cast else [],
+        "waits_in": waits_in,
+        "settled_in": list_settled(conversation=finding.conversation),
+        "fillable": fillable if membership.is_auditor else [],
+        "steps": _tell_history(finding),
+        "sender": finding.sender if message else "",
+        "may_judge": membership.is_auditor,
+        "judgements": [each for each in JUDGEMENTS if each[0] != finding.state],
+        "next": request.path,
+    }
+    return render_page(request, membership, "findings/finding.html", context, section="findings")
+
+
+def _describe_conversation(finding: Finding, slug: str) -> dict[str, Any]:
+    conversation = finding.conversation
+    openings = {} if is_named(conversation) else find_openings(conversation_ids=[conversation.pk])
+    return {
+        "id": conversation.pk,
+        "title": title_conversation(conversation, openings),
+        "url": reverse("pages:conversation", args=[slug, conversation.pk]),
+        "findings_url": reverse("pages:conversation-findings", args=[slug, conversation.pk]),
+    }
+
+
+def _describe_message(finding: Finding, message: Message, cast: Cast, slug: str) -> dict[str, Any]:
+    load_records(messages=[message], most_bytes=LONGEST_RECORD_BYTES)
+    body = read_body(message)
+    wire, stretches = cut_wire(message)
+    return {
+        "line": make_line(message, cast),
+        "number": message.number,
+        "dialect": name_dialect(message.dialect, body["record"].get("version")),
+        "url": write_place(finding, message, slug),
+        "segments": read_segments(body["message"].get("english")) or ((message.english, (), "exact"),),
+        "wire": wire,
+        "stretches": stretches,
+    }
+
+
+def _list_related(related: Sequence[Message], cast: Cast, slug: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "url": reverse("pages:message", args=[slug, each.pk]),
+            "name": name_message(each),
+            "line": make_line(each, cast),
+            "sentence": shorten_name(shorten(each.english, 160), 400),
+        }
+        for each in related
+    ]
+
+
+def _tell_history(finding: Finding) -> list[Step]:
+    """What happened to it, in the order of time; examining is named by the decoders and rules it was done by."""
+    steps = [Step(at=finding.found_at, by="", what="found by its rule")]
+    steps += [
+        Step(at=act.at, by=act.by.get_username(), what=_VERBS[act.state], reason=act.reason)
+        for act in list_acts(finding=finding)
+    ]
+    if finding.due_since is not None:
+        steps.append(Step(at=finding.due_since, by="", what="became due: its time had come, and it held"))
+    if finding.ended_at is not None:
+        what = "closed: the rule does not hold of it any more, or is switched off"
+        steps.append(Step(at=finding.ended_at, by="", what=what))
+    return sorted(steps, key=lambda step: step.at)

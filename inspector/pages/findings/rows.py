@@ -1,0 +1,135 @@
+"""Findings as lines of a page: what is the matter, who said it, where in the wire, and what people made of it.
+
+A finding about a message that is not shown keeps its place and its history; what it says of that message is left out.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.urls import reverse
+
+from inspector.accounts.models import Workspace
+from inspector.audit.findings.listing import CLOSED, SUPPRESSED, find_messages
+from inspector.audit.models import Finding
+from inspector.audit.rules import RULES
+from inspector.threads.agents.names import load_labels
+from inspector.threads.models import Conversation, Message
+from inspector.threads.summaries import find_openings
+
+from ..agents.marks import Cast
+from ..shown.budgets import shorten_name
+from ..shown.markup import name_spans
+from ..shown.told import Line, is_named, make_line, name_conversation, shorten
+
+LONGEST_SENTENCE: Final = 240
+SENTENCE_BYTES: Final = 500
+CITATION_BYTES: Final = 300
+HIDDEN: Final = "What it says is hidden with its message, whose delivery was withdrawn."
+# The ways in which an auditor may let a finding stand, and what each is called where one is chosen.
+JUDGEMENTS: Final = (
+    (Finding.State.ACCEPTED.value, "Accepted: it is so, and may be"),
+    (Finding.State.FIXED.value, "Fixed: its cause is mended"),
+    (Finding.State.FALSE_ALARM.value, "False alarm: say why"),
+    (Finding.State.OPEN.value, "Open again"),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FindingRow:
+    """A finding in a list: `line` says from whom to whom its message is, and is None where that is hidden or gone."""
+
+    id: uuid.UUID
+    url: str
+    title: str
+    severity: int
+    state: str
+    sentence: str
+    cites: str
+    line: Line | None
+    at: datetime
+    conversation_title: str
+    conversation_url: str
+    message_url: str
+
+
+def make_finding_rows(findings: Sequence[Finding], workspace: Workspace) -> list[FindingRow]:
+    """The rows of findings of a workspace, each loaded with its conversation; in three statements."""
+    messages = find_messages(findings)
+    conversations = {finding.conversation_id: finding.conversation for finding in findings}
+    unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
+    openings = find_openings(conversation_ids=unnamed) if unnamed else {}
+    cast = Cast(labels=load_labels(workspace_id=workspace.pk))
+    return [_make_row(finding, messages.get(finding.pk), openings, cast, workspace.slug) for finding in findings]
+
+
+def describe_findings(findings: Sequence[Finding], slug: str) -> list[dict[str, Any]]:
+    """Findings beside the message that they are about, which says the rest."""
+    return [
+        {
+            "url": reverse("pages:finding", args=[slug, finding.pk]),
+            "title": name_rule(finding.rule),
+            "severity": finding.severity,
+            "state": name_state(finding),
+            "sentence": HIDDEN if vars(finding).get("is_hidden") else _shorten(finding.text),
+            "cites": shorten_name(cite(finding), CITATION_BYTES),
+        }
+        for finding in findings
+    ]
+
+
+def _shorten(text: str) -> str:
+    return shorten_name(shorten(text, LONGEST_SENTENCE), SENTENCE_BYTES)
+
+
+def _make_row(
+    finding: Finding, message: Message | None, openings: Mapping[uuid.UUID, str], cast: Cast, slug: str
+) -> FindingRow:
+    conversation = finding.conversation
+    return FindingRow(
+        id=finding.pk,
+        url=reverse("pages:finding", args=[slug, finding.pk]),
+        title=name_rule(finding.rule),
+        severity=finding.severity,
+        state=name_state(finding),
+        sentence=_shorten(finding.text) if message else HIDDEN,
+        cites=shorten_name(cite(finding), CITATION_BYTES),
+        line=make_line(message, cast) if message else None,
+        at=finding.at,
+        conversation_title=title_conversation(conversation, openings),
+        conversation_url=reverse("pages:conversation", args=[slug, finding.conversation_id]),
+        message_url=write_place(finding, message, slug) if message else "",
+    )
+
+
+def name_rule(code: str) -> str:
+    """What a rule finds, in words; of one that is no more, its code."""
+    return RULES[code].title if code in RULES else code
+
+
+def name_state(finding: Finding) -> str:
+    """How a finding stands, as the chip names it: what does not hold is closed, whatever people made of it."""
+    if not finding.holds:
+        return CLOSED
+    return SUPPRESSED if finding.is_suppressed else str(finding.state)
+
+
+def cite(finding: Finding) -> str:
+    """What a finding rests on: a section of a specification, or else the rule alone."""
+    return finding.cites or f"rule {finding.rule}"
+
+
+def write_place(finding: Finding, message: Message, slug: str) -> str:
+    """The address of the message with the characters lit that the finding is about."""
+    address = reverse("pages:message", args=[slug, message.pk])
+    layer, start, end = finding.place or (0, 0, 0)
+    return f"{address}?span={name_spans([(layer, start, end)])}" if end > start else address
+
+
+def title_conversation(conversation: Conversation, openings: Mapping[uuid.UUID, str]) -> str:
+    """What a conversation is called in a line."""
+    return shorten_name(shorten(openings.get(conversation.pk) or name_conversation(conversation), 60), 200)

@@ -1,0 +1,261 @@
+"""Findings: what the rules found, by rule; the findings of a rule and of a conversation; judging several at once."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.contrib import messages as flashes
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_GET, require_POST
+
+from inspector.accounts.models import Membership
+from inspector.audit.findings.life import judge
+from inspector.audit.findings.listing import CLOSED, SUPPRESSED, count_by_rule, count_open_by_severity, list_findings
+from inspector.audit.models import Finding
+from inspector.audit.rules import RULES, Rule
+from inspector.search.cursors import write_cursor
+from inspector.threads.models import Conversation, Message
+from inspector.threads.selectors import WORST
+
+from ..conversations.frame import frame_conversation, open_conversation
+from ..shell import read_number, read_place, render_page, require_auditor, within_workspace, write_query
+from .rows import JUDGEMENTS, make_finding_rows
+from .rule_forms import describe_rule
+
+PAGE_ROWS: Final = 50
+ALL: Final = "all"
+# The states that a list can be narrowed to: (in the address, in words).
+STATES: Final = {
+    Finding.State.OPEN.value: "open",
+    Finding.State.ACCEPTED.value: "accepted",
+    Finding.State.FIXED.value: "fixed",
+    Finding.State.FALSE_ALARM.value: "false alarms",
+    ALL: "all that hold",
+    SUPPRESSED: "suppressed",
+    CLOSED: "no longer true",
+}
+# The orders of a list of findings of several rules; without one they stand by rule.
+ORDERS: Final = {WORST: "worst first", "newest": "newest first"}
+SEVERITIES: Final = {
+    severity.label.lower(): severity.value for severity in reversed(Message.Severity) if severity.value
+}
+
+
+@require_GET
+@within_workspace
+def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The rules that found something, by severity; with `rule` in the address the findings of that rule."""
+    code = request.GET.get("rule", "")
+    if code:
+        if code not in RULES:
+            raise Http404
+        return answer_rule(request, membership, RULES[code])
+    workspace, filters = membership.workspace, _read_filters(request)
+    if filters["order"]:
+        context = {**_list_page(request, membership, filters), **_frame_filters(filters, has_severity=True)}
+        return render_page(request, membership, "findings/list.html", context, section="findings")
+    counts = count_by_rule(workspace=workspace, state=_name_state(filters), words=filters["q"])
+    wanted = SEVERITIES.get(filters["severity"], 0)
+    address = reverse("pages:findings", args=[workspace.slug])
+    kept = {name: value for name, value in filters.items() if value and name not in ("severity", "order")}
+    rows = [
+        {
+            "rule": count.rule,
+            "severity": count.severity,
+            "url": f"{address}?{urlencode({'rule': count.rule.code, **kept})}",
+            "states": [(state, count.states[state]) for state in Finding.State.values if state in count.states],
+            "total": count.total,
+            "latest": count.latest,
+        }
+        for count in sorted(counts, key=lambda count: -count.severity)
+        if not wanted or count.severity == wanted
+    ]
+    found = {count.rule.code for count in counts}
+    context = {
+        "groups": [(severity, list(group)) for severity, group in groupby(rows, key=lambda row: row["severity"])],
+        "silent": [rule for rule in RULES.values() if rule.code not in found],
+        "open_counts": link_severities(membership, count_open_by_severity(workspace=workspace)),
+        **_frame_filters(filters, has_severity=True),
+        "address": address,
+    }
+    return render_page(request, membership, "findings/findings.html", context, section="findings")
+
+
+def link_severities(membership: Membership, counts: Mapping[int, int]) -> list[dict[str, Any]]:
+    """The number of open findings of each severity that has some, the gravest first, and where they are listed."""
+    address = reverse("pages:findings", args=[membership.workspace.slug])
+    return [
+        {"name": name, "count": counts[value], "url": f"{address}?severity={name}"}
+        for name, value in SEVERITIES.items()
+        if counts.get(value)
+    ]
+
+
+def answer_rule(
+    request: HttpRequest, membership: Membership, rule: Rule, *, errors: Mapping[str, str] | None = None
+) -> HttpResponse:
+    """The findings of a rule, a page of them, with the rule itself: how it is set, and what is suppressed.
+
+    Args:
+        errors: what was refused, by the name of the form.
+    """
+    filters = _read_filters(request)
+    context = {
+        **_list_page(request, membership, filters, rule=rule.code),
+        **_frame_filters(filters, has_severity=False),
+        **describe_rule(membership, rule),
+        "errors": errors or {},
+        "rule": rule,
+        "said": request.POST,
+    }
+    status = 422 if errors else 200
+    return render_page(request, membership, "findings/rule.html", context, section="findings", status=status)
+
+
+@require_GET
+@within_workspace
+def show_conversation_findings(
+    request: HttpRequest, membership: Membership, conversation_id: uuid.UUID
+) -> HttpResponse:
+    """What the rules found in one conversation."""
+    conversation = open_conversation(membership, conversation_id)
+    filters = _read_filters(request)
+    frame = frame_conversation(
+        membership=membership, conversation=conversation, digest=None, current="conversation-findings"
+    )
+    context = {
+        **frame,
+        **_list_page(request, membership, filters, conversation=conversation),
+        **_frame_filters(filters, has_severity=True),
+    }
+    return render_page(request, membership, "findings/conversation.html", context, section="conversations")
+
+
+@require_POST
+@within_workspace
+def judge_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """What an auditor makes of the findings that were chosen; a refusal gives the form back as it was filled in."""
+    require_auditor(membership)
+    chosen = _read_chosen(request)
+    state = request.POST.get("state", "")
+    try:
+        count = _judge(membership=membership, findings=chosen, state=state, reason=request.POST.get("reason", ""))
+    except ValidationError as error:
+        context = {
+            "error": " ".join(error.messages),
+            "chosen": chosen,
+            "said": request.POST,
+            "judgements": JUDGEMENTS,
+            "next": find_way_back(request, membership),
+        }
+        return render_page(request, membership, "findings/judge.html", context, section="findings", status=422)
+    words = "1 finding is" if count == 1 else f"{count:,} findings are"
+    rest = len(chosen) - count
+    stood = f" {rest:,} stood so before, or are not here." if rest else ""
+    flashes.success(request, f"{words} now kept as {Finding.State(state).label.lower()}.{stood}")
+    return redirect(find_way_back(request, membership))
+
+
+def _judge(*, membership: Membership, findings: Sequence[uuid.UUID], state: str, reason: str) -> int:
+    if not findings:
+        raise ValidationError("Choose at least one finding of the list first.")
+    return judge(membership=membership, findings=findings, state=state, reason=reason)
+
+
+def find_way_back(request: HttpRequest, membership: Membership) -> str:
+    """The page a form was on, where that is one of this workspace; else the list of findings."""
+    way = request.POST.get("next", "")
+    slug = membership.workspace.slug
+    home = reverse("pages:overview", args=[slug]).removesuffix("overview/")
+    if url_has_allowed_host_and_scheme(way, allowed_hosts=None) and way.startswith(home):
+        return way
+    return reverse("pages:findings", args=[slug])
+
+
+def _read_chosen(request: HttpRequest) -> list[uuid.UUID]:
+    chosen = []
+    for text in request.POST.getlist("finding"):
+        try:
+            chosen.append(uuid.UUID(text))
+        except ValueError:
+            continue
+    return chosen
+
+
+def _read_filters(request: HttpRequest) -> dict[str, str]:
+    """The filters of the address; what they do not know narrows nothing, and open is where one begins."""
+    state, severity = request.GET.get("state", ""), request.GET.get("severity", "")
+    return {
+        "state": state if state in STATES else Finding.State.OPEN.value,
+        "severity": severity if severity in SEVERITIES else "",
+        "q": request.GET.get("q", "").strip(),
+        "order": request.GET.get("order", "") if request.GET.get("order") in ORDERS else "",
+    }
+
+
+def _name_state(filters: Mapping[str, str]) -> str:
+    return "" if filters["state"] == ALL else filters["state"]
+
+
+def _frame_filters(filters: Mapping[str, str], *, has_severity: bool) -> dict[str, Any]:
+    return {
+        "filters": filters,
+        "states": STATES.items(),
+        "severities": list(SEVERITIES) if has_severity else [],
+        "orders": list(ORDERS.items()) if has_severity else [],
+        "is_filtered": filters["state"] != Finding.State.OPEN.value or bool(filters["severity"] or filters["q"]),
+    }
+
+
+def _list_page(
+    request: HttpRequest,
+    membership: Membership,
+    filters: Mapping[str, str],
+    *,
+    rule: str = "",
+    conversation: Conversation | None = None,
+) -> dict[str, Any]:
+    """A page of findings by keyset, with the ways to its neighbours and what it takes to judge them."""
+    workspace = membership.workspace
+    before = read_place(request, membership)
+    # The findings of a rule are all as grave as it is set; those of several are read from the worst on.
+    is_worst_first = filters["order"] == WORST
+    found: Sequence[Finding] = list_findings(
+        workspace=workspace,
+        rule=rule,
+        state=_name_state(filters),
+        words=filters["q"],
+        severity=SEVERITIES.get(filters["severity"], 0),
+        conversation=conversation,
+        after=before,
+        limit=PAGE_ROWS + 1,
+        is_worst_first=is_worst_first,
+        grade=read_number(request, "grade", default=Message.Severity.ERROR),
+    )
+    page = found[:PAGE_ROWS]
+    last = page[-1] if len(found) > PAGE_ROWS else None
+    return {
+        "rows": make_finding_rows(page, workspace),
+        "is_worst_first": is_worst_first,
+        "has_rule": not rule,
+        "has_conversation": conversation is None,
+        "may_judge": membership.is_auditor,
+        "judgements": JUDGEMENTS,
+        "next": request.get_full_path(),
+        "older_url": write_query(
+            request,
+            before=write_cursor((last.at, last.pk), workspace.pk),
+            grade=str(last.severity) if is_worst_first else None,
+        )
+        if last
+        else "",
+        "newest_url": write_query(request, before=None, grade=None) if before else "",
+    }

@@ -1,0 +1,101 @@
+"""The evidence behind a message: its record, where that was seen, who withdrew it, and its exact bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, StreamingHttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from inspector.accounts.models import Membership
+from inspector.intake.concealing import has_tokens
+from inspector.intake.models import Record
+from inspector.intake.selectors import find_record, list_sightings, read_source
+from inspector.threads.hidden import list_withdrawals_behind
+from inspector.threads.models import Message
+from inspector.threads.opening.disclosing import disclose_source
+from inspector.threads.selectors import unfold
+from inspector.threads.summaries import list_messages_of
+
+from ..deliveries.progress import name_delivery
+from ..shell import within_workspace
+from ..shown.fields import cut_layers, has_secret
+
+MOST_SIGHTINGS = 10
+# Unfolding takes time in proportion to the fields; beyond this a page would keep a server busy for many seconds.
+LONGEST_UNFOLDED_BYTES = 2_000_000
+
+
+def make_evidence(record: Record, membership: Membership, *, is_masked: bool) -> dict[str, Any]:
+    """The record of a message with its digest, and the deliveries that it was seen in."""
+    slug = membership.workspace.slug
+    digest = hashlib.sha256()
+    for piece in read_source(record=record):
+        digest.update(piece)
+    sightings = list(list_sightings(record=record)[: MOST_SIGHTINGS + 1])
+    return {
+        "record_id": record.pk,
+        "sha256": digest.hexdigest(),
+        "raw_url": reverse("pages:raw", args=[slug, record.pk])
+        if membership.is_auditor or not (is_masked or has_tokens(record))
+        else None,
+        "sightings": [
+            {
+                "url": reverse("pages:delivery", args=[slug, sighting.delivery_id]),
+                "name": name_delivery(sighting.delivery),
+                "line": sighting.line,
+                "at": sighting.delivery.received_at,
+                "outcome": sighting.get_outcome_display().lower(),
+                "is_withdrawn": getattr(sighting, "is_withdrawn", False),
+            }
+            for sighting in sightings[:MOST_SIGHTINGS]
+        ],
+        "has_more": len(sightings) > MOST_SIGHTINGS,
+    }
+
+
+def list_withdrawals(message: Message, slug: str) -> list[dict[str, Any]]:
+    """Why the message is hidden: who withdrew which delivery; nothing where it is shown."""
+    if not getattr(message, "is_hidden", False):
+        return []
+    return [
+        {
+            "by": withdrawal.by.get_username(),
+            "at": withdrawal.at,
+            "reason": withdrawal.reason,
+            "name": name_delivery(withdrawal.delivery),
+            "url": reverse("pages:delivery", args=[slug, withdrawal.delivery_id]),
+        }
+        for withdrawal in list_withdrawals_behind(message=message)
+    ]
+
+
+@require_GET
+@within_workspace
+def download_raw(request: HttpRequest, membership: Membership, record_id: uuid.UUID) -> StreamingHttpResponse:
+    """The exact bytes of a record, as a download that no browser will interpret.
+
+    What holds a secret, or could not be read so far as to know, is for owners and auditors (decision 9).
+    """
+    record = find_record(workspace=membership.workspace, record_id=record_id)
+    if record is None:
+        raise Http404
+    if not membership.is_auditor and not _is_free_of_secrets(record):
+        raise PermissionDenied
+    if membership.is_auditor:
+        disclose_source(record=record, by=membership)
+    response = StreamingHttpResponse(read_source(record=record), content_type="application/octet-stream")
+    response["Content-Disposition"] = f'attachment; filename="{record.pk}.bin"'
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def _is_free_of_secrets(record: Record) -> bool:
+    if len(record.source) > LONGEST_UNFOLDED_BYTES or has_tokens(record):
+        return False
+    messages = list_messages_of(record=record)
+    return bool(messages) and not any(has_secret(cut_layers(unfold(message=message))) for message in messages)

@@ -1,0 +1,154 @@
+"""Why a message is told as it is, and what it was told as before: the context behind it, the words that changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import SequenceMatcher
+from typing import Any, Final
+
+from django.urls import reverse
+
+from inspector.threads.models import Message
+from inspector.threads.telling.leanings import Leaning, list_leanings
+from inspector.threads.telling.wordings import Earlier, list_wordings, read_words
+
+from ..shown.told import name_dialect
+
+# A longer sentence is shown whole, without the difference: to find it would take too long.
+LONGEST_COMPARED: Final = 4000
+MOST_SHOWN: Final = 10
+
+_KINDS: Final = {
+    "def": "Definition",
+    "ns": "Namespace",
+    "domain": "Domain",
+    "topic": "Topic",
+    "vocabulary": "Vocabulary",
+    "session": "Session",
+    "session-use": "Use of the session",
+    "group": "Group",
+    "context": "Context",
+    "setting": "Setting",
+    "floor": "Floor",
+    "security": "Security offered",
+    "handshake": "Handshake",
+    "public-key": "Public key",
+    "fingerprint": "Fingerprint",
+    "nonce": "Nonce",
+    "agent-name": "Name",
+    "clowl-task": "Task, after what came before",
+    "clowl-latest-task": "Latest task between the two",
+    "clowl-conversation": "Conversation, after what came before",
+}
+_CAUSES: Final = {
+    "late": "a message that belongs before it arrived later",
+    "withdrawal": "a delivery that it leaned on was withdrawn",
+    "return": "what it leans on was shown again",
+    "decoder": "the decoder was changed",
+    "dialect": "its conversation turned out to speak another dialect",
+    "moved": "it was placed anew",
+}
+_WORD = re.compile(r"\s+|\w+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class LeaningLine:
+    """One entry that the English leans on, with the message that gave it."""
+
+    kind: str
+    name: str
+    value: str
+    speaker: str
+    number: int
+    url: str
+    is_told: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WordingLine:
+    """An earlier wording against the one that followed it, as pieces (`same`, `gone` or `new`, text)."""
+
+    since: datetime
+    until: datetime
+    decoder: str
+    why: str
+    because_url: str
+    pieces: Sequence[tuple[str, str]]
+    also_gone: Sequence[str]
+    also_new: Sequence[str]
+    skipped: int
+
+
+def explain_english(message: Message, body: Mapping[str, Any], slug: str) -> dict[str, Any]:
+    """The context behind a message's English: what was in force and asked for, vocabulary, and other readings."""
+    record = body["record"]
+    leanings = list_leanings(message=message, body=body)
+    others = [each for each in record.get("candidates") or () if each["dialect"] not in (message.dialect, "prose")]
+    return {
+        "leanings": [_show_leaning(entry, slug) for entry in leanings.entries],
+        "is_whole": leanings.is_whole,
+        "dialect": name_dialect(message.dialect, record.get("version")),
+        "vocabulary": record.get("vocabulary") or "",
+        "decoder": record.get("decoder") or "",
+        "others": [
+            {
+                "dialect": name_dialect(each["dialect"]),
+                "url": f"?as={each['dialect']}",
+                "why": each.get("why") or "",
+                "percent": round(each["score"] * 100),
+            }
+            for each in others
+        ],
+    }
+
+
+def _show_leaning(entry: Leaning, slug: str) -> LeaningLine:
+    return LeaningLine(
+        kind=_KINDS.get(entry.kind, entry.kind),
+        name="" if entry.name == "active" else entry.name,
+        value=entry.value,
+        speaker=entry.speaker,
+        number=entry.number,
+        url=reverse("pages:message", args=[slug, entry.message_id]),
+        is_told=entry.is_told,
+    )
+
+
+def show_wordings(message: Message, slug: str) -> dict[str, Any]:
+    """The earlier wordings of a message, the latest first, each with what changed after it."""
+    earlier = list_wordings(message=message)
+    following = [*((each.english, each.also) for each in earlier[1:]), read_words(message.body)]
+    lines = [_compare(each, english, also, slug) for each, (english, also) in zip(earlier, following, strict=False)]
+    return {"wordings": lines[::-1][:MOST_SHOWN], "more_wordings": max(0, len(lines) - MOST_SHOWN)}
+
+
+def _compare(earlier: Earlier, english: str, also: Sequence[str], slug: str) -> WordingLine:
+    return WordingLine(
+        since=earlier.since,
+        until=earlier.until,
+        decoder=earlier.decoder,
+        why=_CAUSES.get(earlier.cause, earlier.cause),
+        because_url=reverse("pages:message", args=[slug, earlier.because_of]) if earlier.because_of else "",
+        pieces=find_difference(earlier.english, english),
+        also_gone=[text for text in earlier.also if text not in also],
+        also_new=[text for text in also if text not in earlier.also],
+        skipped=earlier.skipped,
+    )
+
+
+def find_difference(before: str, after: str) -> list[tuple[str, str]]:
+    """What two sentences share and what differs, word by word: pieces (`same`, `gone` or `new`, text), in order."""
+    if max(len(before), len(after)) > LONGEST_COMPARED:
+        return [("gone", before), ("new", after)]
+    old, new = _WORD.findall(before), _WORD.findall(after)
+    pieces: list[tuple[str, str]] = []
+    for what, start, end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if what == "equal":
+            pieces.append(("same", "".join(old[start:end])))
+            continue
+        pieces += [("gone", "".join(old[start:end]))] if end > start else []
+        pieces += [("new", "".join(new[new_start:new_end]))] if new_end > new_start else []
+    return pieces

@@ -1,0 +1,279 @@
+"""One message: English, fields and raw, linked to the character; as it is stored, or read in another dialect."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from dialects import Keys, Reading
+from inspector.accounts.models import Membership
+from inspector.audit.findings.listing import list_of_message
+from inspector.threads.models import Message
+from inspector.threads.selectors import (
+    find_message,
+    find_neighbours,
+    list_beside,
+    read_body,
+    unfold,
+)
+from inspector.threads.summaries import find_openings
+
+from ..agents.marks import cast_conversation
+from ..conversations.disclosures import Disclosed, open_for
+from ..conversations.transcript import ReplyLine, name_message
+from ..findings.rows import describe_findings
+from ..reviews.comment_rows import show_threads
+from ..shell import render_page, within_workspace, write_query
+from ..shown.markup import Span
+from ..shown.told import is_named, list_notes, make_line, name_conversation, name_dialect, read_segments, shorten
+from ..traces.links import link_trace
+from .evidence import LONGEST_UNFOLDED_BYTES, list_withdrawals, make_evidence
+from .histories import explain_english, show_wordings
+from .lights import read_light
+from .raw_views import VIEWS, show_layers
+from .readings import find_doubts, list_choices, read_choice, read_otherwise, show_pieces
+from .selection import narrow, select
+from .steps import find_steps
+
+MOST_ANSWERS = 20
+MOST_NOTES = 200
+MOST_FINDINGS = 50
+
+ORDERS = {
+    "wire": "",
+    "envelope": "no time on the wire: that of its envelope",
+    "start": "no time on the wire: ordered by the declared start",
+    "receipt": "no time on the wire: ordered by receipt",
+}
+
+
+@require_GET
+@within_workspace
+def show_message(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
+    """One message in three linked panes, with its notes, its neighbours and its evidence.
+
+    The address is the whole state: `span` what is lit, `view` how the raw stands, `as` a dialect to read it in for
+    once, `q` the search it was opened from.
+    """
+    message = get_message(membership, message_id)
+    slug = membership.workspace.slug
+    light = read_light(request)
+    disclosed = open_for(membership, [message], door="message")
+    opening = disclosed.openings.get(message.pk)
+    reading = _unfold(message, opening.resolver if opening else None)
+    if request.htmx:  # type: ignore[attr-defined]
+        return _answer_selection(request, membership, message, reading, light)
+    body = opening.lay_over(read_body(message)) if opening else read_body(message)
+    dialect = read_choice(request.GET.get("as", ""), message)
+    if dialect and reading is None:
+        raise Http404
+    pieces = show_pieces(reading) if reading else {"is_unfolded": False, "is_masked": True}
+    forced = read_otherwise(message, reading, dialect) if dialect and reading else None
+    steps = find_steps(request, membership, message)
+    before, after = (None, None) if steps else find_neighbours(message=message)
+    notes = forced["notes"] if forced else list_notes(message, body)
+    shown = forced["pieces"] if forced else pieces
+    evidence = make_evidence(message.record, membership, is_masked=pieces["is_masked"])
+    context = {
+        "message": _describe(message, body, disclosed),
+        "conversation": {
+            "title": shorten(_name_conversation(message), 40),
+            "url": reverse("pages:conversation", args=[slug, message.conversation_id]),
+            "tree_url": reverse("pages:conversation-tree", args=[slug, message.conversation_id])
+            + f"?message={message.pk}",
+        },
+        "traces": link_trace(membership.workspace, message),
+        "steps": steps,
+        "previous_url": steps.previous_url if steps else _link(slug, before),
+        "next_url": steps.next_url if steps else _link(slug, after),
+        **shown,
+        **_frame_raw(request, shown, light),
+        "light": light,
+        "selection": select(message, reading, light, slug) if reading and not forced else None,
+        "forced": forced,
+        "stored_url": write_query(request, **{"as": None, "span": None}),
+        "choices": list_choices(
+            message, body, shown=dialect or message.dialect, address=lambda slug: _choose(request, slug)
+        )
+        if reading
+        else [],
+        "trail_url": f"{reverse('pages:trail', args=[membership.workspace.slug])}?about={message.pk}",
+        "json_url": reverse("pages:message-json", args=[slug, message.pk]),
+        "findings": describe_findings(list_of_message(message=message)[:MOST_FINDINGS], slug),
+        "notes": notes[:MOST_NOTES],
+        "more_notes": max(0, len(notes) - MOST_NOTES),
+        "evidence": evidence,
+        "withdrawals": list_withdrawals(message, slug),
+        "may_comment": membership.is_auditor and not forced,
+    }
+    if not forced:
+        context |= show_threads(message, reading, membership, sha256=evidence["sha256"], light=light)
+        context |= _tell(message, body, notes, slug)
+        context["around"] = _make_around(message, body, membership)
+    return render_page(request, membership, "message/message.html", context, section="conversations")
+
+
+def get_message(membership: Membership, message_id: uuid.UUID) -> Message:
+    """The message of the reader's workspace.
+
+    Raises:
+        Http404: where the workspace has none of that id.
+    """
+    message = find_message(workspace=membership.workspace, message_id=message_id)
+    if message is None:
+        raise Http404
+    return message
+
+
+@require_GET
+@within_workspace
+def show_json(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
+    """The message as it was told, as JSON to be copied: the names that it has, and about its record."""
+    message = get_message(membership, message_id)
+    opening = open_for(membership, [message], door="message").openings.get(message.pk)
+    body = opening.lay_over(read_body(message)) if opening else read_body(message)
+    answer = {
+        "id": str(message.pk),
+        "record": str(message.record_id),
+        "conversation": str(message.conversation_id),
+        "english": opening.english if opening else message.english,
+        "message": body["message"],
+        "about": body["record"],
+    }
+    response = JsonResponse(answer, json_dumps_params={"indent": 2, "ensure_ascii": True})
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def _answer_selection(
+    request: HttpRequest, membership: Membership, message: Message, reading: Reading | None, light: Sequence[Span]
+) -> HttpResponse:
+    """The part of the page that says what is selected, for a script that has just lit it."""
+    light = narrow(reading, light, request.GET.get("chosen", "")) if reading else light
+    selection = select(message, reading, light, membership.workspace.slug) if reading else None
+    context = {"selection": selection, "may_comment": membership.is_auditor}
+    response = render(request, "message/_selected.html", context)
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def _unfold(message: Message, keys: Keys | None) -> Reading | None:
+    """The record read anew; None of one too large for that: what is not unfolded cannot be masked either."""
+    return None if len(message.record.source) > LONGEST_UNFOLDED_BYTES else unfold(message=message, keys=keys)
+
+
+def _link(slug: str, message_id: uuid.UUID | None) -> str | None:
+    return reverse("pages:message", args=[slug, message_id]) if message_id else None
+
+
+def _choose(request: HttpRequest, dialect: str | None) -> str:
+    """This page in another dialect, or as it is stored; what is lit belongs to one reading alone."""
+    return write_query(request, **{"as": dialect, "span": None})
+
+
+def _frame_raw(request: HttpRequest, pieces: dict[str, Any], light: Sequence[Span]) -> dict[str, Any]:
+    """How the raw stands: as text, escaped or in hexadecimal, and the addresses of the other ways."""
+    view = request.GET.get("view", "")
+    view = view if view in VIEWS else ""
+    return {
+        "view": view,
+        "views": [
+            {"name": name, "url": write_query(request, view=key or None), "is_current": key == view}
+            for key, name in VIEWS.items()
+        ],
+        "layers": show_layers(pieces.get("layers", ()), view, light),
+        # Without the span, to which each piece adds its own; and ready for that.
+        "address": _begin_query(request),
+    }
+
+
+def _begin_query(request: HttpRequest) -> str:
+    kept = {name: request.GET[name] for name in ("q", "as", "view") if request.GET.get(name)}
+    return f"?{urlencode(kept)}&span=" if kept else "?span="
+
+
+def _tell(message: Message, body: Any, notes: Sequence[Any], slug: str) -> dict[str, Any]:
+    """The English of the message as it is stored, why it is so, and what it was before."""
+    told = body["message"]
+    english = read_segments(told.get("english")) or ((message.english, (), "exact"),)
+    return {
+        "english": english,
+        "also": read_segments(told.get("also"), are_apart=True),
+        "gloss": read_segments(told.get("gloss")),
+        "reference_line": told.get("reference_line") or "",
+        "why": {**explain_english(message, body, slug), "doubts": find_doubts(english, notes)},
+        **show_wordings(message, slug),
+    }
+
+
+def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, Any]:
+    wire = message.record.wire_text
+    opening = disclosed.openings.get(message.pk)
+    return {
+        "title": shorten(opening.english if opening else message.english) or "A message that is not told yet",
+        "line": make_line(message, cast_conversation(message.conversation)),
+        "dialect": name_dialect(message.dialect, body["record"].get("version")),
+        "is_sealed": message.is_sealed and opening is None,
+        "is_withheld": message.pk in disclosed.withheld,
+        "opened_with": disclosed.name_keys(message),
+        "order_words": ORDERS.get(message.order_basis, ""),
+        "channel": message.channel.name,
+        "characters": len(wire),
+        "bytes": len(wire.encode("utf-8", "surrogatepass")),
+        "part": message.part,
+        "parts": getattr(message, "parts", 1),
+        "number": message.number,
+        "run": message.run,
+        "count": message.conversation.message_count,
+    }
+
+
+def _name_conversation(message: Message) -> str:
+    conversation = message.conversation
+    openings = {} if is_named(conversation) else find_openings(conversation_ids=[conversation.pk])
+    return openings.get(conversation.pk) or name_conversation(conversation)
+
+
+def _make_around(message: Message, body: Any, membership: Membership) -> dict[str, Any]:
+    slug = membership.workspace.slug
+    parent, answers = list_beside(message=message, limit=MOST_ANSWERS + 1)
+    return {
+        "parent": _describe_parent(message, parent, body, slug),
+        # Why a message that names a parent stands without one: it names itself, a circle, or nobody for certain.
+        "why_none": "" if message.parent_basis else message.parent_why,
+        "children": [
+            {
+                "url": reverse("pages:message", args=[slug, answer.pk]),
+                "performative": answer.performative,
+                "native_act": answer.native_act,
+                "sentence": shorten(answer.english),
+                "basis": "inferred" if answer.parent_basis == "turn" else "explicit",
+                "why": answer.parent_why,
+            }
+            for answer in answers[:MOST_ANSWERS]
+        ],
+        "has_more": len(answers) > MOST_ANSWERS,
+    }
+
+
+def _describe_parent(message: Message, parent: Message | None, body: Any, slug: str) -> ReplyLine | None:
+    if not message.parent_basis:
+        return None
+    verbs = {"turn": "probably answers", "adjacency": "only follows"}
+    return ReplyLine(
+        basis="inferred" if message.parent_basis == "turn" else "explicit",
+        verb=verbs.get(message.parent_basis, "answers"),
+        anchor=reverse("pages:message", args=[slug, parent.pk]) if parent else "",
+        name=f"{name_message(parent)}: {shorten(parent.english)}"
+        if parent
+        else (body["message"].get("parent_id") or "a message"),
+        why=message.parent_why,
+        is_missing=parent is None,
+    )

@@ -1,0 +1,243 @@
+"""Comments: writing one about characters, what is done about it, its address, and the list of a workspace's."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any, Final
+
+from django.contrib import messages as flashes
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from inspector.accounts.models import Membership
+from inspector.audit.comments.discussions import find_comment, find_commented, list_comments
+from inspector.audit.comments.life import LONGEST_WORDS, reply, turn, withdraw, write_comment
+from inspector.audit.comments.quotes import TOO_LARGE, Quote, quote_of
+from inspector.audit.comments.tables import Comment
+from inspector.search.cursors import write_cursor
+from inspector.threads.models import Conversation, Message
+from inspector.threads.selectors import find_conversation, find_message, unfold
+from inspector.threads.summaries import find_openings, has_record, load_records
+from inspector.threads.telling.masks import mask_layers
+
+from ..conversations.transcript import LONGEST_RECORD_BYTES
+from ..findings.rows import title_conversation
+from ..messages.views import get_message
+from ..shell import read_place, render_page, require_auditor, within_workspace, write_query
+from ..shown.budgets import shorten_name
+from ..shown.fields import write_offsets
+from ..shown.told import is_named, shorten
+from .comment_rows import link_comment, may_see_words
+
+PAGE_ROWS: Final = 25
+LONGEST_LINE: Final = 240
+ALL: Final = "all"
+STATES: Final = {
+    Comment.State.OPEN.value: "open",
+    Comment.State.RESOLVED.value: "resolved",
+    Comment.State.WITHDRAWN.value: "taken back",
+    ALL: "all",
+}
+HIDDEN: Final = "It is hidden with its message, whose delivery was withdrawn."
+
+
+@require_GET
+@within_workspace
+def show_comments(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The comments of the workspace, or of one conversation, newest first, by keyset; those that are open at first."""
+    workspace = membership.workspace
+    state = request.GET.get("state", "")
+    state = state if state in STATES else Comment.State.OPEN.value
+    conversation = _read_conversation(request, membership)
+    before = read_place(request, membership)
+    found = list_comments(
+        workspace=workspace,
+        state="" if state == ALL else state,
+        conversation=conversation,
+        after=before,
+        limit=PAGE_ROWS + 1,
+    )
+    page = found[:PAGE_ROWS]
+    last = page[-1] if len(found) > PAGE_ROWS else None
+    context = {
+        "rows": _make_rows(page, membership),
+        "state": state,
+        "states": STATES.items(),
+        "conversation": {
+            "id": conversation.pk,
+            "title": title_conversation(conversation, {}),
+            "url": reverse("pages:conversation", args=[workspace.slug, conversation.pk]),
+        }
+        if conversation
+        else None,
+        "older_url": write_query(request, before=write_cursor((last.created_at, last.pk), workspace.pk))
+        if last
+        else "",
+        "newest_url": write_query(request, before=None) if before else "",
+    }
+    return render_page(request, membership, "comments/comments.html", context, section="comments")
+
+
+def _read_conversation(request: HttpRequest, membership: Membership) -> Conversation | None:
+    text = request.GET.get("conversation", "")
+    if not text:
+        return None
+    try:
+        conversation = find_conversation(workspace=membership.workspace, conversation_id=uuid.UUID(text))
+    except ValueError as error:
+        raise Http404 from error
+    if conversation is None:
+        raise Http404
+    return conversation
+
+
+def _make_rows(comments: Sequence[Comment], membership: Membership) -> list[dict[str, Any]]:
+    messages = find_commented(comments)
+    load_records(messages=list(messages.values()), most_bytes=LONGEST_RECORD_BYTES)
+    conversations = {message.conversation_id: message.conversation for message in messages.values()}
+    unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
+    openings = find_openings(conversation_ids=unnamed) if unnamed else {}
+    return [_make_row(comment, messages.get(comment.pk), openings, membership) for comment in comments]
+
+
+def _make_row(
+    comment: Comment, message: Message | None, openings: dict[uuid.UUID, str], membership: Membership
+) -> dict[str, Any]:
+    slug = membership.workspace.slug
+    row = {
+        "id": comment.pk,
+        "author": comment.author.get_username(),
+        "at": comment.created_at,
+        "state": comment.state,
+        "replies": getattr(comment, "replies", 0),
+        "offsets": write_offsets((0, comment.start, comment.end)),
+    }
+    if message is None:
+        return {**row, "url": "", "quote": None, "words": HIDDEN, "is_withheld": True, "conversation": None}
+    quote = _quote(comment, message)
+    may_see = may_see_words(membership, quote, is_restricted=comment.is_restricted)
+    may_see = may_see and (membership.is_auditor or comment.state != Comment.State.WITHDRAWN)
+    return {
+        **row,
+        "url": link_comment(comment, message, slug),
+        "quote": quote,
+        "words": shorten_name(shorten(comment.words, LONGEST_LINE), 2 * LONGEST_LINE) if may_see else "",
+        "is_withheld": not may_see,
+        "conversation": {
+            "title": title_conversation(message.conversation, openings),
+            "url": reverse("pages:conversation", args=[slug, message.conversation_id]),
+        },
+    }
+
+
+def _quote(comment: Comment, message: Message) -> Quote:
+    if not has_record(message):
+        return Quote(text="", more=0, is_masked=True, why_none=TOO_LARGE)
+    return quote_of(comment, message.record.wire_text, mask_layers(unfold(message=message))[0])
+
+
+@require_POST
+@within_workspace
+def write(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
+    """A comment on characters of a message; a refusal gives the form back as it was filled in."""
+    message = get_message(membership, message_id)
+    require_auditor(membership)
+    try:
+        comment = write_comment(
+            membership=membership,
+            message=message,
+            start=_read_position(request, "start"),
+            end=_read_position(request, "end"),
+            words=request.POST.get("words", ""),
+        )
+    except ValidationError as error:
+        form = {
+            "url": request.path,
+            "start": request.POST.get("start", "")[:16],
+            "end": request.POST.get("end", "")[:16],
+            "length": len(message.record.wire_text),
+            "longest": LONGEST_WORDS,
+            "words": request.POST.get("words", ""),
+        }
+        context = {
+            "comment_form": form,
+            "error": " ".join(error.messages),
+            "back": reverse("pages:message", args=[membership.workspace.slug, message.pk]),
+        }
+        return render_page(request, membership, "comments/refused.html", context, section="comments", status=422)
+    flashes.success(request, "Your comment is kept, bound to these characters.")
+    return redirect(link_comment(comment, message, membership.workspace.slug))
+
+
+def _read_position(request: HttpRequest, name: str) -> int:
+    text = request.POST.get(name, "").strip()
+    if not (text.isascii() and text.isdigit() and len(text) < 12):
+        raise ValidationError("Say from which character to which: two numbers.")
+    return int(text)
+
+
+@require_GET
+@within_workspace
+def show_comment(request: HttpRequest, membership: Membership, comment_id: uuid.UUID) -> HttpResponse:
+    """The lasting address of a comment: to where it stands today, beside its message."""
+    comment = get_comment(membership, comment_id)
+    return redirect(_find_place(comment, membership))
+
+
+def _find_place(comment: Comment, membership: Membership) -> str:
+    slug = membership.workspace.slug
+    message = find_commented([comment]).get(comment.pk)
+    return link_comment(comment, message, slug) if message else f"{reverse('pages:comments', args=[slug])}?state=all"
+
+
+@require_POST
+@within_workspace
+def act(request: HttpRequest, membership: Membership, comment_id: uuid.UUID) -> HttpResponse:
+    """What is done about a comment: `act` is reply, resolved, reopened or withdrawn."""
+    comment = get_comment(membership, comment_id)
+    require_auditor(membership)
+    try:
+        words = _act(request, membership, comment)
+    except ValidationError as error:
+        flashes.error(request, f"Nothing was changed: {' '.join(error.messages)}.")
+    else:
+        flashes.success(request, words)
+    return redirect(_find_place(comment, membership))
+
+
+def _act(request: HttpRequest, membership: Membership, comment: Comment) -> str:
+    kind = request.POST.get("act", "")
+    if kind == "reply":
+        commented = find_commented([comment]).get(comment.pk)
+        message = find_message(workspace=membership.workspace, message_id=commented.pk) if commented else None
+        reply(membership=membership, comment=comment, message=message, words=request.POST.get("words", ""))
+        return "Your reply is kept."
+    if kind == "withdrawn":
+        withdraw(membership=membership, comment=comment, reply_id=_read_reply(request))
+        return "It is taken back; that it stood there stays to be seen."
+    turn(membership=membership, comment=comment, kind=kind)
+    return "The comment is resolved." if kind == "resolved" else "The comment is open again."
+
+
+def _read_reply(request: HttpRequest) -> uuid.UUID | None:
+    text = request.POST.get("reply", "")
+    try:
+        return uuid.UUID(text) if text else None
+    except ValueError as error:
+        raise ValidationError("there is no such reply") from error
+
+
+def get_comment(membership: Membership, comment_id: uuid.UUID) -> Comment:
+    """The comment of that id in the reader's workspace.
+
+    Raises:
+        Http404: where there is none.
+    """
+    comment = find_comment(workspace=membership.workspace, comment_id=comment_id)
+    if comment is None:
+        raise Http404
+    return comment

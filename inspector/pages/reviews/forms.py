@@ -1,0 +1,98 @@
+"""A new queue as a person fills it in: who reviews, what is answered, and what puts conversations into it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from inspector.accounts.models import Membership
+from inspector.audit.models import ReviewQueue
+from inspector.audit.reviews.queues import LONGEST_ABOUT, MOST_CRITERIA
+from inspector.audit.reviews.tables import LONGEST_NAME
+from inspector.audit.rules import RULES
+from inspector.search.language import MOST_CHARACTERS
+from inspector.search.models import SavedSearch
+from inspector.search.saved import list_saved
+from inspector.threads.models import Message
+
+from ..forms import INPUT, SELECT
+
+
+class QueueForm(forms.Form):
+    """A new queue. What does not belong to its source is left aside."""
+
+    name = forms.CharField(
+        max_length=LONGEST_NAME, widget=forms.TextInput(attrs=INPUT), error_messages={"required": "Give it a name."}
+    )
+    about = forms.CharField(
+        label="What it is for",
+        required=False,
+        max_length=LONGEST_ABOUT,
+        widget=forms.Textarea(attrs={"class": "textarea", "rows": 2}),
+    )
+    reviewers = forms.TypedChoiceField(
+        label="Who reviews each conversation",
+        coerce=int,
+        initial=1,
+        choices=[
+            (1, "One auditor, whose verdict settles it"),
+            (2, "Two, neither of whom learns what the other said; where they differ, a third decides"),
+        ],
+        widget=forms.RadioSelect,
+    )
+    criteria = forms.CharField(
+        label="Rubric",
+        required=False,
+        widget=forms.Textarea(attrs={"class": "textarea", "rows": 4}),
+        help_text=f"One criterion a line, at most {MOST_CRITERIA}. Each is answered with pass, fail or not applicable.",
+    )
+    source = forms.ChoiceField(
+        label="What fills it",
+        initial=ReviewQueue.Source.HAND,
+        choices=[
+            (ReviewQueue.Source.HAND, "People, from the page of a conversation"),
+            (ReviewQueue.Source.FINDINGS, "Open findings, as soon as they are found"),
+            (ReviewQueue.Source.SEARCH, "A search, whenever somebody fills it anew"),
+        ],
+        widget=forms.RadioSelect,
+    )
+    rules = forms.MultipleChoiceField(
+        label="Findings of these rules",
+        required=False,
+        widget=forms.SelectMultiple(attrs={**SELECT, "size": 6}),
+        help_text="None chosen means all of them.",
+    )
+    severity = forms.TypedChoiceField(
+        label="At least so grave",
+        required=False,
+        coerce=int,
+        empty_value="0",
+        choices=[("0", "any"), *((each.value, each.label) for each in Message.Severity if each.value)],
+        widget=forms.Select(attrs=SELECT),
+    )
+    saved = forms.ChoiceField(label="A saved search", required=False, widget=forms.Select(attrs=SELECT))
+    query = forms.CharField(
+        label="Or a search of its own",
+        required=False,
+        max_length=MOST_CHARACTERS,
+        widget=forms.TextInput(attrs={**INPUT, "placeholder": "finding:>=warning -reviewed:yes"}),
+    )
+
+    def __init__(self, *args: Any, membership: Membership, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._saved: dict[str, SavedSearch] = {str(each.pk): each for each in list_saved(membership=membership)}
+        self.fields["rules"].choices = [(rule.code, rule.title) for rule in RULES.values()]  # type: ignore[attr-defined]
+        self.fields["saved"].choices = [  # type: ignore[attr-defined]
+            ("", "none"),
+            *((key, each.name) for key, each in self._saved.items()),
+        ]
+
+    def read(self) -> dict[str, Any]:
+        """What `create_queue` takes; call when the form is valid."""
+        said = dict(self.cleaned_data)
+        saved = self._saved.get(said.pop("saved"))
+        said["query"] = saved.query if saved else said["query"]
+        said["severity"] = int(said["severity"])
+        said["criteria"] = said["criteria"].splitlines()
+        return said

@@ -1,0 +1,225 @@
+"""One item of a queue: its conversation in the middle, the queue beside it, and the rubric with the verdict."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from django.contrib import messages as flashes
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_POST
+
+from inspector.accounts.models import Membership
+from inspector.audit import services
+from inspector.audit.findings.listing import survey_open
+from inspector.audit.models import Review, ReviewItem
+from inspector.audit.reviews.listing import list_beside, survey_item
+from inspector.audit.reviews.queues import find_rubric
+from inspector.audit.reviews.standings import find_standings, list_item_reviews
+from inspector.audit.reviews.verdicts import LONGEST_COMMENT
+from inspector.threads.models import Conversation
+from inspector.threads.summaries import read_beginning
+
+from ..agents.marks import cast_conversation
+from ..conversations.transcript import make_rows
+from ..findings.rows import describe_findings, title_conversation
+from ..shell import render_page, require_auditor, within_workspace
+from .beside import describe_beside, find_alarms, find_openings_of, is_free
+from .rows import describe_lease
+from .words import describe_verdicts
+
+WINDOW_ROWS: Final = 50
+MOST_FINDINGS: Final = 8
+_ACTS: Final[Mapping[str, tuple[Callable[..., Any], str]]] = {
+    "claim": (services.claim, "You hold it for half an hour. Nobody else can give a verdict on it meanwhile."),
+    "renew": (services.renew, "You hold it for another half hour."),
+    "release": (services.release, "Given back: anybody may take it."),
+    "withdraw": (services.withdraw_verdict, "Your verdict is withdrawn. Take it again to give another."),
+    "remove": (services.remove_item, "Taken out of the queue."),
+    "again": (services.review_again, "It waits to be reviewed again. What is signed off now holds until then."),
+}
+
+
+@require_GET
+@within_workspace
+def show_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID) -> HttpResponse:
+    """An item with its transcript, its verdicts as far as the reader may know them, and the form for one's own."""
+    return _answer(request, membership, open_item(membership, item_id))
+
+
+@require_POST
+@within_workspace
+def act_on_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID) -> HttpResponse:
+    """Take an item, hold it longer, give it back, withdraw one's verdict, take it out, or have it reviewed again."""
+    item = open_item(membership, item_id)
+    require_auditor(membership)
+    act, words = _ACTS.get(request.POST.get("act", ""), (None, ""))
+    if act is None:
+        return _answer(request, membership, item, errors=["Choose what is to be done."])
+    try:
+        made = act(membership=membership, item=item)
+    except ValidationError as error:
+        return _answer(request, membership, open_item(membership, item_id), errors=error.messages)
+    flashes.success(request, words)
+    if act is services.remove_item:
+        return redirect("pages:queue", membership.workspace.slug, item.queue_id)
+    target = made.pk if isinstance(made, ReviewItem) else item.pk
+    return redirect("pages:review-item", membership.workspace.slug, target)
+
+
+@require_POST
+@within_workspace
+def judge_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID) -> HttpResponse:
+    """The verdict of whoever holds the item."""
+    item = open_item(membership, item_id)
+    require_auditor(membership)
+    criteria = item.rubric.criteria if item.rubric else []
+    try:
+        review = services.judge_item(
+            membership=membership,
+            item=item,
+            verdict=_read_verdict(request),
+            comment=request.POST.get("comment", ""),
+            seen=_read_seen(request),
+            answers=[request.POST.get(f"answer-{number}", "") for number in range(len(criteria))],
+        )
+    except ValidationError as error:
+        return _answer(request, membership, open_item(membership, item_id), errors=error.messages)
+    flashes.success(request, _say_outcome(review.item))
+    return redirect("pages:review-item", membership.workspace.slug, item.pk)
+
+
+def open_item(membership: Membership, item_id: uuid.UUID) -> ReviewItem:
+    """The item of the reader's workspace.
+
+    Raises:
+        Http404: where the workspace has none of that id.
+    """
+    item = survey_item(workspace=membership.workspace, item_id=item_id)
+    if item is None:
+        raise Http404
+    return item
+
+
+def _read_verdict(request: HttpRequest) -> str:
+    verdict = request.POST.get("verdict", "")
+    if not verdict:
+        raise ValidationError("Choose a verdict.")
+    return verdict
+
+
+def _read_seen(request: HttpRequest) -> bytes:
+    try:
+        return bytes.fromhex(request.POST.get("seen", ""))
+    except ValueError:
+        return b""
+
+
+def _say_outcome(item: ReviewItem) -> str:
+    if item.state == ReviewItem.State.SETTLED:
+        return "Signed off, bound to what you saw."
+    if item.state == ReviewItem.State.DISPUTED:
+        return "You and the other reviewer differ. Both verdicts are open now, and a third person decides."
+    return "Your verdict is kept. Nobody sees it until the second reviewer has spoken; until then you can withdraw it."
+
+
+def _answer(
+    request: HttpRequest, membership: Membership, item: ReviewItem, *, errors: Sequence[str] = ()
+) -> HttpResponse:
+    """The page; of an item that was loaded by `open_item`."""
+    workspace, conversation = membership.workspace, item.conversation
+    # Before somebody has spoken there is nothing that could be told.
+    has_verdicts = item.state not in (ReviewItem.State.WAITING, ReviewItem.State.REMOVED)
+    reviews = list_item_reviews(item=item, reader_id=membership.user_id) if has_verdicts else []
+    standings = find_standings(reviews=reviews, conversation=conversation, is_compared=True)
+    own = next((review for review in reviews if review.reviewer_id == membership.user_id), None)
+    lease = describe_lease(item, membership.user)
+    form = _make_form(request, item, conversation, errors) if lease and lease["is_mine"] and item.is_open else None
+    rows = read_beginning(conversation=conversation, limit=WINDOW_ROWS)
+    messages = [row.message for row in rows if row.message]
+    beside = list_beside(queue=item.queue, reader=membership.user)
+    around = [each.conversation_id for group in beside for each in group]
+    counts, findings = survey_open(conversation=conversation, beside=around)
+    openings = find_openings_of([conversation, *(each.conversation for group in beside for each in group)])
+    carrying = [review for review in reviews if review.verdict == item.verdict]
+    is_held_by_another = lease is not None and not lease["is_over"] and not lease["is_mine"]
+    may_claim = membership.is_auditor and item.is_open and own is None and not is_held_by_another
+    context = {
+        "item": {
+            "id": item.pk,
+            "title": title_conversation(conversation, openings),
+            "state": item.state,
+            "needed": item.needed,
+            "why": item.why,
+            "added_by": item.added_by.get_username() if item.added_by else "",
+            "added_at": item.added_at,
+            "is_hidden": vars(item).get("is_hidden", False),
+            "verdict": "" if vars(item).get("is_hidden") else item.verdict,
+            "ended_at": item.ended_at,
+            "is_stale": any(standings[review.pk].is_stale for review in carrying),
+            "is_open": item.is_open,
+            "is_blind": item.is_blind,
+            "message_count": conversation.message_count,
+            "comment_count": vars(item)["comment_count"],
+        },
+        "queue": item.queue,
+        "conversation": conversation,
+        "lease": lease,
+        "reviews": describe_verdicts(reviews, standings, workspace=workspace, known=messages),
+        "own": own,
+        "may_claim": may_claim,
+        "may_remove": membership.is_auditor and item.state == ReviewItem.State.WAITING and not is_held_by_another,
+        "may_withdraw": own is not None and item.state == ReviewItem.State.SECOND,
+        "may_ask_again": membership.is_auditor
+        and item.state == ReviewItem.State.SETTLED
+        and not item.queue.is_standing
+        and item.queue.closed_at is None,
+        "may_go_on": membership.is_auditor and form is None and not may_claim and any(map(is_free, beside[1])),
+        "form": form,
+        "unsent": _find_unsent(request) if errors and form is None else None,
+        "rubric": item.rubric or find_rubric(queue=item.queue),
+        "errors": errors,
+        "findings": describe_findings(findings[:MOST_FINDINGS], workspace.slug),
+        "more_findings": max(0, counts[conversation.pk].count - MOST_FINDINGS) if findings else 0,
+        "rows": make_rows(
+            rows,
+            workspace=workspace,
+            conversation=conversation,
+            cast=cast_conversation(conversation),
+            is_tree=False,
+            alarms=find_alarms(messages, findings),
+        ),
+        "more_count": max(0, conversation.message_count - WINDOW_ROWS),
+        "beside": describe_beside(item, beside, membership, openings, counts),
+    }
+    status = 422 if errors else 200
+    return render_page(request, membership, "reviews/item.html", context, section="reviews", status=status)
+
+
+def _make_form(
+    request: HttpRequest, item: ReviewItem, conversation: Conversation, errors: Sequence[str]
+) -> dict[str, Any]:
+    """The rubric and the verdict to fill in; what was refused stands as it was filled in."""
+    said = request.POST if errors else {}
+    criteria = item.rubric.criteria if item.rubric else []
+    return {
+        "seen": bytes(conversation.settled_digest or b"").hex(),
+        "criteria": [
+            {"name": f"answer-{number}", "text": criterion, "answer": said.get(f"answer-{number}", "")}
+            for number, criterion in enumerate(criteria)
+        ],
+        "answers": Review.Answer.choices,
+        "verdicts": Review.Verdict.choices,
+        "verdict": said.get("verdict", ""),
+        "comment": said.get("comment", ""),
+    }
+
+
+def _find_unsent(request: HttpRequest) -> dict[str, str] | None:
+    """What was filled in where it can no longer be sent, so that it is not lost; None where nothing was written."""
+    verdict, comment = request.POST.get("verdict", ""), request.POST.get("comment", "").strip()
+    named = Review.Verdict(verdict).label if verdict in Review.Verdict.values else ""
+    return {"verdict": named, "comment": comment[:LONGEST_COMMENT]} if named or comment else None

@@ -1,0 +1,85 @@
+"""Items of a queue as lines of a page: the conversation, how far it is, and who holds it. What is blind stays so."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+from django.utils import timezone
+
+from inspector.accounts.models import User, Workspace
+from inspector.audit.findings.listing import OpenCount, count_open_in
+from inspector.audit.models import ReviewItem
+from inspector.audit.reviews.standings import SignOff, find_sign_offs
+from inspector.threads.summaries import find_openings
+
+from ..findings.rows import title_conversation
+from ..shown.told import is_named, write_elapsed
+from .words import list_reasons, name_standing
+
+
+def make_item_rows(items: Sequence[ReviewItem], workspace: Workspace, reader: User) -> list[dict[str, Any]]:
+    """The lines of items, each loaded with its conversation and holder as `listing.list_items` does."""
+    conversations = {item.conversation_id: item.conversation for item in items}
+    unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
+    openings = find_openings(conversation_ids=unnamed) if unnamed else {}
+    findings = count_open_in(conversation_ids=list(conversations)) if items else {}
+    settled = [item.conversation for item in items if item.state == ReviewItem.State.SETTLED]
+    sign_offs = find_sign_offs(conversations=settled) if settled else {}
+    return [make_row(item, workspace, reader, openings, findings, sign_offs) for item in items]
+
+
+def make_row(
+    item: ReviewItem,
+    workspace: Workspace,
+    reader: User,
+    openings: Mapping[uuid.UUID, str],
+    findings: Mapping[uuid.UUID, OpenCount],
+    sign_offs: Mapping[uuid.UUID, SignOff],
+) -> dict[str, Any]:
+    """The line of an item; the last three by conversation."""
+    is_hidden = vars(item).get("is_hidden", False)
+    sign_off = sign_offs.get(item.conversation_id)
+    return {
+        "id": item.pk,
+        "url": reverse("pages:review-item", args=[workspace.slug, item.pk]),
+        "title": title_conversation(item.conversation, openings),
+        # Two of one name are told apart by these.
+        "channel": item.conversation.channel.name,
+        "first_at": item.conversation.first_at,
+        "why": item.why,
+        "findings": findings.get(item.conversation_id),
+        "message_count": item.conversation.message_count,
+        "state": item.state,
+        # What is signed off beside a blind review keeps its verdict to itself until that is done.
+        "verdict": "" if is_hidden else item.verdict,
+        # Of an item that a later one superseded, that one says it.
+        "standing": name_standing(sign_off.standing) if sign_off and sign_off.at == item.ended_at else "",
+        "reasons": list_reasons(sign_off.standing) if sign_off and sign_off.at == item.ended_at else (),
+        "lease": describe_lease(item, reader),
+        "has_spoken": vars(item).get("has_spoken", False),
+        "added_at": item.added_at,
+        "ended_at": item.ended_at,
+        "waits": write_elapsed(timezone.now() - item.added_at),
+    }
+
+
+def describe_lease(item: ReviewItem, reader: User) -> dict[str, Any] | None:
+    """Who holds an item, whether it is the reader, until when, and whether that is past; None where nobody does."""
+    if item.holder is None or item.held_until is None:
+        return None
+    return {
+        "holder": item.holder.get_username(),
+        "is_mine": item.holder_id == reader.pk,
+        "until": item.held_until,
+        "is_over": not item.is_held,
+        "left": _write_left(item.held_until),
+    }
+
+
+def _write_left(until: datetime) -> str:
+    minutes = int((until - timezone.now()).total_seconds() // 60)
+    return f"{minutes} min left" if minutes > 0 else "less than a minute left"

@@ -1,0 +1,202 @@
+"""Audit samples: the list of them, the form that draws one, and one with its seed, its strata and what was drawn."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final
+
+from django import forms
+from django.contrib import messages as flashes
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods
+
+from inspector.accounts.models import Membership
+from inspector.audit.models import AuditSample, SampledConversation
+from inspector.audit.reviews.filling import MOST_AT_ONCE
+from inspector.audit.reviews.queues import MOST_CRITERIA
+from inspector.audit.reviews.tables import LONGEST_NAME
+from inspector.audit.samples.drawing import LONGEST_SEED, draw_sample, find_items, find_sample, list_drawn, list_samples
+from inspector.search.cursors import write_cursor
+from inspector.threads.summaries import find_openings
+
+from ..findings.rows import title_conversation
+from ..forms import INPUT, SELECT
+from ..shell import read_number, read_place, render_page, require_auditor, within_workspace, write_query
+from ..shown.told import is_named
+
+PAGE_ROWS: Final = 50
+# So many strata are printed; of the others how many they are, and what was drawn of them.
+MOST_STRATA: Final = 200
+_DATE: Final = {**INPUT, "type": "date"}
+
+
+class SampleForm(forms.Form):
+    """A sample to be drawn: out of what, how much of it, by which seed, and how it is reviewed."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=LONGEST_NAME,
+        widget=forms.TextInput(attrs=INPUT),
+        error_messages={"required": "Give it a name."},
+        help_text="Of the sample and of its review queue.",
+    )
+    wanted = forms.IntegerField(
+        label="How many conversations",
+        min_value=1,
+        max_value=MOST_AT_ONCE,
+        initial=25,
+        widget=forms.NumberInput(attrs={**INPUT, "min": 1, "max": MOST_AT_ONCE}),
+    )
+    stratum = forms.ChoiceField(
+        label="Divided by",
+        choices=AuditSample.Stratum.choices,
+        initial=AuditSample.Stratum.DIALECT,
+        widget=forms.Select(attrs=SELECT),
+        help_text="One of each is drawn, and the rest in proportion.",
+    )
+    since = forms.DateField(label="Active from", required=False, widget=forms.DateInput(attrs=_DATE))
+    until = forms.DateField(
+        label="Active to, that day included",
+        required=False,
+        widget=forms.DateInput(attrs=_DATE),
+        help_text="Days of UTC. Without them: whatever there is.",
+    )
+    seed = forms.CharField(
+        label="Seed",
+        required=False,
+        max_length=LONGEST_SEED,
+        widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off"}),
+        help_text="Empty for a fresh one. The same seed over the same records draws the same conversations.",
+    )
+    reviewers = forms.TypedChoiceField(
+        label="Who reviews each conversation",
+        coerce=int,
+        initial=1,
+        choices=[(1, "One auditor"), (2, "Two, neither of whom learns what the other said")],
+        widget=forms.RadioSelect,
+    )
+    criteria = forms.CharField(
+        label="Rubric",
+        required=False,
+        widget=forms.Textarea(attrs={"class": "textarea", "rows": 3}),
+        help_text=f"One criterion a line, at most {MOST_CRITERIA}.",
+    )
+
+    def read(self) -> dict[str, Any]:
+        """What `draw_sample` takes; call when the form is valid."""
+        said = dict(self.cleaned_data)
+        since, until = said.pop("since"), said.pop("until")
+        said["criteria"] = said["criteria"].splitlines()
+        said["since"] = datetime.combine(since, time.min, UTC) if since else None
+        # To the end of that day; nothing ends after the last one there is.
+        is_bound = until is not None and until < date.max
+        said["until"] = datetime.combine(until, time.min, UTC) + timedelta(days=1) if is_bound else None
+        return said
+
+
+@require_GET
+@within_workspace
+def show_samples(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The samples of the workspace, newest first, by keyset."""
+    workspace = membership.workspace
+    before = read_place(request, membership)
+    found = list_samples(workspace=workspace, after=before, limit=PAGE_ROWS + 1)
+    page = found[:PAGE_ROWS]
+    last = page[-1] if len(found) > PAGE_ROWS else None
+    context = {
+        "rows": [_describe(sample) for sample in page],
+        "older_url": write_query(request, before=write_cursor((last.made_at, last.pk), workspace.pk)) if last else "",
+        "newest_url": write_query(request, before=None) if before else "",
+    }
+    return render_page(request, membership, "samples/samples.html", context, section="reviews")
+
+
+@require_http_methods(["GET", "POST"])
+@within_workspace
+def draw(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The form of a sample, and drawing it; a refusal gives the form back as it was filled in."""
+    require_auditor(membership)
+    form = SampleForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            sample = draw_sample(membership=membership, **form.read())
+        except ValidationError as error:
+            for name, errors in error.message_dict.items() if hasattr(error, "error_dict") else [(None, error)]:
+                form.add_error(name if name in form.fields else None, errors)
+        else:
+            flashes.success(request, "The sample is drawn, and waits in its queue.")
+            return redirect("pages:sample", membership.workspace.slug, sample.pk)
+    status = 422 if request.method == "POST" else 200
+    return render_page(request, membership, "samples/new.html", {"form": form}, section="reviews", status=status)
+
+
+@require_GET
+@within_workspace
+def show_sample(request: HttpRequest, membership: Membership, sample_id: uuid.UUID) -> HttpResponse:
+    """One sample: how it was drawn, out of how many of each stratum, and what was drawn, a page at a time."""
+    workspace = membership.workspace
+    sample = find_sample(workspace=workspace, sample_id=sample_id)
+    if sample is None:
+        raise Http404
+    after = read_number(request, "after")
+    found = list_drawn(sample=sample, after=after, limit=PAGE_ROWS + 1)
+    page = found[:PAGE_ROWS]
+    context = {
+        "sample": _describe(sample),
+        "strata": sample.strata[:MOST_STRATA],
+        "more_strata": max(0, len(sample.strata) - MOST_STRATA),
+        "more_population": sum(population for _, population, _ in sample.strata[MOST_STRATA:]),
+        "more_drawn": sum(drawn for _, _, drawn in sample.strata[MOST_STRATA:]),
+        "rows": _make_rows(sample, page, workspace.slug),
+        "next_url": write_query(request, after=str(page[-1].place)) if len(found) > PAGE_ROWS else "",
+        "first_url": write_query(request, after=None) if after else "",
+    }
+    return render_page(request, membership, "samples/sample.html", context, section="reviews")
+
+
+def _describe(sample: AuditSample) -> dict[str, Any]:
+    return {
+        "id": sample.pk,
+        "name": sample.queue.name,
+        "queue_id": sample.queue_id,
+        "seed": sample.seed,
+        "stratum": sample.get_stratum_display(),
+        "wanted": sample.wanted,
+        "population": sample.population,
+        "drawn": sample.drawn,
+        "unsettled": sample.unsettled,
+        "since": sample.since,
+        "until": sample.until,
+        "digest": bytes(sample.digest).hex(),
+        "method": sample.method,
+        "made_by": sample.made_by.get_username(),
+        "made_at": sample.made_at,
+        "strata_count": len(sample.strata),
+    }
+
+
+def _make_rows(sample: AuditSample, page: Sequence[SampledConversation], slug: str) -> list[dict[str, Any]]:
+    conversations = {each.conversation_id: each.conversation for each in page}
+    unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
+    openings = find_openings(conversation_ids=unnamed)
+    items = find_items(sample=sample, drawn=page)
+    return [
+        {
+            "place": each.place,
+            "title": title_conversation(each.conversation, openings),
+            "url": reverse("pages:conversation", args=[slug, each.conversation_id]),
+            "stratum": each.stratum,
+            "identity": bytes(each.identity).hex(),
+            "item_url": reverse("pages:review-item", args=[slug, items[each.conversation_id].pk])
+            if each.conversation_id in items
+            else "",
+            "state": items[each.conversation_id].get_state_display() if each.conversation_id in items else "",
+            "report_url": f"{reverse('pages:new-export', args=[slug])}?conversation={each.conversation_id}&form=html",
+        }
+        for each in page
+    ]

@@ -1,0 +1,268 @@
+"""Reviews: the queues of a workspace, one with its items, its rubric and who did what; making, filling, closing one."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Final
+
+from django.contrib import messages as flashes
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from inspector.accounts.models import Membership
+from inspector.audit import services
+from inspector.audit.models import ReviewItem, ReviewQueue
+from inspector.audit.reviews.filling import Filled
+from inspector.audit.reviews.listing import (
+    DISPUTED,
+    DONE,
+    MINE,
+    OPEN,
+    QUEUES_AT_ONCE,
+    SECOND,
+    STALE,
+    QueueCount,
+    count_queue,
+    count_reviewers,
+    find_queue,
+    list_fillable,
+    list_items,
+    list_queues,
+    list_rubrics,
+    read_queue_key,
+    write_queue_key,
+)
+from inspector.audit.reviews.queues import MOST_CRITERIA
+from inspector.audit.rules import RULES
+from inspector.search.cursors import CursorError, read_key, write_cursor, write_key
+from inspector.threads.models import Message
+
+from ..conversations.frame import open_conversation
+from ..findings.views import find_way_back
+from ..shell import read_place, render_page, require_auditor, within_workspace, write_query
+from .forms import QueueForm
+from .rows import make_item_rows
+
+PAGE_ROWS: Final = 50
+SHOWN: Final = {
+    OPEN: "open",
+    MINE: "mine",
+    SECOND: "needs a second",
+    DISPUTED: "disputed",
+    DONE: "signed off",
+    STALE: "stale",
+}
+_QUEUES: Final = "review queues"
+
+
+@require_GET
+@within_workspace
+def show_reviews(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The queues with their progress, a page of them at a time."""
+    workspace = membership.workspace
+    try:
+        after = read_queue_key(read_key(request.GET.get("after"), workspace.pk, of=_QUEUES))
+    except CursorError as error:
+        raise Http404 from error
+    found = list_queues(workspace=workspace, after=after, limit=QUEUES_AT_ONCE + 1)
+    page = found[:QUEUES_AT_ONCE]
+    last = page[-1].queue if len(found) > len(page) else None
+    context = {
+        "queues": [_describe_count(count) for count in page],
+        "open": sum(count.open for count in page),
+        "is_part": last is not None or after is not None,
+        "next_url": write_query(request, after=write_key(write_queue_key(last), workspace.pk, of=_QUEUES))
+        if last
+        else "",
+        "first_url": write_query(request, after=None) if after else "",
+    }
+    return render_page(request, membership, "reviews/reviews.html", context, section="reviews")
+
+
+@require_http_methods(["GET", "POST"])
+@within_workspace
+def make_queue(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The form of a new queue, and making it."""
+    require_auditor(membership)
+    form = QueueForm(request.POST or None, membership=membership)
+    if request.method == "POST" and form.is_valid():
+        try:
+            queue = services.create_queue(membership=membership, **form.read())
+            filled = None
+            if queue.source != ReviewQueue.Source.HAND:
+                filled = services.fill_from_source(membership=membership, queue=queue)
+        except ValidationError as error:
+            for name, errors in error.message_dict.items() if hasattr(error, "error_dict") else [(None, error)]:
+                form.add_error(name if name in form.fields else None, errors)
+        else:
+            flashes.success(request, f"The queue is made. {_say_filled(filled) if filled else ''}".strip())
+            return redirect("pages:queue", membership.workspace.slug, queue.pk)
+    status = 422 if request.method == "POST" else 200
+    return render_page(request, membership, "reviews/new.html", {"form": form}, section="reviews", status=status)
+
+
+@require_GET
+@within_workspace
+def show_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UUID) -> HttpResponse:
+    """One queue: its items, how far it is, its rubric with earlier versions."""
+    return _answer(request, membership, open_queue(membership, queue_id))
+
+
+@require_POST
+@within_workspace
+def act_on_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UUID) -> HttpResponse:
+    """Take the next item, fill the queue, close or open it, or change its rubric, as `act` says."""
+    queue = open_queue(membership, queue_id)
+    require_auditor(membership)
+    act = request.POST.get("act", "")
+    if act not in ("next", "fill", "close", "open", "rubric"):
+        return _answer(request, membership, queue, error="choose what is to be done")
+    try:
+        if act == "next":
+            item = services.claim_next(membership=membership, queue=queue)
+            if item is not None:
+                return redirect("pages:review-item", membership.workspace.slug, item.pk)
+            flashes.info(request, "Nothing waits here that you may review now.")
+        elif act == "fill":
+            flashes.success(request, _say_filled(services.fill_from_source(membership=membership, queue=queue)))
+        elif act in ("close", "open"):
+            services.close_queue(membership=membership, queue=queue, is_closed=act == "close")
+            flashes.success(request, "The queue is closed." if act == "close" else "The queue is open again.")
+        else:
+            services.change_rubric(
+                membership=membership,
+                queue=queue,
+                criteria=request.POST.get("criteria", "").splitlines(),
+                expected=_read_number(request.POST.get("expected", "")),
+            )
+            flashes.success(
+                request, "The rubric is changed. What was begun is finished under the version it was begun with."
+            )
+    except ValidationError as error:
+        return _answer(request, membership, queue, error=" ".join(error.messages))
+    return redirect("pages:queue", membership.workspace.slug, queue.pk)
+
+
+@require_POST
+@within_workspace
+def enqueue(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+    """Put a conversation into a queue by hand."""
+    conversation = open_conversation(membership, conversation_id)
+    require_auditor(membership)
+    wanted = request.POST.get("queue", "")
+    queue = next((each for each in list_fillable(workspace=membership.workspace) if str(each.pk) == wanted), None)
+    if queue is None:
+        flashes.error(request, "Choose a queue that is open.")
+    else:
+        try:
+            filled = services.fill_queue(
+                queue=queue, conversations=[conversation.pk], why="put here by hand", membership=membership
+            )
+        except ValidationError as error:
+            flashes.error(request, " ".join(error.messages).capitalize() + ".")
+        else:
+            flashes.success(
+                request, f"It now waits in “{queue}”." if filled.added else f"It waits in “{queue}” already."
+            )
+    address = reverse("pages:conversation", args=[membership.workspace.slug, conversation.pk])
+    # It is also put there from the page of a finding.
+    return redirect(find_way_back(request, membership) if "next" in request.POST else f"{address}#verdict")
+
+
+def open_queue(membership: Membership, queue_id: uuid.UUID) -> ReviewQueue:
+    """The queue of the reader's workspace.
+
+    Raises:
+        Http404: where the workspace has none of that id.
+    """
+    queue = find_queue(workspace=membership.workspace, queue_id=queue_id)
+    if queue is None:
+        raise Http404
+    return queue
+
+
+def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *, error: str = "") -> HttpResponse:
+    workspace, show = membership.workspace, request.GET.get("show", "")
+    show = show if show in SHOWN else DONE if queue.is_standing else OPEN
+    before = read_place(request, membership)
+    items = list_items(queue=queue, show=show, reader=membership.user, after=before, limit=PAGE_ROWS + 1)
+    page = items[:PAGE_ROWS]
+    last = page[-1] if len(items) > PAGE_ROWS else None
+    count = count_queue(queue=queue)
+    rubrics = list_rubrics(queue=queue)
+    address = reverse("pages:queue", args=[workspace.slug, queue.pk])
+    context = {
+        "queue": {**_describe_count(count), "about": queue.about, "created_by": queue.created_by, "query": queue.query},
+        "rows": make_item_rows(page, workspace, membership.user),
+        "show": show,
+        "views": [
+            {"name": words, "url": f"{address}?show={name}", "is_current": name == show, "count": _count(count, name)}
+            for name, words in SHOWN.items()
+        ],
+        "reviewers": count_reviewers(queue=queue, reader_id=membership.user_id),
+        "rubrics": rubrics,
+        "rubric_number": rubrics[0].number if rubrics else 0,
+        "criteria": request.POST.get("criteria") if error else "\n".join(rubrics[0].criteria if rubrics else []),
+        "most_criteria": MOST_CRITERIA,
+        "error": error,
+        "next_url": write_query(request, before=write_cursor(_place(last, show), workspace.pk)) if last else "",
+        "first_url": write_query(request, before=None) if before else "",
+    }
+    status = 422 if error else 200
+    return render_page(request, membership, "reviews/queue.html", context, section="reviews", status=status)
+
+
+def _place(item: ReviewItem, show: str) -> Any:
+    return ((item.ended_at if show in (DONE, STALE) else item.added_at), item.pk)
+
+
+def _count(count: QueueCount, show: str) -> int | None:
+    """How many a view has, where that is counted anyway."""
+    counts = {OPEN: count.open, DONE: count.settled, STALE: count.stale}
+    return counts.get(show, None if show == MINE else count.states.get(show, 0))
+
+
+def _describe_count(count: QueueCount) -> dict[str, Any]:
+    queue = count.queue
+    return {
+        "id": queue.pk,
+        "name": queue.name,
+        "is_standing": queue.is_standing,
+        "is_closed": queue.closed_at is not None,
+        "reviewers": queue.reviewers,
+        "source": queue.source,
+        "filled_by": _say_source(queue),
+        "open": count.open,
+        "second": count.states.get(SECOND, 0),
+        "disputed": count.states.get(DISPUTED, 0),
+        "settled": count.settled,
+        "stale": count.stale,
+        "total": count.total,
+        "oldest": count.oldest,
+    }
+
+
+def _say_source(queue: ReviewQueue) -> str:
+    if queue.is_standing:
+        return "verdicts given on a conversation's page"
+    if queue.source == ReviewQueue.Source.SEARCH:
+        return "a search"
+    if queue.source != ReviewQueue.Source.FINDINGS:
+        return "people, by hand"
+    grave = f" of {Message.Severity(queue.severity).label} or more" if queue.severity else ""
+    names = [RULES[code].title for code in queue.rules if code in RULES]
+    more = f" and {len(names) - 2} more rules" if len(names) > 2 else ""
+    return f"open findings{grave}{': ' if names else ''}{', '.join(names[:2])}{more}"
+
+
+def _say_filled(filled: Filled) -> str:
+    came = "1 conversation came in" if filled.added == 1 else f"{filled.added:,} conversations came in"
+    more = "; there are more: fill it again for them" if filled.has_more else ""
+    return f"{came}{more}." if filled.added else "Nothing new came in."
+
+
+def _read_number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else -1

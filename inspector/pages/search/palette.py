@@ -1,0 +1,142 @@
+"""The palette: pages, saved searches, recent conversations and agents by a few letters, and whatever an id names.
+
+Everything in it can be reached without it too; each question of it is bounded, however large the workspace is.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, JsonResponse
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from inspector.accounts.models import Membership
+from inspector.search.saved import list_saved
+from inspector.threads.finding import Found, find_by_native_id, find_by_uuid, list_busiest, list_recent
+
+from ..shell import within_workspace
+from ..shown.hidden_characters import spell_hidden
+from ..shown.told import name_conversation, shorten
+
+MOST_CHARACTERS: Final = 200
+MOST_ITEMS: Final = 20
+_HASH: Final = re.compile(r"[0-9a-fA-F]{64}")
+
+# Who may see a page: everybody, or owners and auditors.
+PAGES: Final = (
+    ("Overview", "overview", False),
+    ("Conversations", "conversations", False),
+    ("Traces", "traces", False),
+    ("Search", "search", False),
+    ("Findings", "findings", False),
+    ("Reviews", "reviews", False),
+    ("Exports", "exports", False),
+    ("Agents", "agents", False),
+    ("Who talks with whom", "agents-graph", False),
+    ("Translator", "translator", False),
+    ("Upload", "upload", True),
+    ("Deliveries", "deliveries", False),
+    ("Dead letters", "dead-letters", False),
+    ("Keyring", "keyring", True),
+    ("Trail", "trail", True),
+    ("Settings", "settings", False),
+    ("Alerts", "alerts", True),
+    ("Your account", "account", False),
+)
+GLOSSARY: Final = "Glossary"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One place to go: what it is called, of what kind it is, and where it is."""
+
+    title: str
+    kind: str
+    url: str
+
+
+@require_GET
+@within_workspace
+def suggest_places(request: HttpRequest, membership: Membership) -> JsonResponse:
+    """Places to go for some letters, the best first, as JSON; for none the pages and what moved last."""
+    typed = request.GET.get("q", "").strip()[:MOST_CHARACTERS]
+    items = [*_find_named(membership, typed), *rank_items(typed, _list_places(membership))][:MOST_ITEMS]
+    if typed:
+        search = reverse("pages:search", args=[membership.workspace.slug])
+        items.append(Item(f"Search for {typed}", "search", f"{search}?{urlencode({'q': typed})}"))
+    response = JsonResponse(
+        {"items": [{"title": spell_hidden(each.title), "kind": each.kind, "url": each.url} for each in items]}
+    )
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def _list_places(membership: Membership) -> Iterator[Item]:
+    workspace = membership.workspace
+    slug = workspace.slug
+    for title, name, is_for_auditors in PAGES:
+        if membership.is_auditor or not is_for_auditors:
+            yield Item(title, "page", reverse(f"pages:{name}", args=[slug]))
+    yield Item(GLOSSARY, "page", reverse("pages:glossary", args=[slug, "clowl"]))
+    for saved in list_saved(membership=membership):
+        query = urlencode({"q": saved.query})
+        yield Item(saved.name, "saved search", f"{reverse('pages:search', args=[slug])}?{query}")
+    for conversation in list_recent(workspace=workspace):
+        title = shorten(name_conversation(conversation), 80)
+        yield Item(title, "conversation", reverse("pages:conversation", args=[slug, conversation.pk]))
+    for agent_id, name in list_busiest(workspace=workspace):
+        yield Item(shorten(name, 80), "agent", reverse("pages:agent", args=[slug, agent_id]))
+
+
+def _find_named(membership: Membership, typed: str) -> list[Item]:
+    """What an id, as we or as a wire has it, or the hash of a delivery names exactly."""
+    if not typed:
+        return []
+    workspace = membership.workspace
+    found: Iterable[Found]
+    try:
+        found = find_by_uuid(workspace=workspace, wanted=uuid.UUID(typed))
+    except ValueError:
+        digest = bytes.fromhex(typed) if _HASH.fullmatch(typed) else None
+        found = find_by_native_id(workspace=workspace, native_id=typed, digest=digest)
+    return [Item(shorten(each.title, 80), each.kind, _link(workspace.slug, each)) for each in found]
+
+
+def _link(slug: str, found: Found) -> str:
+    return reverse(f"pages:{found.kind}", args=[slug, found.id])
+
+
+def rank_items(typed: str, items: Iterable[Item]) -> list[Item]:
+    """The items whose titles hold the letters in their order, the best fit first; all for none."""
+    if not typed:
+        return list(items)
+    ranked = [(rank, at, item) for at, item in enumerate(items) if (rank := rank_title(typed, item.title)) is not None]
+    return [item for _, _, item in sorted(ranked, key=lambda each: (-each[0], each[1]))]
+
+
+def rank_title(typed: str, title: str) -> int | None:
+    """How well letters fit a title; None where it does not hold them in their order.
+
+    Letters that stand together count more, those that begin a word most; of two alike the shorter title is better.
+    """
+    wanted = [letter for letter in typed.casefold() if not letter.isspace()]
+    text = title.casefold()
+    together = "".join(typed.casefold().split())
+    if together and together in "".join(text.split()):
+        begins = text.startswith(typed.casefold()) or f" {typed.casefold()}" in text
+        return 1000 + 100 * begins - len(text)
+    score, at, run = 0, 0, 0
+    for letter in wanted:
+        place = text.find(letter, at)
+        if place < 0:
+            return None
+        run = run + 1 if place == at else 0
+        score += 3 + 2 * run + (4 if place == 0 or not text[place - 1].isalnum() else 0) - min(place - at, 8)
+        at = place + 1
+    return score - len(text) // 8

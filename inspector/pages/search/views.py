@@ -1,0 +1,203 @@
+"""Search: the address is the whole state of the page."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from inspector.accounts.models import Membership
+from inspector.search.cursors import write_cursor
+from inspector.search.language import QueryError, Term, list_terms
+from inspector.search.registry import names
+from inspector.search.selectors import count_hidden, read_query
+from inspector.search.selectors import search as search_messages
+from inspector.search.suggestions import suggest_paths
+from inspector.threads.agents.names import load_labels
+from inspector.threads.models import Message
+from inspector.threads.selectors import unfold
+from inspector.threads.summaries import has_record, load_records
+
+from ..agents.marks import Cast
+from ..conversations.transcript import fit_wire, weigh_wire
+from ..live import watch
+from ..messages.steps import link_message
+from ..shell import read_place, render_page, within_workspace, write_query
+from ..shown.budgets import fit, share_out, weigh
+from ..shown.fields import cut_layers
+from ..shown.markup import HIT_CHARACTERS, Stretch, join_ranges
+from ..shown.told import make_line, name_conversation, name_dialect, shorten
+from .aids import describe_parts, describe_saved
+from .names import describe_literal, list_called, read_asked
+
+PAGE_ROWS = 25
+# Behind every message of its time: a search that goes on begins with what was not looked at.
+_LAST_ID = uuid.UUID(int=2**128 - 1)
+# To know what is masked in a wire it is unfolded: of 25 hits that is bounded by their size.
+LONGEST_WIRE_BYTES = 8_000
+
+EXAMPLES = {
+    "dialect": "nslip,clowl",
+    "from": "oscar",
+    "to": "radar",
+    "performative": "request,query",
+    "conversation": "conv-001",
+    "trace": "t-1",
+    "task": "1",
+    "id": "m001",
+    "topic": "search",
+    "status": "queued",
+    "act": "REQ",
+    "reviewed": "no",
+}
+
+
+@require_GET
+@within_workspace
+def search(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Messages that the query means, newest first, by keyset; an error that says what was meant."""
+    workspace = membership.workspace
+    query = request.GET.get("q", "").strip()
+    address = reverse("pages:search", args=[workspace.slug])
+    context: dict[str, Any] = {"query": query, "error": None, "hits": [], "older_url": None, "newest_url": None}
+    context |= {"parts": [], "literals": []}
+    context |= {"hidden_count": 0, "searched_back_to": None, "saved": describe_saved(membership)}
+    context["facets_url"] = f"{reverse('pages:facets', args=[workspace.slug])}?{urlencode({'q': query})}"
+    context["fields"] = [_describe_name(name, about, address) for name, about in names().items()]
+    status = 200
+    if query:
+        before = read_place(request, membership)
+        context["live"] = watch(membership, of="search", load=before is None, q=query)
+        try:
+            terms = list(list_terms(read_query(query)))
+            answer = search_messages(
+                workspace=workspace,
+                query=query,
+                before=before,
+                limit=PAGE_ROWS + 1,
+                zone=ZoneInfo(membership.user.time_zone),
+                may_see_secrets=membership.is_auditor,
+            )
+            found = answer.messages
+        except QueryError as error:
+            context["live"] = None
+            context["error"], status = _describe_error(error, query, address), 400
+        else:
+            context["parts"] = describe_parts(query, address)
+            page = found[:PAGE_ROWS]
+            last = page[-1] if len(found) > PAGE_ROWS else None
+            cursor = write_cursor((last.order_time, last.pk), workspace.pk) if last else None
+            context["hidden_count"] = count_hidden(workspace=workspace, query=query)
+            cast = Cast(labels=load_labels(workspace_id=workspace.pk))
+            asked = read_asked(terms)
+            context["hits"] = _make_hits(page, terms, cast, workspace.slug, query)
+            for hit in context["hits"]:
+                hit["called"] = list_called(hit["line"], asked)
+            if any(hit["called"] for hit in context["hits"]):
+                context["literals"] = [
+                    {**each, "url": f"{address}?{urlencode({'q': each['query']})}"}
+                    for each in describe_literal(query, asked)
+                ]
+            context["older_url"] = write_query(request, before=cursor) if cursor else None
+            if answer.searched_back_to is not None:
+                on = write_cursor((answer.searched_back_to, _LAST_ID), workspace.pk)
+                context["searched_back_to"] = answer.searched_back_to
+                context["further_url"] = write_query(request, before=on)
+            if not found:
+                mended = suggest_paths(workspace=workspace, query=query, terms_of_query=terms)
+                context |= {"mended": mended, "mended_url": f"{address}?{urlencode({'q': mended})}"}
+                if '"' not in query and all(term.name is None for term in terms):
+                    raw = f'raw:"{query}"'
+                    context |= {"raw": raw, "raw_url": f"{address}?{urlencode({'q': raw})}"}
+            context["newest_url"] = write_query(request, before=None) if before else None
+    return render_page(request, membership, "search/search.html", context, section="search", status=status)
+
+
+def _describe_name(name: str, about: str, address: str) -> dict[str, str]:
+    example = f"{name}:{EXAMPLES.get(name, '…')}"
+    return {"name": name, "about": about, "example": example, "example_url": f"{address}?{urlencode({'q': example})}"}
+
+
+def _describe_error(error: QueryError, query: str, address: str) -> dict[str, str]:
+    better = query[: error.start] + error.instead + query[error.end :] if error.instead else ""
+    # What stands in its place is offered as a link beside it, and said once.
+    text = f"{error.problem}." if better else str(error)
+    return {
+        "message": text[:1].upper() + text[1:],
+        "suggestion": better,
+        "suggestion_url": f"{address}?{urlencode({'q': better})}",
+    }
+
+
+def _make_hits(
+    messages: Sequence[Message], terms: Sequence[Term], cast: Cast, slug: str, query: str
+) -> list[dict[str, Any]]:
+    load_records(messages=messages, most_bytes=LONGEST_WIRE_BYTES)
+    pattern = make_pattern(terms)
+    hits = [_make_hit(message, pattern, cast, slug, query) for message in messages]
+    most = share_out(
+        weight
+        for hit in hits
+        for weight in (weigh(hit["english"], HIT_CHARACTERS), weigh_wire(hit["wire"], hit["stretches"]))
+    )
+    for hit in hits:
+        hit["english_characters"] = fit(hit["english"], most, HIT_CHARACTERS)
+        hit["wire_characters"] = fit_wire(hit["wire"], hit["stretches"], most)
+    return hits
+
+
+def _make_hit(message: Message, pattern: re.Pattern[str] | None, cast: Cast, slug: str, query: str) -> dict[str, Any]:
+    wire = message.record.wire_text if has_record(message) else ""
+    masked = [
+        stretch
+        for stretch in (cut_layers(unfold(message=message)).get(0, ()) if wire else ())
+        if stretch.kind == "masked"
+    ]
+    return {
+        "id": message.pk,
+        "line": make_line(message, cast),
+        "dialect": name_dialect(message.dialect),
+        "conversation": {
+            "title": shorten(name_conversation(message.conversation), 40),
+            "url": reverse("pages:conversation", args=[slug, message.conversation_id]),
+        },
+        "url": link_message(slug, message.pk, query),
+        "around_url": reverse("pages:around", args=[slug, message.pk]),
+        "english": message.english,
+        "ranges": find_ranges(pattern, message.english),
+        "wire": wire,
+        "stretches": add_marks(masked, find_ranges(pattern, wire)),
+        "severity": message.severity,
+    }
+
+
+def make_pattern(terms: Sequence[Term]) -> re.Pattern[str] | None:
+    """What to highlight: the words, phrases and signs that are asked for, in any case; None for nothing."""
+    pieces = []
+    for term in terms:
+        if term.name is None and not term.is_negated:
+            words = [term.values[0]] if term.is_phrase else re.findall(r"\w+|[^\w\s]", term.values[0])
+            pieces += [re.escape(word) for word in words if word.strip()]
+    return re.compile("|".join(sorted(pieces, key=len, reverse=True)), re.IGNORECASE) if pieces else None
+
+
+def find_ranges(pattern: re.Pattern[str] | None, text: str) -> list[tuple[int, int]]:
+    """Where the pattern stands in the part of a text that a page shows, half-open, in code points."""
+    return join_ranges(match.span() for match in pattern.finditer(text, 0, HIT_CHARACTERS)) if pattern else []
+
+
+def add_marks(masked: Sequence[Stretch], ranges: Sequence[tuple[int, int]]) -> list[Stretch]:
+    """Masked stretches and highlights in one order; a highlight that touches a secret is left out, never the mask."""
+    marks = [
+        Stretch(start=start, end=end, kind="mark")
+        for start, end in ranges
+        if not any(start < secret.end and secret.start < end for secret in masked)
+    ]
+    return sorted((*masked, *marks), key=lambda stretch: stretch.start)

@@ -1,0 +1,295 @@
+"""A window of a sequence as shapes: where each arrow, gap and ghost stands. Across in shares of the width, down in px.
+
+The template writes the shapes as SVG. Nothing here is markup, and every text has its hidden characters spelled out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from statistics import median
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from inspector.threads.sequence import Arrow, Step
+
+from ..shown.hidden_characters import spell_hidden
+from ..shown.told import write_elapsed
+from .lanes import Lanes
+
+ARROW_HEIGHT, BUCKET_HEIGHT, LOOP_HEIGHT, BAND_HEIGHT, GHOST_HEIGHT = 44, 56, 54, 32, 44
+# How much of a text a label holds; the whole stands in its title and in the table.
+LONGEST_LABEL: Final = 34
+LONGEST_NAME: Final = 48
+LONGEST_SPELLED: Final = 500
+# A silence is said from so many seconds on, if it is also so many times as long as is usual in the window.
+LEAST_GAP, UNUSUAL = timedelta(seconds=10), 4
+# The verb and the names at the head of a sentence are what the arrow draws already.
+_VERB = re.compile(r"\s+[a-z]+(?:\s+(?:to|that|about|with|by))?\s+")
+# Whose clock it is, where that changes: without and with none but that of receipt.
+_CLOCKS = ("From here on the messages have times", "No time on the wire: the clock is that of receipt")
+_JOIN = re.compile(r"^(?:(?:to|that|about)\s+|[,:]\s*)+")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Band:
+    """A stretch across all columns that says what lies between two messages."""
+
+    y: int
+    words: str
+    kind: str = "band"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ghost:
+    """A message that was cited and not received, over the message that cites it."""
+
+    y: int
+    x: str
+    anchor: str
+    words: str
+    title: str
+    kind: str = "ghost"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shape:
+    """A message or a bucket of them.
+
+    `form` is direct, loop (to itself) or stub (to nobody that is named). `cast`, `basis` and `state` are what the
+    style sheet draws it by; `lines` and `heads` are (from, to) and (where, direction) across.
+    """
+
+    step: Step
+    count: int
+    y: int
+    height: int
+    form: str
+    clock: str
+    lines: Sequence[tuple[str, str]]
+    heads: Sequence[tuple[str, str]]
+    x: str
+    side: str
+    label_x: str
+    act: str
+    about: str
+    title: str
+    cast: str
+    basis: str
+    state: str
+    kind: str = "arrow"
+
+    @property
+    def number(self) -> int:
+        """The number of its first message, counted from 1."""
+        return self.step.position + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The shapes from top to bottom, and what the page says of them."""
+
+    shapes: Sequence[Band | Ghost | Shape]
+    height: int
+    arrow_count: int
+    bucket_count: int
+    hidden_count: int
+    ghost_count: int
+
+
+def draw(arrows: Sequence[Arrow], lanes: Lanes, zone: ZoneInfo) -> Drawing:
+    """The drawing of a window.
+
+    Args:
+        arrows: the messages in their order.
+        lanes: their columns.
+        zone: the reader's, for the clock at the left.
+    """
+    pen = _Pen(lanes, zone, _find_usual_gap(arrows))
+    shapes = [shape for arrow in arrows for shape in pen.draw(arrow)]
+    buckets = [arrow for arrow in arrows if arrow.is_bucket]
+    return Drawing(
+        shapes=shapes,
+        height=pen.y + 12,
+        arrow_count=len(arrows),
+        bucket_count=len(buckets),
+        hidden_count=sum(arrow.count - 1 for arrow in buckets),
+        ghost_count=sum(isinstance(shape, Ghost) for shape in shapes),
+    )
+
+
+def _find_usual_gap(arrows: Sequence[Arrow]) -> timedelta:
+    gaps = [arrow.since.total_seconds() for arrow in arrows if arrow.since is not None]
+    return timedelta(seconds=median(gaps)) if gaps else timedelta()
+
+
+class _Pen:
+    """Goes down the page, shape by shape."""
+
+    def __init__(self, lanes: Lanes, zone: ZoneInfo, usual_gap: timedelta) -> None:
+        self.y = 8
+        self._lanes = lanes
+        self._zone = zone
+        self._least_gap = max(LEAST_GAP, usual_gap * UNUSUAL)
+        self._day: str | None = None
+        self._at_basis = ""
+        self._known_ghosts: set[str] = set()
+
+    def draw(self, arrow: Arrow) -> Iterator[Band | Ghost | Shape]:
+        """The gap before an arrow, the ghost that it cites, and the arrow itself."""
+        said = list(self._say_before(arrow))
+        if said:
+            yield Band(y=self._go(BAND_HEIGHT), words=" · ".join(said))
+        step = arrow.first
+        if step.missing and step.missing not in self._known_ghosts:
+            self._known_ghosts.add(step.missing)
+            yield self._draw_ghost(step)
+        yield self._draw_arrow(arrow)
+
+    def _say_before(self, arrow: Arrow) -> Iterator[str]:
+        here = arrow.first.at.astimezone(self._zone)
+        day = f"{here.day} {here:%b %Y}"
+        if day != self._day:
+            yield day
+        self._day = day
+        if arrow.first.at_basis != self._at_basis == "receipt" or (arrow.first.at_basis == "receipt" != self._at_basis):
+            yield _CLOCKS[arrow.first.at_basis == "receipt"]
+        self._at_basis = arrow.first.at_basis
+        if arrow.is_new_run:
+            yield f"Run {arrow.first.run}: the conversation id starts over here"
+        if arrow.since is not None and arrow.since >= self._least_gap:
+            yield f"{write_elapsed(arrow.since)} without a message"
+        elif arrow.since is not None and arrow.since <= timedelta(seconds=-1):
+            yield f"{write_elapsed(-arrow.since)} back in time: the turns decide the order here"
+
+    def _draw_ghost(self, step: Step) -> Ghost:
+        name = cut(spell_hidden(step.missing_name), LONGEST_LABEL - 8) if step.missing_name else "A cited message"
+        source, targets = self._find_ends(step)
+        return Ghost(
+            y=self._go(GHOST_HEIGHT),
+            x=self._lanes.place((source + targets[0]) / 2 if targets else source),
+            anchor=f"ghost-{step.missing[:16]}",
+            words=f"{name} not received",
+            title=f"{spell_hidden(cut(step.missing_name, 200)) or 'A message'} is cited by message "
+            f"{step.position + 1:,} and was not received",
+        )
+
+    def _draw_arrow(self, arrow: Arrow) -> Shape:
+        step = arrow.first
+        source, targets = self._find_ends(step)
+        form = "direct" if targets else "loop" if step.receivers else "stub"
+        act = "not readable" if step.performative is None else step.performative
+        height = BUCKET_HEIGHT if arrow.is_bucket else LOOP_HEIGHT if form == "loop" else ARROW_HEIGHT
+        return Shape(
+            step=step,
+            count=arrow.count,
+            y=self._go(height),
+            height=height,
+            form=form,
+            clock=_write_clock(step.at, self._zone),
+            lines=[(self._lanes.place(source), self._lanes.place(end)) for end in _find_outer(source, targets)],
+            heads=[(self._lanes.place(end), "right" if end > source else "left") for end in targets],
+            x=self._lanes.place(source),
+            side="left" if source * 2 >= len(self._lanes.lanes) else "right",
+            # Beside the sender, where several are spoken to: the far end may lie beyond the window's edge.
+            label_x=self._lanes.place((source + targets[0]) / 2 if targets else source),
+            act=f"! {act}" if step.is_failed else act,
+            about=cut(spell_hidden(write_about(step)), LONGEST_LABEL),
+            title=write_title(arrow, self._zone),
+            cast="broadcast" if step.is_broadcast else "",
+            basis="inferred" if step.is_inferred else "",
+            state="failed" if step.is_failed else "",
+        )
+
+    def _find_ends(self, step: Step) -> tuple[int, list[int]]:
+        """The column of the sender, and the other columns that it speaks to, the farthest last."""
+        source = self._lanes.find(step.sender)
+        named = step.receivers or ()
+        if step.is_broadcast and not named:
+            agents = [number for number, lane in enumerate(self._lanes.lanes) if lane.kind != "nobody"]
+        else:
+            agents = [self._lanes.find(name) for name in named]
+        return source, sorted(set(agents) - {source}, key=lambda number: (abs(number - source), number))
+
+    def _go(self, height: int) -> int:
+        y = self.y
+        self.y += height
+        return y
+
+
+def _find_outer(source: int, targets: Sequence[int]) -> list[int]:
+    """The ends of the lines: the farthest column on each side."""
+    left = [end for end in targets if end < source]
+    right = [end for end in targets if end > source]
+    return [end for end in (min(left, default=None), max(right, default=None)) if end is not None]
+
+
+def _write_clock(at: datetime, zone: ZoneInfo) -> str:
+    return f"{at.astimezone(zone):%H:%M:%S}"
+
+
+def cut(text: str, length: int) -> str:
+    """The beginning of a text on one line; an ellipsis stands for the rest."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
+
+
+def cut_name(name: str) -> str:
+    """An agent's name for a line of text, its hidden characters spelled out."""
+    return cut(spell_hidden(name[: 2 * LONGEST_NAME]), LONGEST_NAME)
+
+
+def write_about(step: Step) -> str:
+    """What a label says beside the act: the topic, else what the sentence says beyond who, whom and how."""
+    if step.topic:
+        return cut(step.topic, LONGEST_LABEL)
+    return cut(_strip_names(step), LONGEST_LABEL)
+
+
+def _strip_names(step: Step) -> str:
+    """The sentence without the names at its head: `oscar asks radar to search` becomes `search`."""
+    said = step.english
+    if not step.sender or not said.startswith(step.sender):
+        return said
+    rest = said[len(step.sender) :]
+    for name in step.receivers[:1] or ("everyone",):
+        at = rest.find(name, 0, 40 + len(name))
+        if at >= 0:
+            return _JOIN.sub("", rest[at + len(name) :].strip()) or said
+    return _VERB.sub("", rest, count=1) if _VERB.match(rest) else rest.strip()
+
+
+def write_title(arrow: Arrow, zone: ZoneInfo) -> str:
+    """All that an arrow says, for the pointer and for a screen reader."""
+    step = arrow.first
+    act = "not readable" if step.performative is None else step.performative
+    names = [f"{_write_clock(step.at, zone)}, {name_sender(step)} {name_receivers(step)}: {act}"]
+    if arrow.is_bucket:
+        names.append(f"{arrow.count:,} messages alike, until {_write_clock(arrow.last.at, zone)}; open them one by one")
+    if step.topic:
+        names.append(cut(step.topic, 200))
+    if step.is_sealed:
+        names.append("sealed")
+    if step.english and not arrow.is_bucket:
+        names.append(cut(step.english, 300))
+    if step.is_inferred:
+        names.append(f"the answer is inferred: {step.parent_why}" if step.parent_why else "the answer is inferred")
+    return cut(spell_hidden(". ".join(names)), LONGEST_SPELLED)
+
+
+def name_sender(step: Step) -> str:
+    """The sender by name; `someone` where nothing names one."""
+    return cut_name(step.sender) or "someone"
+
+
+def name_receivers(step: Step) -> str:
+    """To whom, in words."""
+    if step.is_to_itself:
+        return "to itself"
+    if not step.receivers:
+        return "to everyone" if step.is_broadcast else "to nobody named"
+    more = len(step.receivers) - 3
+    names = ", ".join(cut_name(name) for name in step.receivers[:3])
+    return f"to {names} and {more:,} more" if more > 0 else f"to {names}"

@@ -1,0 +1,99 @@
+"""A sequence in Mermaid's language, to be pasted elsewhere; no text from a log can become syntax there.
+
+Whatever is neither a letter nor a digit is written as Mermaid's own numeric code (`#59;`), so that no line ends, no
+comment begins and no tag opens but by this module.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from inspector.threads.sequence import Arrow, Step
+
+from ..shown.hidden_characters import spell_hidden
+from .drawing import LONGEST_LABEL, LONGEST_NAME, cut, write_about
+
+# An arrow to more receivers than these is drawn to the first, and says how many there are.
+MOST_RECEIVERS = 4
+
+_PLAIN = re.compile(r"[^A-Za-z0-9 ]")
+# Words that Mermaid reads as keywords wherever they stand.
+_KEYWORD = re.compile(r"\b(end)\b", re.IGNORECASE)
+
+
+def write_mermaid(arrows: Sequence[Arrow], *, agents: Sequence[str], zone: ZoneInfo, heading: str) -> str:
+    """The diagram.
+
+    Args:
+        arrows: the messages in their order.
+        agents: who may speak, in the order of the columns; those that do not are left out.
+        zone: the reader's, for the clock.
+        heading: which messages it holds, in our own words.
+    """
+    present = {name for arrow in arrows for name in (arrow.first.sender, *arrow.first.receivers[:MOST_RECEIVERS])}
+    known = dict.fromkeys(agents)
+    named = [name for name in known if name in present]
+    named += [name for name in dict.fromkeys(_list_names(arrows)) if name not in known]
+    ids = {name: f"a{number}" for number, name in enumerate(named, start=1)}
+    lines = ["sequenceDiagram", f"    %% {_PLAIN.sub(' ', heading)}"]
+    lines += [f"    participant {ids[name]} as {escape(name, LONGEST_NAME) or 'someone'}" for name in named]
+    for arrow in arrows:
+        lines += (f"    {line}" for line in _write_arrow(arrow, ids, zone))
+    return "\n".join(lines) + "\n"
+
+
+def _list_names(arrows: Sequence[Arrow]) -> Iterator[str]:
+    for arrow in arrows:
+        yield arrow.first.sender
+        yield from (name for name in arrow.first.receivers[:MOST_RECEIVERS] if name)
+
+
+def _write_arrow(arrow: Arrow, ids: Mapping[str, str], zone: ZoneInfo) -> Iterator[str]:
+    step = arrow.first
+    source = ids[step.sender]
+    if step.missing:
+        yield f"Note over {source}: {escape(step.missing_name, LONGEST_LABEL) or 'a cited message'} was not received"
+    text = " ".join(filter(None, _describe(arrow, zone)))
+    targets = list(dict.fromkeys(ids[name] for name in step.receivers[:MOST_RECEIVERS]))
+    if not targets and not step.is_broadcast:
+        yield f"Note over {source}: {text} to nobody named"
+        return
+    if not targets:
+        targets = [name for name in ids.values() if name != source][:MOST_RECEIVERS] or [source]
+    for target in targets:
+        yield f"{source}{_choose_line(step)}{target}: {text}"
+
+
+def _describe(arrow: Arrow, zone: ZoneInfo) -> Iterator[str]:
+    step = arrow.first
+    yield escape(_write_clock(step.at, zone))
+    yield escape("not readable" if step.performative is None else step.performative)
+    yield escape(write_about(step), LONGEST_LABEL)
+    if arrow.is_bucket:
+        yield escape(f"×{arrow.count}")
+    if step.is_sealed:
+        yield "sealed"
+    if step.is_inferred:
+        yield escape("(inferred)")
+    if len(step.receivers) > MOST_RECEIVERS:
+        yield f"to {len(step.receivers)} receivers"
+
+
+def _choose_line(step: Step) -> str:
+    """Solid for what is direct, dashed for broadcast and inferred, a cross for what failed."""
+    is_dashed = step.is_broadcast or step.is_inferred
+    return ("--" if is_dashed else "-") + ("x" if step.is_failed else ">>")
+
+
+def _write_clock(at: datetime, zone: ZoneInfo) -> str:
+    return f"{at.astimezone(zone):%H:%M:%S}"
+
+
+def escape(text: str, length: int = 200) -> str:
+    """A text that Mermaid shows as it is and reads as nothing else."""
+    shown = spell_hidden(cut(text, length))
+    safe = _PLAIN.sub(lambda match: f"#{ord(match[0])};", shown)
+    return _KEYWORD.sub(lambda match: f"#{ord(match[0][0])};{match[0][1:]}", safe)

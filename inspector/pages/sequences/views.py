@@ -1,0 +1,183 @@
+"""The sequence diagram of a conversation, window by window, with the same as a table and as Mermaid."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from inspector.accounts.models import Membership
+from inspector.threads.sequence import WINDOW_STEPS, SequenceWindow, Step, read_sequence
+from inspector.threads.summaries import sum_up
+
+from ..agents.marks import cast_conversation
+from ..conversations.frame import frame_conversation, open_conversation
+from ..conversations.windows import make_pager, read_jump
+from ..shell import read_number, render_page, within_workspace, write_query
+from ..shown.budgets import shorten_name
+from ..shown.hidden_characters import spell_hidden
+from .drawing import cut, draw, name_receivers, name_sender
+from .lanes import choose_lanes
+from .mermaid import write_mermaid
+
+# How many messages one Mermaid text is made of at most, and how many buckets an address can open.
+MOST_EXPORTED: Final = 2_000
+MOST_OPENED: Final = 50
+LONGEST_ENGLISH: Final = 240
+# A longer text is for a download alone.
+LONGEST_MERMAID: Final = 50_000
+NOBODY: Final = uuid.UUID(int=0)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableRow:
+    """A message in the table that says the same as the diagram."""
+
+    number: int
+    step: Step
+    sender: str
+    receivers: str
+    url: str
+    english: str
+    left_out: int
+    alike_count: int
+    missing_name: str
+    why: str
+
+
+@require_GET
+@within_workspace
+def show_sequence(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+    """A window of the conversation as a sequence diagram; the address is the whole state."""
+    conversation = open_conversation(membership, conversation_id)
+    jump = read_jump(request, total=conversation.message_count)
+    if jump is not None:
+        return redirect(f"{_write_window(request, jump // WINDOW_STEPS * WINDOW_STEPS)}#s-{jump + 1}")
+    start = read_number(request, "offset")
+    opened, is_all_opened = _read_opened(request)
+    window = read_sequence(conversation=conversation, start=start, opened=opened, is_all_opened=is_all_opened)
+    zone = ZoneInfo(membership.user.time_zone)
+    cast = cast_conversation(conversation)
+    is_everyone_shown = request.GET.get("agents") == "all"
+    lanes = choose_lanes(steps=window.steps, agents=conversation.agents, cast=cast, is_everyone_shown=is_everyone_shown)
+    drawing = draw(window.arrows, lanes, zone)
+    slug = membership.workspace.slug
+    pager = make_pager(
+        start=start,
+        previous_start=window.previous_start,
+        next_start=window.next_start,
+        size=WINDOW_STEPS,
+        shown=len(window.steps),
+        total=conversation.message_count,
+        **_keep(request),
+    )
+    mermaid = write_mermaid(window.arrows, agents=conversation.agents, zone=zone, heading=pager.words)
+    context = {
+        **frame_conversation(
+            membership=membership,
+            conversation=conversation,
+            digest=sum_up(conversation=conversation),
+            current="sequence",
+            stop=window.stop,
+        ),
+        "drawing": drawing,
+        "lanes": lanes.lanes,
+        "drawn_lanes": [
+            {"x": lanes.place(place), "number": lane.mark.number if lane.mark else 0}
+            for place, lane in enumerate(lanes.lanes)
+        ],
+        "folded_count": lanes.folded_count,
+        "agents_url": write_query(request, agents=None if is_everyone_shown else "all"),
+        "is_everyone_shown": is_everyone_shown,
+        "open_all_url": write_query(request, open="all") if drawing.bucket_count else "",
+        "fold_url": write_query(request, open=None) if opened or is_all_opened else "",
+        "open_base": _write_open_base(request, opened),
+        "message_base": reverse("pages:message", args=[slug, NOBODY]).removesuffix(f"{NOBODY}/"),
+        "table": _make_table(window, slug),
+        "mermaid": mermaid if len(mermaid) <= LONGEST_MERMAID else "",
+        "mermaid_url": reverse("pages:sequence-mermaid", args=[slug, conversation.pk]),
+        "most_exported": MOST_EXPORTED,
+        "start": start,
+        "pager": pager,
+        "shown": len(window.steps),
+    }
+    return render_page(request, membership, "sequence/sequence.html", context, section="conversations")
+
+
+@require_GET
+@within_workspace
+def download_mermaid(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+    """The sequence as Mermaid, from `offset` on: a window, or with `all` up to `MOST_EXPORTED` messages."""
+    conversation = open_conversation(membership, conversation_id)
+    size = MOST_EXPORTED if "all" in request.GET else WINDOW_STEPS
+    window = read_sequence(conversation=conversation, start=read_number(request, "offset"), size=size)
+    steps = window.steps
+    last = f"{steps[-1].position + 1:,}" if steps else "none"
+    text = write_mermaid(
+        window.arrows,
+        agents=conversation.agents,
+        zone=ZoneInfo(membership.user.time_zone),
+        heading=f"Messages {window.start + 1:,} to {last} of {conversation.message_count:,}",
+    )
+    response = HttpResponse(text, content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="sequence-{conversation.pk}-{window.start + 1}.mmd"'
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def _read_opened(request: HttpRequest) -> tuple[frozenset[int], bool]:
+    said = request.GET.get("open", "")
+    if said == "all":
+        return frozenset(), True
+    numbers = [piece for piece in said.split(",")[:MOST_OPENED] if piece.isascii() and piece.isdigit()]
+    # In the address messages are numbered from 1, as everywhere a person sees them.
+    return frozenset(int(number) - 1 for number in numbers if len(number) < 16), False
+
+
+def _write_open_base(request: HttpRequest, opened: Iterable[int]) -> str:
+    """The address of this page up to the number of the bucket that a link opens."""
+    others = "".join(f"{position + 1}," for position in sorted(opened))
+    rest = write_query(request, open=None)
+    return f"{rest if rest.startswith('?') else '?'}{'&' if rest.startswith('?') else ''}open={others}"
+
+
+def _keep(request: HttpRequest) -> dict[str, str]:
+    """What a link to another window takes along: which agents, and whether alike messages are drawn one by one."""
+    kept = {"agents": "all"} if request.GET.get("agents") == "all" else {}
+    return {**kept, "open": "all"} if request.GET.get("open") == "all" else kept
+
+
+def _write_window(request: HttpRequest, start: int) -> str:
+    parameters = "".join(f"&{name}={value}" for name, value in _keep(request).items())
+    return f"{request.path}?offset={start}{parameters}"
+
+
+def _make_table(window: SequenceWindow, slug: str) -> list[TableRow]:
+    return [
+        _make_table_row(step, arrow.count if arrow.is_bucket else 0, slug)
+        for arrow in window.arrows
+        for step in arrow.steps
+    ]
+
+
+def _make_table_row(step: Step, alike_count: int, slug: str) -> TableRow:
+    english = shorten_name(cut(step.english, LONGEST_ENGLISH), 400)
+    return TableRow(
+        number=step.position + 1,
+        step=step,
+        sender=name_sender(step),
+        receivers=name_receivers(step).removeprefix("to "),
+        url=reverse("pages:message", args=[slug, step.id]),
+        english=english,
+        left_out=max(0, step.english_length - len(english)) if english.endswith("…") else 0,
+        alike_count=alike_count,
+        missing_name=shorten_name(step.missing_name),
+        why=cut(spell_hidden(step.parent_why), LONGEST_ENGLISH),
+    )

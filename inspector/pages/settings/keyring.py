@@ -1,0 +1,169 @@
+"""The keyring: the keys that open sealed messages, added and removed, and the trace of what was done with them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.contrib import messages as flashes
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_GET, require_http_methods
+
+from inspector.accounts.models import Membership
+from inspector.keyring.models import EscrowedKey, KeyEvent
+from inspector.keyring.ring import find_unusable
+from inspector.keyring.selectors import find_key, find_last_uses, list_events, list_keys
+from inspector.keyring.services import remove_key
+from inspector.search.cursors import write_cursor
+from inspector.threads.opening.disclosing import (
+    count_opened,
+    count_opening,
+    count_unreadable_without,
+    find_opening_failure,
+)
+from inspector.threads.opening.opener import escrow_keys
+
+from ..shell import read_place, render_page, require_auditor, require_owner, within_workspace, write_query
+from ..templatetags.marks import plural
+from .keyring_forms import EscrowForm
+
+PAGE_EVENTS = 30
+
+
+@sensitive_post_parameters("key")
+@require_http_methods(["GET", "HEAD", "POST"])
+@within_workspace
+def show_keyring(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The keys, without their secrets, and their trace; an owner adds keys here."""
+    require_auditor(membership)
+    if request.method != "POST":
+        return _answer(request, membership, EscrowForm())
+    require_owner(membership)
+    form = EscrowForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return _answer(request, membership, form, status=422)
+    try:
+        added, count = escrow_keys(membership=membership, keys=form.read(), label=form.cleaned_data["label"])
+    except ValidationError as error:
+        form.add_error(None, error)
+        return _answer(request, membership, form, status=422)
+    names = f"“{added[0].label}” is" if len(added) == 1 else f"{len(added)} keys are"
+    tried = f"{plural(count, 'conversation holds,conversations hold')} sealed messages, which are being tried now."
+    flashes.success(request, f"{names} kept, sealed. {tried if count else 'There is no sealed message yet.'}")
+    return redirect("pages:keyring", membership.workspace.slug)
+
+
+def _answer(request: HttpRequest, membership: Membership, form: EscrowForm, *, status: int = 200) -> HttpResponse:
+    workspace = membership.workspace
+    keys = list(list_keys(workspace=workspace))
+    unusable, problem = find_unusable(keys)
+    opened = count_opened(workspace=workspace)
+    uses = find_last_uses(workspace=workspace, key_ids=[key.pk for key in keys])
+    found = list_events(workspace=workspace, before=read_place(request, membership), limit=PAGE_EVENTS + 1)
+    events = found[:PAGE_EVENTS]
+    more = write_cursor((events[-1].at, events[-1].pk), workspace.pk) if len(found) > PAGE_EVENTS else None
+    context = {
+        "keys": [
+            {
+                "label": key.label,
+                "kind": key.get_kind_display(),
+                "fingerprint": key.fingerprint,
+                "session": key.session,
+                "has_peer": bool(key.peer),
+                "is_x25519": key.kind == EscrowedKey.Kind.X25519,
+                "opened": opened.get(key.pk, 0),
+                "last_used_at": uses.get(key.pk),
+                "added_by": key.added_by.get_username(),
+                "added_at": key.added_at,
+                "is_unusable": key.pk in unusable,
+                "trail_url": f"{reverse('pages:trail', args=[workspace.slug])}?about={key.pk}",
+                "remove_url": reverse("pages:remove-escrowed-key", args=[workspace.slug, key.pk])
+                if membership.is_owner
+                else None,
+            }
+            for key in keys
+        ],
+        "problem": problem,
+        "form": form if membership.is_owner else None,
+        "is_refused": bool(form.errors),
+        "opening": _describe_opening(membership),
+        "events": [_describe_event(event, workspace.slug) for event in events],
+        "older_url": f"{write_query(request, before=more)}#trace" if more else None,
+        "newest_url": f"{write_query(request, before=None)}#trace" if request.GET.get("before") else None,
+    }
+    return render_page(request, membership, "keyring/keyring.html", context, section="keyring", status=status)
+
+
+@require_GET
+@within_workspace
+def show_opening(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """How far the opening is: a piece of the page that asks for itself again, and at the end for the whole page."""
+    require_auditor(membership)
+    opening = _describe_opening(membership)
+    response = render(
+        request, "keyring/_opening.html", {"opening": opening, "workspace": membership.workspace, "is_piece": True}
+    )
+    response["Cache-Control"] = "no-store, private"
+    if not opening["count"]:
+        response["HX-Refresh"] = "true"
+    return response
+
+
+def _describe_opening(membership: Membership) -> dict[str, Any]:
+    workspace = membership.workspace
+    return {
+        "count": count_opening(workspace=workspace),
+        "failure": find_opening_failure(workspace=workspace),
+        "url": reverse("pages:opening", args=[workspace.slug]),
+    }
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@within_workspace
+def remove(request: HttpRequest, membership: Membership, escrowed_key_id: uuid.UUID) -> HttpResponse:
+    """Say what becomes unreadable, and remove the key when that is confirmed."""
+    key = find_key(workspace=membership.workspace, key_id=escrowed_key_id)
+    if key is None:
+        raise Http404
+    require_owner(membership)
+    opened, unreadable = count_unreadable_without(key=key)
+    if request.method == "POST":
+        try:
+            remove_key(membership=membership, key=key, unreadable=unreadable)
+        except ValidationError as error:
+            raise Http404 from error
+        sealed = f"{plural(unreadable, 'message is,messages are')} sealed again." if unreadable else ""
+        flashes.success(request, f"“{key.label}” is removed. {sealed}".strip())
+        return redirect("pages:keyring", membership.workspace.slug)
+    context = {
+        "key": {"label": key.label, "fingerprint": key.fingerprint, "kind": key.get_kind_display()},
+        "opened": opened,
+        "unreadable": unreadable,
+        "others": opened - unreadable,
+    }
+    return render_page(request, membership, "keyring/remove.html", context, section="keyring")
+
+
+def _describe_event(event: KeyEvent, slug: str) -> dict[str, Any]:
+    what = {
+        KeyEvent.Kind.ADDED: "added the key",
+        KeyEvent.Kind.REMOVED: f"removed the key; {plural(event.count, 'message,messages')} became unreadable",
+        KeyEvent.Kind.OPENED: f"opened {plural(event.count, 'message,messages')}",
+        KeyEvent.Kind.SHOWN: f"saw {plural(event.count, 'opened message,opened messages')} on"
+        f" {event.get_door_display()}",
+    }[KeyEvent.Kind(event.kind)]
+    conversation = reverse("pages:conversation", args=[slug, event.conversation]) if event.conversation else None
+    message = reverse("pages:message", args=[slug, event.messages[0]]) if len(event.messages) == 1 else None
+    return {
+        "at": event.at,
+        "who": event.by.get_username() if event.by else event.by_api_key,
+        "what": what,
+        "label": event.label,
+        "fingerprint": event.fingerprint,
+        "url": message or conversation,
+        "url_words": "the message" if message else "the conversation",
+    }

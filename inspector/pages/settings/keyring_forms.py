@@ -1,0 +1,100 @@
+"""The form that takes a key: pasted or as a file. What was pasted is never written back into a page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from inspector.keyring.models import EscrowedKey
+from inspector.keyring.services import LONGEST_LABEL
+from inspector.keyring.spellings import LONGEST_SESSION, MOST_BYTES, PlainKey, SpellingError, read_keys
+
+from ..forms import INPUT, SELECT
+
+_PLAIN = {**INPUT, "autocomplete": "off", "spellcheck": "false"}
+
+
+class SecretTextarea(forms.Textarea):
+    """A field that is always drawn empty."""
+
+    def format_value(self, value: Any) -> str:
+        """Nothing, whatever was sent."""
+        return ""
+
+
+class EscrowForm(forms.Form):
+    """A key to be kept."""
+
+    label = forms.CharField(
+        required=False,
+        max_length=LONGEST_LABEL,
+        widget=forms.TextInput(attrs=_PLAIN),
+        help_text="Whose key it is, and for what. A file may bring its own.",
+    )
+    key = forms.CharField(
+        required=False,
+        max_length=MOST_BYTES,
+        strip=False,
+        widget=SecretTextarea(attrs={"class": "textarea", "rows": 3, "autocomplete": "off", "spellcheck": "false"}),
+        help_text="Base64, hex, PEM, a JWK, or the JSON that the codecs take.",
+    )
+    file = forms.FileField(required=False, label="Or its file", allow_empty_file=True)
+    kind = forms.ChoiceField(
+        label="What it is",
+        choices=EscrowedKey.Kind.choices,
+        widget=forms.Select(attrs=SELECT),
+        help_text="PEM, JWK and JSON say it themselves.",
+    )
+    written = forms.ChoiceField(
+        label="Written as",
+        required=False,
+        choices=[
+            ("any", "recognised by its form"),
+            ("base64", "Base64"),
+            ("hex", "hex"),
+            ("text", "plain text (pre-shared keys)"),
+        ],
+        widget=forms.Select(attrs=SELECT),
+    )
+    peer = forms.CharField(
+        required=False,
+        max_length=1000,
+        label="The other side’s public key",
+        widget=forms.TextInput(attrs=_PLAIN),
+        help_text="For an X25519 key. Left empty, those that the log’s handshakes show are tried.",
+    )
+    session = forms.CharField(
+        required=False,
+        max_length=LONGEST_SESSION,
+        widget=forms.TextInput(attrs=_PLAIN),
+        help_text="Left empty, it is tried on every session.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """The keys that were given, as `keys` of the cleaned data."""
+        said = super().clean() or {}
+        if self.errors:
+            return said
+        file, text = said.get("file"), said.get("key") or ""
+        if file is not None and text.strip():
+            self.add_error("key", "Either paste a key or choose a file, not both.")
+            return said
+        try:
+            data = file.read(MOST_BYTES + 1) if file is not None else text.encode("utf-8", "surrogatepass")
+            said["keys"] = read_keys(
+                data,
+                kind=said["kind"],
+                written=said.get("written") or "any",
+                peer=said.get("peer") or "",
+                session=said.get("session") or "",
+            )
+        except SpellingError as error:
+            self.add_error("file" if file is not None else "key", str(error))
+        said.pop("key", None)
+        return said
+
+    def read(self) -> list[PlainKey]:
+        """The keys of a valid form."""
+        keys: list[PlainKey] = self.cleaned_data["keys"]
+        return keys

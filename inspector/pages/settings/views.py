@@ -1,0 +1,128 @@
+"""Settings of a workspace: API keys and members. What owners do with members is in `members`."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.contrib import messages as flashes
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from inspector.accounts.models import ApiKey, Membership, Role
+from inspector.accounts.selectors import list_api_keys, list_channels, list_members
+from inspector.accounts.services import create_api_key, revoke_api_key
+
+from ..forms import KeyForm, MemberForm
+from ..shell import render_page, require_owner, within_workspace
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@within_workspace
+def show_settings(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Keys and members; an owner makes a key here and sees its token this once, in the answer itself."""
+    if request.method != "POST":
+        return _answer(request, membership, _make_form(membership))
+    require_owner(membership)
+    form = _make_form(membership, request.POST)
+    if not form.is_valid():
+        return _answer(request, membership, form, status=422)
+    try:
+        _, token = create_api_key(workspace=membership.workspace, created_by=membership.user, **form.read())
+    except ValidationError as error:
+        form.add_error(None, error)
+        return _answer(request, membership, form, status=422)
+    return _answer(request, membership, _make_form(membership), new_token=token, status=201)
+
+
+def _make_form(membership: Membership, data: Any = None) -> KeyForm:
+    return KeyForm(data, channels=list(list_channels(workspace=membership.workspace)))
+
+
+@require_POST
+@within_workspace
+def revoke_key(request: HttpRequest, membership: Membership, key_id: uuid.UUID) -> HttpResponse:
+    """Refuse a key from now on."""
+    require_owner(membership)
+    key = list_api_keys(workspace=membership.workspace).filter(pk=key_id).first()
+    if key is None:
+        raise Http404
+    revoke_api_key(key=key)
+    flashes.success(request, f"The key {key.name} is refused from now on.")
+    return redirect("pages:settings", membership.workspace.slug)
+
+
+def _answer(
+    request: HttpRequest, membership: Membership, form: KeyForm, *, new_token: str = "", status: int = 200
+) -> HttpResponse:
+    return render_settings(request, membership, key_form=form, new_token=new_token, status=status)
+
+
+def render_settings(
+    request: HttpRequest,
+    membership: Membership,
+    *,
+    key_form: KeyForm | None = None,
+    member_form: MemberForm | None = None,
+    new_token: str = "",
+    invitation: dict[str, str] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """The page, with the forms as they were filled in, and what is shown this once: a token or an invitation."""
+    workspace = membership.workspace
+    context = {
+        "keys": [_describe_key(key, membership) for key in list_api_keys(workspace=workspace)],
+        "members": [_describe_member(member, membership) for member in list_members(workspace=workspace)],
+        "key_form": (key_form or _make_form(membership)) if membership.is_owner else None,
+        "member_form": (member_form or MemberForm(prefix="member")) if membership.is_owner else None,
+        "roles": Role.choices,
+        "new_token": new_token,
+        "invitation": invitation,
+    }
+    return render_page(request, membership, "settings/settings.html", context, section="settings", status=status)
+
+
+def _describe_key(key: ApiKey, membership: Membership) -> dict[str, Any]:
+    scopes = dict(ApiKey.Scope.choices)
+    return {
+        "name": key.name,
+        "prefix": f"aci_{key.prefix}",
+        "scopes": ", ".join(str(scopes.get(scope, scope)).lower() for scope in key.scopes),
+        "agents": ", ".join(key.agents),
+        "channel": key.channel.name if key.channel else "",
+        "created_by": key.created_by.get_username() if key.created_by else "",
+        "created_at": key.created_at,
+        "last_used_at": key.last_used_at,
+        "state": _name_state(key),
+        "revoke_url": reverse("pages:revoke-key", args=[membership.workspace.slug, key.pk])
+        if membership.is_owner and key.is_usable
+        else None,
+    }
+
+
+def _describe_member(member: Membership, reader: Membership) -> dict[str, Any]:
+    slug = reader.workspace.slug
+    is_open = reader.is_owner
+    return {
+        "name": member.user.get_username(),
+        "role": member.role,
+        "role_name": member.get_role_display(),
+        "since": member.created_at,
+        "is_self": member.pk == reader.pk,
+        "is_awaited": member.awaits_first_sign_in,
+        "change_url": reverse("pages:change-member", args=[slug, member.pk]) if is_open else None,
+        "remove_url": reverse("pages:remove-member", args=[slug, member.pk]) if is_open else None,
+        "invite_url": reverse("pages:invite-again", args=[slug, member.pk])
+        if is_open and member.awaits_first_sign_in
+        else None,
+    }
+
+
+def _name_state(key: ApiKey) -> str:
+    if key.revoked_at is not None:
+        return "revoked"
+    return "expired" if key.expires_at is not None and key.expires_at <= timezone.now() else "active"

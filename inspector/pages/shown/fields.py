@@ -1,0 +1,185 @@
+"""A field tree as rows of a table, and its leaves as stretches of each layer of text."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+
+from dialects import Field, Layer, Reading, get_dialect
+
+from .markup import Span, Stretch
+
+DEEPEST = 8
+MOST_ROWS = 500
+MOST_LAYERS = 20
+
+_KINDS = {"syntax": "syntax", "unread": "unread", "key": "key"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FieldRow:
+    """One field as the table shows it. `meaning` may be empty; a branch shows its size instead of its characters."""
+
+    depth: int
+    label: str
+    raw: str
+    meaning: str
+    spans: tuple[Span, ...]
+    offsets: str
+    layer: str
+    is_branch: bool
+    is_masked: bool
+    is_unread: bool
+    # Where the glossary has it: the code and the dialect whose code it is.
+    code: str = ""
+    dialect: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Syntax:
+    """What stands between the fields of layer 0: how many places, how many characters."""
+
+    places: int
+    characters: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LayerText:
+    """One text of a record with its stretches; the first is the wire. `of` is what it was unpacked from, if any."""
+
+    id: int
+    title: str
+    text: str
+    stretches: tuple[Stretch, ...]
+    of: tuple[Span, ...] = ()
+
+
+def list_rows(reading: Reading) -> tuple[list[FieldRow], int]:
+    """The first rows of the tree, parents before children, and how many more there are.
+
+    Separators are left to `measure_syntax`.
+    """
+    pairs = _walk(_without_lone_root(reading.fields))
+    rows = [_make_row(field, depth, reading.dialect) for field, depth in islice(pairs, MOST_ROWS)]
+    return rows, sum(1 for _ in pairs)
+
+
+def _without_lone_root(fields: Sequence[Field]) -> Sequence[Field]:
+    """A root that only says "the message" costs a level of indentation and tells nothing."""
+    return fields[0].children if len(fields) == 1 and fields[0].children else fields
+
+
+def _walk(fields: Iterable[Field]) -> Iterator[tuple[Field, int]]:
+    stack = [(field, 0) for field in reversed(list(fields))]
+    while stack:
+        field, depth = stack.pop()
+        if field.name == "syntax":
+            continue
+        yield field, depth
+        value = _find_value(field)
+        inner = field.children if value is None else value.children
+        stack.extend((child, depth + 1) for child in reversed(inner) if child.name not in ("syntax", "key"))
+
+
+def _make_row(field: Field, depth: int, dialect: str) -> FieldRow:
+    value = _find_value(field)
+    shown = value or field
+    meaning = field.meaning or shown.meaning or ""
+    return FieldRow(
+        depth=min(depth, DEEPEST),
+        label=field.label,
+        raw=shown.raw,
+        meaning=meaning,
+        spans=(field.span,),
+        offsets=write_offsets(field.span),
+        layer=f"layer {field.span[0]}" if field.span[0] else "",
+        is_branch=value is None and any(child.name not in ("syntax", "key") for child in field.children),
+        is_masked=shown.is_masked,
+        is_unread=field.name == "unread",
+        code=find_code(dialect, shown.raw, field.label) if meaning and not shown.is_masked else "",
+        dialect=dialect,
+    )
+
+
+def find_code(dialect: str, raw: str, label: str) -> str:
+    """The code of the dialect's glossary that these characters are: whole, in quotes, or a slot with its value."""
+    names = _name_codes(dialect)
+    for code in (raw, raw.strip('"')):
+        if code in names:
+            return code
+    return raw[:1] if label in names.get(raw[:1], ()) else ""
+
+
+@cache
+def _name_codes(dialect: str) -> dict[str, set[str]]:
+    names: dict[str, set[str]] = defaultdict(set)
+    for term in get_dialect(dialect).glossary:
+        names[term.code].add(term.name)
+    return dict(names)
+
+
+def _find_value(field: Field) -> Field | None:
+    """The value of a pair of key and value, which the table shows in one row."""
+    if not any(child.name == "key" for child in field.children):
+        return None
+    values = [child for child in field.children if child.name not in ("key", "syntax")]
+    return values[0] if len(values) == 1 and values[0].name == "value" else None
+
+
+def write_offsets(span: Span | None) -> str:
+    """A span in words: `25–27`, with its layer where that is not the wire; none is the whole."""
+    if span is None:
+        return "whole"
+    layer, start, end = span
+    place = f"{start:,}" if start == end else f"{start:,}–{end:,}"
+    return f"{place} in layer {layer}" if layer else place
+
+
+def measure_syntax(stretches: Iterable[Stretch]) -> Syntax:
+    """How much of a layer stands between its fields."""
+    lengths = [stretch.end - stretch.start for stretch in stretches if stretch.kind == "syntax"]
+    return Syntax(places=len(lengths), characters=sum(lengths))
+
+
+def list_layers(reading: Reading, stretches: Mapping[int, Sequence[Stretch]]) -> list[LayerText]:
+    """The texts of a record, the wire first, cut by the leaves that lie in them; at most `MOST_LAYERS`."""
+    return [
+        LayerText(
+            id=layer.id,
+            title=_write_title(layer),
+            text=layer.text,
+            stretches=tuple(stretches.get(layer.id, ())),
+            of=(layer.of,) if layer.of else (),
+        )
+        for layer in reading.layers[:MOST_LAYERS]
+    ]
+
+
+def _write_title(layer: Layer) -> str:
+    kind = layer.kind.replace("-", " ").capitalize()
+    return f"{kind}, from {write_offsets(layer.of)}" if layer.of else kind
+
+
+def cut_layers(reading: Reading) -> dict[int, list[Stretch]]:
+    """For each layer the stretches of its leaves in order. A leaf of a layer has no child in the same layer."""
+    found: dict[int, list[Stretch]] = defaultdict(list)
+    stack = list(reversed(reading.fields))
+    while stack:
+        field = stack.pop()
+        layer, start, end = field.span
+        if not any(child.span[0] == layer for child in field.children):
+            kind = "masked" if field.is_masked else _KINDS.get(field.name, "field")
+            spans = () if kind == "syntax" else (field.span,)
+            found[layer].append(Stretch(start=start, end=end, kind=kind, spans=spans))
+        stack.extend(reversed(field.children))
+    for stretches in found.values():
+        stretches.sort(key=lambda stretch: (stretch.start, stretch.end))
+    return found
+
+
+def has_secret(stretches: Mapping[int, Sequence[Stretch]]) -> bool:
+    """Whether a piece of a record, cut by `cut_layers`, is masked."""
+    return any(stretch.kind == "masked" for layer in stretches.values() for stretch in layer)

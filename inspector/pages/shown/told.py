@@ -1,0 +1,140 @@
+"""What was told of a message, as the values that templates show: segments, notes, names, times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from dialects import all_dialects
+from inspector.threads.models import Conversation, Message
+
+from ..agents.marks import AgentMark, Cast
+from .fields import write_offsets
+from .markup import Segment, Span
+
+Segments = Sequence[Segment]
+
+LONGEST_TITLE = 90
+# So many receivers of a message are named in a line; of the rest their number.
+MOST_RECEIVERS = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NoteLine:
+    """A note with the characters it is about."""
+
+    severity: str
+    group: str
+    code: str
+    text: str
+    cites: str
+    spans: tuple[Span, ...]
+    offsets: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    """Who says what to whom, and when: what every list of messages shows."""
+
+    at: datetime
+    sender: AgentMark | None
+    receivers: Sequence[AgentMark]
+    is_broadcast: bool
+    is_to_itself: bool
+    performative: str | None
+    native_act: str
+    more_receivers: int = 0
+
+
+def make_line(message: Message, cast: Cast) -> Line:
+    """The line of a message, its agents coloured by the cast of the page."""
+    receivers = [name for name in message.receivers if name]
+    where: dict[str, Any] = {"channel_id": message.channel_id, "dialects": (message.dialect,)}
+    is_to_itself = bool(message.sender) and receivers == [message.sender]
+    return Line(
+        at=message.order_time,
+        sender=cast.find(message.sender, **where) if message.sender else None,
+        receivers=[] if is_to_itself else cast.find_all(receivers[:MOST_RECEIVERS], **where),
+        more_receivers=max(0, len(receivers) - MOST_RECEIVERS),
+        is_broadcast=message.is_broadcast,
+        is_to_itself=is_to_itself,
+        performative=message.performative,
+        native_act=message.native_act,
+    )
+
+
+def read_segments(rows: Iterable[Mapping[str, Any]] | None, *, are_apart: bool = False) -> Segments:
+    """Stored segments as the markup takes them; `are_apart` puts a comma between those that are a list."""
+    segments: list[Segment] = []
+    for row in rows or ():
+        if are_apart and segments:
+            segments.append((", ", (), "exact"))
+        spans = tuple((span[0], span[1], span[2]) for span in row.get("spans") or ())
+        segments.append((row["text"], spans, row.get("basis", "exact")))
+    return segments
+
+
+def read_notes(rows: Iterable[Mapping[str, Any]]) -> list[NoteLine]:
+    """Stored notes, the gravest first."""
+    notes = [
+        NoteLine(
+            severity=row["severity"],
+            group=row["group"],
+            code=row["code"],
+            text=row["text"],
+            cites=row.get("cites") or "",
+            spans=(tuple(row["span"]),) if row.get("span") else (),
+            offsets=write_offsets(tuple(row["span"]) if row.get("span") else None),
+        )
+        for row in rows
+    ]
+    ranks = ("error", "warning", "notice", "info")
+    return sorted(notes, key=lambda note: ranks.index(note.severity))
+
+
+def list_notes(message: Message, body: Mapping[str, Any]) -> list[NoteLine]:
+    """The notes of a message; those of its record stand at its first part."""
+    own = body["message"].get("notes") or ()
+    shared = (body["record"].get("notes") or ()) if message.part == 1 else ()
+    return read_notes((*own, *shared))
+
+
+def name_dialect(slug: str, version: str | None = None) -> str:
+    """A dialect as people write it, with its version where one is known."""
+    title = _TITLES.get(slug, slug)
+    return f"{title} {version}" if version else title
+
+
+_TITLES = {dialect.slug: dialect.title for dialect in all_dialects()}
+
+
+def is_named(conversation: Conversation) -> bool:
+    """Whether anything said in it gives it a name."""
+    return bool(conversation.title or conversation.subject or conversation.native_id)
+
+
+def name_conversation(conversation: Conversation) -> str:
+    """What a conversation is about, else what it is called, else that it has no name."""
+    return conversation.title or conversation.subject or conversation.native_id or "Untitled conversation"
+
+
+def shorten(text: str, length: int = LONGEST_TITLE) -> str:
+    """A sentence for a heading: one line, cut at a word with an ellipsis. The whole stands below it."""
+    line = " ".join(text.split())
+    if len(line) <= length:
+        return line
+    words = line[:length].rsplit(" ", 1)[0].rstrip(",;:.")
+    # One very long word must not swallow the heading.
+    return f"{words if len(words) > length // 2 else line[:length]} …"
+
+
+def write_elapsed(elapsed: timedelta) -> str:
+    """A span of time in words: `2 min 40 s`; below a second `0 s`."""
+    seconds = int(elapsed.total_seconds())
+    for size, name, smaller_size, smaller in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if seconds >= size:
+            rest = seconds % size // smaller_size
+            return f"{seconds // size:,} {name}" + (f" {rest} {smaller}" if rest else "")
+    return f"{seconds} s"

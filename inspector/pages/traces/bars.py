@@ -1,0 +1,189 @@
+"""Bars over time: when each row of a tree was said and until when it lasted, and the whole of it as a small map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from inspector.threads.placing.instants import read_instant
+from inspector.threads.trees.blocks import StoredLine
+from inspector.threads.trees.outline import Kind, Outcome
+from inspector.threads.trees.windows import StoredTree, WindowRow
+
+from ..shown.told import write_elapsed
+
+# Where a bar ends further right than this, its words stand to the left of it.
+_RIGHT_EDGE: Final = 80.0
+# In how many bands the map shows the whole.
+BANDS: Final = 60
+_MAP_HEIGHT: Final = 52
+_OUTCOMES: Final = {
+    Outcome.ANSWERED: "answered",
+    Outcome.DONE: "done",
+    Outcome.FAILED: "failed",
+    Outcome.CANCELLED: "cancelled",
+}
+
+
+def write_span(microseconds: int) -> str:
+    """A span of time in words, down to the millisecond: `60 s`, `420 ms`."""
+    if microseconds < 1_000_000:
+        return f"{microseconds // 1000} ms" if microseconds else "0 s"
+    return write_elapsed(timedelta(microseconds=microseconds))
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The time that the bars are drawn against, in microseconds since 1970."""
+
+    first: int
+    last: int
+    zone: ZoneInfo
+
+    def place(self, at: int) -> float:
+        """Where a time stands, in percent of the width; what lies outside stands at the edge."""
+        if self.last <= self.first:
+            return 0.0
+        return min(100.0, max(0.0, (at - self.first) / (self.last - self.first) * 100))
+
+    def write_clock(self, at: int) -> str:
+        """A time of day; with its day where the axis is longer than one."""
+        here = read_instant(at).astimezone(self.zone)
+        return f"{here:%-d %b, %H:%M:%S}" if self.last - self.first > 86_400_000_000 else f"{here:%H:%M:%S}"
+
+    def draw(self) -> SafeString:
+        """The head of the column: the times at its quarters."""
+        texts = format_html_join(
+            "",
+            '<text x="{}%" dx="4" y="22">{}</text>',
+            (
+                (percent, self.write_clock(self.first + (self.last - self.first) * percent // 100))
+                for percent in ((0, 25, 50, 75) if self.last > self.first else (0,))
+            ),
+        )
+        words = f"Time axis, {self.write_clock(self.first)} to {self.write_clock(self.last)}"
+        return format_html('<svg class="waterfall" role="img" aria-label="{}">{}</svg>', words, texts)
+
+
+def draw_bar(line: StoredLine, *, axis: Axis, agent: str, is_failing: bool, is_critical: bool) -> str:
+    """The bar of one row, as markup: percentages across, so that it fits any width.
+
+    Args:
+        line: the row's line.
+        axis: what it is drawn against.
+        agent: the attribute that colours it, or nothing.
+        is_failing: whether the message says that something failed.
+        is_critical: whether it lies on the critical path.
+    """
+    start, end = axis.place(line.start), axis.place(line.end)
+    words, drawn = _draw_line(line, start, end, is_failing=is_failing)
+    label = f"{axis.write_clock(line.start)}, {words}" if line.kind is not Kind.GHOST else words
+    beneath = ""
+    if is_critical and line.kind is not Kind.GHOST:
+        label += ", on the critical path"
+        beneath = f'<rect class="critical" x="{start:.2f}%" width="{max(end - start, 0.5):.2f}%" y="29" height="2.5"/>'
+    return f'<svg class="waterfall"{agent} role="img" aria-label="{label}">{drawn}{beneath}</svg>'
+
+
+def _draw_line(line: StoredLine, start: float, end: float, *, is_failing: bool) -> tuple[str, str]:
+    """What a bar says in words, and its shapes."""
+    elapsed = write_span(line.end - line.start)
+    if line.kind is Kind.CONVERSATION:
+        shape = f'<line class="envelope" x1="{start:.2f}%" x2="{end:.2f}%" y1="18" y2="18"/>'
+        return elapsed, shape + _write_words(end, elapsed)
+    if line.kind is Kind.GHOST:
+        return "not received", _write_words(start, "not received")
+    if line.outcome is Outcome.NONE:
+        shape = f'<line class="tick" x1="{start:.2f}%" x2="{start:.2f}%" y1="10" y2="26"/>'
+        if is_failing:
+            shape += f'<text class="cross" x="{start:.2f}%" y="23" text-anchor="middle">×</text>'
+        return "a failure" if is_failing else "one message", shape
+    if line.outcome is Outcome.OPEN:
+        shape = f'<rect class="span" data-basis="open" x="{start:.2f}%" width="{100 - start:.2f}%" y="10" height="16"/>'
+        return "no answer", shape + _write_words(start, "no answer")
+    outcome = _OUTCOMES[line.outcome]
+    state = ' data-state="failed"' if line.outcome is Outcome.FAILED else ""
+    shape = f'<rect class="span"{state} x="{start:.2f}%" width="{max(end - start, 0.3):.2f}%" y="10" height="16"/>'
+    is_plain = line.outcome in (Outcome.DONE, Outcome.ANSWERED)
+    return f"{elapsed}, {outcome}", shape + _write_words(end, elapsed if is_plain else f"{elapsed}, {outcome}")
+
+
+def _write_words(at: float, words: str) -> str:
+    """Words at the end of a bar, to its left where there is no room to the right."""
+    if at > _RIGHT_EDGE:
+        return f'<text x="{at:.2f}%" dx="-6" y="22" text-anchor="end">{words}</text>'
+    return f'<text x="{at:.2f}%" dx="6" y="22">{words}</text>'
+
+
+class Band(NamedTuple):
+    """A stretch of rows on the map: the times that it reaches from and to, and its gravest severity."""
+
+    first: int
+    last: int
+    severity: int
+
+
+def gather_bands(tree: StoredTree) -> list[Band]:
+    """The whole tree in at most `BANDS` stretches: line by line where it is small, else by its blocks."""
+    if len(tree.entries) == 1:
+        lines = [line for line in tree.read_block(0) if line.kind is not Kind.CONVERSATION]
+        each = [Band(line.start, line.end, line.severity) for line in lines]
+    else:
+        each = [Band(entry.first, entry.last, entry.severity) for entry in tree.entries]
+    size = max(1, -(-len(each) // BANDS))
+    return [_join(each[at : at + size]) for at in range(0, len(each), size)]
+
+
+def _join(bands: Sequence[Band]) -> Band:
+    return Band(
+        min(band.first for band in bands), max(band.last for band in bands), max(band.severity for band in bands)
+    )
+
+
+def draw_map(tree: StoredTree, rows: Sequence[WindowRow], axis: Axis) -> SafeString:
+    """The whole tree, from its first row above to its last below, and where the window stands in it."""
+    bands = gather_bands(tree)
+    height = (_MAP_HEIGHT - 8) / max(1, len(bands))
+    drawn = SafeString(
+        "".join(
+            f'<rect class="mass" data-severity="{band.severity}" x="{axis.place(band.first):.2f}%"'
+            f' width="{max(axis.place(band.last) - axis.place(band.first), 0.36):.2f}%"'
+            f' y="{4 + at * height:.2f}" height="{max(0.8, height * 0.8):.2f}"/>'
+            for at, band in enumerate(bands)
+        )
+    )
+    top, bottom = _find_share(rows, tree.count)
+    words = f"Map of the whole tree, {axis.write_clock(axis.first)} to {axis.write_clock(axis.last)}"
+    return format_html(
+        '<svg class="minimap" role="img" aria-label="{}" data-count="{}">'
+        '<rect class="window" x="0.2%" width="99.6%" y="{}" height="{}" rx="3"/>{}</svg>',
+        words,
+        tree.count,
+        f"{1 + top * (_MAP_HEIGHT - 2):.2f}",
+        f"{max(3, (bottom - top) * (_MAP_HEIGHT - 2)):.2f}",
+        drawn,
+    )
+
+
+def _find_share(rows: Sequence[WindowRow], count: int) -> tuple[float, float]:
+    if not rows or not count:
+        return 0.0, 0.0
+    last = rows[-1]
+    return rows[0].place / count, (last.place + 1 + last.hidden) / count
+
+
+def find_axis(tree: StoredTree, zone: ZoneInfo) -> Axis:
+    """The time of the whole tree."""
+    entries = tree.entries
+    return Axis(min(entry.first for entry in entries), max(entry.last for entry in entries), zone)
+
+
+def find_reach(rows: Sequence[WindowRow], zone: ZoneInfo) -> Axis:
+    """The time of these rows."""
+    return Axis(min(row.line.start for row in rows), max(row.line.end for row in rows), zone)

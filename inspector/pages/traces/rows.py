@@ -1,0 +1,226 @@
+"""The rows of a tree as markup: who says what on the left, when and for how long on the right.
+
+A window has two hundred of them, so they are put together here and not by a template; whatever comes from a log passes
+through `write_visible`, `spell_hidden` or `escape`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Final
+
+from django.urls import reverse
+from django.utils.html import escape
+from django.utils.safestring import SafeString
+
+from inspector.threads.models import Conversation, Trace
+from inspector.threads.trees.blocks import StoredLine
+from inspector.threads.trees.outline import ADJACENCY, ASKING, Kind
+from inspector.threads.trees.traces import Foliage, Said
+from inspector.threads.trees.windows import WindowRow
+
+from ..agents.marks import AgentMark, Cast
+from ..shown.hidden_characters import HIDDEN, spell_hidden
+from ..shown.markup import write_visible
+from ..shown.told import name_conversation, shorten
+from ..templatetags.marks import act, icon, severity, tile
+from .bars import Axis, draw_bar
+
+# Deeper rows are indented no further, and say how deep they are.
+DEEPEST: Final = 12
+MOST_RECEIVERS: Final = 3
+LONGEST_SUBJECT: Final = 160
+_NOBODY: Final = uuid.UUID(int=0)
+_FAILING: Final = frozenset({"failure", "reject", "not-understood"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Painter:
+    """What every row of a page is drawn with.
+
+    `names` knows what people call agents in a channel.
+    """
+
+    slug: str
+    owner: Conversation | Trace
+    names: Cast
+    axis: Axis
+    foliage: Foliage
+    hits: frozenset[int] = frozenset()
+    current: int | None = None
+    _tiles: dict[tuple[uuid.UUID, str, str], str] = field(default_factory=dict)
+    _addresses: dict[str, list[str]] = field(default_factory=dict)
+
+    def draw_all(self, rows: Iterable[WindowRow], links: Mapping[int, str]) -> SafeString:
+        """The rows of a window; `links` lead, by place, to the same window with that row opened or closed."""
+        drawn: list[str] = []
+        above: uuid.UUID | None = None
+        for row in rows:
+            drawn.append(self._draw(row, links.get(row.place, ""), above))
+            said = self.foliage.said.get(row.line.id)
+            if row.line.kind is Kind.CONVERSATION:
+                above = uuid.UUID(bytes=row.line.id)
+            elif said is not None:
+                above = said.conversation_id
+        return SafeString("".join(drawn))
+
+    def _draw(self, row: WindowRow, link: str, above: uuid.UUID | None) -> str:
+        said = self.foliage.said.get(row.line.id)
+        if row.line.kind is Kind.CONVERSATION:
+            left, agent = self._write_heading(row), ""
+        elif row.line.kind is Kind.GHOST:
+            left, agent = self._write_ghost(row), ""
+        else:
+            left, agent = self._write_message(row, said, above), self._find_colour(said)
+        expanded = f' aria-expanded="{"true" if row.is_open else "false"}"' if row.is_parent else ""
+        hit = " data-hit" if row.place in self.hits else ""
+        current = ' aria-current="true"' if row.place == self.current else ""
+        return (
+            f'<tr role="row" id="row-{row.place}" aria-level="{row.depth + 1}"{expanded} data-item'
+            f' data-fold="{write_token(row)}" tabindex="-1"{hit}{current}{" data-critical" if row.is_critical else ""}>'
+            f'<th role="rowheader"><span class="label-line" data-level="{min(row.depth, DEEPEST)}">'
+            f"{_write_twist(row, link)}{left}</span></th>"
+            f'<td role="gridcell">{self._draw_bar(row, said, agent)}</td></tr>'
+        )
+
+    def _write_heading(self, row: WindowRow) -> str:
+        conversation = self.foliage.conversations.get(row.line.id)
+        if conversation is None:
+            return "<strong>A conversation</strong>"
+        url = self._link("conversation", conversation.pk)
+        name = write_text(shorten(name_conversation(conversation)))
+        count = f"{conversation.message_count:,} message{'' if conversation.message_count == 1 else 's'}"
+        return (
+            f'<a class="subject" href="{url}" data-open><strong>{name}</strong></a>'
+            f'<span class="quiet small">{count}</span>{_write_severity(row.line)}'
+        )
+
+    def _write_ghost(self, row: WindowRow) -> str:
+        name = self.foliage.ghost_names.get(row.place)
+        shown = f"<bdi>{write_text(shorten(name, 60))}</bdi>" if name else "A message"
+        return f'<span class="missing">{draw_icon("ghost")}{shown} was not received</span>{_write_hidden(row)}'
+
+    def _write_message(self, row: WindowRow, said: Said | None, above: uuid.UUID | None) -> str:
+        if said is None:
+            return '<span class="quiet">a message that is gone: look again</span>'
+        url = self._link("message", said.id)
+        deeper = f'<span class="quiet small">level {row.depth + 1:,}</span>' if row.depth > DEEPEST else ""
+        sentence = said.english or said.topic or "not told yet"
+        return (
+            f"{deeper}{self._write_agents(said)}{write_act(said.performative, said.native_act)}"
+            f'<a class="subject" href="{url}" title="{escape(spell_hidden(sentence))}" data-open>'
+            f"{write_text(shorten(sentence, LONGEST_SUBJECT))}</a>"
+            f"{_write_hidden(row)}{_write_severity(row.line)}"
+            f"{draw_icon('lock', 'sealed') if said.is_sealed else ''}{self._write_link(row, said, above)}"
+        )
+
+    def _write_link(self, row: WindowRow, said: Said, above: uuid.UUID | None) -> str:
+        """How it hangs where it hangs: inferred, out of this tree, or from another conversation."""
+        words = ""
+        if said.parent_basis == "turn":
+            why = escape(spell_hidden(said.parent_why))
+            words += f'<span class="basis" data-basis="inferred" title="{why}">inferred{_write_aside(why)}</span>'
+        answered = self.foliage.answered.get(said.parent) if said.parent is not None else None
+        if answered is not None and answered.is_inside:
+            words += f'<span class="basis">circle{_write_aside("what it answers goes round, and is cut here")}</span>'
+        elif answered is not None and said.parent_basis != ADJACENCY:
+            url = self._link("message", said.parent)
+            name = write_text(shorten(answered.native_id, 40)) or "a message"
+            words += f'<a class="basis" href="{url}">answers <bdi>{name}</bdi>, which is not here</a>'
+        if isinstance(self.owner, Trace) and above is not None and said.conversation_id != above:
+            conversation = self.foliage.conversations.get(said.conversation_id.bytes)
+            if conversation is not None:
+                url = self._link("conversation", conversation.pk)
+                name = write_text(shorten(name_conversation(conversation), 40))
+                words += f'<a class="basis" href="{url}">in {name}</a>'
+        return words
+
+    def _write_agents(self, said: Said) -> str:
+        sender = self._write_tile(said, said.sender) if said.sender else '<span class="quiet small">someone</span>'
+        receivers = [name for name in said.receivers if name]
+        if said.is_broadcast:
+            to = '<span class="quiet small">everyone</span>'
+        else:
+            to = "".join(self._write_tile(said, name) for name in receivers[:MOST_RECEIVERS])
+            more = len(receivers) - MOST_RECEIVERS
+            to += f'<span class="quiet small">+{more:,}</span>' if more > 0 else ""
+        return f'<span class="agents">{sender}{draw_icon("arrow", "to") + to if to else ""}</span>'
+
+    def _write_tile(self, said: Said, name: str) -> str:
+        key = (said.channel_id, said.dialect, name)
+        found = self._tiles.get(key)
+        if found is None:
+            found = self._tiles[key] = tile(self.mark(name, said.channel_id, (said.dialect,)))
+        return found
+
+    def mark(self, name: str, channel_id: uuid.UUID | None, dialects: tuple[str, ...]) -> AgentMark:
+        """The mark of an agent, called as in its channel."""
+        return self.names.find(name, channel_id=channel_id, dialects=dialects)
+
+    def _link(self, name: str, pk: uuid.UUID | None) -> str:
+        """The address of a message or a conversation: worked out once, for a window names hundreds."""
+        if name not in self._addresses:
+            self._addresses[name] = reverse(f"pages:{name}", args=[self.slug, _NOBODY]).split(str(_NOBODY))
+        return str(pk).join(self._addresses[name])
+
+    def _draw_bar(self, row: WindowRow, said: Said | None, agent: str) -> str:
+        is_failing = said is not None and said.performative in _FAILING
+        return draw_bar(row.line, axis=self.axis, agent=agent, is_failing=is_failing, is_critical=row.is_critical)
+
+    def _find_colour(self, said: Said | None) -> str:
+        """A request has the colour of who is to do it, anything else that of who says it."""
+        if said is None:
+            return ""
+        receivers = [name for name in said.receivers if name]
+        name = receivers[0] if said.performative in ASKING and receivers else said.sender
+        return f' data-agent="{self.mark(name, said.channel_id, (said.dialect,)).number}"' if name else ""
+
+
+def _write_aside(words: str) -> str:
+    """Words for a screen reader, which others find by the pointer."""
+    return f'<span class="sr">: {words}</span>'
+
+
+def _write_twist(row: WindowRow, link: str) -> str:
+    if not row.is_parent:
+        return '<span class="twist"></span>'
+    sign, words = ("▾", "Collapse") if row.is_open else ("▸", f"Open, {row.hidden:,} below")
+    return f'<a class="twist" href="{escape(link)}" data-twist aria-label="{words}">{sign}</a>'
+
+
+def _write_hidden(row: WindowRow) -> str:
+    return f'<span class="quiet small">{row.hidden:,} below</span>' if row.hidden else ""
+
+
+def write_text(text: str) -> str:
+    """Text from a log; most of it holds nothing that is hidden."""
+    return write_visible(text) if HIDDEN.search(text) else escape(text)
+
+
+@cache
+def draw_icon(name: str, label: str = "") -> str:
+    """An icon as markup; the same few are drawn again and again."""
+    return icon(name, label)
+
+
+@cache
+def _write_severity_of(number: int) -> str:
+    return severity(number, "") if number > 1 else ""
+
+
+def _write_severity(line: StoredLine) -> str:
+    return _write_severity_of(line.severity)
+
+
+@lru_cache(maxsize=2048)
+def write_act(performative: str | None, native_act: str) -> str:
+    """A performative as markup; the same few are drawn again and again."""
+    return act(performative, native_act)
+
+
+def write_token(row: WindowRow) -> str:
+    """What stands for a row in the address of a fold: its place, and some of its id, by which a stale one is known."""
+    return f"{row.place}.{row.line.id[-4:].hex()}"

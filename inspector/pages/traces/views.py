@@ -1,0 +1,127 @@
+"""Traces: the list, one as a tree beside its bars over time, and the tree of one conversation drawn likewise."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from inspector.accounts.models import Membership
+from inspector.search.cursors import write_cursor
+from inspector.threads.agents.names import load_labels
+from inspector.threads.models import Trace
+from inspector.threads.summaries import sum_up
+from inspector.threads.trees.traces import find_trace, list_namesakes, list_traces
+
+from ..agents.marks import Cast
+from ..conversations.frame import frame_conversation, open_conversation
+from ..forms import ConversationFilter
+from ..shell import read_place, render_page, within_workspace, write_query
+from ..shown.told import name_dialect, shorten, write_elapsed
+from .trees import MOST_TILES, make_tree_context
+
+PAGE_ROWS = 50
+
+
+@require_GET
+@within_workspace
+def show_traces(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The list of traces, latest activity first, by keyset."""
+    workspace = membership.workspace
+    form = ConversationFilter(request.GET)
+    filters = form.read()
+    before = read_place(request, membership)
+    found = list_traces(workspace=workspace, before=before, limit=PAGE_ROWS + 1, **filters)
+    page = found[:PAGE_ROWS]
+    last = page[-1] if len(found) > PAGE_ROWS else None
+    cast = Cast(labels=load_labels(workspace_id=workspace.pk))
+    context = {
+        "rows": [_make_row(trace, cast, workspace.slug) for trace in page],
+        "form": form,
+        "is_filtered": bool(filters),
+        "has_any": bool(page or filters or before),
+        "older_url": write_query(request, before=write_cursor((last.last_at, last.pk), workspace.pk))
+        if last and last.last_at
+        else None,
+        "newest_url": write_query(request, before=None) if before else None,
+    }
+    return render_page(request, membership, "trace/traces.html", context, section="traces")
+
+
+def _make_row(trace: Trace, cast: Cast, slug: str) -> dict[str, Any]:
+    agents = trace.agents[:MOST_TILES]
+    return {
+        "url": reverse("pages:trace", args=[slug, trace.pk]),
+        "title": shorten(trace.subject or trace.native_id),
+        "native_id": trace.native_id,
+        "channel": trace.channel.name if trace.channel else "",
+        "agents": cast.find_all(agents, channel_id=trace.channel_id, dialects=tuple(trace.dialects)),
+        "more_agents": len(trace.agents) - len(agents),
+        "dialects": ", ".join(name_dialect(dialect) for dialect in trace.dialects),
+        "state": trace.state,
+        "is_settled": trace.is_settled,
+        "last_at": trace.last_at,
+        "message_count": trace.message_count,
+        "conversation_count": trace.conversation_count,
+        "open_count": trace.open_count,
+        "missing_count": trace.missing_count,
+        "severity": trace.severity,
+    }
+
+
+@require_GET
+@within_workspace
+def show_trace(request: HttpRequest, membership: Membership, trace_id: uuid.UUID) -> HttpResponse:
+    """One trace: its tree and its bars over time; with `HX-Request` the rows of a window alone."""
+    trace = find_trace(workspace=membership.workspace, trace_id=trace_id)
+    if trace is None:
+        raise Http404
+    context = make_tree_context(request, membership, trace)
+    if "HX-Request" in request.headers:
+        return _answer_rows(request, context)
+    slug = membership.workspace.slug
+    elapsed = trace.last_at - trace.first_at if trace.last_at and trace.first_at else None
+    context |= {
+        "trace": trace,
+        "title": shorten(trace.subject or trace.native_id),
+        "channel": trace.channel.name if trace.channel else "",
+        "more_agents": max(0, len(trace.agents) - MOST_TILES),
+        "dialects": ", ".join(name_dialect(dialect) for dialect in trace.dialects),
+        "elapsed": write_elapsed(elapsed) if elapsed else "",
+        "namesakes": [
+            {
+                "url": reverse("pages:trace", args=[slug, other.pk]),
+                "channel": other.channel.name if other.channel else "",
+                "message_count": other.message_count,
+            }
+            for other in list_namesakes(trace=trace)
+        ],
+        "label": f"Messages of trace {trace.native_id}",
+    }
+    return render_page(request, membership, "trace/trace.html", context, section="traces")
+
+
+@require_GET
+@within_workspace
+def show_conversation_tree(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+    """The tree of one conversation and its bars over time; with `HX-Request` the rows of a window alone."""
+    conversation = open_conversation(membership, conversation_id)
+    context = make_tree_context(request, membership, conversation)
+    if "HX-Request" in request.headers:
+        return _answer_rows(request, context)
+    digest = sum_up(conversation=conversation)
+    context |= frame_conversation(
+        membership=membership, conversation=conversation, digest=digest, current="conversation-tree"
+    )
+    context["label"] = "Messages of this conversation"
+    return render_page(request, membership, "trace/conversation.html", context, section="conversations")
+
+
+def _answer_rows(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    response = render(request, "trace/_window.html", context)
+    response["Cache-Control"] = "no-store, private"
+    return response
