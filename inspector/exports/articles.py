@@ -26,7 +26,7 @@ from inspector.threads.telling.masks import mask_layers
 
 from .lines import SEVERITIES, write_instant
 from .models import Export
-from .printing import encode, list_facts, list_lines, show
+from .printing import encode, list_facts, list_lines, name_dialect, show
 from .reading import Part, Row
 
 MOST_FIELDS: Final = 500
@@ -110,7 +110,7 @@ def _write_part(part: Part, findings: Iterable[Finding]) -> SafeString:
         write_instant(part.at),
         f"by {part.at_basis}",
         told.get("performative") or "not readable",
-        part.dialect,
+        name_dialect(part.dialect),
         f" · part {part.part}" if part.part > 1 else "",
         format_html(" · id {}", show(str(told["message_id"]), LONGEST_NAME)) if told.get("message_id") else "",
         show(part.english, LONGEST_SAID) if part.english else "Not told yet.",
@@ -190,7 +190,7 @@ def _write_fields(reading: Reading | None, *, is_masked: bool) -> SafeString:
     return format_html(
         "<h4>Fields, read as {}</h4><table><thead><tr><th>Field</th><th>Raw</th><th>Meaning</th>"
         '<th class="span">Characters</th></tr></thead><tbody>{}</tbody></table>{}',
-        reading.dialect,
+        name_dialect(reading.dialect),
         format_html_join("", '<tr><th>{}{}</th><td>{}</td><td>{}</td><td class="span">{}</td></tr>', rows),
         format_html('<p class="quiet">{} more fields are not printed; the API gives them all.</p>', f"{more:,}")
         if more

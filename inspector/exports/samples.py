@@ -13,6 +13,7 @@ from inspector.audit.reviews.filling import MOST_AT_ONCE
 from inspector.audit.reviews.standings import SignOff, find_sign_offs
 from inspector.audit.reviews.tables import Review
 from inspector.audit.samples.drawing import list_drawn
+from inspector.audit.samples.strata import say_stratum
 from inspector.audit.samples.tables import AuditSample, SampledConversation
 from inspector.threads.tasks.measures import find_state
 
@@ -63,13 +64,16 @@ def write_sample(export: Export, sample: AuditSample) -> bytes:
         _DRAWING.format(method=sample.method),
         list_facts(list_making(export)),
         _write_strata(sample),
-        _write_list(drawn, sign_offs),
+        _write_list(sample, drawn, sign_offs),
     )
     return encode(markup)
 
 
 def _write_strata(sample: AuditSample) -> SafeString:
-    rows = [(show(name), f"{population:,}", f"{drawn:,}") for name, population, drawn in sample.strata[:MOST_STRATA]]
+    rows = [
+        (show(say_stratum(sample, name)), f"{population:,}", f"{drawn:,}")
+        for name, population, drawn in sample.strata[:MOST_STRATA]
+    ]
     more = len(sample.strata) - MOST_STRATA
     return format_html(
         "<table><thead><tr><th>Stratum</th><th>Population</th><th>Drawn</th></tr></thead><tbody>{}</tbody></table>{}",
@@ -80,12 +84,14 @@ def _write_strata(sample: AuditSample) -> SafeString:
     )
 
 
-def _write_list(drawn: list[SampledConversation], sign_offs: Mapping[uuid.UUID, SignOff]) -> SafeString:
+def _write_list(
+    sample: AuditSample, drawn: list[SampledConversation], sign_offs: Mapping[uuid.UUID, SignOff]
+) -> SafeString:
     rows = (
         (
             f"{each.place:,}",
             show(name_conversation(each.conversation), LONGEST_TITLE),
-            show(each.stratum, LONGEST_TITLE),
+            show(say_stratum(sample, each.stratum), LONGEST_TITLE),
             _tell(sign_offs.get(each.conversation_id)),
             bytes(each.identity).hex(),
         )
@@ -121,7 +127,7 @@ def write_drawn(sample: AuditSample, place: int) -> bytes:
         ("Conversation", format_html('<span class="hash">{}</span>', conversation.pk)),
         ("Its id on the wire", show(conversation.native_id, LONGEST_TITLE)),
         ("Identity", write_hash(each.identity)),
-        ("Stratum", show(each.stratum, LONGEST_TITLE)),
+        ("Stratum", show(say_stratum(sample, each.stratum), LONGEST_TITLE)),
         ("State", find_state(conversation)),
         ("Settled", write_instant(conversation.settled_at) if conversation.settled_at else "not settled yet"),
         ("Digest as settled", write_hash(conversation.settled_digest)),

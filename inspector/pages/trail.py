@@ -29,6 +29,7 @@ from inspector.trail.models import Deed
 from inspector.trail.selectors import Wanted
 from inspector.trail.services import Thing, record_deed
 
+from .finding_rows import name_rule
 from .shell import render_page, require_auditor, within_workspace, write_query
 
 PAGE_ROWS: Final = 50
@@ -183,8 +184,19 @@ def _describe(deed: Deed, slug: str) -> dict[str, Any]:
         "url": reverse(page, args=[slug, deed.object_id]) if page and _read_id(deed.object_id) else None,
         "object_kind": deed.object_kind,
         "about_url": f"?{urlencode({'about': deed.object_id})}" if _read_id(deed.object_id) else None,
-        "details": [(name.replace("_", " "), _spell(value)) for name, value in deed.details.items() if value != ""],
+        "details": [
+            (name.replace("_", " "), _spell(_name_codes(name, value)))
+            for name, value in deed.details.items()
+            if value != ""
+        ],
     }
+
+
+def _name_codes(name: str, value: Any) -> Any:
+    """What a deed keeps by code, as people call it."""
+    if name == "rules" and isinstance(value, list):
+        return [name_rule(str(each)) for each in value]
+    return value
 
 
 def _spell(value: Any) -> str:

@@ -20,6 +20,43 @@ class DeedKind:
     group: str
     did: str
 
+    @property
+    def title(self) -> str:
+        """What is done, where no one thing is named: `Gave a verdict in a review`."""
+        noun = _NOUNS.get(self.code) or _NOUNS[self.code.partition(".")[0]]
+        words = self.did.replace("the {on}", noun).replace("{on}", noun.split(" ", 1)[-1])
+        return words[:1].upper() + words[1:]
+
+
+# What a kind of deed is done to, by the first word of its code, or by all of it.
+_NOUNS: Final[Mapping[str, str]] = {
+    "opened": "a message",
+    "raw": "a record",
+    "export": "an export",
+    "trail": "the trail",
+    "delivery": "a delivery",
+    "verdict": "a review",
+    "review": "a review",
+    "queue": "a queue",
+    "finding": "a finding",
+    "finding.suppressed": "a rule",
+    "finding.suppression-lifted": "a rule",
+    "sample": "a sample",
+    "comment": "a comment",
+    "rubric": "a queue",
+    "rule": "a rule",
+    "alerts": "alerts",
+    "alerts.switched-off": "a webhook",
+    "alerts.tested": "a webhook",
+    "search": "a search",
+    "key": "a key",
+    "member": "a member",
+    "workspace": "the workspace",
+    "channel": "a channel",
+    "api-key": "an API key",
+    "account": "an account",
+}
+
 
 READING: Final = "Sensitive reading"
 FILES: Final = "Files"

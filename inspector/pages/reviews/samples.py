@@ -21,6 +21,7 @@ from inspector.audit.reviews.filling import MOST_AT_ONCE
 from inspector.audit.reviews.queues import MOST_CRITERIA
 from inspector.audit.reviews.tables import LONGEST_NAME
 from inspector.audit.samples.drawing import LONGEST_SEED, draw_sample, find_items, find_sample, list_drawn, list_samples
+from inspector.audit.samples.strata import say_stratum
 from inspector.search.cursors import write_cursor
 from inspector.threads.summaries import find_openings
 
@@ -148,7 +149,7 @@ def show_sample(request: HttpRequest, membership: Membership, sample_id: uuid.UU
     page = found[:PAGE_ROWS]
     context = {
         "sample": _describe(sample),
-        "strata": sample.strata[:MOST_STRATA],
+        "strata": [(say_stratum(sample, name), *counts) for name, *counts in sample.strata[:MOST_STRATA]],
         "more_strata": max(0, len(sample.strata) - MOST_STRATA),
         "more_population": sum(population for _, population, _ in sample.strata[MOST_STRATA:]),
         "more_drawn": sum(drawn for _, _, drawn in sample.strata[MOST_STRATA:]),
@@ -190,7 +191,7 @@ def _make_rows(sample: AuditSample, page: Sequence[SampledConversation], slug: s
             "place": each.place,
             "title": title_conversation(each.conversation, openings),
             "url": reverse("pages:conversation", args=[slug, each.conversation_id]),
-            "stratum": each.stratum,
+            "stratum": say_stratum(sample, each.stratum),
             "identity": bytes(each.identity).hex(),
             "item_url": reverse("pages:review-item", args=[slug, items[each.conversation_id].pk])
             if each.conversation_id in items

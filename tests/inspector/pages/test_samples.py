@@ -54,6 +54,17 @@ def test_a_sample_is_drawn_and_says_how(auditor: Client, viewer: Client, cast: C
     assert len(set(digests)) == 1
 
 
+def test_strata_are_called_as_people_call_them(auditor: Client, viewer: Client, cast: Cast) -> None:
+    """Dialects by their names; what is stored stays what the seed was drawn by."""
+    deliver(cast, *LINES)
+    settle_all()
+    kept = auditor.post(NEW, FORM | {"stratum": "dialect"})
+    assert [name for name, *_ in AuditSample.objects.get().strata] == ["clowl"]
+    page = read(viewer, kept["Location"])
+    assert "CLowl" in page
+    assert ">clowl<" not in page
+
+
 def test_a_long_sample_is_read_a_page_at_a_time(auditor: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inspector.pages.reviews.samples.PAGE_ROWS", 4)
     monkeypatch.setattr("inspector.pages.reviews.samples.MOST_STRATA", 1)

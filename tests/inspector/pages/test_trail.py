@@ -58,6 +58,20 @@ def test_filters_narrow_it(cast: Cast, sign_in: SignIn) -> None:
     assert read_rows(client, q="\x00' | & !") == []
 
 
+def test_deeds_are_chosen_by_what_is_done_and_rules_called_by_their_titles(cast: Cast, sign_in: SignIn) -> None:
+    record_deed(
+        "finding.judged",
+        workspace_id=cast.workspace.pk,
+        by=cast.owner,
+        on=Thing("findings", "", "2"),
+        details={"state": "fixed", "rules": ["unanswered", "a-rule-that-is-no-more"]},
+    )
+    page = sign_in(cast.owner).get("/w/acme/trail/?deed=finding.judged").content.decode()
+    assert '<option value="finding.judged" selected>Judged a finding</option>' in page
+    assert ">finding.judged<" not in page
+    assert "Asked and never answered, a-rule-that-is-no-more" in page
+
+
 def test_it_is_paged_by_key(cast: Cast, sign_in: SignIn) -> None:
     client = sign_in(cast.owner)
     for number in range(60):

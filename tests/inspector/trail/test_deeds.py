@@ -49,6 +49,12 @@ def test_a_sentence_has_one_place_for_what_it_was_done_to() -> None:
         assert kind.did.count("{") == kind.did.count("{on}") <= 1
 
 
+def test_each_kind_has_a_title_of_its_own() -> None:
+    titles = [kind.title for kind in DEEDS.values()]
+    assert len(set(titles)) == len(DEEDS)
+    assert not [title for title in titles if "{" in title or "." in title or not title[0].isupper()]
+
+
 def test_an_owner_acts_on_the_pages_under_their_own_name_and_address(
     cast: Cast, sign_in: Callable[[Membership], Client]
 ) -> None:
