@@ -15,6 +15,7 @@ from dialects import all_dialects
 from inspector.intake.text import make_storable
 from inspector.intake.withdrawals import is_hidden
 from inspector.search import selectors as search
+from inspector.search.conversations import SlowQueryError, find_meant, mean_conversations
 from inspector.search.cursors import CursorError, read_cursor, write_cursor
 from inspector.search.language import QueryError
 from inspector.threads import selectors
@@ -177,6 +178,7 @@ class ConversationsView(Endpoint):
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (
+            Parameter(name="q", about="only those with a message that this means, in the search language", default=""),
             CURSOR,
             LIMIT,
             *FILTERS,
@@ -187,22 +189,27 @@ class ConversationsView(Endpoint):
     @extend_schema(operation_id="list_conversations", responses=ConversationPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of conversations."""
-        workspace = caller_of(request).workspace
-        limit = self.given["limit"]
+        key, limit = caller_of(request), self.given["limit"]
+        workspace = key.workspace
         wanted = {each.name: make_storable(self.given[each.name]) for each in FILTERS}
         try:
             before = read_cursor(self.given["cursor"], workspace.pk)
+            meant = mean_conversations(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))
         except CursorError as error:
             raise ProblemError(400, str(error), parameter="cursor") from error
-        found = selectors.list_conversations(
-            workspace=workspace, before=before, limit=limit + 1, order="", grade=None, **wanted
-        )
+        except QueryError as error:
+            raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
+        rows = selectors.select_conversations(workspace=workspace, before=before, order="", grade=None, **wanted)
+        try:
+            found = list(rows[: limit + 1]) if meant is None else find_meant(rows, meant, limit + 1)
+        except SlowQueryError as error:
+            raise ProblemError(503, str(error), retry_after=5) from error
         page = found[:limit]
         cursor = None
         if len(found) > limit and (last_at := page[-1].last_at):
             cursor = write_cursor((last_at, page[-1].pk), workspace.pk)
-        rows = [choose(show_conversation(row), self.given["fields"]) for row in page]
-        return Response({"results": rows, "next": cursor})
+        shown = [choose(show_conversation(row), self.given["fields"]) for row in page]
+        return Response({"results": shown, "next": cursor})
 
 
 class ConversationView(Endpoint):

@@ -37,18 +37,22 @@ def find_conversation(*, workspace: Workspace, conversation_id: uuid.UUID) -> Co
 WORST: Final = "worst"
 
 
-def list_conversations(
+def list_conversations(*, limit: int = 50, **wanted: Any) -> list[Conversation]:
+    """The first of what `select_conversations` selects by the same arguments."""
+    return list(select_conversations(**wanted)[:limit])
+
+
+def select_conversations(
     *,
     workspace: Workspace,
     before: tuple[datetime, uuid.UUID] | None = None,
-    limit: int = 50,
     dialect: str = "",
     agent: str = "",
     state: str = "",
     fault: str = "",
     order: str = "",
     grade: int | None = None,
-) -> list[Conversation]:
+) -> QuerySet[Conversation]:
     """Conversations with at least one settled message, latest activity first, by keyset, each with how it `stands`.
 
     Args:
@@ -66,7 +70,8 @@ def list_conversations(
             later = Q(severity__lt=grade) | (Q(severity=grade) & later)
         rows = rows.filter(later)
     ranks = ("-severity",) if order == WORST else ()
-    return list(rows.select_related("channel").order_by(*ranks, "-last_at", "-id")[:limit])
+    ordered: QuerySet[Conversation] = rows.select_related("channel").order_by(*ranks, "-last_at", "-id")
+    return ordered
 
 
 def filter_conversations(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
@@ -19,9 +19,12 @@ from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 from django.test import Client
+from drf_spectacular.drainage import GENERATOR_STATS
+from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
 from drf_spectacular.settings import spectacular_settings
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from rest_framework.serializers import Serializer
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.parameters import ParameterLocation
@@ -81,6 +84,33 @@ RECORDS: Final = [
     dialects.decode(wire).to_dict()
     for wire in ('@a3|f0|c1|S0|d1|T1|k4|t"count aisle 6"#', "?Uk/co", "👽42|@H|~+1d|$bWVldGluZw==", "hello")
 ]
+
+
+def find_doubts(schema_of: Callable[[], Any]) -> list[str]:
+    """What the generator of the description was in doubt about: two components of one name, what it cannot read."""
+    GENERATOR_STATS.reset()
+    try:
+        with GENERATOR_STATS.silence():
+            schema_of()
+        return [*GENERATOR_STATS._warn_cache, *GENERATOR_STATS._error_cache]
+    finally:
+        GENERATOR_STATS.reset()
+
+
+def test_the_description_is_made_without_a_doubt() -> None:
+    """Two components of one name would be described as one of them, whichever comes first."""
+    assert find_doubts(lambda: spectacular_settings.DEFAULT_GENERATOR_CLASS().get_schema(public=True)) == []
+
+
+def test_two_components_of_one_name_are_a_doubt() -> None:
+    def register_both() -> None:
+        known = ComponentRegistry()
+        for number in (1, 2):
+            made = type("StepSerializer", (Serializer,), {"__doc__": f"Number {number}."})
+            component = ResolvedComponent(name="Step", type=ResolvedComponent.SCHEMA, schema={"a": 1}, object=made)
+            known.register_on_missing(component)
+
+    assert "identical names" in "".join(find_doubts(register_both))
 
 
 def count_examples() -> int:

@@ -1,0 +1,61 @@
+"""Conversations by the search language: those that hold a message which it finds, and no oracle for what is masked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from inspector.accounts.services import create_api_key
+
+from ..conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+
+LOG = (
+    b'{"raw": "Brew the green tea.", "conversation": "tea", "id": "t1", "at": "2026-11-20T09:00:00Z"}\n'
+    b'{"raw": "It is done.", "conversation": "tea", "id": "t2", "at": "2026-11-20T09:01:00Z"}\n'
+    b'{"raw": "Brew the black coffee.", "conversation": "coffee", "id": "c1", "at": "2026-11-20T09:02:00Z"}\n'
+    b'{"clowl":"0.2","mid":"s1","ts":1795118400,"p":"REQ","from":"oscar","to":"radar","cid":"sealed",'
+    b'"auth":"s3cret-t0ken","body":{"t":"brew","d":{"q":"cocoa"}}}\n'
+)
+
+
+def ask(token: str, status: int = 200, **query: Any) -> Any:
+    answer = Client().get("/api/v1/conversations", query, headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == status, answer.content
+    return answer.json()
+
+
+def names(token: str, **query: Any) -> list[str]:
+    return [each["native_id"] for each in ask(token, **query)["results"]]
+
+
+def test_conversations_are_found_by_what_is_said_in_them(cast: Cast, token: str, stranger_token: str) -> None:
+    deliver(cast, LOG)
+    settle_all()
+    assert sorted(names(token)) == ["coffee", "sealed", "tea"]
+    assert names(token, q="green") == ["tea"]
+    assert names(token, q="brew dialect:prose") == ["coffee", "tea"]
+    # What narrows the list narrows what is found as well, and each stands once however many messages are meant.
+    assert names(token, q="id:t1 OR id:t2") == ["tea"]
+    assert names(token, q="brew", dialect="clowl") == ["sealed"]
+    assert names(token, q="zebra") == []
+    assert names(stranger_token, q="brew") == []
+    first = ask(token, q="brew dialect:prose", limit=1)
+    assert [each["native_id"] for each in first["results"]] == ["coffee"]
+    assert names(token, q="brew dialect:prose", limit=1, cursor=first["next"]) == ["tea"]
+    refused = ask(token, 400, q="performativ:request")
+    assert (refused["parameter"], refused["start"]) == ("q", 0)
+    assert "did you mean" in refused["detail"]
+
+
+def test_no_conversation_tells_what_is_masked_in_it(cast: Cast, token: str) -> None:
+    deliver(cast, LOG)
+    settle_all()
+    for part in ("s3cret", "cocoa"):
+        assert "raw:" in ask(token, 400, q=f'raw:"{part}"')["detail"]
+    _, seeing = create_api_key(workspace=cast.workspace, name="sees", scopes=["read", "secrets"])
+    assert names(seeing, q='raw:"cocoa"') == ["sealed"]
+    assert names(token, q="s3cret") == []
