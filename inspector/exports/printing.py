@@ -18,35 +18,59 @@ from dialects import all_dialects
 from inspector.threads.telling.hidden_characters import HIDDEN_BLOCK, code_of, is_hidden, spell_hidden
 
 STYLE: Final = """
-:root { color-scheme: light; }
-body { margin: 0 auto; max-width: 60rem; padding: 1.5rem; font: 14px/1.5 system-ui, sans-serif; color: #16181d; }
-h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .25rem; }
-h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; border-bottom: 1px solid #c9ccd3; padding-bottom: .25rem; }
+:root {
+  color-scheme: light dark;
+  --ink: #16181d; --quiet: #555b66; --paper: #fff; --line: #c9ccd3; --thin: #e3e5ea; --raw: #f4f5f7; --edge: #9aa0ab;
+}
+@media screen and (prefers-color-scheme: dark) {
+  :root {
+    --ink: #e6e8ec; --quiet: #a3a9b5; --paper: #14161a; --line: #454a54; --thin: #2c3038; --raw: #1d2026;
+    --edge: #7b818d;
+  }
+}
+body {
+  margin: 0 auto; max-width: 60rem; padding: 1.5rem; font: 14px/1.5 system-ui, sans-serif;
+  color: var(--ink); background: var(--paper);
+}
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .25rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; border-bottom: 1px solid var(--line); padding-bottom: .25rem; }
+h2, h3 { overflow-wrap: anywhere; }
 h3 { font-size: 1rem; margin: 0; }
-h4 { font-size: .8rem; margin: .75rem 0 .15rem; color: #555b66; }
+h4 { font-size: .8rem; margin: .75rem 0 .15rem; color: var(--quiet); }
 p { margin: .25rem 0; }
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .15rem 1rem; margin: .5rem 0; }
-dt { color: #555b66; }
+dt { color: var(--quiet); }
 dd { margin: 0; overflow-wrap: anywhere; }
 pre, code { font: 12px/1.5 ui-monospace, monospace; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f4f5f7; padding: .5rem .75rem; margin: .25rem 0; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--raw); padding: .5rem .75rem; margin: .25rem 0; }
 table { border-collapse: collapse; width: 100%; font-size: 12px; table-layout: fixed; }
-th, td { text-align: left; vertical-align: top; padding: .15rem .5rem .15rem 0; border-top: 1px solid #e3e5ea; }
+th, td { text-align: left; vertical-align: top; padding: .15rem .5rem .15rem 0; border-top: 1px solid var(--thin); }
 th { font-weight: 500; }
 td, th { overflow-wrap: anywhere; }
 th.span, td.span { width: 7rem; text-align: right; padding-right: 0; }
 ul { margin: .25rem 0; padding-left: 1.25rem; }
-article { margin: 1.25rem 0; padding-top: .75rem; border-top: 2px solid #16181d; }
+article { margin: 1.25rem 0; padding-top: .75rem; border-top: 2px solid var(--ink); }
 .said { font-size: 1.05rem; overflow-wrap: anywhere; }
-.quiet { color: #555b66; }
+.quiet { color: var(--quiet); }
 .hash { font-family: ui-monospace, monospace; font-size: 12px; overflow-wrap: anywhere; }
-.masked { background: #e3e5ea; padding: 0 .25rem; }
-.hidden { border: 1px solid #9aa0ab; border-radius: 3px; padding: 0 .2rem; font-size: .85em; }
+.masked { background: var(--thin); padding: 0 .25rem; }
+.hidden { border: 1px solid var(--edge); border-radius: 3px; padding: 0 .2rem; font-size: .85em; }
 .grave { font-weight: 600; }
+@media screen and (max-width: 40rem) {
+  body { padding: .75rem; }
+  dl { grid-template-columns: minmax(0, 1fr); gap: 0; }
+  dd { margin-bottom: .35rem; }
+  table { font-size: 11px; }
+  th.span, td.span { width: 4rem; }
+}
 @media print {
-  @page { margin: 16mm; }
-  body { max-width: none; padding: 0; font-size: 10pt; }
+  @page {
+    margin: 16mm;
+    @bottom-right { content: counter(page) " of " counter(pages); font: 8pt system-ui, sans-serif; }
+  }
+  body { max-width: none; padding: 0; font-size: 10pt; orphans: 3; widows: 3; }
   h2, h3, h4, .said { break-after: avoid; }
+  h3 + p { break-before: avoid; break-after: avoid; }
   tr, li { break-inside: avoid; }
   pre, .masked { print-color-adjust: exact; }
 }
