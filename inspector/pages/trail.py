@@ -29,7 +29,7 @@ from inspector.trail.models import Deed
 from inspector.trail.selectors import Wanted
 from inspector.trail.services import Thing, record_deed
 
-from .finding_rows import name_rule
+from .findings.rows import name_rule
 from .shell import render_page, require_auditor, within_workspace, write_query
 
 PAGE_ROWS: Final = 50
