@@ -59,10 +59,10 @@ def test_strata_are_called_as_people_call_them(auditor: Client, viewer: Client, 
     deliver(cast, *LINES)
     settle_all()
     kept = auditor.post(NEW, FORM | {"stratum": "dialect"})
-    assert [name for name, *_ in AuditSample.objects.get().strata] == ["clowl"]
+    assert [name for name, *_ in AuditSample.objects.get().strata] == ["lambda_lang", "prose"]
     page = read(viewer, kept["Location"])
-    assert "CLowl" in page
-    assert ">clowl<" not in page
+    assert "Λ Lambda" in page
+    assert "lambda_lang" not in page
 
 
 def test_a_long_sample_is_read_a_page_at_a_time(auditor: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
