@@ -51,7 +51,7 @@ from ._record import (
     Target,
     Told,
 )
-from ._registry import all_dialects, get_dialect
+from ._registry import all_dialects, get_dialect, title_of
 from ._value import to_json_type, to_shallow_json
 
 __all__ = [
@@ -122,6 +122,7 @@ __all__ = [
     "show_json",
     "show_quarantined",
     "tell",
+    "title_of",
     "to_json_type",
     "to_shallow_json",
     "write_json",

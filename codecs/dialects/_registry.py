@@ -47,3 +47,9 @@ def get_dialect(slug: str) -> Dialect:
         return _by_slug()[slug]
     except KeyError:
         raise UnknownDialectError(slug, tuple(_by_slug())) from None
+
+
+def title_of(slug: str) -> str:
+    """A dialect as people write it; the slug itself where there is no such dialect, or none any more."""
+    found = _by_slug().get(slug)
+    return found.title if found else slug

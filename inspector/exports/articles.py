@@ -15,7 +15,7 @@ from django.db.models import Prefetch
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from dialects import Context, Field, Reading, choose_dialect, tell
+from dialects import Context, Field, Reading, choose_dialect, tell, title_of
 from inspector.audit.comments.discussions import make_thread
 from inspector.audit.comments.tables import Comment, CommentTurn
 from inspector.audit.findings.listing import list_here
@@ -26,7 +26,7 @@ from inspector.threads.telling.masks import mask_layers
 
 from .lines import SEVERITIES, write_instant
 from .models import Export
-from .printing import encode, list_facts, list_lines, name_dialect, show
+from .printing import encode, list_facts, list_lines, show
 from .reading import Part, Row
 
 MOST_FIELDS: Final = 500
@@ -110,7 +110,7 @@ def _write_part(part: Part, findings: Iterable[Finding]) -> SafeString:
         write_instant(part.at),
         f"by {part.at_basis}",
         told.get("performative") or "not readable",
-        name_dialect(part.dialect),
+        title_of(part.dialect),
         f" · part {part.part}" if part.part > 1 else "",
         format_html(" · id {}", show(str(told["message_id"]), LONGEST_NAME)) if told.get("message_id") else "",
         show(part.english, LONGEST_SAID) if part.english else "Not told yet.",
@@ -190,7 +190,7 @@ def _write_fields(reading: Reading | None, *, is_masked: bool) -> SafeString:
     return format_html(
         "<h4>Fields, read as {}</h4><table><thead><tr><th>Field</th><th>Raw</th><th>Meaning</th>"
         '<th class="span">Characters</th></tr></thead><tbody>{}</tbody></table>{}',
-        name_dialect(reading.dialect),
+        title_of(reading.dialect),
         format_html_join("", '<tr><th>{}{}</th><td>{}</td><td>{}</td><td class="span">{}</td></tr>', rows),
         format_html('<p class="quiet">{} more fields are not printed; the API gives them all.</p>', f"{more:,}")
         if more

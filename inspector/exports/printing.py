@@ -14,7 +14,6 @@ from typing import Any, Final
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from dialects import all_dialects
 from inspector.threads.telling.hidden_characters import HIDDEN_BLOCK, code_of, is_hidden, spell_hidden
 
 STYLE: Final = """
@@ -81,7 +80,6 @@ POLICY: Final = f"default-src 'none'; style-src 'sha256-{STYLE_DIGEST}'; base-ur
 _OWN_POLICY: Final = POLICY.removesuffix("; sandbox")
 # So many equal or other hidden characters in a row are named one by one.
 _MOST_NAMED: Final = 8
-_TITLES: Final = {dialect.slug: dialect.title for dialect in all_dialects()}
 
 
 def show(text: str, most: int | None = None) -> SafeString:
@@ -106,11 +104,6 @@ def _split(text: str) -> Iterator[str]:
         yield "".join(text[place] for place in range(block.start(), block.end()) if place not in set(places))
         at = block.end()
     yield text[at:]
-
-
-def name_dialect(slug: str) -> str:
-    """A dialect as people write it; one that is no more as it was stored."""
-    return _TITLES.get(slug, slug)
 
 
 def list_facts(facts: Iterable[tuple[str, Any]]) -> SafeString:

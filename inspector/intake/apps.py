@@ -3,6 +3,8 @@
 from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 
+from inspector.timestamps import read_timestamps_directly
+
 
 class IntakeConfig(AppConfig):
     """Framing, identity, deliveries, records, sightings and jobs."""
@@ -13,7 +15,6 @@ class IntakeConfig(AppConfig):
     def ready(self) -> None:
         """Make this project's Celery application the one that a doorbell is rung on, and timestamps quick to read."""
         from inspector.celery import app
-        from inspector.timestamps import read_timestamps_directly
 
         app.set_default()
         connection_created.connect(read_timestamps_directly)

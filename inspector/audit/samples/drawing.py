@@ -31,6 +31,7 @@ from inspector.trail.services import Thing, record_deed
 from ..reviews.filling import MOST_AT_ONCE, fill_queue
 from ..reviews.queues import create_queue
 from ..reviews.tables import ReviewItem
+from .strata import AND
 from .tables import AuditSample, SampledConversation
 
 # It changes when the same seed would draw others.
@@ -231,13 +232,13 @@ def name_stratum(stratum: str, channel: str, dialects: Iterable[str], agents: It
     if stratum == AuditSample.Stratum.CHANNEL:
         return channel
     if stratum == AuditSample.Stratum.DIALECT:
-        return " and ".join(sorted(set(dialects))) or "no dialect"
+        return AND.join(sorted(set(dialects))) or "no dialect"
     if stratum == AuditSample.Stratum.SEVERITY:
         return str(Message.Severity(severity).label)
     names = sorted({name for name in agents if name})
     if len(names) > 2:
         return "more than two agents"
-    words = " and ".join(names) or "nobody named"
+    words = AND.join(names) or "nobody named"
     return make_storable(words if len(words) <= LONGEST_STRATUM else f"a name of {len(words):,} characters")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from dialects import all_dialects
+from dialects import title_of
 from inspector.threads.models import Conversation, Message
 
 from ..agents.marks import AgentMark, Cast
@@ -103,11 +103,8 @@ def list_notes(message: Message, body: Mapping[str, Any]) -> list[NoteLine]:
 
 def name_dialect(slug: str, version: str | None = None) -> str:
     """A dialect as people write it, with its version where one is known."""
-    title = _TITLES.get(slug, slug)
+    title = title_of(slug)
     return f"{title} {version}" if version else title
-
-
-_TITLES = {dialect.slug: dialect.title for dialect in all_dialects()}
 
 
 def is_named(conversation: Conversation) -> bool:
