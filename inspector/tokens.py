@@ -72,15 +72,15 @@ SHAPES: Final = (
         ("-----",),
         # Its end is not asked for: a key that was cut short is a key.
         _compile(
-            r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}?PRIVATE KEY[A-Z ]{0,10}+-----(?:[A-Za-z0-9+/=\s\\:,.]|-(?!----))*+"
-            r"(?:-----END [A-Z0-9 ]{0,60}+-----)?+"
+            r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}?PRIVATE KEY[A-Z ]{0,10}+-----(?>(?:[A-Za-z0-9+/=\s\\:,.]|-(?!----))*)"
+            r"(?>(?:-----END [A-Z0-9 ]{0,60}+-----)?)"
         ),
     ),
     Shape(
         "a JSON web token",
         ("eyj",),
         _compile(
-            _BORDER + r"eyJ[A-Za-z0-9_-]{8,}+\.(?:eyJ[A-Za-z0-9_-]{4,}+(?:\.[A-Za-z0-9_-]*+)?+"
+            _BORDER + r"eyJ[A-Za-z0-9_-]{8,}+\.(?:eyJ[A-Za-z0-9_-]{4,}+(?>(?:\.[A-Za-z0-9_-]*+)?)"
             r"|[A-Za-z0-9_-]*+(?:\.[A-Za-z0-9_-]{8,}+){3})"
         ),
     ),

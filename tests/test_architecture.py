@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -201,3 +202,15 @@ def test_only_the_first_steps_of_the_embedded_package_know_django() -> None:
         if any(name.partition(".")[0] == "django" for name in list_imports(path))
     }
     assert knowing == {"first_steps.py"}
+
+
+def test_no_group_is_possessive() -> None:
+    """Python 3.11.0 to 3.11.4 match such groups wrongly where they backtrack: an atomic group says the same."""
+    possessive = re.compile(r"(?<!\\)\)[*?+]\+")
+    named = [
+        f"{path.name}: {line.strip()}"
+        for path in (*list_modules(DIALECTS), *list_modules(INSPECTOR))
+        for line in path.read_text().splitlines()
+        if possessive.search(line) and re.search(r"\br[bf]?[\"']", line)
+    ]
+    assert not named

@@ -8,10 +8,10 @@ from typing import Any, Literal
 _OPENING = frozenset(b"{[")
 _QUOTE, _BACKSLASH = b'"\\'
 # Whole strings, and runs without any quote or bracket.
-_OUTSIDE = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
-_INSIDE = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
+_OUTSIDE = re.compile(rb'(?>(?:[^"{}\[\]]++|"(?>(?:[^"\\]++|\\.)*)")*)', re.DOTALL)
+_INSIDE = re.compile(rb'(?>(?:[^"\\]++|\\.)*)', re.DOTALL)
 
-_OUTSIDE_TEXT = re.compile(r'(?:[^"{}\[\]]++|"(?:[^"\\\n]++|\\.)*+")*+')
+_OUTSIDE_TEXT = re.compile(r'(?>(?:[^"{}\[\]]++|"(?>(?:[^"\\\n]++|\\.)*)")*)')
 _OPENED_BY = {"}": "{", "]": "["}
 _VALUE_STARTS = frozenset('"{[-0123456789tfnNI')
 

@@ -18,7 +18,7 @@ _LOOK_BYTES = 4096
 _BOM = b"\xef\xbb\xbf"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _BLANK = re.compile(rb"[ \t\r\n\f\v]*+")
-_KEY = re.compile(rb'\s*"((?:[^"\\]++|\\.)*+)"\s*:\s*(?=\S)', re.DOTALL)
+_KEY = re.compile(rb'\s*"((?>(?:[^"\\]++|\\.)*))"\s*:\s*(?=\S)', re.DOTALL)
 _SCALAR = re.compile(rb"[^\s,{}\[\]\"]++(?=[\s,}])")
 _NEXT = re.compile(rb"\s*([,}])")
 # Keys that say of an object that it is one record.

@@ -16,7 +16,7 @@ from .mapping import COLUMNS, envelope_of_row
 from .tape import Tape
 
 _NAME = re.compile(r"\s*[^\W\d][\w .\-/]{0,63}\s*\Z")
-_QUOTED = re.compile(r'"((?:[^"]++|"")*+)"')
+_QUOTED = re.compile(r'"((?>(?:[^"]++|"")*))"')
 _CR = 13
 
 

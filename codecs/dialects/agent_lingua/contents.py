@@ -42,8 +42,8 @@ def shorten(key: str | None, text: str) -> str:
 
 # The names of the handshake whose values are keys, and hashes under any name: `SHA256:`, where it stands, is kept.
 _KEYS = ("pubkey", "fingerprint")
-_KEY = re.compile(r"((?:[A-Za-z0-9-]{1,16}+:)?+\S{8})\S{16,}+\Z")
-_HASH = re.compile(r"((?:[A-Za-z0-9-]{1,16}+:)?+[0-9A-Fa-f]{8})[0-9A-Fa-f]{32,}+\Z")
+_KEY = re.compile(r"((?>(?:[A-Za-z0-9-]{1,16}+:)?)\S{8})\S{16,}+\Z")
+_HASH = re.compile(r"((?>(?:[A-Za-z0-9-]{1,16}+:)?)[0-9A-Fa-f]{8})[0-9A-Fa-f]{32,}+\Z")
 
 
 def tell_shortened(payload: Payload) -> Iterator[Segment]:

@@ -12,7 +12,7 @@ from .parts import OPENER
 # A message over more lines than this is taken as cut; the framer bounds its bytes.
 MAX_LINES = 20_000
 
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+("?)|([{\[])|([}\]])|([^\s"{}\[\]])', re.DOTALL)
+_TOKEN = re.compile(r'"(?>(?:[^"\\]++|\\.)*)("?)|([{\[])|([}\]])|([^\s"{}\[\]])', re.DOTALL)
 _OPENS = re.compile(r'[ \t]*+(?:\[[ \t]*+)?(?:\{[ \t]*+(?:"|\Z)|\Z)')
 _STARTS_ANEW = re.compile(r'\{[ \t]*+"(?:clowl|cl)"[ \t]*+:')
 _VALUE_STARTS = frozenset('"{[-0123456789tfn')

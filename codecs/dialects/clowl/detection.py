@@ -13,7 +13,7 @@ _UNVERSIONED = Candidate(dialect="clowl", score=0.75, why="an object with CLowl'
 _WITHIN = Candidate(dialect="clowl", score=0.6, why="an object with CLowl's version key within other text")
 
 _VERSION_KEY = re.compile(r'"(?:clowl|cl)"[ \t\r\n]*+:')
-_HEAD = re.compile(r"\ufeff?(?:[ \t\r\n]++|//[^\n]*+\n|```[a-z]*+[ \t\r]*+\n|\[(?=[ \t\r\n]*+\{))*+\{")
+_HEAD = re.compile(r"\ufeff?(?>(?:[ \t\r\n]++|//[^\n]*+\n|```[a-z]*+[ \t\r]*+\n|\[(?=[ \t\r\n]*+\{))*)\{")
 _WITHIN_TEXT = re.compile(r'\{[ \t\r\n]*+"(?:clowl|cl)"[ \t\r\n]*+:')
 _MARKS = frozenset("{[/`\ufeff \t\r\n")
 # So far into a text the keys of its first object are looked for; a version key may stand anywhere in it.

@@ -20,9 +20,9 @@ MAX_DEPTH = 100
 MAX_DIGITS = 5_000
 
 # Quantifiers are possessive (`++`), so that no text makes these go back over what they have passed.
-_STRUCTURE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|([{\[])|[}\]]', re.DOTALL)
-_CONSTANT = re.compile(r'"(?:[^"\\]++|\\.)*+"?|(-?Infinity|NaN)', re.DOTALL)
-_LONG_NUMBER = re.compile(r'"(?:[^"\\]++|\\.)*+"?|([-+.\dEe]{5000,}+)', re.DOTALL)
+_STRUCTURE = re.compile(r'"(?>(?:[^"\\]++|\\.)*)"?|([{\[])|[}\]]', re.DOTALL)
+_CONSTANT = re.compile(r'"(?>(?:[^"\\]++|\\.)*)"?|(-?Infinity|NaN)', re.DOTALL)
+_LONG_NUMBER = re.compile(r'"(?>(?:[^"\\]++|\\.)*)"?|([-+.\dEe]{5000,}+)', re.DOTALL)
 _LONE = re.compile(r"[\ud800-\udfff]")
 
 

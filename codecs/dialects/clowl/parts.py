@@ -25,7 +25,7 @@ _LIST = re.compile(r"\[[ \t\r\n]*+(?=\{)")
 _ENDS_LINE = re.compile(r"[ \t\r]*+(?:\n|,|\Z)")
 
 # Commas and closing brackets are taken in runs: a text of nothing else is one piece.
-_RUNS = {mark: re.compile(rf"\{mark}(?:[ \t\r\n]*+\{mark})*+") for mark in ",]"}
+_RUNS = {mark: re.compile(rf"\{mark}(?>(?:[ \t\r\n]*+\{mark})*)") for mark in ",]"}
 
 _SEMANTIC = frozenset({"p", "from", "to", "task", "data"})
 _COMMON = frozenset({"p", "from", "to", "cid", "mid", "ts", "tid", "pid", "body"})

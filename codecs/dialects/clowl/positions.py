@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 # One value with its key, or a closing bracket, and the separators before it. Possessive throughout: linear.
-_STRING = r'"(?:[^"\\]++|\\.)*+"'
+_STRING = r'"(?>(?:[^"\\]++|\\.)*)"'
 _TOKEN = re.compile(
     rf"[ \t\r\n,]*+(?:({_STRING})[ \t\r\n]*+:[ \t\r\n]*+)?"
     rf'(?:({_STRING})|([{{\[])|([}}\]])|([^ \t\r\n{{}}\[\],:"]++))',

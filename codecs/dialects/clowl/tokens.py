@@ -16,7 +16,7 @@ _SHORTEST = 6
 _MOST = 16
 
 # In text that is not JSON a token can be told by its key alone.
-_SECRET_TEXT = re.compile(r'"(?:auth|token)"[ \t\r\n]*+:[ \t\r\n]*+("(?:[^"\\]++|\\.)*+"?)', re.DOTALL)
+_SECRET_TEXT = re.compile(r'"(?:auth|token)"[ \t\r\n]*+:[ \t\r\n]*+("(?>(?:[^"\\]++|\\.)*)"?)', re.DOTALL)
 
 
 def find_tokens(data: Mapping[str, Any]) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ from .notes import (
 from .tables import ACTS, FRAMES, HEADER, MOST_FIELDS, RANGES, SLOTS, Slot
 from .tags import ESCAPED_TEXT, SPACES, Tag
 
-_QUOTED = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
+_QUOTED = re.compile(r'"((?>(?:[^"\\]++|\\.)*))"', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 # How a quoted text begins: plainly, or with its quotation marks escaped.
@@ -44,8 +44,8 @@ _QUOTES = ('"', '\\"')
 
 # What a value that is no number looks like, for the words of the note.
 _SHAPES = (
-    (re.compile(r"-[0-9]++(?:\.[0-9]++)?+\Z"), "a negative number"),
-    (re.compile(r"\+[0-9]++(?:\.[0-9]++)?+\Z"), "a number with a sign"),
+    (re.compile(r"-[0-9]++(?>(?:\.[0-9]++)?)\Z"), "a negative number"),
+    (re.compile(r"\+[0-9]++(?>(?:\.[0-9]++)?)\Z"), "a number with a sign"),
     (re.compile(r"[0-9]*+[.,][0-9]++\Z"), "a fraction"),
 )
 

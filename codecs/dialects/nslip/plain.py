@@ -31,7 +31,7 @@ def _pattern_of(slot: Slot) -> str:
 # Act and frame are one group: what the two mean together is looked up once.
 _KIND = rf"([{ALPHABET[min(ACTS) : max(ACTS) + 1]}]\|f[{ALPHABET[min(FRAMES) : max(FRAMES) + 1]}])"
 _HEADER = rf"a{_KIND}\|" + r"\|".join(_pattern_of(SLOTS[prefix]) for prefix in HEADER if prefix not in "af")
-_SLOTS = "".join(rf"(?:\|{_pattern_of(slot)})?+" for slot in SLOTS.values() if not slot.is_header)
+_SLOTS = "".join(rf"(?>(?:\|{_pattern_of(slot)})?)" for slot in SLOTS.values() if not slot.is_header)
 _match_plain = re.compile(f"@{_HEADER}{_SLOTS}#").fullmatch
 
 _KINDS = {

@@ -21,13 +21,14 @@ SEPARATORS = frozenset(SPACES + ",;.`'\"\\*->()[]{}|")
 
 # What stands within quotes that are escaped, as a program's source or a log encoded twice has them: up to the next
 # `\"`. A backslash of the text is doubled there, so `\\\"` is a quote within it.
-_ESCAPED_BODY = r'(?:[^\\]++|\\\\(?:\\["\\])?+|\\[^"\\])*+'
+_ESCAPED_BODY = r'(?>(?:[^\\]++|\\\\(?>(?:\\["\\])?)|\\[^"\\])*)'
 ESCAPED_TEXT = re.compile(rf'\\"({_ESCAPED_BODY})\\"')
 
 # A piece and the mark after it: `|`, `#` and `@` inside quotes are text; a lone `"` is a quote that stays open. An
 # escaped quote that opens a value closes any that stands open before it: at most one is followed in vain.
 _PIECE = re.compile(
-    rf'((?:\s*+[^|#"@\\\s]?+\\"{_ESCAPED_BODY}\\")?+[^|#"@]*+(?:"(?:[^"\\]++|\\.)*+"[^|#"@]*+)*+)([|#"@]?)', re.DOTALL
+    rf'((?>(?:\s*+[^|#"@\\\s]?+\\"{_ESCAPED_BODY}\\")?)[^|#"@]*+(?>(?:"(?>(?:[^"\\]++|\\.)*)"[^|#"@]*+)*))([|#"@]?)',
+    re.DOTALL,
 )
 
 # Where a tag may open, and what may stand before its first field: v0.0 writes `@|a3`.
@@ -50,10 +51,10 @@ _CODES = {f"a{ALPHABET[code]}" for code in ACTS} | {f"f{code}" for code in FRAME
 _FIELDS_TRIED = 12
 _CHARACTERS_TRIED = 512
 
-_FIELD = rf'[{"".join(SLOTS)}](?:{_NUMBER}|"(?:[^"\\]++|\\.)*+")'
+_FIELD = rf'[{"".join(SLOTS)}](?:{_NUMBER}|"(?>(?:[^"\\]++|\\.)*)")'
 
 # A text that is one tag from end to end, at least two fields long, each field known and plain.
-_WHOLE = re.compile(rf"\s*+@\|*+{_FIELD}(?:\|++(?:{_FIELD})?+)++#\s*+\Z", re.DOTALL)
+_WHOLE = re.compile(rf"\s*+@\|*+{_FIELD}(?>(?:\|++(?>(?:{_FIELD})?))+)#\s*+\Z", re.DOTALL)
 
 
 class Tag(NamedTuple):
