@@ -134,7 +134,8 @@ def claim(*, kinds: Iterable[str] = tuple(Job.Kind.values)) -> Job | None:
                        failure = CASE WHEN attempts >= (%(most)s::jsonb ->> kind)::int AND failure = ''
                                       THEN %(died)s ELSE failure END,
                        lease_until = clock_timestamp() + make_interval(secs => %(lease)s), lease_token = %(token)s,
-                       due_at = clock_timestamp() + make_interval(secs => %(lease)s), updated_at = clock_timestamp()
+                       due_at = clock_timestamp() + make_interval(secs => %(lease)s),
+                       claimed_at = clock_timestamp(), updated_at = clock_timestamp()
                  WHERE id = (SELECT id FROM intake_job
                               WHERE state IN ('queued', 'running') AND due_at <= clock_timestamp()
                                 AND kind = ANY(%(kinds)s)
@@ -317,14 +318,19 @@ def has_due() -> bool:
 def is_unheard(*, after_seconds: float, though_working_after_seconds: float) -> bool:
     """Whether work has been due for so long that nobody can have heard the doorbell.
 
+    A long backlog alone is not unheard: whoever takes up one job after another comes to the oldest in its turn.
+
     Args:
         after_seconds: how long it has been due while nobody works at all.
-        though_working_after_seconds: how long, though somebody works on something else.
+        though_working_after_seconds: how long, and for how long nobody has taken up anything, though somebody works.
     """
     waiting = Job.objects.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])
     since = waiting.order_by("due_at").values_list("due_at", flat=True).first()
     if since is None:
         return False
-    is_somebody_at_work = Job.objects.filter(state=Job.State.RUNNING, due_at__gt=timezone.now()).exists()
-    seconds = though_working_after_seconds if is_somebody_at_work else after_seconds
-    return timezone.now() - since > timedelta(seconds=seconds)
+    now = timezone.now()
+    claims = Job.objects.filter(state=Job.State.RUNNING, due_at__gt=now).values_list("claimed_at", flat=True)
+    latest = [claimed_at or since for claimed_at in claims]
+    if not latest:
+        return now - since > timedelta(seconds=after_seconds)
+    return now - max(since, *latest) > timedelta(seconds=though_working_after_seconds)

@@ -108,6 +108,35 @@ def test_work_goes_on_within_fifteen_seconds_of_a_kill(cast: Cast, tmp_path: Pat
     print(f"\nread {seconds:.2f} s after kill -9 of the worker that held it")
 
 
+def test_a_long_backlog_is_not_unheard_while_jobs_are_taken_up(cast: Cast) -> None:
+    deliver(cast, b'{"v":1}\n')
+    ask = {"after_seconds": 5, "though_working_after_seconds": 60}
+    job = Job.objects.get(kind=Job.Kind.INGEST)
+    Job.objects.update(due_at=timezone.now() - timedelta(seconds=61))
+    assert jobs.is_unheard(**ask), "nobody works, and it is due"
+    # Somebody took up another job a moment ago, and comes to this one in its turn.
+    now = timezone.now()
+    other = Job.objects.create(
+        workspace_id=job.workspace_id,
+        kind=Job.Kind.SETTLE,
+        subject=uuid.uuid4(),
+        state=Job.State.RUNNING,
+        due_at=now + timedelta(seconds=30),
+        claimed_at=now - timedelta(seconds=50),
+    )
+    assert not jobs.is_unheard(**ask)
+    Job.objects.filter(pk=other.pk).update(claimed_at=now - timedelta(seconds=61))
+    assert jobs.is_unheard(**ask), "everybody has been at one job for as long"
+
+
+def test_taking_a_job_up_is_noted(cast: Cast) -> None:
+    deliver(cast, b'{"v":1}\n')
+    before = timezone.now()
+    assert (job := jobs.claim()) is not None
+    assert job.claimed_at is not None
+    assert before - timedelta(seconds=1) < job.claimed_at <= timezone.now() + timedelta(seconds=1)
+
+
 def test_a_long_step_keeps_its_lease(cast: Cast, settings: object, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.JOB_LEASE_SECONDS = 1  # type: ignore[attr-defined]
     deliver(cast, b"one\n")
