@@ -18,7 +18,7 @@ MOST_WORKERS = 4
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """With `-n auto`: a worker for each core and one more where everything is run, none for a few tests or on one core.
+    """With `-n auto`: a worker a core and two more where everything is run, none for a few tests or on one core.
 
     Much of the time of some tests is spent waiting for processes that start, stop or are killed.
     """
@@ -26,7 +26,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if not is_everything or any(config.getoption(name, False) for name in ("keyword", "lf", "stepwise", "collectonly")):
         return 0
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores + 1, MOST_WORKERS) if cores > 1 else 0
+    return min(cores + 2, MOST_WORKERS) if cores > 1 else 0
 
 
 @pytest.fixture(scope="session", autouse=True)
