@@ -1,9 +1,11 @@
 """Dueness: which findings that are a matter of time count already. Decided here, once, for whoever asks.
 
 Such a finding counts from its moment on. That moment is compared with the latest settled record of its channel, and
-never with a later time than now: a log of last year stands as it stood at its end, whatever order it came in. What was
-decided is noted on the finding, and pages, queues, alerts, search, reports and the API read what is noted. It is noted
-when a conversation is examined, and by the sweep for what becomes due because its channel went on elsewhere.
+never with a later time than now: a log of last year stands as it stood at its end, whatever order it came in. A
+channel whose latest record was posted within an hour of its own time is listened to: there silence says something, and
+the moment is compared with now. What was decided is noted on the finding, and pages, queues, alerts, search, reports
+and the API read what is noted. It is noted when a conversation is examined, and by the sweep for what becomes due
+because its channel went on elsewhere, or fell silent.
 """
 
 from __future__ import annotations
@@ -22,13 +24,20 @@ DUE: Final = Q(due_at__isnull=True) | Q(due_since__isnull=False)
 
 # The channels that have something to note, each with its moment. A moment of its own is looked up for no other.
 _MOMENTS: Final = """
-WITH "moment" AS MATERIALIZED (
+WITH "latest" AS MATERIALIZED (
     SELECT "channel"."id", "channel"."workspace_id", (
-        SELECT LEAST(now(), "latest"."last_at") FROM "threads_conversation" "latest"
-        WHERE "latest"."workspace_id" = "channel"."workspace_id" AND "latest"."channel_id" = "channel"."id"
-          AND "latest"."last_at" IS NOT NULL
-        ORDER BY "latest"."last_at" DESC, "latest"."id" DESC LIMIT 1
+        SELECT "conversation"."last_at" FROM "threads_conversation" "conversation"
+        WHERE "conversation"."workspace_id" = "channel"."workspace_id"
+          AND "conversation"."channel_id" = "channel"."id" AND "conversation"."last_at" IS NOT NULL
+        ORDER BY "conversation"."last_at" DESC, "conversation"."id" DESC LIMIT 1
     ) AS "at" FROM "accounts_channel" "channel" WHERE {channels}
+), "moment" AS MATERIALIZED (
+    SELECT "id", "workspace_id", CASE WHEN EXISTS (
+        SELECT FROM "threads_message" "message" JOIN "intake_record" "record" ON "record"."id" = "message"."record_id"
+        WHERE "message"."workspace_id" = "latest"."workspace_id" AND "message"."order_time" = "latest"."at"
+          AND "message"."channel_id" = "latest"."id" AND NOT "record"."is_from_file"
+          AND "record"."created_at" - "record"."order_time" < interval '1 hour'
+    ) THEN now() ELSE LEAST(now(), "at") END AS "at" FROM "latest" WHERE "at" IS NOT NULL
 )
 """
 _IS_WAITING: Final = '"finding"."holds" AND "finding"."due_since" IS NULL AND "finding"."due_at" < "moment"."at"'

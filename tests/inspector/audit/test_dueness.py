@@ -17,7 +17,7 @@ from inspector.audit.findings.sweeping import note_all_due
 from inspector.audit.models import Alert, Finding, ReviewItem, ReviewQueue
 from inspector.audit.reviews import queues, verdicts
 from inspector.audit.rules.logs import clowl, say
-from inspector.intake.models import Job
+from inspector.intake.models import Door, Job
 from inspector.intake.services import withdraw_delivery
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation
@@ -36,6 +36,11 @@ def word(minute: float, name: str = "d") -> bytes:
     return (
         clowl(f"{name}-{minute}", "INF", "eve", "mia", minute=minute).replace('"cid": "c"', f'"cid": "{name}"').encode()
     )
+
+
+def said_ago(line: bytes, minutes: float) -> bytes:
+    """The line, said so many minutes before now."""
+    return json.dumps(json.loads(line) | {"ts": int(timezone.now().timestamp() - 60 * minutes)}).encode() + b"\n"
 
 
 def work_off() -> None:
@@ -198,3 +203,30 @@ def test_a_finding_says_when_it_became_due(cast: Cast, sign_in: object) -> None:
     page = client.get(f"/w/acme/findings/{finding.pk}/").content.decode()
     assert "Not due yet" not in page
     assert "Became due" in page
+
+
+def test_where_machines_post_as_they_speak_silence_counts(cast: Cast) -> None:
+    """The request is the last word of each channel, and its hour is over by the clock."""
+    for name, door, minutes_ago, counts in (
+        ("posted as it was said", Door.API, 50, True),
+        ("posted much later", Door.API, 90, False),
+        ("a file", Door.UPLOAD, 50, False),
+    ):
+        channel = cast.workspace.channels.create(name=name)
+        deliver(cast, said_ago(ASKED, minutes_ago), door=door, channel=channel)
+        work_off()
+        finding = Finding.objects.get(channel=channel, rule="unanswered", holds=True)
+        note_all_due()
+        assert finding.due_at is not None
+        is_over = finding.due_at < timezone.now()
+        assert bool(list_here(conversations=[finding.conversation_id])) is (counts and is_over), name
+        # More than an hour has gone by; the database's clock stands still while a test runs.
+        Finding.objects.filter(pk=finding.pk).update(due_at=timezone.now() - timedelta(minutes=15))
+        note_all_due()
+        assert bool(list_here(conversations=[finding.conversation_id])) is counts, name
+    # A file that tells of later hours ends the listening: what it leaves open may go on in the next file.
+    channel = cast.workspace.channels.get(name="posted as it was said")
+    deliver(cast, said_ago(word(0), 20), channel=channel)
+    work_off()
+    note_all_due()
+    assert [each.rule for each in list_findings(workspace=cast.workspace) if each.channel_id == channel.pk] == []
