@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import psutil
+
 from bench.installation import Installation, choose_environment
 
 # In the order in which rows can be copied in: what is pointed at comes first.
@@ -166,6 +168,11 @@ class Product:
         with connection.cursor() as cursor:
             cursor.execute(statement)
             return cursor.fetchall() if cursor.description else []
+
+    def count_processor_seconds(self) -> float:
+        """What this process and the database's process that serves it have computed so far."""
+        backend = psutil.Process(self.execute("SELECT pg_backend_pid()")[0][0]).cpu_times()
+        return time.process_time() + float(backend.user) + float(backend.system)
 
     def _may_checkpoint(self) -> bool:
         return bool(self.execute("SELECT pg_has_role(current_user, 'pg_checkpoint', 'member')")[0][0])
