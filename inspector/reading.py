@@ -19,7 +19,7 @@ from inspector.intake.bulk import cut_windows
 from inspector.intake.failures import describe, is_passing
 from inspector.intake.models import DeadLetter, Delivery, Job, Record, Sighting
 from inspector.intake.time_limit import limit_time
-from inspector.threads.services import hold_records, insert_arrivals, read_record
+from inspector.threads.services import foretell_arrivals, hold_records, insert_arrivals, read_record
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +94,7 @@ def _insert_sightings(
     with limit_time(READING_SECONDS):
         arrivals = [read_record(records[pk]) for pk in dict.fromkeys(sighting.record_id for sighting in sightings)]
     moved = [sighting.record_id for sighting in sightings if sighting.is_earlier]
+    foretold = foretell_arrivals(arrivals, workspace_id=job.workspace_id)
     stored = sum(sighting.outcome == Sighting.Outcome.STORED for sighting in sightings)
     with jobs.together(job):
         arrivals = hold_records(arrivals)
@@ -103,6 +104,7 @@ def _insert_sightings(
             arrivals=arrivals,
             workspace_id=job.workspace_id,
             moved=moved,
+            foretold=foretold,
             settle_after_seconds=HALF_READ_SECONDS if has_more else 0,
         )
         if letter is not None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from django.db import connection
@@ -21,7 +22,17 @@ from ..placing.keys import key_of_id
 from ..placing.links import Guess
 from ..telling.wordings import keep_moved
 from .holding import hold_channels
-from .inserts import MESSAGE_COLUMNS, Arrival, make_inserts, order_of, read_record
+from .inserts import (
+    MESSAGE_COLUMNS,
+    Arrival,
+    Foretold,
+    foretell,
+    foretell_arrivals,
+    key_of_order,
+    make_inserts,
+    order_of,
+    read_record,
+)
 from .marking import mark_conversations, mark_traces
 
 _CONVERSATION_COLUMNS = (
@@ -78,6 +89,7 @@ def insert_arrivals(
     arrivals: Sequence[Arrival],
     workspace_id: uuid.UUID,
     moved: Sequence[uuid.UUID],
+    foretold: Mapping[uuid.UUID, Foretold] = MappingProxyType({}),
     also_dirty: Iterable[uuid.UUID] = (),
     settle_after_seconds: float = 0,
 ) -> None:
@@ -87,13 +99,15 @@ def insert_arrivals(
         arrivals: records of one workspace.
         workspace_id: that workspace.
         moved: ids of those among the records whose order key or facts changed: their messages are inserted anew.
+        foretold: of those of the arrivals that were told before they were held, each by the id of its record.
         also_dirty: conversations to be marked together with theirs, all in one order.
         settle_after_seconds: how long their settling may wait for more.
     """
     hold_channels({arrival.record.channel_id for arrival in arrivals}, is_shared=True)
     old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
     dirty: set[uuid.UUID] = {*also_dirty, *(old.values_list("conversation_id", flat=True) if moved else ())}
-    conversations, new = _find_conversations(arrivals, workspace_id)
+    told = _find_told(arrivals, foretold, workspace_id)
+    conversations = _find_conversations(arrivals, workspace_id)
     cited: dict[uuid.UUID, set[bytes]] = defaultdict(set)
     for arrival in arrivals:
         for message, (key, _) in zip(arrival.reading.messages, arrival.places, strict=True):
@@ -110,13 +124,12 @@ def insert_arrivals(
         old.delete()
     rows = (
         row
-        # In the order of the timeline, so that most are told in the context that they have there.
-        for arrival in sorted(arrivals, key=_key_of_order)
+        for arrival, telling in told
         for row in make_inserts(
             arrival,
             [conversations[arrival.record.channel_id, key] for key, _ in arrival.places],
             arrival.guess,
-            is_new=all(conversations[arrival.record.channel_id, key] in new for key, _ in arrival.places),
+            telling,
             at=now,
         )
     )
@@ -125,6 +138,23 @@ def insert_arrivals(
         insert_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=rows, order_by=("record_id", "part"))
     else:
         copy_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=rows)
+
+
+def _find_told(
+    arrivals: Sequence[Arrival], foretold: Mapping[uuid.UUID, Foretold], workspace_id: uuid.UUID
+) -> list[Foretold]:
+    """Each of these records as it was told; what has moved meanwhile was read anew, and is told anew."""
+    found: list[Foretold] = []
+    late: list[Arrival] = []
+    for arrival in arrivals:
+        held = foretold.get(arrival.record.pk)
+        if held is not None and held.arrival is arrival:
+            found.append(held)
+        else:
+            late.append(arrival)
+    if late:
+        found += foretell_arrivals(late, workspace_id=workspace_id).values()
+    return sorted(found, key=lambda each: key_of_order(each.arrival))
 
 
 def _are_read_before(record_ids: Sequence[uuid.UUID]) -> bool:
@@ -144,7 +174,9 @@ def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | N
     ids = dict(old.values_list("part", "id"))
     mark_traces(messages=old, workspace_id=conversation.workspace_id)
     old.delete()
-    rows = make_inserts(arrival, [conversation.pk] * len(arrival.reading.messages), guess, ids, at=at)
+    count = len(arrival.reading.messages)
+    telling = foretell(arrival, [(conversation.channel_id, bytes(conversation.key))] * count)
+    rows = make_inserts(arrival, [conversation.pk] * count, guess, telling, ids, at=at)
     insert_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=rows, order_by=("record_id", "part"))
 
 
@@ -157,8 +189,8 @@ def find_keys(conversation: Conversation, arrival: Arrival) -> set[bytes]:
 
 def _find_conversations(
     arrivals: Sequence[Arrival], workspace_id: uuid.UUID
-) -> tuple[dict[tuple[uuid.UUID, bytes], uuid.UUID], set[uuid.UUID]]:
-    """The conversations by channel and key, made where there are none, and those that nothing has reached yet."""
+) -> dict[tuple[uuid.UUID, bytes], uuid.UUID]:
+    """The conversations by channel and key, made where there are none."""
     wanted: dict[tuple[uuid.UUID, bytes], str] = {}
     for arrival in arrivals:
         for key, native_id in arrival.places:
@@ -175,9 +207,8 @@ def _find_conversations(
     )
     rows = Conversation.objects.filter(
         workspace_id=workspace_id, channel_id__in={channel for channel, _ in wanted}, key__in=[key for _, key in wanted]
-    ).values_list("channel_id", "key", "id", "generation")
-    found = {(channel, bytes(key)): conversation for channel, key, conversation, _ in rows}
-    return found, {conversation for *_, conversation, generation in rows if generation == 0}
+    ).values_list("channel_id", "key", "id")
+    return {(channel, bytes(key)): conversation for channel, key, conversation in rows}
 
 
 def find_citing(cited: dict[uuid.UUID, set[bytes]], workspace_id: uuid.UUID) -> set[uuid.UUID]:
@@ -190,8 +221,3 @@ def find_citing(cited: dict[uuid.UUID, set[bytes]], workspace_id: uuid.UUID) -> 
         citing = MessageRow.objects.filter(workspace_id=workspace_id, channel_id=channel_id, parent_key__in=list(keys))
         found.update(citing.values_list("conversation_id", flat=True))
     return found
-
-
-def _key_of_order(arrival: Arrival) -> tuple[Any, ...]:
-    time, _, source, index = order_of(arrival.record)
-    return time, source, index, bytes(arrival.record.identity)

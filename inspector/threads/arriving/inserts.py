@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from dialects import Message, Reading
 from inspector.accounts.models import make_id
@@ -16,9 +17,10 @@ from inspector.intake.facts import read_with_facts
 from inspector.intake.models import Record
 from inspector.intake.text import make_storable
 
+from ..models import Conversation
 from ..placing.keys import find_trace_basis, key_of_conversation, key_of_id, key_of_trace
 from ..placing.links import Guess, guess_of, links_of, write_links
-from ..telling.foretelling import foresee
+from ..telling.foretelling import ConversationKey, foresee
 from ..telling.teller import Telling, foretell_record, severity_of
 
 # In the order in which `make_inserts` gives them.
@@ -84,6 +86,13 @@ class Arrival:
         return guess_of(self.reading)
 
 
+class Foretold(NamedTuple):
+    """A record that was read, and told as it is likely that it will be told."""
+
+    arrival: Arrival
+    telling: Telling
+
+
 def read_record(record: Record, *, dialect: str | None = None) -> Arrival:
     """Read a record without context, in a given dialect where its conversation has settled one. Never raises."""
     reading = read_with_facts(record.wire_text, record.envelope, record.facts, dialect=dialect)
@@ -91,12 +100,55 @@ def read_record(record: Record, *, dialect: str | None = None) -> Arrival:
     return Arrival(record, reading, tuple(key(message) for message in reading.messages))
 
 
+def foretell_arrivals(arrivals: Sequence[Arrival], *, workspace_id: uuid.UUID) -> dict[uuid.UUID, Foretold]:
+    """Tell these records as it is likely that they will be told, each by its id. Nothing is locked or written.
+
+    Most of the time that it takes to read a log is spent here: nobody has to wait meanwhile.
+    """
+    places = {(arrival.record.channel_id, key) for arrival in arrivals for key, _ in arrival.places}
+    rows = Conversation.objects.filter(
+        workspace_id=workspace_id,
+        channel_id__in={channel_id for channel_id, _ in places},
+        key__in={key for _, key in places},
+        generation__gt=0,
+    )
+    reached = {(channel_id, bytes(key)) for channel_id, key in rows.values_list("channel_id", "key")}
+    # In the order of the timeline, so that most are told in the context that they have there.
+    return {
+        arrival.record.pk: Foretold(arrival, foretell(arrival, _list_conversations(arrival), reached=reached))
+        for arrival in sorted(arrivals, key=key_of_order)
+    }
+
+
+def _list_conversations(arrival: Arrival) -> list[ConversationKey]:
+    return [(arrival.record.channel_id, key) for key, _ in arrival.places]
+
+
+def foretell(
+    arrival: Arrival, conversations: Sequence[ConversationKey], *, reached: Set[ConversationKey] | None = None
+) -> Telling:
+    """A record told in what its conversation likely holds, or told only if it asks for nothing.
+
+    Args:
+        arrival: the record as read.
+        conversations: of each of its messages.
+        reached: those that messages have reached already; None where all of them have been.
+    """
+    is_new = reached is not None and reached.isdisjoint(conversations)
+    foreseen = foresee(conversations, is_new=is_new)
+    if foreseen is None:
+        return foretell_record(arrival.record, arrival.reading, None, position=1)
+    position = foreseen.count + 1
+    foreseen.count += len(conversations)
+    return foretell_record(arrival.record, arrival.reading, foreseen.context, position=position)
+
+
 def make_inserts(
     arrival: Arrival,
     conversation_ids: Sequence[uuid.UUID],
     guess: Guess | None,
+    telling: Telling,
     ids: Mapping[int, uuid.UUID] = MappingProxyType({}),
-    is_new: bool = False,
     *,
     at: datetime,
 ) -> Iterator[tuple[object, ...]]:
@@ -106,26 +158,16 @@ def make_inserts(
         arrival: the record as read.
         conversation_ids: of each of its messages.
         guess: of its dialect, where a conversation may settle it otherwise.
+        telling: it as it was foretold.
         ids: of the messages by part, where they have one already.
-        is_new: whether the conversation was empty before.
         at: since when what is told is told so.
     """
-    telling = _foretell(arrival, conversation_ids, is_new=is_new)
     for message, conversation_id in zip(arrival.reading.messages, conversation_ids, strict=True):
         message_id = ids.get(message.part) or make_id()
         yield (
             *_make_insert(arrival, message, message_id, conversation_id),
             *_make_told(arrival, message, telling, guess, at),
         )
-
-
-def _foretell(arrival: Arrival, conversation_ids: Sequence[uuid.UUID], *, is_new: bool) -> Telling:
-    foreseen = foresee(conversation_ids, is_new=is_new)
-    if foreseen is None:
-        return foretell_record(arrival.record, arrival.reading, None, position=1)
-    position = foreseen.count + 1
-    foreseen.count += len(conversation_ids)
-    return foretell_record(arrival.record, arrival.reading, foreseen.context, position=position)
 
 
 def _make_insert(
@@ -198,3 +240,9 @@ def _make_told(
 def order_of(record: Record) -> tuple[datetime, str, bytes, int]:
     """The record's order key as the columns of its messages."""
     return record.order_time, record.order_basis, bytes(record.order_source), record.order_index
+
+
+def key_of_order(arrival: Arrival) -> tuple[Any, ...]:
+    """What sorts records as the timeline does."""
+    time, _, source, index = order_of(arrival.record)
+    return time, source, index, bytes(arrival.record.identity)

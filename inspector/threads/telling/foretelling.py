@@ -13,6 +13,8 @@ from collections.abc import Sequence
 
 from .contexts import TrackedContext
 
+# A conversation by its channel and its key there: it is known before it is stored.
+ConversationKey = tuple[uuid.UUID, bytes]
 # What is kept of a conversation comes to about a hundred kilobytes: a worker's memory must not grow with its log.
 MOST_CONVERSATIONS = 150
 # What has grown larger than this is not kept: a guess is not worth the memory.
@@ -31,23 +33,23 @@ class Foreseen:
 _of_thread = threading.local()
 
 
-def foresee(conversation_ids: Sequence[uuid.UUID], *, is_new: bool) -> Foreseen | None:
+def foresee(conversations: Sequence[ConversationKey], *, is_new: bool) -> Foreseen | None:
     """What likely holds in the conversation of a record's messages; None where nothing is known, or they are several.
 
     Args:
-        conversation_ids: of each message of the record.
+        conversations: of each message of the record.
         is_new: whether the conversation was empty before its batch.
     """
-    if len(set(conversation_ids)) != 1:
+    if len(set(conversations)) != 1:
         return None
-    held: OrderedDict[uuid.UUID, Foreseen] = _of_thread.__dict__.setdefault("held", OrderedDict())
-    (conversation_id,) = set(conversation_ids)
-    foreseen = held.pop(conversation_id, None) or (Foreseen() if is_new else None)
+    held: OrderedDict[ConversationKey, Foreseen] = _of_thread.__dict__.setdefault("held", OrderedDict())
+    conversation = conversations[0]
+    foreseen = held.pop(conversation, None) or (Foreseen() if is_new else None)
     if foreseen is None:
         return None
-    held[conversation_id] = foreseen
+    held[conversation] = foreseen
     if len(held) > MOST_CONVERSATIONS:
         held.popitem(last=False)
     if foreseen.context.names > MOST_NAMES:
-        del held[conversation_id]
+        del held[conversation]
     return foreseen
