@@ -46,18 +46,26 @@ class Log:
         records: how many lines.
         size_bytes: or how long.
         words: how many words of text the larger messages carry on average.
+        after_s: how many seconds later than the first logs it begins; a second is a message.
     """
 
     def __init__(
-        self, *, seed: int, records: int | None = None, size_bytes: int | None = None, words: int = 12
+        self,
+        *,
+        seed: int,
+        records: int | None = None,
+        size_bytes: int | None = None,
+        words: int = 12,
+        after_s: int = 0,
     ) -> None:
         self._seed, self._records, self._size, self._words = seed, records, size_bytes, words
+        self._start = START + after_s
         self.made: Made | None = None
 
     def lines(self) -> Iterator[bytes]:
         """The lines, each without its end; `made` is known after the last."""
         chance = random.Random(self._seed)
-        maker = _Maker(chance, self._seed, self._words)
+        maker = _Maker(chance, self._seed, self._words, self._start)
         window: list[tuple[bytes, str]] = []
         number = size = 0
         counts = {"doubled": 0, "quarantined": 0}
@@ -103,8 +111,8 @@ class Log:
 class _Maker:
     """Makes one message after the other; what they hold depends on their number and on the chance alone."""
 
-    def __init__(self, chance: random.Random, seed: int, words: int) -> None:
-        self._chance, self._seed, self._length = chance, seed, words
+    def __init__(self, chance: random.Random, seed: int, words: int, start: int) -> None:
+        self._chance, self._seed, self._length, self._start = chance, seed, words, start
         self._vocabulary = [
             "".join(chance.choices(SYLLABLES, k=2 + rank.bit_length() // 6)) for rank in range(VOCABULARY)
         ]
@@ -148,7 +156,7 @@ class _Maker:
             "from": sender,
             "to": receiver,
             "conversation": self._place(number),
-            "at": START + number,
+            "at": self._start + number,
         }
         return json.dumps(envelope, ensure_ascii=False).encode()
 
@@ -165,7 +173,7 @@ class _Maker:
         message = {
             "clowl": "0.2",
             "mid": f"m{self._seed}-{number}",
-            "ts": START + number,
+            "ts": self._start + number,
             "p": act,
             "from": sender,
             "to": receiver,
