@@ -50,7 +50,9 @@ class ConversationFilter(forms.Form):
     fault = forms.ChoiceField(required=False, choices=[("", "any"), *FAULTS.items()], widget=forms.Select(attrs=SELECT))
 
     order = forms.ChoiceField(
-        required=False, choices=[("", "latest activity"), ("worst", "gravest note")], widget=forms.Select(attrs=SELECT)
+        required=False,
+        choices=[("", "latest activity"), ("worst", "gravest open finding")],
+        widget=forms.Select(attrs=SELECT),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -58,6 +58,9 @@ class Conversation(models.Model):
     message_count = models.BigIntegerField(default=0)
     missing_count = models.BigIntegerField(default=0)
     severity = models.SmallIntegerField(default=0)
+    # The severity of the gravest finding in it that stands open, 0 for none. Settling does not write it: whoever writes
+    # or judges findings does, see `audit.findings.grading`.
+    open_severity = models.SmallIntegerField(default=0, db_default=0)
     # What its page says first, counted by settling, as JSON text: see `tallies`. Empty where it never was.
     tally = models.TextField(blank=True)
     first_at = models.DateTimeField(null=True)
@@ -72,8 +75,10 @@ class Conversation(models.Model):
         indexes = [
             # Serves the list of conversations, latest activity first, by keyset.
             models.Index(fields=["workspace", "-last_at", "-id"], name="conversation_latest"),
-            # Serves the same list, the gravest note of the decoder first.
+            # Serves those of them with errors in what was read, by the gravest note of the decoder.
             models.Index(fields=["workspace", "-severity", "-last_at", "-id"], name="conversation_worst"),
+            # Serves the same list, the gravest open finding first.
+            models.Index(fields=["workspace", "-open_severity", "-last_at", "-id"], name="conversation_gravest"),
             # Serves the latest record of a channel: what "now" is for whatever stands still or falls due in it.
             models.Index(fields=["workspace", "channel", "-last_at", "-id"], name="conversation_of_channel"),
         ]

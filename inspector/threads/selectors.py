@@ -37,11 +37,6 @@ def find_conversation(*, workspace: Workspace, conversation_id: uuid.UUID) -> Co
 WORST: Final = "worst"
 
 
-def list_conversations(*, limit: int = 50, **wanted: Any) -> list[Conversation]:
-    """The first of what `select_conversations` selects by the same arguments."""
-    return list(select_conversations(**wanted)[:limit])
-
-
 def select_conversations(
     *,
     workspace: Workspace,
@@ -57,8 +52,8 @@ def select_conversations(
 
     Args:
         before: (last_at, id) of the last one seen.
-        order: `worst` for the gravest note of the decoder first, and among equals the latest activity.
-        grade: where it is `worst`, the severity of the last one seen.
+        order: `worst` for the gravest open finding first, and among equals the latest activity.
+        grade: where it is `worst`, the `open_severity` of the last one seen.
         dialect, agent, state: only conversations that hold this dialect, name this agent, or stand so.
         fault: only those with `errors` in what was read, or with messages cited that are `missing`.
     """
@@ -67,9 +62,9 @@ def select_conversations(
         last_at, conversation_id = before
         later = Q(last_at__lt=last_at) | Q(last_at=last_at, pk__lt=conversation_id)
         if order == WORST and grade is not None:
-            later = Q(severity__lt=grade) | (Q(severity=grade) & later)
+            later = Q(open_severity__lt=grade) | (Q(open_severity=grade) & later)
         rows = rows.filter(later)
-    ranks = ("-severity",) if order == WORST else ()
+    ranks = ("-open_severity",) if order == WORST else ()
     ordered: QuerySet[Conversation] = rows.select_related("channel").order_by(*ranks, "-last_at", "-id")
     return ordered
 

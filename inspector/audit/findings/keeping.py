@@ -21,6 +21,7 @@ from inspector.tokens import hide_tokens
 
 from ..alerts.outbox import announce
 from .dueness import note_due
+from .grading import grade_conversations
 from .tables import Examination, Finding
 
 _COLUMNS: Final = (
@@ -91,6 +92,8 @@ def write_findings(found: Sequence[Found], *, conversations: Sequence[Conversati
         update_rows(model=Finding, columns=("id", *_CHANGING), rows=changed)
     if moved:
         note_due(conversations=moved, decided=decided)
+    # Also of those in which nothing changed: how a rule is graded may have.
+    grade_conversations(ids)
     Examination.objects.bulk_create(
         [
             Examination(

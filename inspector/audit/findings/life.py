@@ -17,10 +17,12 @@ from inspector.accounts.models import Membership
 from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
+from inspector.threads.arriving.holding import hold_conversations
 from inspector.threads.models import Conversation, Message
 from inspector.trail.services import Thing, record_deed
 
 from ..rules import RULES
+from .grading import grade_conversations
 from .tables import Finding, FindingAct, RuleChange, Suppression
 
 LONGEST_REASON = 2000
@@ -44,11 +46,13 @@ def judge(*, membership: Membership, findings: Collection[uuid.UUID], state: str
     if len(findings) > MOST_AT_ONCE:
         raise ValidationError(f"at most {MOST_AT_ONCE} findings are judged at once")
     rows = Finding.objects.filter(workspace=membership.workspace_id, pk__in=list(findings)).exclude(state=state)
+    conversations = _hold_conversations(rows)
     held = list(rows.order_by("pk").select_for_update())
     FindingAct.objects.bulk_create(
         [FindingAct(finding=finding, state=state, by=membership.user, reason=reason) for finding in held]
     )
     Finding.objects.filter(pk__in=[finding.pk for finding in held]).update(state=state)
+    grade_conversations(conversations)
     if held:
         record_deed(
             "finding.judged",
@@ -67,7 +71,8 @@ def judge(*, membership: Membership, findings: Collection[uuid.UUID], state: str
 def set_rule(*, membership: Membership, rule: str, is_on: bool, severity: int | None, reason: str) -> RuleChange:
     """Switch a rule on or off, or grade it anew, for the whole workspace.
 
-    A grade holds at once; what a rule that was off would have found is looked for in the background.
+    A grade holds at once; what a rule that was off would have found is looked for in the background, and lists of
+    conversations that begin with the worst follow with it.
 
     Raises:
         PermissionDenied: for all but owners.
@@ -134,7 +139,10 @@ def suppress(
         reason=_check_reason(reason, is_needed=True),
         by=membership.user,
     )
-    _find_covered(made).update(is_suppressed=True)
+    covered = _find_covered(made)
+    conversations = _hold_conversations(covered)
+    covered.update(is_suppressed=True)
+    grade_conversations(conversations)
     _record_suppression("finding.suppressed", membership, made)
     return made
 
@@ -152,11 +160,14 @@ def lift(*, membership: Membership, suppression: Suppression) -> None:
     is_lifted = Suppression.objects.filter(pk=suppression.pk, lifted_at=None).update(
         lifted_by=membership.user, lifted_at=timezone.now()
     )
-    _find_covered(suppression).update(is_suppressed=False)
+    covered = _find_covered(suppression)
+    conversations = _hold_conversations(covered)
+    covered.update(is_suppressed=False)
     for other in Suppression.objects.filter(
         workspace=suppression.workspace_id, rule=suppression.rule, lifted_at=None
     ).exclude(pk=suppression.pk):
         _find_covered(other).update(is_suppressed=True)
+    grade_conversations(conversations)
     if is_lifted:
         _record_suppression("finding.suppression-lifted", membership, suppression)
 
@@ -172,6 +183,13 @@ def _record_rule(
 ) -> None:
     on = Thing("rule", rule, RULES[rule].title if rule in RULES else rule)
     record_deed(code, workspace_id=membership.workspace_id, by=membership, on=on, about=about, details=details)
+
+
+def _hold_conversations(findings: QuerySet[Finding]) -> set[uuid.UUID]:
+    """Hold the conversations of these findings, as examining does before it writes any; their ids."""
+    ids = set(findings.values_list("conversation_id", flat=True))
+    hold_conversations(ids)
+    return ids
 
 
 def _find_covered(suppression: Suppression) -> QuerySet[Finding]:

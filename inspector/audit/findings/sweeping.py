@@ -12,6 +12,7 @@ from inspector.threads.arriving.holding import hold_conversations
 
 from ..reviews.filling import fill_by_findings
 from .dueness import find_changed, note_due
+from .grading import grade_conversations
 
 # So many findings are looked at in one round, and so many rounds at one sweep: what is left waits for the next.
 MOST_AT_ONCE: Final = 500
@@ -38,4 +39,5 @@ def note_all_due() -> int:
 def _note(workspace_id: uuid.UUID, conversations: Collection[uuid.UUID]) -> None:
     hold_conversations(conversations)
     note_due(conversations=conversations)
+    grade_conversations(conversations)
     fill_by_findings(workspace_id=workspace_id, conversations=conversations)

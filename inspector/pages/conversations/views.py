@@ -24,7 +24,7 @@ from inspector.search.cursors import write_cursor
 from inspector.threads.agents.names import load_labels
 from inspector.threads.hidden import count_hidden
 from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import WORST, TreeWindow, list_conversations, read_tree
+from inspector.threads.selectors import WORST, TreeWindow, read_tree, select_conversations
 from inspector.threads.summaries import find_at, find_openings, read_timeline, sum_up
 from inspector.threads.tasks.measures import find_state
 
@@ -58,14 +58,9 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     watched = {name: value for name, value in filters.items() if name != "fault"}
     loads = before is None and "fault" not in filters and not order
     live = watch(membership, of="conversations", load=loads, **watched)
-    found = list_conversations(
-        workspace=workspace,
-        before=before,
-        limit=PAGE_ROWS + 1,
-        order=order,
-        grade=read_number(request, "grade", default=Message.Severity.ERROR) if order else None,
-        **filters,
-    )
+    grade = read_number(request, "grade", default=Message.Severity.ERROR) if order else None
+    rows = select_conversations(workspace=workspace, before=before, order=order, grade=grade, **filters)
+    found = list(rows[: PAGE_ROWS + 1])
     page = found[:PAGE_ROWS]
     sign_offs = find_sign_offs(conversations=page)
     openings = find_openings(conversation_ids=[one.pk for one in page if not is_named(one)])
@@ -95,7 +90,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
         "older_url": write_query(
             request,
             before=write_cursor((last.last_at, last.pk), workspace.pk),
-            grade=str(last.severity) if order else None,
+            grade=str(last.open_severity) if order else None,
         )
         if last and last.last_at
         else None,

@@ -8,11 +8,13 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from inspector.audit.findings.life import judge, lift, set_rule, suppress
+from inspector.audit.findings.listing import count_open_in
 from inspector.audit.models import Finding
 from inspector.pages.conversations import views as conversations
 from inspector.pages.findings import views as findings
-from inspector.threads.models import Conversation
-from inspector.threads.selectors import filter_conversations, list_conversations
+from inspector.threads.models import Conversation, Message
+from inspector.threads.selectors import select_conversations
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
@@ -49,17 +51,55 @@ def walk(client: Client, address: str, pattern: str) -> list[str]:
     raise AssertionError("the list has no end")
 
 
-def test_conversations_begin_with_the_gravest_note(log: Cast, viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conversations_begin_with_the_gravest_finding_that_stands_open(
+    log: Cast, viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(conversations, "PAGE_ROWS", 2)
-    ids = walk(viewer, "/w/acme/conversations/?order=worst", r'<tr id="conversation-([^"]+)"')
-    rows = {str(row.pk): row for row in Conversation.objects.exclude(last_at=None)}
-    assert len({row.severity for row in rows.values()}) > 1
-    assert ids == sorted(rows, key=lambda pk: (rows[pk].severity, rows[pk].last_at, pk), reverse=True)
-    assert "the gravest note of the decoder first" in viewer.get("/w/acme/conversations/?order=worst").content.decode()
+    rows = list(Conversation.objects.exclude(last_at=None))
+
+    def list_ranked() -> list[tuple[int, Conversation]]:
+        gravest = {pk: count.severity for pk, count in count_open_in(conversation_ids=[row.pk for row in rows]).items()}
+        ranked = [(gravest.get(row.pk, 0), row) for row in rows]
+        return sorted(ranked, key=lambda one: (one[0], one[1].last_at, one[1].pk), reverse=True)
+
+    def check() -> list[tuple[int, Conversation]]:
+        ranked = list_ranked()
+        ids = walk(viewer, "/w/acme/conversations/?order=worst", r'<tr id="conversation-([^"]+)"')
+        assert ids == [str(row.pk) for _, row in ranked]
+        return ranked
+
+    ranked = check()
+    assert len({severity for severity, _ in ranked}) > 2
+    worst = ranked[0][1]
+    theirs = Finding.objects.filter(conversation=worst, holds=True)
+    judge(membership=log.owner, findings=[each.pk for each in theirs], state="accepted", reason="")
+    assert worst not in [row for severity, row in check() if severity]
+    judge(membership=log.owner, findings=[each.pk for each in theirs], state="open", reason="")
+    assert check() == ranked
+    # What is not shown grades nothing, and what is shown again does.
+    covers = [
+        suppress(membership=log.owner, rule=rule, conversation=worst, sender="", reason="a drill")
+        for rule in sorted({each.rule for each in theirs})
+    ]
+    check()
+    worst.refresh_from_db()
+    assert worst.open_severity == 0
+    for each in covers:
+        lift(membership=log.owner, suppression=each)
+    assert check() == ranked
+    # How a rule is graded decides once they are examined again, and so does switching it off.
+    rule = theirs.order_by("-severity")[0].rule
+    set_rule(membership=log.owner, rule=rule, is_on=True, severity=Message.Severity.INFO, reason="known here")
+    settle_all()
+    check()
+    set_rule(membership=log.owner, rule=rule, is_on=False, severity=None, reason="not wanted")
+    settle_all()
+    check()
+    assert "the gravest open finding first" in viewer.get("/w/acme/conversations/?order=worst").content.decode()
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-        listed = filter_conversations(workspace=log.workspace).order_by("-severity", "-last_at", "-id")[:3]
-        assert "conversation_worst" in listed.explain()
+        listed = select_conversations(workspace=log.workspace, order="worst")[:3]
+        assert "conversation_gravest" in listed.explain()
 
 
 def test_findings_begin_with_the_worst(log: Cast, viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +117,7 @@ def test_findings_begin_with_the_worst(log: Cast, viewer: Client, monkeypatch: p
 
 
 def test_conversations_of_an_agent_are_those_of_whom_the_name_means(log: Cast) -> None:
-    named = {one.native_id for one in list_conversations(workspace=log.workspace, agent="planner")}
+    named = {one.native_id for one in select_conversations(workspace=log.workspace, agent="planner")}
     assert named == {"1", "2"}
-    assert named == {one.native_id for one in list_conversations(workspace=log.workspace, agent="1")}
-    assert not list_conversations(workspace=log.workspace, agent="critic")
+    assert named == {one.native_id for one in select_conversations(workspace=log.workspace, agent="1")}
+    assert not select_conversations(workspace=log.workspace, agent="critic")

@@ -9,7 +9,7 @@ import pytest
 
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Task
-from inspector.threads.selectors import list_conversations
+from inspector.threads.selectors import select_conversations
 from inspector.threads.tasks.measures import (
     STALLED_AFTER,
     Times,
@@ -121,9 +121,9 @@ def test_what_stands_too_long_while_its_channel_goes_on_is_stalled(cast: Cast) -
     # So does the list of conversations; one in which nobody asked for anything does not stand still.
     deliver(cast, say(-9000, "Nobody asked.", conversation="quiet"))
     settle_all()
-    listed = {row.native_id: row.stands for row in list_conversations(workspace=cast.workspace)}  # type: ignore[attr-defined]
+    listed = {row.native_id: row.stands for row in select_conversations(workspace=cast.workspace)}  # type: ignore[attr-defined]
     assert listed == {"story": "stalled", "other": "open", "quiet": "open"}
-    stalled = list_conversations(workspace=cast.workspace, state="stalled")
+    stalled = select_conversations(workspace=cast.workspace, state="stalled")
     assert [row.native_id for row in stalled] == ["story"]
     # What is stored does not know of the moment.
     assert (Task.objects.get().state, Conversation.objects.get(native_id="story").state) == ("open", "open")
