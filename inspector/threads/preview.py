@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from dialects import Context, LogRecord, Reading, choose_dialect, identify, tell
+from django.utils import timezone
+
+from dialects import Context, LogRecord, Message, Reading, choose_dialect, identify, tell
 from inspector.intake.concealing import conceal_reading, conceal_told
 from inspector.intake.facts import facts_at, read_with_facts
-from inspector.intake.identity import write_envelope
+from inspector.intake.identity import find_time, write_envelope
+
+from .placing.keys import key_of_conversation
 
 # A longer one takes too long to tell while somebody waits for it.
 LONGEST_WIRE = 100_000
@@ -29,30 +34,54 @@ class Foretold:
     time_basis: str
 
 
-def foretell(*, records: Iterable[LogRecord], options: Mapping[str, Any]) -> list[Foretold]:
-    """Read and tell the first records of a log in their order, each in the context of its conversation.
+def foretell(
+    *, records: Iterable[LogRecord], options: Mapping[str, Any], start: datetime | None = None
+) -> list[Foretold]:
+    """The first records of a log in their order, each told in the context of its conversation, as it is settled.
 
     Args:
         records: from the first on, as framing gives them.
         options: the delivery's, see `facts.facts_at`.
+        start: when the log begins, for records that carry no time.
     """
-    contexts: dict[object, Context] = defaultdict(lambda: Context(position=0))
-    return [_foretell(record, options, contexts) for record in records]
+    contexts: dict[bytes, Context] = defaultdict(Context)
+    held = list(records)
+    now = timezone.now()
+    times = {record.index: _find_time(record) for record in held}
+    timeline = sorted(held, key=lambda record: (find_time(*times[record.index], start, now)[0], record.index))
+    told = {record.index: _foretell(record, times[record.index], options, contexts) for record in timeline}
+    return [told[record.index] for record in held]
 
 
-def _foretell(record: LogRecord, options: Mapping[str, Any], contexts: dict[object, Context]) -> Foretold:
+def _find_time(record: LogRecord) -> tuple[str | None, str | None]:
+    """The time on the wire and the time of the envelope, as far as there are any."""
+    own = identify(record.wire).time if record.wire is not None else None
+    return own, record.envelope.at if record.envelope else None
+
+
+def _foretell(
+    record: LogRecord,
+    times: tuple[str | None, str | None],
+    options: Mapping[str, Any],
+    contexts: dict[bytes, Context],
+) -> Foretold:
     if record.wire is None or len(record.wire) > LONGEST_WIRE:
         return Foretold(record=record, reading=None, time=None, time_basis="")
     facts = facts_at(options, record.index).write()
     reading = read_with_facts(record.wire, write_envelope(record.envelope), facts)
-    first = reading.messages[0]
-    parties = frozenset((first.sender, *first.receivers)) if first.sender and first.receivers else None
-    context = contexts[first.conversation_id or parties]
-    context.record, context.position = str(record.index), context.position + 1
+    context = contexts[_find_conversation(reading.messages[0])]
+    context.record = str(record.index)
     # Its dialect may be settled otherwise than it was read, and is then read from the wire.
-    chosen = conceal_reading(choose_dialect(reading, context))
-    whole = conceal_told(tell(chosen, context), chosen).whole
-    own = identify(record.wire).time
-    outer = record.envelope.at if record.envelope else None
+    chosen = choose_dialect(reading, context)
+    shown = conceal_reading(chosen)
+    whole = conceal_told(tell(shown, context), shown).whole
+    for message in chosen.messages:
+        contexts[_find_conversation(message)].position += 1
+    own, outer = times
     basis = "wire" if own else "envelope" if outer else ""
     return Foretold(record=record, reading=whole, time=own or outer, time_basis=basis)
+
+
+def _find_conversation(message: Message) -> bytes:
+    """What stands for the conversation of a message within this file."""
+    return key_of_conversation(message, source=b"", is_from_file=True)[0]

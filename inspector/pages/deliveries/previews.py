@@ -74,7 +74,7 @@ def make_card(delivery: Delivery, membership: Membership, form: ReadingForm | No
     slug = membership.workspace.slug
     choices = read_choices(delivery)
     beginning = look_at(delivery=delivery)
-    told = foretell(records=beginning.records, options=delivery.options)
+    told = foretell(records=beginning.records, options=delivery.options, start=choices.start)
     cast = Cast(choices.speakers)
     silent = [line for line in told if line.reading and not any(one.sender for one in line.reading.messages)]
     zone = membership.user.time_zone

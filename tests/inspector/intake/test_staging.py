@@ -88,6 +88,23 @@ def test_what_was_seen_is_what_is_loaded(cast: Cast) -> None:
     assert not Chunk.objects.exists()
 
 
+def test_what_a_message_refers_to_is_told_alike_before_and_after(cast: Cast) -> None:
+    lines = (
+        b"2026-11-17T09:14:06Z [desk] desk -> atlas: ?Uk/od",
+        b"2026-11-17T09:14:03Z [desk] desk -> atlas: @v0.6#h !Iw/s ?Uc/la",
+        b'2026-11-17T09:14:05Z [desk] atlas -> desk: {def:od="order 5521"}',
+    )
+    (delivery,) = stage(cast, b"\n".join(lines))
+    told = [[each.sentence for each in line.reading.messages] for line in preview(delivery) if line.reading]
+    staging.load(delivery=delivery)
+    settle_all()
+    settled: dict[int, list[str]] = {}
+    for index, english in Message.objects.order_by("order_index", "part").values_list("order_index", "english"):
+        settled.setdefault(index, []).append(english)
+    assert told == list(settled.values())
+    assert "as defined by atlas in message" in told[0][0]
+
+
 def test_each_file_of_an_archive_is_looked_at_on_its_own(cast: Cast) -> None:
     first, second = stage(cast, make_zip(("a.log", LOG), ("b.log", b"oscar: hello there\n")), "x.zip")
     assert (first.file_name, second.file_name) == ("x.zip/a.log", "x.zip/b.log")
