@@ -74,7 +74,7 @@ def _name_state(delivery: Delivery) -> str:
         return delivery.state
     if not delivery.received:
         return "empty"
-    return "done" if delivery.stored or delivery.duplicate else "no text"
+    return "done" if delivery.stored or delivery.duplicate else "quarantined"
 
 
 def name_sender(delivery: Delivery) -> str:

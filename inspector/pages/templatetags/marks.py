@@ -47,7 +47,7 @@ STATES = {
     "settling": ("running", "settling"),
     "broken": ("failed", "broken off"),
     "stuck": ("failed", "given up"),
-    "no text": ("failed", "no text"),
+    "quarantined": ("failed", "quarantined"),
     "empty": ("open", "empty"),
     "weighing": ("running", "hiding or showing"),
     "queued": ("waiting", "waits for a worker"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
@@ -90,6 +91,15 @@ def test_a_search_is_saved_shared_and_forgotten(auditor: Client, viewer: Client,
     assert viewer.post(forget).status_code == 404
     assert owner.post(forget).status_code == 302
     assert owner.post(reverse("pages:forget-search", args=["acme", SavedSearch.objects.get().pk])).status_code == 404
+
+
+def test_a_long_query_is_cut_between_its_characters(auditor: Client, cast: Cast) -> None:
+    query = "x" * 198 + "\u202e\u202e\u202e<b>"
+    auditor.post(reverse("pages:save-search", args=["acme"]), {"q": query, "name": "Long"})
+    for address in (SEARCH, f"{SEARCH}?q=zebra+{'y' * 78}%E2%80%AE%E2%80%AE%E2%80%AE"):
+        page = auditor.get(address).content.decode()
+        ((code, part),) = re.findall(r'<code class="quiet small">(.*?)</code>|<b>(yyy.*?)</b>', page)
+        assert re.fullmatch(r'[xy]+<span class="hidden-character"[^<>]*>U\+202E</span>…', code or part), code or part
 
 
 @pytest.mark.parametrize(("name", "query"), [("", "a"), ("x" * 81, "a"), ("fine", "nonsense:1")])

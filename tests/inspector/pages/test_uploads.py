@@ -232,3 +232,5 @@ def test_without_a_single_record_stored_no_green_tick_is_shown(
     assert 'data-state="done"' not in page
     listed = text(auditor.get(reverse("pages:deliveries", args=[SLUG])))
     assert 'data-state="done"' not in listed
+    # The list calls what has no text as its column and the receipt do.
+    assert ("quarantined</span>" in listed) == bool(data)
