@@ -17,6 +17,7 @@ from .exporting import measure_exporting
 from .growth import FORMS
 from .ingest import measure_ingest
 from .measure import Row, write_table
+from .painting import measure_painting
 from .reliability import measure_reliability
 from .searching import measure_searching
 from .trees import measure_trees
@@ -30,6 +31,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], Iterable[Row]]] = {
     "exports": measure_exporting,
     "reliability": measure_reliability,
     "browser": measure_browser,
+    "pages": measure_painting,
 }
 UNITS = {"kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
 
@@ -52,7 +54,9 @@ def main() -> int:
     parser.add_argument("--suite", choices=[*SUITES, "all"], default="all")
     parser.add_argument("--out", type=Path, help="write the rows as JSON too")
     parser.add_argument("--rounds", type=int, default=5, help="ingest, exports: interleaved rounds (default 5)")
-    parser.add_argument("--records", type=int, default=4000, help="ingest: records a round (default 4,000)")
+    parser.add_argument(
+        "--records", type=int, default=4000, help="ingest: records a round; pages: of the log (default 4,000)"
+    )
     parser.add_argument(
         "--long",
         action="store_true",

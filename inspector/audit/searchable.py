@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Case, OuterRef, QuerySet, Subquery, Value, When
+
 from inspector.search.language import QueryError, Term
 from inspector.search.registry import Condition, SearchableCondition
 from inspector.search.values import SEVERITIES, read_severity
 
+from .findings.dueness import DUE
 from .findings.tables import Finding
 from .reviews.listing import STALE
 from .reviews.tables import Review
@@ -99,6 +103,21 @@ def _write_rule(term: Term) -> Condition:
     return _FOUND.format('"finding"."rule" = ANY(%s)'), [values]
 
 
+def _tally_findings() -> Subquery:
+    """How grave the findings of a message are that hold and are due, as `_FOUND` has it."""
+    names = Case(*(When(severity=rank, then=Value(name)) for rank, name in enumerate(SEVERITIES)))
+    return ArraySubquery(_list_found().annotate(name=names).values("name").distinct())
+
+
+def _tally_rules() -> Subquery:
+    return ArraySubquery(_list_found().values("rule").distinct())
+
+
+def _list_found() -> QuerySet[Finding]:
+    of_message = {name: OuterRef(name) for name in ("conversation", "record", "part")}
+    return Finding.objects.filter(DUE, **of_message, holds=True, is_suppressed=False).order_by()
+
+
 REVIEWED = SearchableCondition(
     name="reviewed",
     about="whether its conversation has a review: yes or no",
@@ -123,10 +142,12 @@ FINDING = SearchableCondition(
     values=(*SEVERITIES[1:], *Finding.State.values),
     write=_write_finding,
     compares=True,
+    tally=_tally_findings,
 )
 RULE = SearchableCondition(
     name="rule",
     about="which rule found something of it",
     values=tuple(RULES),
     write=_write_rule,
+    tally=_tally_rules,
 )

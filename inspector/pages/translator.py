@@ -14,19 +14,18 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 import dialects
-from dialects import Candidate, Conversations, LogOptions, LogReader, LogRecord, Message, Reading
+from dialects import Candidate, Conversations, LogOptions, LogReader, LogRecord, Reading
 from inspector.accounts.models import Membership
 
 from .forms import SELECT
 from .messages.raw_views import show_layers
 from .shell import render_page, within_workspace
-from .shown.fields import MOST_LAYERS, cut_layers, list_layers, list_rows, measure_syntax
-from .shown.told import NoteLine, Segments, name_dialect, read_notes, read_segments, shorten
+from .shown.readings import list_all_notes, show_parts, show_pieces
+from .shown.told import name_dialect, shorten
 
 LONGEST_TEXT: Final = 64_000
 # What is longer is a log: it belongs into an upload, which has a preview of its own.
 MOST_RECORDS: Final = 50
-MOST_PARTS: Final = 10
 MOST_NOTES: Final = 50
 MOST_GUESSES: Final = 5
 
@@ -86,18 +85,6 @@ class RecordLine:
     sentence: str
     is_malformed: bool
     is_chosen: bool
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PartLine:
-    """One message of the chosen record."""
-
-    performative: str | None
-    native_act: str
-    english: Segments
-    also: Segments
-    gloss: Segments
-    reference_line: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -178,21 +165,16 @@ def _make_line(index: int, reading: Reading | None, chosen: int) -> RecordLine:
 
 
 def _describe(reading: Reading, into: str) -> dict[str, Any]:
-    stretches = cut_layers(reading)
-    fields, more_fields = list_rows(reading)
+    pieces = show_pieces(reading)
     notes = list_all_notes(reading)
     return {
         "reading": reading,
         "title": name_dialect(reading.dialect, reading.version),
         "vocabulary": reading.vocabulary if reading.vocabulary != reading.version else "",
         "guesses": [_make_guess(candidate) for candidate in reading.candidates[:MOST_GUESSES]],
-        "parts": [_make_part(message) for message in reading.messages[:MOST_PARTS]],
-        "more_parts": max(0, len(reading.messages) - MOST_PARTS),
-        "fields": fields,
-        "more_fields": more_fields,
-        "syntax": measure_syntax(stretches.get(0, ())),
-        "layers": show_layers(list_layers(reading, stretches), "", ()),
-        "more_layers": max(0, len(reading.layers) - MOST_LAYERS),
+        **show_parts(reading),
+        **pieces,
+        "layers": show_layers(pieces["layers"], "", ()),
         "message": {"characters": len(reading.wire)},
         "notes": notes[:MOST_NOTES],
         "more_notes": max(0, len(notes) - MOST_NOTES),
@@ -208,23 +190,6 @@ def _make_guess(candidate: Candidate) -> dict[str, Any]:
         "percent": round(candidate.score * 100),
         "why": candidate.why,
     }
-
-
-def _make_part(message: Message) -> PartLine:
-    return PartLine(
-        performative=message.performative,
-        native_act=message.native_act or "",
-        english=read_segments(segment.to_dict() for segment in message.english),
-        also=read_segments((segment.to_dict() for segment in message.also), are_apart=True),
-        gloss=read_segments(segment.to_dict() for segment in message.gloss),
-        reference_line=message.reference_line or "",
-    )
-
-
-def list_all_notes(reading: Reading) -> list[NoteLine]:
-    """The notes of a record and of all its messages, the gravest first."""
-    notes = (*reading.notes, *(note for message in reading.messages for note in message.notes))
-    return read_notes([note.to_dict() for note in notes])
 
 
 def _find_others(reading: Reading) -> list[dialects.Dialect]:

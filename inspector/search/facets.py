@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Final, NamedTuple
@@ -17,6 +17,7 @@ from inspector.threads.models import Message
 from inspector.threads.telling.terms import fold
 
 from .parts import find_choice, take_away
+from .registry import list_tallies
 from .selectors import fetch, narrow
 
 # So many messages are counted, and so many values of a name are shown.
@@ -82,21 +83,26 @@ def count_facets(
         QueryError: for a query that cannot be understood.
     """
     until = time.monotonic() + PATIENCE_MS / 1000
+    tallies = list_tallies()
 
     def read(asked: str) -> list[Row] | None:
         left_ms = int((until - time.monotonic()) * 1000)
         rows, needles = narrow(workspace=workspace, query=asked, zone=zone, may_see_secrets=may_see_secrets)
         if needles or left_ms <= 0:
             return None
-        found = fetch(rows.order_by("-order_time", "-id").values_list(*_COLUMNS)[: COUNTED + 1], left_ms)
-        return None if found is None else [Row(*each) for each in found]
+        ordered = rows.order_by("-order_time", "-id").values_list(*_COLUMNS, *tallies.values())
+        found = fetch(ordered[: COUNTED + 1], left_ms)
+        if found is None:
+            return None
+        width = len(_COLUMNS)
+        return [Row._make((*each[:width], dict(zip(tallies, each[width:], strict=True)))) for each in found]
 
     found = read(query)
     if found is None:
         return None
     known = KnownNames(load_labels(workspace_id=workspace.pk))
     facets = []
-    for name in _NAMES:
+    for name in (*_NAMES, *tallies):
         choice = find_choice(query, name)
         wider = read(take_away(query, choice.part)) if choice else None
         rows = found if wider is None else wider
@@ -120,6 +126,7 @@ class Row(NamedTuple):
     sender: str
     receivers: list[str]
     is_broadcast: bool
+    tallied: Mapping[str, Sequence[str]]
 
 
 _COLUMNS: Final = ("dialect", "performative", "severity", "channel", "sender", "receivers", "is_broadcast")
@@ -143,6 +150,10 @@ def _find_values(row: Row, name: str, known: KnownNames) -> Iterator[_Value]:
             if each:
                 where = (row.channel_id, row.dialect, each)
                 yield _Value(known.show(*where), known.find(*where), each, row.dialect)
+        return
+    if name in row.tallied:
+        for value in row.tallied[name]:
+            yield _Value(value, frozenset((fold(value),)), value)
         return
     value = {
         "dialect": row.dialect,

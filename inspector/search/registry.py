@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from django.db.models import Subquery
+
 from inspector.threads.searchable import ALIASES, PATHS, SEARCHABLE, SearchableTerm
 
 from .language import Term
@@ -16,7 +18,8 @@ Condition = tuple[str, list[object]]
 class SearchableCondition:
     """A name whose condition is SQL over the message `threads_message`; `write` gives the SQL and its parameters.
 
-    `values`, where given, are all that exist. One whose values have an order `compares` with `>` and `<` too.
+    `values`, where given, are all that exist. One whose values have an order `compares` with `>` and `<` too. Where
+    facets are to count it, `tally` gives the expression of a message's values: an array of texts that find it.
     """
 
     name: str
@@ -24,6 +27,7 @@ class SearchableCondition:
     values: tuple[str, ...] | None
     write: Callable[[Term], Condition]
     compares: bool = False
+    tally: Callable[[], Subquery] | None = None
 
 
 _TERMS: dict[str, SearchableTerm] = {term.name: term for term in SEARCHABLE}
@@ -77,6 +81,11 @@ def list_values(name: str) -> tuple[str, ...] | None:
         return term.values
     condition = _CONDITIONS.get(name)
     return condition.values if condition else None
+
+
+def list_tallies() -> dict[str, Subquery]:
+    """The names of conditions that facets count, each with the expression of a message's values."""
+    return {name: condition.tally() for name, condition in _CONDITIONS.items() if condition.tally is not None}
 
 
 def list_literals() -> frozenset[str]:

@@ -150,6 +150,17 @@ def count_open_in(*, conversation_ids: Collection[uuid.UUID]) -> dict[uuid.UUID,
     return {row["conversation"]: OpenCount(row["count"], row["severity"]) for row in counted}
 
 
+def count_open_about(*, messages: Collection[Message]) -> dict[uuid.UUID, OpenCount]:
+    """How many findings stand open about each of these messages that has one, and how grave the gravest is."""
+    rows = list_here(conversations={message.conversation_id for message in messages}).filter(
+        state=Finding.State.OPEN, record__in={message.record_id for message in messages}
+    )
+    counted = rows.values("record", "part").annotate(count=Count("pk"), severity=Max("severity")).order_by()
+    found = {(row["record"], row["part"]): OpenCount(row["count"], row["severity"]) for row in counted}
+    named = {message.pk: found.get((message.record_id, message.part)) for message in messages}
+    return {pk: count for pk, count in named.items() if count is not None}
+
+
 def survey_open(
     *, conversation: Conversation, beside: Collection[uuid.UUID], limit: int = 200
 ) -> tuple[dict[uuid.UUID, OpenCount], list[Finding]]:

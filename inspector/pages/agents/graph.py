@@ -16,20 +16,18 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.accounts.selectors import list_channels
-from inspector.search.cursors import write_key
 from inspector.threads.agents.pairs import PairSum, list_pairs, measure_pairs
 from inspector.threads.tasks.outcomes import count_asked_between
 
-from ..shell import render_page, within_workspace, write_query
-from .forms import AgentFilter
+from ..shell import render_page, within_workspace
+from .frame import frame_agents, read_narrowing
 from .marks import AgentMark
 from .rows import Gallery, PairRow
-from .views import frame_agents, read_after
 
 PAGE_PAIRS: Final = 40
 # The drawing's own units: its width, and the height of all its rows together.
 WIDTH, HEIGHT = 100.0, 1000.0
+_LIST: Final = "pairs"
 _THINNEST, _THICKEST = 1.5, 14.0
 # How much of a row the lines that end in it spread over, and where along a line its failures are marked.
 _SPREAD, _MARK_AT = 0.5, 0.86
@@ -81,10 +79,8 @@ class Drawing:
 def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The pairs that talk most, drawn and as a table, by keyset."""
     workspace = membership.workspace
-    channels = list(list_channels(workspace=workspace))
-    form = AgentFilter(request.GET, channels=channels)
-    choice = form.read()
-    after = read_after(request, membership, of="pairs")
+    narrowing = read_narrowing(request, membership, of=_LIST)
+    choice, after = narrowing.choice, narrowing.after
     found = list_pairs(
         workspace=workspace,
         choice=choice,
@@ -104,14 +100,15 @@ def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
         "drawn_messages": drawn,
         "left_pairs": extent.pairs - len(pairs),
         "left_messages": extent.messages - drawn,
-        "form": form,
-        "has_several_channels": len(channels) > 1,
-        "next_url": write_query(request, after=write_key(_write_place(page[-1]), workspace.pk, of="pairs"))
-        if len(found) > PAGE_PAIRS
-        else None,
-        "first_url": write_query(request, after=None) if after else None,
-        "has_any": bool(page or after or choice.is_narrow),
-        **frame_agents(request, membership, choice, current="agents-graph"),
+        **frame_agents(
+            request,
+            membership,
+            narrowing,
+            current="agents-graph",
+            of=_LIST,
+            is_empty=not page,
+            last=_write_place(page[-1]) if len(found) > PAGE_PAIRS else None,
+        ),
     }
     return render_page(request, membership, "agents/graph.html", context, section="agents")
 

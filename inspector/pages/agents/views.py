@@ -15,12 +15,9 @@ from django.views.decorators.http import require_GET
 
 from dialects import all_dialects
 from inspector.accounts.models import Membership
-from inspector.accounts.selectors import list_channels
-from inspector.search.cursors import CursorError, read_key, write_key
 from inspector.threads.agents.conversations import list_conversations_of
 from inspector.threads.agents.directory import (
     AgentSum,
-    Choice,
     compare_names,
     find_agent,
     list_abilities,
@@ -34,15 +31,17 @@ from inspector.threads.agents.tables import Agent, Declaration
 from inspector.threads.tasks.measures import list_channels_at, measure_agent
 from inspector.threads.tasks.outcomes import Outcome, count_asked_between, count_asked_of
 
-from ..shell import render_page, within_workspace, write_query
+from ..shell import render_page, within_workspace
 from ..shown.told import is_named, name_conversation, name_dialect, shorten, write_elapsed
-from .forms import AgentFilter, JoinForm, NameForm
+from .forms import JoinForm, NameForm
+from .frame import frame_agents, read_narrowing
 from .rows import Ability, Gallery, list_doubts, name_dialects, write_term
 
 PAGE_ROWS = 50
 MOST_PAIRS = 30
 MOST_CONVERSATIONS = 8
 MOST_WORDS = 50
+_LIST = "agents"
 
 
 @require_GET
@@ -50,13 +49,11 @@ MOST_WORDS = 50
 def show_agents(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The directory, the busiest first, by keyset."""
     workspace = membership.workspace
-    channels = list(list_channels(workspace=workspace))
-    form = AgentFilter(request.GET, channels=channels)
-    choice = form.read()
-    after = read_after(request, membership, of="agents")
+    narrowing = read_narrowing(request, membership, of=_LIST)
+    after = narrowing.after
     found = list_agents(
         workspace=workspace,
-        choice=choice,
+        choice=narrowing.choice,
         after=(after[0], uuid.UUID(after[1])) if after else None,
         limit=PAGE_ROWS + 1,
     )
@@ -75,18 +72,17 @@ def show_agents(request: HttpRequest, membership: Membership) -> HttpResponse:
             )
             for row in page
         ],
-        "form": form,
-        "has_several_channels": len(channels) > 1,
         "are_all_compared": confusables.are_all_compared,
-        "next_url": write_query(
-            request, after=write_key([page[-1].total, str(page[-1].agent.pk)], workspace.pk, of="agents")
-        )
-        if len(found) > PAGE_ROWS
-        else None,
-        "first_url": write_query(request, after=None) if after else None,
-        **frame_agents(request, membership, choice, current="agents"),
+        **frame_agents(
+            request,
+            membership,
+            narrowing,
+            current="agents",
+            of=_LIST,
+            is_empty=not page,
+            last=[page[-1].total, str(page[-1].agent.pk)] if len(found) > PAGE_ROWS else None,
+        ),
     }
-    context["has_any"] = bool(page or after or choice.is_narrow)
     return render_page(request, membership, "agents/agents.html", context, section="agents")
 
 
@@ -97,33 +93,6 @@ def _list_abilities(membership: Membership, page: Sequence[AgentSum]) -> dict[uu
         meaning = _MEANINGS.get(dialect, {}).get(value, "")
         found.setdefault(agent_id, set()).add(Ability(value=value, meaning=meaning))
     return found
-
-
-def frame_agents(request: HttpRequest, membership: Membership, choice: Choice, *, current: str) -> dict[str, Any]:
-    """What the directory and the graph have in common: their tabs, which keep the filters, and where to clear them."""
-    slug = membership.workspace.slug
-    kept = write_query(request, after=None)
-    kept = kept if kept.startswith("?") else ""
-    return {
-        "views": [
-            {"name": name, "url": f"{reverse(f'pages:{address}', args=[slug])}{kept}", "is_current": address == current}
-            for address, name in (("agents", "Directory"), ("agents-graph", "Who talks with whom"))
-        ],
-        "is_filtered": choice.is_narrow,
-        "clear_url": request.path,
-    }
-
-
-def read_after(request: HttpRequest, membership: Membership, *, of: str) -> list[Any] | None:
-    """The key after which a list goes on, or None for its beginning.
-
-    Raises:
-        Http404: for a cursor that was not made for this list of this workspace.
-    """
-    try:
-        return read_key(request.GET.get("after"), membership.workspace.pk, of=of)
-    except CursorError as error:
-        raise Http404 from error
 
 
 @require_GET

@@ -21,7 +21,7 @@ from inspector.threads.tasks.measures import find_state
 from ..reviews.words import describe_verdicts
 from ..shown.budgets import shorten_name
 from ..shown.told import is_named, list_notes, name_conversation, name_dialect, shorten, write_elapsed
-from .transcript import make_anchor
+from .transcript import make_anchor, make_ghost_anchor
 
 # The views of a conversation in the order of their tabs: (name of the address, what it is called).
 TABS: Final = (
@@ -100,7 +100,7 @@ def _find_ghosts(conversation: Conversation, slug: str, current: str, stop: int 
 def _write_ghost(address: str, missing: Missing | None) -> str:
     if missing is None:
         return "#main"
-    return f"{address}offset={missing.position // WINDOW_STEPS * WINDOW_STEPS}#ghost-{missing.key[:16]}"
+    return f"{address}offset={missing.position // WINDOW_STEPS * WINDOW_STEPS}#{make_ghost_anchor(missing.key)}"
 
 
 def _describe(conversation: Conversation) -> dict[str, Any]:

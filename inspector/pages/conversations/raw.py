@@ -28,8 +28,8 @@ from ..shown.budgets import share_out, shorten_name
 from ..shown.fields import has_secret
 from ..shown.markup import Stretch
 from ..shown.told import Line, make_line, name_dialect
+from ..shown.wires import LONGEST_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
 from .frame import frame_conversation, open_conversation
-from .transcript import LONGEST_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
 from .windows import make_pager, read_jump
 
 WINDOW_ROWS: Final = 50

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,22 +12,18 @@ from django.urls import reverse
 from inspector.accounts.models import Workspace
 from inspector.audit.findings.listing import OpenCount
 from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import TreeRow, find_messages_by_ids, unfold
-from inspector.threads.summaries import has_record, load_records
+from inspector.threads.selectors import TreeRow, find_messages_by_ids
+from inspector.threads.summaries import load_records
 
 from ..agents.marks import Cast
 from ..shown.budgets import fit, join_texts, share_out, shorten_name, weigh
-from ..shown.fields import DEEPEST, cut_layers
+from ..shown.fields import DEEPEST
 from ..shown.markup import SENTENCE_CHARACTERS, Stretch
 from ..shown.told import Line, NoteLine, Segments, list_notes, make_line, name_dialect, read_segments, write_elapsed
+from ..shown.wires import LONGEST_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
 from .disclosures import NOTHING_DISCLOSED, Disclosed
 
 MOST_NOTES = 4
-WIRE_CHARACTERS = 5_000
-# What the mark of a field costs in a wire.
-MARK_BYTES = 12
-# A longer record is shown on its own page only: here it would cost more than all the others together.
-LONGEST_RECORD_BYTES = 100_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -172,22 +167,6 @@ def _fit_rows(rows: Sequence[Row]) -> list[Row]:
     return fitted
 
 
-def weigh_wire(wire: str, stretches: Sequence[Stretch]) -> int:
-    """What the wire of a row weighs, the marks of its fields among it."""
-    return weigh(wire, WIRE_CHARACTERS) + MARK_BYTES * bisect_left(stretches, WIRE_CHARACTERS, key=_start_of)
-
-
-def fit_wire(wire: str, stretches: Sequence[Stretch], most_bytes: int) -> int:
-    """How many characters of the wire weigh at most so much."""
-    weight = weigh_wire(wire, stretches)
-    shown = min(len(wire), WIRE_CHARACTERS)
-    return shown if weight <= most_bytes else min(fit(wire, most_bytes, shown), shown * most_bytes // weight)
-
-
-def _start_of(stretch: Stretch) -> int:
-    return stretch.start
-
-
 class _Builder:
     def __init__(
         self,
@@ -276,7 +255,7 @@ class _Builder:
             return ReplyLine(
                 basis="explicit",
                 verb="answers",
-                anchor=f"#ghost-{missing[:16]}",
+                anchor=f"#{make_ghost_anchor(missing)}",
                 name=shorten_name(cited),
                 why="",
                 is_missing=True,
@@ -309,23 +288,21 @@ def make_ghost_row(ghost: str, citing: TreeRow | None, depth: int) -> GhostRow:
     name = citing.body["message"].get("parent_id") if citing and citing.message else None
     who = citing.message.native_id if citing and citing.message else ""
     return GhostRow(
-        anchor=f"ghost-{ghost[:16]}",
+        anchor=make_ghost_anchor(ghost),
         name=shorten_name(name or "A message"),
         cited_by=f"{shorten_name(who) or 'The message below'} cites it.",
         depth=depth,
     )
 
 
-def cut_wire(message: Message) -> tuple[str, Sequence[Stretch]]:
-    """The text of a message's record cut at its fields, so that secrets are masked; nothing where it is not loaded."""
-    if not has_record(message):
-        return "", ()
-    return message.record.wire_text, cut_layers(unfold(message=message)).get(0, ())
-
-
 def make_anchor(message_id: uuid.UUID) -> str:
     """The name of a message's place in the transcript's page."""
     return f"m-{message_id.hex}"
+
+
+def make_ghost_anchor(ghost: str) -> str:
+    """The name of the place of a message that was not received, by the digest of its id, wherever it is drawn."""
+    return f"ghost-{ghost[:16]}"
 
 
 def name_message(message: Message) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from dialects import Message, Reading
+from dialects import Message
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_channels
 from inspector.intake.models import Delivery
@@ -20,7 +20,8 @@ from inspector.threads.preview import Foretold, foretell
 from ..agents.marks import AgentMark, Cast
 from ..shown.fields import cut_layers
 from ..shown.markup import Stretch
-from ..shown.told import NoteLine, Segments, name_dialect, read_notes
+from ..shown.readings import list_all_notes
+from ..shown.told import NoteLine, Segments, name_dialect
 from .forms import ReadingForm
 
 MOST_NOTES = 3
@@ -86,14 +87,12 @@ def make_card(delivery: Delivery, membership: Membership, form: ReadingForm | No
         "expires_at": delivery.received_at + KEPT_FOR,
         "form": form or ReadingForm(initial=ReadingForm.write(choices), zone=zone, auto_id=f"reading-{delivery.pk}-%s"),
         "channels": list(list_channels(workspace=membership.workspace)),
-        "is_changed": choices.dialect is not None or not choices.has_prefixes or bool(choices.speakers),
         "rows": [_make_row(line, cast) for line in told],
         "silent_count": len(silent),
         "asks_who": bool(silent or choices.speakers),
         "untimed_count": sum(1 for line in told if line.reading and not line.time_basis),
         "dialects": Counter(name_dialect(line.reading.dialect) for line in told if line.reading).most_common(),
         "malformed_count": sum(1 for line in told if line.reading and line.reading.error),
-        "noted_count": sum(1 for line in told if line.reading and not line.reading.error and _all_notes(line.reading)),
         **_count(beginning),
     }
 
@@ -114,7 +113,7 @@ def _count(beginning: Beginning) -> dict[str, Any]:
 
 def _make_row(line: Foretold, cast: Cast) -> PreviewRow:
     reading, record = line.reading, line.record
-    notes = _all_notes(reading) if reading else []
+    notes = list_all_notes(reading) if reading else []
     candidate = reading.candidates[0] if reading and reading.candidates else None
     messages = reading.messages if reading else ()
     return PreviewRow(
@@ -136,11 +135,6 @@ def _make_row(line: Foretold, cast: Cast) -> PreviewRow:
         else (),
         problem=record.problem.reason if record.problem else "",
     )
-
-
-def _all_notes(reading: Reading) -> list[NoteLine]:
-    notes = (*reading.notes, *(note for message in reading.messages for note in message.notes))
-    return read_notes([note.to_dict() for note in notes])
 
 
 def _make_saying(message: Message, cast: Cast) -> Saying:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
@@ -21,25 +22,25 @@ from .views import answer_delivery, get_delivery
 @within_workspace
 def withdraw(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
     """Withdraw the delivery: what no other delivery holds is hidden."""
-    delivery = get_delivery(membership, delivery_id)
-    require_auditor(membership)
-    try:
-        withdraw_delivery(membership=membership, delivery=delivery, reason=request.POST.get("reason", ""))
-    except ValidationError as error:
-        return answer_delivery(request, membership, delivery, error="; ".join(error.messages), status=422)
-    flashes.success(request, "Withdrawn. Nothing is erased, and you can take it back.")
-    return redirect("pages:delivery", membership.workspace.slug, delivery.pk)
+    done = "Withdrawn. Nothing is erased, and you can take it back."
+    return _act(request, membership, delivery_id, withdraw_delivery, done)
 
 
 @require_POST
 @within_workspace
 def undo(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
     """Take the withdrawal back: its records are shown again."""
+    return _act(request, membership, delivery_id, take_back, "The withdrawal is taken back.")
+
+
+def _act(
+    request: HttpRequest, membership: Membership, delivery_id: uuid.UUID, act: Callable[..., object], done: str
+) -> HttpResponse:
     delivery = get_delivery(membership, delivery_id)
     require_auditor(membership)
     try:
-        take_back(membership=membership, delivery=delivery, reason=request.POST.get("reason", ""))
+        act(membership=membership, delivery=delivery, reason=request.POST.get("reason", ""))
     except ValidationError as error:
         return answer_delivery(request, membership, delivery, error="; ".join(error.messages), status=422)
-    flashes.success(request, "The withdrawal is taken back.")
+    flashes.success(request, done)
     return redirect("pages:delivery", membership.workspace.slug, delivery.pk)

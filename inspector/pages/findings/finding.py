@@ -24,10 +24,11 @@ from inspector.threads.selectors import read_body
 from inspector.threads.summaries import find_openings, load_records
 
 from ..agents.marks import Cast, cast_conversation
-from ..conversations.transcript import LONGEST_RECORD_BYTES, cut_wire, name_message
+from ..conversations.transcript import name_message
 from ..shell import render_page, within_workspace
 from ..shown.budgets import shorten_name
 from ..shown.told import is_named, make_line, name_dialect, read_segments, shorten
+from ..shown.wires import LONGEST_RECORD_BYTES, cut_wire
 from .rows import HIDDEN, JUDGEMENTS, cite, name_rule, name_state, title_conversation, write_place
 
 _VERBS: Final = {

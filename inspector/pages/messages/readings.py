@@ -14,11 +14,10 @@ from inspector.intake.facts import read_with_facts
 from inspector.threads.models import Message
 from inspector.threads.telling.masks import mask_layers
 
-from ..shown.fields import MOST_LAYERS, cut_layers, has_secret, list_layers, list_rows, measure_syntax
 from ..shown.markup import share
-from ..shown.told import Segments, name_dialect, read_notes, read_segments
+from ..shown.readings import list_all_notes, show_parts, show_pieces
+from ..shown.told import Segments, name_dialect
 
-MOST_PARTS: Final = 10
 _NO_SIGN: Final = "nothing in the text speaks for it"
 
 
@@ -33,18 +32,6 @@ class Choice:
     is_stored: bool
     is_shown: bool
     url: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PartLine:
-    """One message of a reading."""
-
-    performative: str | None
-    native_act: str
-    english: Segments
-    also: Segments
-    gloss: Segments
-    reference_line: str
 
 
 def list_choices(
@@ -102,41 +89,13 @@ def read_otherwise(message: Message, stored: Reading, dialect: str) -> dict[str,
     reading = read_with_facts(wire, record.envelope, record.facts, dialect=dialect)
     told = dialects.tell(reading, dialects.Context())
     whole = told.whole
-    notes = [*whole.notes, *(note for each in whole.messages for note in each.notes)]
     return {
         "title": name_dialect(dialect, whole.version),
-        "parts": [_make_part(each) for each in whole.messages[:MOST_PARTS]],
-        "more_parts": max(0, len(whole.messages) - MOST_PARTS),
-        "notes": read_notes([note.to_dict() for note in notes]),
+        **show_parts(whole),
+        "notes": list_all_notes(whole),
         "is_masked": wire != stored.wire,
         "pieces": show_pieces(whole),
     }
-
-
-def show_pieces(reading: Reading) -> dict[str, Any]:
-    """The fields and the layers of a reading, as the panes show them."""
-    stretches = cut_layers(reading)
-    fields, more_fields = list_rows(reading)
-    return {
-        "is_unfolded": True,
-        "fields": fields,
-        "more_fields": more_fields,
-        "syntax": measure_syntax(stretches.get(0, ())),
-        "layers": list_layers(reading, stretches),
-        "more_layers": max(0, len(reading.layers) - MOST_LAYERS),
-        "is_masked": has_secret(stretches),
-    }
-
-
-def _make_part(message: dialects.Message) -> PartLine:
-    return PartLine(
-        performative=message.performative,
-        native_act=message.native_act or "",
-        english=read_segments(segment.to_dict() for segment in message.english),
-        also=read_segments((segment.to_dict() for segment in message.also), are_apart=True),
-        gloss=read_segments(segment.to_dict() for segment in message.gloss),
-        reference_line=message.reference_line or "",
-    )
 
 
 def find_doubts(segments: Segments, notes: Sequence[Any]) -> list[dict[str, Any]]:

@@ -32,13 +32,14 @@ from ..findings.rows import describe_findings
 from ..reviews.comment_rows import show_threads
 from ..shell import render_page, within_workspace, write_query
 from ..shown.markup import Span
+from ..shown.readings import show_pieces
 from ..shown.told import is_named, list_notes, make_line, name_conversation, name_dialect, read_segments, shorten
 from ..traces.links import link_trace
 from .evidence import LONGEST_UNFOLDED_BYTES, list_withdrawals, make_evidence
 from .histories import explain_english, show_wordings
 from .lights import read_light
 from .raw_views import VIEWS, show_layers
-from .readings import find_doubts, list_choices, read_choice, read_otherwise, show_pieces
+from .readings import find_doubts, list_choices, read_choice, read_otherwise
 from .selection import narrow, select
 from .steps import find_steps
 

@@ -24,13 +24,13 @@ from inspector.threads.selectors import find_conversation, find_message, unfold
 from inspector.threads.summaries import find_openings, has_record, load_records
 from inspector.threads.telling.masks import mask_layers
 
-from ..conversations.transcript import LONGEST_RECORD_BYTES
 from ..findings.rows import title_conversation
 from ..messages.views import get_message
 from ..shell import read_place, render_page, require_auditor, within_workspace, write_query
 from ..shown.budgets import shorten_name
 from ..shown.fields import write_offsets
 from ..shown.told import is_named, shorten
+from ..shown.wires import LONGEST_RECORD_BYTES
 from .comment_rows import link_comment, may_see_words
 
 PAGE_ROWS: Final = 25

@@ -14,9 +14,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
+from inspector.audit.rules import RULES
 from inspector.search.facets import Facet, count_facets
 from inspector.search.language import MOST_CHARACTERS, QueryError
-from inspector.search.parts import can_be_asked, choose, cut_parts, take_away, unchoose
+from inspector.search.loosening import find_droppable
+from inspector.search.parts import Part, can_be_asked, choose, cut_parts, take_away, unchoose
 from inspector.search.saved import SavedSearchError, forget_search, list_saved, save_search
 from inspector.search.suggestions import suggest
 from inspector.threads.agents.names import load_labels
@@ -89,20 +91,35 @@ def _describe_facet(facet: Facet, query: str, address: str) -> dict[str, Any]:
 def _name_value(name: str, value: str) -> str:
     if name == "dialect":
         return name_dialect(value)
+    if name == "rule" and value in RULES:
+        return RULES[value].title
     return "everyone" if name == "to" and value == "*" else value
 
 
 def describe_parts(query: str, address: str) -> list[dict[str, Any]]:
     """The parts of a query that can be understood, each with the address of the search without it."""
-    return [
-        {
-            "name": part.name,
-            "value": part.value,
-            "is_negated": part.is_negated,
-            "url": _write_url(address, take_away(query, part)),
-        }
-        for part in cut_parts(query)
-    ]
+    return [_describe_part(part, query, address) for part in cut_parts(query)]
+
+
+def describe_droppable(membership: Membership, query: str, address: str) -> list[dict[str, Any]]:
+    """The parts of a query that finds nothing, without which it finds something; as `describe_parts` has them."""
+    found = find_droppable(
+        workspace=membership.workspace,
+        query=query,
+        zone=ZoneInfo(membership.user.time_zone),
+        may_see_secrets=membership.is_auditor,
+    )
+    return [_describe_part(part, query, address) for part in found]
+
+
+def _describe_part(part: Part, query: str, address: str) -> dict[str, Any]:
+    return {
+        "name": part.name,
+        "value": part.value,
+        "is_negated": part.is_negated,
+        "written": query[part.start : part.end],
+        "url": _write_url(address, take_away(query, part)),
+    }
 
 
 def _write_url(address: str, query: str) -> str:

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
+from inspector.audit.findings.listing import OpenCount, count_open_about
 from inspector.search.cursors import write_cursor
 from inspector.search.language import QueryError, Term, list_terms
 from inspector.search.registry import names
@@ -26,7 +27,6 @@ from inspector.threads.selectors import unfold
 from inspector.threads.summaries import has_record, load_records
 
 from ..agents.marks import Cast
-from ..conversations.transcript import fit_wire, weigh_wire
 from ..live import watch
 from ..messages.steps import link_message
 from ..shell import read_place, render_page, within_workspace, write_query
@@ -34,7 +34,8 @@ from ..shown.budgets import fit, share_out, weigh
 from ..shown.fields import cut_layers
 from ..shown.markup import HIT_CHARACTERS, Stretch, join_ranges
 from ..shown.told import make_line, name_conversation, name_dialect, shorten
-from .aids import describe_parts, describe_saved
+from ..shown.wires import fit_wire, weigh_wire
+from .aids import describe_droppable, describe_parts, describe_saved
 from .names import describe_literal, list_called, read_asked
 
 PAGE_ROWS = 25
@@ -111,6 +112,7 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
                 context["searched_back_to"] = answer.searched_back_to
                 context["further_url"] = write_query(request, before=on)
             if not found:
+                context["droppable"] = describe_droppable(membership, query, address)
                 mended = suggest_paths(workspace=workspace, query=query, terms_of_query=terms)
                 context |= {"mended": mended, "mended_url": f"{address}?{urlencode({'q': mended})}"}
                 if '"' not in query and all(term.name is None for term in terms):
@@ -141,7 +143,8 @@ def _make_hits(
 ) -> list[dict[str, Any]]:
     load_records(messages=messages, most_bytes=LONGEST_WIRE_BYTES)
     pattern = make_pattern(terms)
-    hits = [_make_hit(message, pattern, cast, slug, query) for message in messages]
+    alarms = count_open_about(messages=messages)
+    hits = [_make_hit(message, pattern, cast, slug, query, alarms.get(message.pk)) for message in messages]
     most = share_out(
         weight
         for hit in hits
@@ -153,7 +156,14 @@ def _make_hits(
     return hits
 
 
-def _make_hit(message: Message, pattern: re.Pattern[str] | None, cast: Cast, slug: str, query: str) -> dict[str, Any]:
+def _make_hit(
+    message: Message,
+    pattern: re.Pattern[str] | None,
+    cast: Cast,
+    slug: str,
+    query: str,
+    alarm: OpenCount | None,
+) -> dict[str, Any]:
     wire = message.record.wire_text if has_record(message) else ""
     masked = [
         stretch
@@ -175,6 +185,7 @@ def _make_hit(message: Message, pattern: re.Pattern[str] | None, cast: Cast, slu
         "wire": wire,
         "stretches": add_marks(masked, find_ranges(pattern, wire)),
         "severity": message.severity,
+        "alarm": alarm,
     }
 
 

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 from inspector.threads.sequence import Arrow, Step
 
+from ..conversations.transcript import make_ghost_anchor
 from ..shown.hidden_characters import spell_hidden
 from ..shown.told import write_elapsed
 from .lanes import Lanes
@@ -170,7 +171,7 @@ class _Pen:
         return Ghost(
             y=self._go(GHOST_HEIGHT),
             x=self._lanes.place((source + targets[0]) / 2 if targets else source),
-            anchor=f"ghost-{step.missing[:16]}",
+            anchor=make_ghost_anchor(step.missing),
             words=f"{name} not received",
             title=f"{spell_hidden(cut(step.missing_name, 200)) or 'A message'} is cited by message "
             f"{step.position + 1:,} and was not received",

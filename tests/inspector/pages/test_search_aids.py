@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
+from inspector.audit.rules import RULES
 from inspector.intake.models import Delivery
 from inspector.pages.search import views as search_page
 from inspector.search import facets
@@ -125,6 +126,35 @@ def test_a_search_that_was_not_finished_says_so_and_goes_on(
     assert "Searched back to" in page
     assert "Search further back" in page
     assert "Every message of this workspace was searched" not in page
+
+
+def test_where_nothing_is_found_it_says_what_to_leave_away(viewer: Client, auditor: Client, story: Delivery) -> None:
+    page = viewer.get(SEARCH, {"q": "dialect:clowl from:oscar -performative:request"}).content.decode()
+    offered = re.findall(
+        r'<a href="([^"]+)"><code>([^<]+)</code></a>', page.partition("Without ")[2].partition(" something")[0]
+    )
+    assert [written for _, written in offered] == ["from:oscar", "-performative:request"]
+    for address, _ in offered:
+        assert "data-open" in viewer.get(address.replace("&amp;", "&")).content.decode()
+    # Neither of these is found by itself; and what is masked is not told by what is missing.
+    for client, query in ((viewer, "zebra yak"), (viewer, 'raw:"@a3" zebra')):
+        assert " something is found" not in client.get(SEARCH, {"q": query}).content.decode()
+    assert " something is found" in auditor.get(SEARCH, {"q": 'raw:"@a3" zebra'}).content.decode()
+
+
+def test_facets_count_findings_and_rules_as_search_finds_them(viewer: Client, story: Delivery, cast: Cast) -> None:
+    found = facets.count_facets(workspace=cast.workspace, query="")
+    assert found is not None
+    counted = {facet.name: {value.value: value.count for value in facet.values} for facet in found.facets}
+    assert counted["finding"].keys() >= {"notice", "warning"}
+    assert len(counted["rule"]) > 1
+    for name in ("finding", "rule"):
+        for value, count in counted[name].items():
+            assert len(find_messages(workspace=cast.workspace, query=f"{name}:{value}")) == count
+    part = viewer.get(f"{SEARCH}facets/", {"q": "rule:missing-message"}).content.decode()
+    assert RULES["missing-message"].title in part
+    hits = viewer.get(SEARCH, {"q": "rule:missing-message"}).content.decode()
+    assert re.search(r'#findings"><span class="severity" data-severity="\w+">.*?\d open finding', hits)
 
 
 def test_a_name_below_a_name_that_nobody_has_is_mended(viewer: Client, story: Delivery) -> None:

@@ -1,0 +1,44 @@
+"""The wire of a message as a list shows it: cut at its fields, and as much of it as the page can carry."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Final
+
+from inspector.threads.models import Message
+from inspector.threads.selectors import unfold
+from inspector.threads.summaries import has_record
+
+from .budgets import fit, weigh
+from .fields import cut_layers
+from .markup import Stretch
+
+WIRE_CHARACTERS: Final = 5_000
+# What the mark of a field costs in a wire.
+MARK_BYTES: Final = 12
+# A longer record is shown on its own page only: in a list it would cost more than all the others together.
+LONGEST_RECORD_BYTES: Final = 100_000
+
+
+def cut_wire(message: Message) -> tuple[str, Sequence[Stretch]]:
+    """The text of a message's record cut at its fields, so that secrets are masked; nothing where it is not loaded."""
+    if not has_record(message):
+        return "", ()
+    return message.record.wire_text, cut_layers(unfold(message=message)).get(0, ())
+
+
+def weigh_wire(wire: str, stretches: Sequence[Stretch]) -> int:
+    """What the wire of a row weighs, the marks of its fields among it."""
+    return weigh(wire, WIRE_CHARACTERS) + MARK_BYTES * bisect_left(stretches, WIRE_CHARACTERS, key=_start_of)
+
+
+def fit_wire(wire: str, stretches: Sequence[Stretch], most_bytes: int) -> int:
+    """How many characters of the wire weigh at most so much."""
+    weight = weigh_wire(wire, stretches)
+    shown = min(len(wire), WIRE_CHARACTERS)
+    return shown if weight <= most_bytes else min(fit(wire, most_bytes, shown), shown * most_bytes // weight)
+
+
+def _start_of(stretch: Stretch) -> int:
+    return stretch.start
