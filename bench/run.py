@@ -65,6 +65,9 @@ def main() -> int:
     parser.add_argument("--form", choices=FORMS, action="append", help="ingest: memory with this form of log only")
     parser.add_argument("--only", help="ingest, reliability: only these goals, as in P8,P24")
     parser.add_argument("--shuffles", type=int, default=50, help="reliability: how often writers meet (default 50)")
+    parser.add_argument(
+        "--permutations", type=int, default=40, help="reliability: in how many orders R6 is tried (default 40)"
+    )
     parser.add_argument("--size", type=read_size, default="5MB", help="doors: how much goes in by each (default 5MB)")
     parser.add_argument("--words", type=int, default=60, help="doors: words of a larger message (default 60)")
     parser.add_argument("--replies", type=int, default=100_000, help="browser: length of the chain (default 100,000)")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -223,7 +223,9 @@ def list_addresses(cast: Cast) -> Iterator[tuple[str, str]]:
             yield name, f"{address_of(pattern, 'acme', {})}?{query}"
 
 
-def test_no_payload_is_executed_on_any_page(open_page: Open, cast: Cast, forgiven: set[str]) -> None:
+def test_no_payload_is_executed_on_any_page(
+    open_page: Open, cast: Cast, forgiven: set[str], record_property: Callable[[str, object], None]
+) -> None:
     assert len(PAYLOADS) >= 100
     forgiven |= {"Failed to load resource"}  # A page that refuses a payload says so by its status.
     deliver(cast, "\n".join(make_log()).encode(), name=f"{PAYLOADS[6]}.jsonl")
@@ -247,7 +249,11 @@ def test_no_payload_is_executed_on_any_page(open_page: Open, cast: Cast, forgive
         page.evaluate("() => document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         seen[name] = seen.get(name, 0) + len(set(re.findall(r"ran\((\d+)\)", page.content())))
         bad += look(page, name, address)
-    print(f"\n{len(PAYLOADS)} payloads on {len(seen)} pages: {sum(seen.values())} times in sight, {len(bad)} failures")
+    # `bench.proofs` prints these.
+    record_property("payloads", len(PAYLOADS))
+    record_property("pages", len(seen))
+    record_property("times in sight", sum(seen.values()))
+    record_property("failures", len(bad))
     assert not bad
     # That something would have been seen: a handler that is there is found, and the policy says that it stopped it.
     forgiven |= {"inline event handler"}

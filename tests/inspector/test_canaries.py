@@ -270,6 +270,7 @@ def test_planted_secrets_are_found_nowhere(
     tmp_path: Any,
     log_lines: io.StringIO,
     rung: list[str],
+    record_property: Callable[[str, object], None],
 ) -> None:
     finds = Finds()
     plant(cast, sign_in, token, tmp_path, finds)
@@ -279,12 +280,15 @@ def test_planted_secrets_are_found_nowhere(
     look_at_searches(viewer, token, finds)
     for form in ("jsonl", "csv"):
         finds.look(f"export as {form}", read(make(ask(cast, membership=cast.viewer, is_masked=True, form=form))))
-    look_at_columns(finds)
+    columns = look_at_columns(finds)
     finds.look("logs", log_lines.getvalue())
     assert "inspector" in log_lines.getvalue()
     finds.look("broker", "\n".join(rung))
-    found = sum(len(places) for places in finds.values())
-    print(f"\n{len(CANARIES)} canaries, {asked} answers looked through: {found} found")
+    # `bench.proofs` prints these.
+    record_property("planted secrets", len(CANARIES))
+    record_property("answers looked through", asked)
+    record_property("columns", columns)
+    record_property("failures", sum(len(places) for places in finds.values()))
     assert not finds, json.dumps({name: sorted(places)[:12] for name, places in finds.items()}, indent=1)
     # The bytes themselves are what was sent: whoever may have them has all of it.
     kept = b"\n".join(bytes(source) for source in Record.objects.values_list("source", flat=True))
@@ -296,7 +300,7 @@ def test_planted_secrets_are_found_nowhere(
 EXACT = {("intake_record", "envelope"), ("intake_record", "facts"), ("intake_sighting", "envelope")}
 
 
-def look_at_columns(finds: Finds) -> None:
+def look_at_columns(finds: Finds) -> int:
     """Every column of text, of all tables: the index of the search, titles, job rows, what is kept of refusals."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -309,6 +313,7 @@ def look_at_columns(finds: Finds) -> None:
             cursor.execute(f'SELECT "{column}"::text FROM "{table}" WHERE "{column}" IS NOT NULL')
             for (value,) in cursor.fetchall():
                 finds.look(f"{table}.{column}", value)
+    return len(columns)
 
 
 def look_at_addresses(cast: Cast, viewer: Client, token: str, finds: Finds) -> int:

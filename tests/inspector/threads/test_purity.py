@@ -6,12 +6,15 @@ import json
 import os
 import random
 import uuid
+from collections.abc import Callable, Iterator
 from itertools import permutations
 from typing import Any
 
 import pytest
 
+from inspector.accounts.models import Channel
 from inspector.audit.models import Finding
+from inspector.audit.rules import RULES
 from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.threads.models import Conversation, Message, Outline, Task, Trace
 from inspector.threads.placing.nodes import load_timelines
@@ -231,10 +234,15 @@ def settle_from_scratch() -> None:
 # A thousand are gone through with PURITY_PERMUTATIONS=1000. Each block is a transaction of its own, because whatever is
 # locked in one stays so until its end.
 PERMUTATIONS, BLOCK = int(os.environ.get("PURITY_PERMUTATIONS", "40")), 10
+# The logs of all rules are ten times as much.
+RULE_PERMUTATIONS = max(1, PERMUTATIONS // 40)
+FOUND_IN_STORY = {"circle", "missing-message"}
 
 
 @pytest.mark.parametrize("block", range(PERMUTATIONS // BLOCK))
-def test_what_is_resumed_is_what_is_settled_from_scratch(cast: Cast, block: int) -> None:
+def test_what_is_resumed_is_what_is_settled_from_scratch(
+    cast: Cast, block: int, record_property: Callable[[str, object], None]
+) -> None:
     """Any order, any batches, settled in between or not: one outcome, which telling everything anew gives as well."""
     lines = write_story()
     deliver(cast, *lines, door=Door.API)
@@ -242,6 +250,8 @@ def test_what_is_resumed_is_what_is_settled_from_scratch(cast: Cast, block: int)
     settle_from_scratch()
     expected = picture()
     assert len(expected) == 5
+    assert {rule for each in expected.values() for (rule, *_), *_ in each["findings"]} >= FOUND_IN_STORY
+    differing: dict[str, dict[str, Any]] = {}
     for seed in range(block * BLOCK, (block + 1) * BLOCK):
         forget()
         chance = random.Random(seed)
@@ -253,6 +263,87 @@ def test_what_is_resumed_is_what_is_settled_from_scratch(cast: Cast, block: int)
             if chance.random() < 0.6:
                 settle_all()
         settle_all()
-        assert picture() == expected, f"permutation {seed}"
+        compare(f"permutation {seed}", picture(), expected, differing)
     settle_from_scratch()
-    assert picture() == expected, f"permutation {seed}, from scratch"
+    compare(f"permutation {seed}, from scratch", picture(), expected, differing)
+    record_property("permutations", BLOCK)
+    record_property("failures", len(differing))
+    for name, outcome in differing.items():
+        assert outcome == expected, name
+
+
+def compare(name: str, outcome: dict[str, Any], expected: dict[str, Any], differing: dict[str, dict[str, Any]]) -> None:
+    if outcome != expected:
+        differing[name] = outcome
+
+
+def read_rule_logs() -> Iterator[tuple[str, list[bytes]]]:
+    """A channel's name and the lines of a log, of every log that a rule shows and whose lines tell their order.
+
+    Of two lines of one moment, or of none that can be, that counts first which came in first.
+    """
+    for rule in RULES.values():
+        if rule.code == "impossible-time":
+            continue
+        for kind, logs in (("on", rule.triggers), ("off", rule.passes)):
+            for number, log in enumerate(logs):
+                lines = log.splitlines(keepends=True)
+                try:
+                    said = [json.loads(text) for text in lines]
+                except ValueError:
+                    continue
+                times = [str(each.get("at") or each.get("ts") or "") for each in said]
+                is_one = kind == "off" and len(lines) == 1
+                if all(times) and len(set(times)) == len(times) and not is_one:
+                    yield f"{kind}-{rule.code}-{number}", [text.encode() for text in lines]
+
+
+def deliver_and_settle(cast: Cast, channels: dict[str, Channel], logs: dict[str, list[bytes]]) -> None:
+    for name, lines in logs.items():
+        deliver(cast, *lines, door=Door.API, channel=channels[name])
+    settle_all()
+
+
+def picture_findings() -> dict[str, Any]:
+    """What was found in each conversation."""
+    records = {str(record.pk): bytes(record.identity).hex() for record in Record.objects.all()}
+    return {
+        f"{each.channel.name} {bytes(each.key).hex()}": found
+        for each in Conversation.objects.select_related("channel")
+        if (found := list_findings(each, records))
+    }
+
+
+def test_findings_are_the_same_in_any_order_and_any_batches(
+    cast: Cast, record_property: Callable[[str, object], None]
+) -> None:
+    """The logs of all rules at once, their lines shuffled together: what is found does not depend on it (R6)."""
+    logs = dict(read_rule_logs())
+    channels = {name: Channel.objects.create(workspace=cast.workspace, name=name[:64]) for name in logs}
+    deliver_and_settle(cast, channels, logs)
+    expected = picture_findings()
+    rules = {rule for found in expected.values() for (rule, *_), *_ in found}
+    shown = {name.removeprefix("on-").rpartition("-")[0] for name in logs if name.startswith("on-")}
+    # No more than these few show no log whose lines tell their order.
+    assert shown <= rules
+    assert len(shown) >= len(RULES) - 4, set(RULES) - shown
+    differing: dict[str, dict[str, Any]] = {}
+    for seed in range(RULE_PERMUTATIONS):
+        forget()
+        chance = random.Random(seed)
+        left = [(name, text) for name, lines in logs.items() for text in lines]
+        chance.shuffle(left)
+        while left:
+            size = chance.randint(1, len(logs))
+            batches: dict[str, list[bytes]] = {}
+            for name, text in left[:size]:
+                batches.setdefault(name, []).append(text)
+            del left[:size]
+            deliver_and_settle(cast, channels, batches)
+        compare(f"permutation {seed}", picture_findings(), expected, differing)
+    record_property("permutations", RULE_PERMUTATIONS)
+    record_property("logs", len(logs))
+    record_property("rules that found something", len(rules))
+    record_property("failures", len(differing))
+    for name, outcome in differing.items():
+        assert outcome == expected, name
