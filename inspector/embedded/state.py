@@ -94,6 +94,23 @@ def find_state_root() -> Path:
     return Path(named).expanduser().absolute() if named else PROJECT / ".state"
 
 
+def find_served_url(root: Path) -> str | None:
+    """Where the installation that runs on this folder serves its pages; None where none does."""
+    try:
+        lock = os.open(root / "lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = _read_holder(lock)
+        return str(holder["url"]) if _holds(holder) and "url" in holder else None
+    else:
+        return None
+    finally:
+        os.close(lock)
+
+
 def open_state(root: Path, *, patience_s: float = 30.0, say: Callable[[str], None] | None = None) -> StateFolder:
     """Make the folder if needed, close it to others and hold it.
 

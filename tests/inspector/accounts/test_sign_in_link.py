@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from io import StringIO
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -10,6 +12,7 @@ from django.test import Client
 
 from inspector.accounts.models import Membership
 from inspector.accounts.services import ensure_first_workspace
+from inspector.embedded.state import open_state
 
 pytestmark = pytest.mark.django_db
 
@@ -38,3 +41,21 @@ def test_nobody_is_added_without_a_role() -> None:
     ensure_first_workspace()
     with pytest.raises(CommandError, match="nobody named"):
         print_link("ada")
+
+
+def test_it_leads_to_where_the_installation_of_this_folder_serves(settings: Any, tmp_path: Path) -> None:
+    ensure_first_workspace()
+    settings.STATE_DIR = tmp_path / "state"
+
+    def print_address() -> str:
+        out = StringIO()
+        call_command("sign_in_link", stdout=out)
+        return out.getvalue().partition("/sign-in/")[0]
+
+    assert print_address() == "http://127.0.0.1:8000"
+    state = open_state(settings.STATE_DIR)
+    assert print_address() == "http://127.0.0.1:8000", "it is not known yet"
+    state.describe_holder(url="http://127.0.0.1:8765/")
+    assert print_address() == "http://127.0.0.1:8765"
+    state.release()
+    assert print_address() == "http://127.0.0.1:8000", "it has ended"

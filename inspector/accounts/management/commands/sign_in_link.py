@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from typing import Any
+from typing import Any, Final
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
 from inspector.accounts.models import Membership, Role, User, Workspace
 from inspector.accounts.services import add_member, create_sign_in_link, ensure_first_workspace, note_account
+from inspector.embedded.state import find_served_url
 from inspector.trail.acting import OPERATOR, act_as
+
+# Where the pages are where nothing says otherwise.
+USUAL: Final = "http://127.0.0.1:8000"
 
 
 class Command(BaseCommand):
@@ -22,7 +27,9 @@ class Command(BaseCommand):
         """The person, the role to give them, and where the pages are."""
         parser.add_argument("name", nargs="?", help="the person's user name; the first workspace's owner if left out")
         parser.add_argument("--role", choices=Role.values, help="make the person a member, if need be a new one")
-        parser.add_argument("--url", default="http://127.0.0.1:8000", help="the address that the pages are served at")
+        parser.add_argument(
+            "--url", help=f"the address that the pages are served at (default: that of `make run` here, else {USUAL})"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the link."""
@@ -44,4 +51,7 @@ class Command(BaseCommand):
             raise CommandError(f"{user} is a member of no workspace: give a role with --role")
         token = create_sign_in_link(user=user)
         note_account(user=user, code="account.link-made", by=OPERATOR)
-        self.stdout.write(options["url"].rstrip("/") + reverse("pages:sign-in-link", args=[token]))
+        url = options["url"]
+        if url is None:
+            url = find_served_url(settings.STATE_DIR) or USUAL
+        self.stdout.write(url.rstrip("/") + reverse("pages:sign-in-link", args=[token]))
