@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.listing import count_open_by_severity
+from inspector.audit.reviews.listing import STALE, count_stale
 from inspector.intake.selectors import count_letters, list_deliveries
 from inspector.search.selectors import fetch
 from inspector.threads.activity import (
@@ -102,6 +103,8 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
         "numbers": count_all(workspace=workspace),
         "findings": link_severities(membership, count_open_by_severity(workspace=workspace)),
         "dead_count": count_letters(workspace=workspace),
+        "stale_count": count_stale(workspace=workspace),
+        "stale_url": f"{reverse('pages:reviews', args=[slug])}?{urlencode({'show': STALE})}",
         "unanswered": _list_unanswered(workspace),
         "unanswered_url": _search(slug, "is:unanswered"),
         "errors_url": _list(slug, fault="errors"),

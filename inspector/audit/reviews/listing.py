@@ -60,18 +60,26 @@ class QueueCount:
 
 
 def list_queues(
-    *, workspace: Workspace, after: QueueKey | None = None, limit: int = QUEUES_AT_ONCE
+    *, workspace: Workspace, after: QueueKey | None = None, limit: int = QUEUES_AT_ONCE, is_stale: bool = False
 ) -> list[QueueCount]:
     """Queues of a workspace with their progress, by keyset, in three statements: open ones first, the standing last.
 
     Args:
         after: where the last one seen stands, as `write_queue_key` says.
+        is_stale: only those in which a sign-off in force is known to be stale.
     """
     rows = ReviewQueue.objects.select_related("created_by").filter(workspace=workspace)
+    if is_stale:
+        rows = rows.filter(pk__in=select_stale(ReviewItem.objects.filter(workspace=workspace)).values("queue"))
     if after is not None:
         rows = rows.filter(_is_after(after))
     ordered = rows.order_by("is_standing", F("closed_at").desc(nulls_first=True), "created_at", "pk")
     return _count(workspace, list(ordered[:limit]))
+
+
+def count_stale(*, workspace: Workspace) -> int:
+    """How many sign-offs in force are known to differ from what is there, in all queues."""
+    return select_stale(ReviewItem.objects.filter(workspace=workspace)).count()
 
 
 def write_queue_key(queue: ReviewQueue) -> list[str | int | bool]:

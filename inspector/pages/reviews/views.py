@@ -67,12 +67,14 @@ def show_reviews(request: HttpRequest, membership: Membership) -> HttpResponse:
         after = read_queue_key(read_key(request.GET.get("after"), workspace.pk, of=_QUEUES))
     except CursorError as error:
         raise Http404 from error
-    found = list_queues(workspace=workspace, after=after, limit=QUEUES_AT_ONCE + 1)
+    is_stale = request.GET.get("show") == STALE
+    found = list_queues(workspace=workspace, after=after, limit=QUEUES_AT_ONCE + 1, is_stale=is_stale)
     page = found[:QUEUES_AT_ONCE]
     last = page[-1].queue if len(found) > len(page) else None
     context = {
         "queues": [_describe_count(count) for count in page],
         "open": sum(count.open for count in page),
+        "is_stale": is_stale,
         "is_part": last is not None or after is not None,
         "next_url": write_query(request, after=write_key(write_queue_key(last), workspace.pk, of=_QUEUES))
         if last

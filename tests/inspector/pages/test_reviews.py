@@ -152,13 +152,16 @@ def test_a_sign_off_goes_stale_and_says_why(owner: Client, cast: Cast, conversat
     assert ">stale<" in read(owner, "queue", queue.pk, query="?show=done")
     # And it is found without opening one after the other.
     assert f"{address('queue', queue.pk)}?show=stale" in read(owner, "reviews")
+    assert f"{address('reviews')}?show=stale" in read(owner, "overview")
+    assert "Alone" in read(owner, "reviews", query="?show=stale")
     listed = read(owner, "queue", queue.pk, query="?show=stale")
     assert address("review-item", item.pk) in listed
     assert "1 message came since" in listed
     act(owner, item, "again")
     judge(owner, ReviewItem.objects.get(queue=queue, state="waiting"), "fine")
     assert "No sign-off is stale" in read(owner, "queue", queue.pk, query="?show=stale")
-    assert "?show=stale" not in read(owner, "reviews")
+    assert "?show=stale" not in read(owner, "reviews") + read(owner, "overview")
+    assert "No sign-off is stale" in read(owner, "reviews", query="?show=stale")
 
 
 def test_conversations_of_one_name_are_told_apart_in_a_queue(owner: Client, cast: Cast) -> None:
