@@ -28,7 +28,8 @@ from ..reviews.bindings import check
 from ..reviews.filling import fill_by_findings
 from ..rules import BY_NOTE, RULES, VERSION, Hit, Rule
 from .keeping import Found, write_findings
-from .scene import Noted, Scene, load_scenes
+from .scene import Noted, Scene
+from .seeing import load_scenes
 from .settings import Settings, load_settings
 from .tables import Examination
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from . import grounds, meaning, placing, reading, security, work
+from . import grounds, meaning, placing, reading, seals, senders, texts, work
 from .rule import Hit, Rule
 
 __all__ = ["BY_NOTE", "RULES", "VERSION", "Hit", "Rule"]
 
 # Raised when a rule changes what it finds: conversations are then examined again, in the background.
-VERSION: Final = 4
+VERSION: Final = 5
 RULES: Final[Mapping[str, Rule]] = {
-    rule.code: rule for module in (security, placing, grounds, work, meaning, reading) for rule in module.RULES
+    rule.code: rule
+    for module in (seals, texts, senders, placing, grounds, work, meaning, reading)
+    for rule in module.RULES
 }
 # Which rule gathers a note.
 BY_NOTE: Final[Mapping[str, Rule]] = {code: rule for rule in RULES.values() for code in rule.notes}

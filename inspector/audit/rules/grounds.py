@@ -11,7 +11,7 @@ from typing import Any, Final
 from inspector.tokens import MARKS
 
 from ..findings.scene import Scene, Seen
-from .logs import clowl, say
+from .logs import FOOT, clowl, say
 from .rule import Hit, Rule
 
 # The code by which CLowl says that a context could not be had.
@@ -19,7 +19,6 @@ _NO_CONTEXT: Final = "E003"
 _PART: Final = re.compile(r"P?([0-9]{1,9})/([0-9]{1,9})")
 _INLINE: Final = "the plan of monday"
 _HASH: Final = hashlib.sha256(_INLINE.encode()).hexdigest()
-_FOOT: Final = "\n--👽lingua/0.4@agent-lingua"
 
 
 def _find_missing_contexts(scene: Scene) -> Iterator[Hit]:
@@ -104,7 +103,7 @@ def _give(inline: str) -> str:
 
 
 def _part(number: int, total: int) -> tuple[str, str]:
-    return ("ada", f"👽13|%P{number}/{total}|@bob|$aGk=" + _FOOT)
+    return ("ada", f"👽13|%P{number}/{total}|@bob|$aGk=" + FOOT)
 
 
 RULES: Final = (

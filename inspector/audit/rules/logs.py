@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+# What stands below a message of agent-lingua.
+FOOT: Final = "\n--👽lingua/0.4@agent-lingua"
 _START: Final = datetime(2026, 11, 16, 9, tzinfo=UTC)
 
 
@@ -33,3 +36,8 @@ def clowl(mid: str, act: str, sender: str, receiver: str, *, minute: float = 0, 
         message["pid"] = pid
     message["body"] = {"t": "x", "d": data}
     return json.dumps(message, ensure_ascii=False) + "\n"
+
+
+def pack(content: bytes | dict[str, Any]) -> str:
+    """A payload of agent-lingua as it is packed: Base64, of JSON where it is an object."""
+    return base64.b64encode(json.dumps(content).encode() if isinstance(content, dict) else content).decode()

@@ -8,7 +8,7 @@ from typing import Final
 from inspector.threads.tasks.ledger import read_steps
 
 from ..findings.scene import Scene, Seen
-from .logs import clowl
+from .logs import clowl, say
 from .rule import Hit, Rule
 
 LONGEST_NAMED: Final = 80
@@ -115,8 +115,11 @@ RULES: Final = (
         severity="error",
         group="security",
         look=_find_conflicts,
-        triggers=(_ASKED + clowl("m1", "REQ", "oscar", "radar", q=1),),
-        passes=(_ASKED + _ASKED,),
+        triggers=(
+            _ASKED + clowl("m1", "REQ", "oscar", "radar", q=1),
+            _ASKED + clowl("m1", "REQ", "oscar", "radar", minute=1),
+        ),
+        passes=(_ASKED + _ASKED, _ASKED + clowl("M1", "REQ", "oscar", "radar", minute=1)),
     ),
     Rule(
         code="circle",
@@ -129,7 +132,10 @@ RULES: Final = (
             clowl("m1", "REQ", "oscar", "radar", pid="m2") + _ANSWERED,
             clowl("m1", "REQ", "oscar", "radar", pid="m1"),
         ),
-        passes=(_ASKED + _ANSWERED,),
+        passes=(
+            _ASKED + _ANSWERED,
+            _ASKED + _ANSWERED + clowl("m3", "REQ", "oscar", "radar", minute=2, pid="m2"),
+        ),
     ),
     Rule(
         code="missing-message",
@@ -139,7 +145,7 @@ RULES: Final = (
         group="sequence",
         look=_find_ghosts,
         triggers=(_ANSWERED,),
-        passes=(_ASKED + _ANSWERED,),
+        passes=(_ASKED + _ANSWERED, _ASKED.replace('"cid": "c"', '"cid": "elsewhere"') + _ANSWERED),
     ),
     Rule(
         code="answer-without-request",
@@ -148,7 +154,10 @@ RULES: Final = (
         severity="notice",
         group="sequence",
         look=_find_answers_to_nothing,
-        triggers=('{"raw": "@a8|f0|c1|S1|d0|T3|k7#", "conversation": "c"}\n',),
+        triggers=(
+            '{"raw": "@a8|f0|c1|S1|d0|T3|k7#", "conversation": "c"}\n',
+            say(("ada", "@a3|f0|c1|S0|d1|T1|k6#"), ("bob", "@a8|f0|c1|S1|d0|T2|k7#")),
+        ),
         passes=(
             '{"raw": "@a3|f0|c1|S0|d1|T1|k7#", "conversation": "c"}\n'
             '{"raw": "@a8|f0|c1|S1|d0|T2|k7#", "conversation": "c"}\n',
@@ -166,7 +175,13 @@ RULES: Final = (
             + clowl("m2", "CNCL", "oscar", "radar", minute=1, pid="m1")
             + clowl("m3", "DONE", "radar", "oscar", minute=2, pid="m1"),
         ),
-        passes=(_ASKED + _ANSWERED,),
+        passes=(
+            _ASKED + _ANSWERED,
+            _ASKED + _ANSWERED + clowl("m3", "CNCL", "oscar", "radar", minute=2, pid="m1"),
+            _ASKED
+            + clowl("m2", "CNCL", "oscar", "radar", minute=1, pid="m1")
+            + clowl("m3", "ACK", "radar", "oscar", minute=2, pid="m1"),
+        ),
     ),
     Rule(
         code="skewed-time",
@@ -176,6 +191,6 @@ RULES: Final = (
         group="sequence",
         look=_find_early_answers,
         triggers=(_ASKED + clowl("m2", "DONE", "radar", "oscar", minute=-60, pid="m1"),),
-        passes=(_ASKED + _ANSWERED,),
+        passes=(_ASKED + _ANSWERED, _ASKED + clowl("m2", "DONE", "radar", "oscar", minute=-4, pid="m1")),
     ),
 )

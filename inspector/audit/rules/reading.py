@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .logs import clowl, say
+from .logs import FOOT, clowl, pack, say
 from .rule import Rule, select_notes
 
 _TWICE: Final = frozenset(
@@ -66,8 +66,14 @@ RULES: Final = (
         severity="warning",
         group="protocol",
         notes=_TWICE,
-        triggers=(_REQUEST.replace('"p": "REQ"', '"p": "REQ", "p": "DONE"'),),
-        passes=(clowl("m1", "REQ", "oscar", "radar", p="p"),),
+        triggers=(
+            _REQUEST.replace('"p": "REQ"', '"p": "REQ", "p": "DONE"'),
+            say(("ada", '@a3|f0|f1|c1|S0|d1|T1|t"go"#')),
+            say(("ada", "!It{st:done,st:failed}")),
+            say(("ada", "👽13|@bob|@eve|$aGk=" + FOOT)),
+            say(("ada", "👽13|@bob|$j:" + pack(b'{"ok": true, "ok": false}') + FOOT)),
+        ),
+        passes=(clowl("m1", "REQ", "oscar", "radar", p="p"), say(("ada", "👽13|@bob|$aGk=" + FOOT))),
     ),
     Rule(
         code="impossible-time",
@@ -76,8 +82,8 @@ RULES: Final = (
         severity="notice",
         group="sequence",
         notes=_OF_TIME,
-        triggers=(_REQUEST.replace('"ts": ', '"ts": -'),),
-        passes=(_REQUEST,),
+        triggers=(_REQUEST.replace('"ts": ', '"ts": -'), say(("ada", "👽13|@bob|~@1024-02-03T15:00+08|$aGk=" + FOOT))),
+        passes=(_REQUEST, say(("ada", "👽13|@bob|~@2026-02-03T15:00+08|$aGk=" + FOOT))),
     ),
     Rule(
         code="parties-disagree",

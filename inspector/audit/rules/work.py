@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Final
 
 from inspector.threads.models import Task
@@ -107,6 +108,28 @@ def _go_up(task: Task, tasks: Mapping[bytes, Task]) -> Iterator[Task]:
         task = above
 
 
+def _find_ends_taken_back(scene: Scene) -> Iterator[Hit]:
+    """Done, and then failed; refused, and then done. What was asked again or sent back in between is another matter."""
+    for task in scene.tasks:
+        steps = read_steps(task.steps)
+        for before, step in pairwise(steps):
+            said = _TAKEN_BACK.get((_END_OF.get(before.event, ""), _END_OF.get(step.event, "")))
+            if said:
+                yield Hit(message=step.message_id, text=said, related=(before.message_id,))
+
+
+# What an event says of an end.
+_END_OF: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("done", "gave-result", "answered"), "done"),
+    **dict.fromkeys(("failed", "failed-for-now"), "failed"),
+    "refused": "refused",
+}
+_TAKEN_BACK: Final[Mapping[tuple[str, str], str]] = {
+    ("done", "failed"): "It is said to have failed, though it was reported done before.",
+    ("refused", "done"): "It is reported done, though it was refused before.",
+}
+
+
 def _find_vain_retries(scene: Scene) -> Iterator[Hit]:
     """What was asked again after an error whose message says that a retry is of no use."""
     final = {message.id for message, error in scene.failures if error.get("retryable") is False}
@@ -155,6 +178,8 @@ RULES: Final = (
         triggers=(clowl("m1", "REQ", "oscar", "radar") + clowl("m2", "INF", "eve", "oscar", minute=180),),
         passes=(
             clowl("m1", "REQ", "oscar", "radar") + clowl("m2", "ACK", "radar", "oscar", minute=1, pid="m1"),
+            clowl("m1", "REQ", "oscar", "radar") + clowl("m2", "DONE", "radar", "oscar", minute=180, pid="m1"),
+            clowl("m1", "INF", "oscar", "radar") + clowl("m2", "INF", "eve", "oscar", minute=180),
             say(("ada", ".Uf/X{ti:$60s}"), ("eve", "!It>Ie", 180)),
             '{"raw": ".bg ss id=gamma", "at": "2026-11-16T09:00:00Z", "dialect": "lambda_lang"}\n'
             '{"raw": "That is all.", "at": "2026-11-16T12:00:00Z", "conversation": "later"}\n',
@@ -174,6 +199,9 @@ RULES: Final = (
         passes=(
             clowl("m1", "DLGT", "oscar", "radar", delegation_mode="transfer")
             + clowl("m2", "DONE", "radar", "oscar", minute=3, pid="m1"),
+            clowl("m1", "DLGT", "oscar", "radar", delegation_mode="transfer")
+            + clowl("m2", "ACK", "radar", "oscar", minute=3, pid="m1")
+            + clowl("m3", "INF", "eve", "oscar", minute=180),
         ),
     ),
     Rule(
@@ -183,8 +211,14 @@ RULES: Final = (
         severity="warning",
         group="sequence",
         look=_find_missed_deadlines,
-        triggers=(say(("ada", ".Uf/X{ti:$60s}"), ("eve", "!It>Ie", 180)),),
-        passes=(say(("ada", ".Uf/X"), ("eve", "!It>Ie", 180)),),
+        triggers=(
+            say(("ada", ".Uf/X{ti:$60s}"), ("eve", "!It>Ie", 180)),
+            say(("ada", ".Uf/X{ti:$60s}"), ("bob", "!It{st:done}", 5)),
+        ),
+        passes=(
+            say(("ada", ".Uf/X"), ("eve", "!It>Ie", 180)),
+            say(("ada", ".Uf/X{ti:$600s}"), ("bob", "!It{st:done}", 5)),
+        ),
     ),
     Rule(
         code="delegation-circle",
@@ -204,6 +238,33 @@ RULES: Final = (
         ),
     ),
     Rule(
+        code="end-taken-back",
+        title="An end that was taken back",
+        why="Whoever acted on the first word relied on what did not hold: work that failed, or a refusal.",
+        severity="warning",
+        group="sequence",
+        look=_find_ends_taken_back,
+        triggers=(
+            clowl("m1", "REQ", "oscar", "radar")
+            + clowl("m2", "DONE", "radar", "oscar", minute=1, pid="m1")
+            + clowl("m3", "ERR", "radar", "oscar", minute=2, pid="m1", code="E004", msg="no"),
+            say(
+                ("ada", "@a3|f0|c1|S0|d1|T1|k6#"),
+                ("bob", "@a7|f1|c1|S1|d0|T2|k6#"),
+                ("bob", '@a1|f1|c1|S1|d0|T3|k6|u"done"#'),
+            ),
+        ),
+        passes=(
+            clowl("m1", "REQ", "oscar", "radar")
+            + clowl("m2", "ERR", "radar", "oscar", minute=1, pid="m1", code="E005", msg="busy", retry=True)
+            + clowl("m3", "DONE", "radar", "oscar", minute=2, pid="m1"),
+            clowl("m1", "REQ", "oscar", "radar")
+            + clowl("m2", "DONE", "radar", "oscar", minute=1, pid="m1")
+            + clowl("m3", "REQ", "oscar", "radar", minute=2, pid="m2")
+            + clowl("m4", "ERR", "radar", "oscar", minute=3, pid="m3", code="E004", msg="no"),
+        ),
+    ),
+    Rule(
         code="vain-retry",
         title="Tried again though it cannot work",
         why="The error said that a retry is of no use: an agent that goes on wastes work, or hammers a service.",
@@ -219,6 +280,9 @@ RULES: Final = (
             clowl("m1", "REQ", "oscar", "radar")
             + clowl("m2", "ERR", "radar", "oscar", minute=1, pid="m1", code="E005", msg="busy", retry=True)
             + clowl("m3", "REQ", "oscar", "radar", minute=2, pid="m2"),
+            clowl("m1", "REQ", "oscar", "radar")
+            + clowl("m2", "ERR", "radar", "oscar", minute=1, pid="m1", code="E004", msg="no", retry=False)
+            + clowl("m3", "REQ", "oscar", "eve", minute=2),
         ),
     ),
     Rule(
@@ -237,6 +301,11 @@ RULES: Final = (
         passes=(
             clowl("m1", "REQ", "oscar", "radar")
             + clowl("m2", "ERR", "radar", "oscar", minute=1, pid="m1", code="E004", msg="no"),
+            "".join(
+                clowl(f"m{at}", "REQ", "oscar", name, minute=at)
+                + clowl(f"e{at}", "ERR", name, "oscar", minute=at + 0.5, pid=f"m{at}", code="E004", msg="no")
+                for at, name in enumerate(("radar", "eve", "mia"))
+            ),
         ),
     ),
 )

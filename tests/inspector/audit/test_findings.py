@@ -132,7 +132,7 @@ def test_a_conversation_costs_the_same_statements_whatever_it_holds(cast: Cast) 
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    from inspector.audit.findings.scene import load_scenes
+    from inspector.audit.findings.seeing import load_scenes
 
     def count() -> int:
         with CaptureQueriesContext(connection) as caught:
