@@ -12,16 +12,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.intake.text import make_storable
+from inspector.search.conversations import SlowQueryError, find_meant, mean_traces
 from inspector.search.cursors import CursorError, read_cursor, write_cursor
+from inspector.search.language import QueryError
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.placing.instants import read_instant
 from inspector.threads.selectors import find_conversation
 from inspector.threads.trees.outline import Kind
-from inspector.threads.trees.traces import find_trace, list_namesakes, list_traces, name_ghosts
+from inspector.threads.trees.traces import find_trace, list_namesakes, name_ghosts, select_traces
 from inspector.threads.trees.windows import MOST_TOGGLED, Fold, StoredTree, Window, WindowRow, load_tree
 
 from .authentication import caller_of
 from .endpoints import Endpoint
+from .masking import may_see_secrets
 from .messages import CURSOR, FILTERS, LIMIT, show_message
 from .parameters import Number, Parameter
 from .problems import ProblemError
@@ -71,19 +74,33 @@ class TracesView(Endpoint):
     """Traces, latest activity first."""
 
     scopes: ClassVar = {"GET": "read"}
-    parameters: ClassVar = {"GET": (CURSOR, LIMIT, *FILTERS)}
+    parameters: ClassVar = {
+        "GET": (
+            Parameter(name="q", about="only those with a message that this means, in the search language", default=""),
+            CURSOR,
+            LIMIT,
+            *FILTERS,
+        )
+    }
 
     @extend_schema(operation_id="list_traces", responses=TracePageSerializer)
     def get(self, request: Request) -> Response:
         """A page of traces."""
-        workspace = caller_of(request).workspace
-        limit = self.given["limit"]
+        key, limit = caller_of(request), self.given["limit"]
+        workspace = key.workspace
         wanted = {each.name: make_storable(self.given[each.name]) for each in FILTERS}
         try:
             before = read_cursor(self.given["cursor"], workspace.pk)
+            meant = mean_traces(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))
         except CursorError as error:
             raise ProblemError(400, str(error), parameter="cursor") from error
-        found = list_traces(workspace=workspace, before=before, limit=limit + 1, **wanted)
+        except QueryError as error:
+            raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
+        rows = select_traces(workspace=workspace, before=before, **wanted)
+        try:
+            found = list(rows[: limit + 1]) if meant is None else find_meant(rows, meant, limit + 1)
+        except SlowQueryError as error:
+            raise ProblemError(503, str(error), retry_after=5) from error
         page = found[:limit]
         cursor = None
         if len(found) > limit and (last_at := page[-1].last_at):

@@ -1,20 +1,34 @@
-"""Conversations that a query means: those that hold a shown message which it finds."""
+"""Conversations and traces that a query means: those that hold a shown message which it finds."""
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from django.db import models
 from django.db.models.expressions import RawSQL
 
 from inspector.accounts.models import Workspace
-from inspector.threads.models import Conversation
+from inspector.threads.models import Message
+from inspector.threads.placing.keys import RANDOM
 
 from .language import QueryError, list_terms
 from .selectors import fetch, narrow, read_query
 
 PATIENCE_MS: Final = 2500
 _IS_MEANT: Final = '"threads_conversation"."id" IN ({})'
+# As `find_traces_of` has it: an id that is random by its form is in the trace across channels, any other in that of its
+# channel where there is one.
+_IS_TRACE_MEANT: Final = """(
+    "threads_trace"."channel_id" IS NOT NULL
+    AND ("threads_trace"."key", "threads_trace"."channel_id") IN (
+        SELECT "meant"."trace_key", "meant"."channel_id" FROM ({0}) "meant" WHERE "meant"."trace_basis" <> %s)
+ OR "threads_trace"."channel_id" IS NULL
+    AND "threads_trace"."key" IN (
+        SELECT "meant"."trace_key" FROM ({0}) "meant" WHERE "meant"."trace_basis" = %s OR NOT EXISTS (
+            SELECT FROM "threads_trace" "own" WHERE "own"."workspace_id" = %s AND "own"."key" = "meant"."trace_key"
+            AND "own"."channel_id" = "meant"."channel_id" AND "own"."last_at" IS NOT NULL))
+)"""
+Row = TypeVar("Row", bound=models.Model)
 
 
 class SlowQueryError(Exception):
@@ -30,21 +44,41 @@ def mean_conversations(*, workspace: Workspace, query: str, may_see_secrets: boo
     """
     if not query.strip():
         return None
-    rows, needles = narrow(workspace=workspace, query=query, zone=None, may_see_secrets=may_see_secrets)
-    if needles:
-        raw = next(term for term in list_terms(read_query(query)) if term.name == "raw")
-        raise QueryError(
-            "raw: is asked of messages by a key that may not see secrets, and of conversations by none such",
-            raw.start,
-            raw.end,
-        )
+    rows = _narrow(workspace, query, may_see_secrets, "conversations")
     # The query is written for the table of messages by its own name, which it keeps only in a statement of its own.
     statement, values = rows.order_by().values("conversation").query.sql_with_params()
     return RawSQL(_IS_MEANT.format(statement), values, output_field=models.BooleanField())  # noqa: S611
 
 
-def find_meant(rows: models.QuerySet[Conversation], meant: RawSQL, limit: int) -> list[Conversation]:
-    """The first of these conversations that a query means, in their order.
+def mean_traces(*, workspace: Workspace, query: str, may_see_secrets: bool) -> RawSQL | None:
+    """The condition on traces that a query is; None for an empty one.
+
+    Raises:
+        QueryError: as `mean_conversations` does.
+    """
+    if not query.strip():
+        return None
+    rows = _narrow(workspace, query, may_see_secrets, "traces").filter(trace_key__isnull=False)
+    named = rows.order_by().values("trace_key", "channel_id", "trace_basis").distinct()
+    statement, values = named.query.sql_with_params()
+    given = [*values, RANDOM, *values, RANDOM, workspace.pk]
+    return RawSQL(_IS_TRACE_MEANT.format(statement), given, output_field=models.BooleanField())  # noqa: S611
+
+
+def _narrow(workspace: Workspace, query: str, may_see_secrets: bool, things: str) -> models.QuerySet[Message]:
+    rows, needles = narrow(workspace=workspace, query=query, zone=None, may_see_secrets=may_see_secrets)
+    if needles:
+        raw = next(term for term in list_terms(read_query(query)) if term.name == "raw")
+        raise QueryError(
+            f"raw: is asked of messages by a key that may not see secrets, and of {things} by none such",
+            raw.start,
+            raw.end,
+        )
+    return rows
+
+
+def find_meant(rows: models.QuerySet[Row], meant: RawSQL, limit: int) -> list[Row]:
+    """The first of these rows that a query means, in their order.
 
     Raises:
         SlowQueryError: where that takes longer than anybody waits.

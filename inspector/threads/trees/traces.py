@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
-from django.db.models import Case, JSONField, OuterRef, Q, Subquery, When
+from django.db.models import Case, JSONField, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce, JSONObject, Left
 
 from inspector.accounts.models import Workspace
@@ -62,6 +62,18 @@ def list_traces(
     agent: str = "",
     state: str = "",
 ) -> list[Trace]:
+    """The first of what `select_traces` selects by the same arguments."""
+    return list(select_traces(workspace=workspace, before=before, dialect=dialect, agent=agent, state=state)[:limit])
+
+
+def select_traces(
+    *,
+    workspace: Workspace,
+    before: tuple[datetime, uuid.UUID] | None = None,
+    dialect: str = "",
+    agent: str = "",
+    state: str = "",
+) -> QuerySet[Trace]:
     """Traces with at least one settled message, latest activity first, by keyset.
 
     Args:
@@ -78,7 +90,7 @@ def list_traces(
         rows = rows.filter(agents__contains=[agent])
     if state:
         rows = rows.filter(state=state)
-    return list(rows.order_by("-last_at", "-id")[:limit])
+    return rows.order_by("-last_at", "-id")
 
 
 def list_namesakes(*, trace: Trace, limit: int = 20) -> list[Trace]:

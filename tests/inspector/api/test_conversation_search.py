@@ -1,4 +1,4 @@
-"""Conversations by the search language: those that hold a message which it finds, and no oracle for what is masked."""
+"""Conversations and traces by the search language: those that hold what it finds, and no oracle for what is masked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from inspector.accounts.models import Channel
 from inspector.accounts.services import create_api_key
+from inspector.threads.models import Message
+from inspector.threads.trees.traces import find_traces_of
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -59,3 +62,38 @@ def test_no_conversation_tells_what_is_masked_in_it(cast: Cast, token: str) -> N
     _, seeing = create_api_key(workspace=cast.workspace, name="sees", scopes=["read", "secrets"])
     assert names(seeing, q='raw:"cocoa"') == ["sealed"]
     assert names(token, q="s3cret") == []
+
+
+def ask_traces(token: str, status: int = 200, **query: Any) -> Any:
+    answer = Client().get("/api/v1/traces", query, headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == status, answer.content
+    return answer.json()
+
+
+def test_traces_are_found_by_what_is_said_in_them(cast: Cast, token: str, stranger_token: str) -> None:
+    """Ids that one channel scopes, that join channels by their form, and that an envelope joins: each message's own."""
+    random_id = "0b1c6f0e-7c1d-4a3e-9a53-0d4f5a1f2b3c"
+    for channel, traces in (("main", ("t1", random_id)), ("other", ("t1", random_id)), ("third", ("t2",))):
+        where = Channel.objects.get_or_create(workspace=cast.workspace, name=channel)[0]
+        for number, trace in enumerate(traces):
+            said = f'"mid":"{channel}{number}","tid":"{trace}","from":"{channel}","to":"b","cid":"c{number}"'
+            deliver(cast, f'{{"clowl":"0.2","p":"INF","ts":179511840{number},{said}}}\n'.encode(), channel=where)
+    around = '{"raw": "Brew it.", "id": "%s", "trace": "t2", "conversation": "c", "at": "2026-11-20T09:00:00Z"}\n'
+    for channel in ("third", "other"):
+        where = Channel.objects.get(workspace=cast.workspace, name=channel)
+        deliver(cast, (around % f"around-{channel}").encode(), channel=where)
+    settle_all()
+    messages = list(Message.objects.exclude(trace_id=""))
+    assert len({message.trace_basis for message in messages}) == 3
+    for message in messages:
+        found = ask_traces(token, q=f"id:{message.native_id}")["results"]
+        own = find_traces_of(workspace=cast.workspace, messages=[message])
+        assert [each["id"] for each in found] == [str(trace.pk) for trace in own], message.native_id
+        assert len(own) == 1
+    assert len(ask_traces(token, q="performative:inform")["results"]) == len(ask_traces(token)["results"]) == 4
+    first = ask_traces(token, q="performative:inform", limit=1)
+    again = ask_traces(token, q="performative:inform", limit=1, cursor=first["next"])
+    assert first["results"][0]["id"] != again["results"][0]["id"]
+    assert ask_traces(token, q="zebra")["results"] == ask_traces(stranger_token, q="brew")["results"] == []
+    assert ask_traces(token, 400, q="performativ:request")["parameter"] == "q"
+    assert "of traces by none" in ask_traces(token, 400, q='raw:"Brew"')["detail"]
