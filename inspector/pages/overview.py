@@ -14,8 +14,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, Workspace
-from inspector.audit.findings.listing import count_open_by_severity
-from inspector.audit.reviews.listing import STALE, count_stale
+from inspector.audit.overview import count_standing
+from inspector.audit.reviews.listing import STALE
 from inspector.intake.selectors import count_letters, list_deliveries
 from inspector.search.selectors import fetch
 from inspector.threads.activity import (
@@ -98,12 +98,13 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
     gallery = Gallery(workspace, [agent for pair in pairs for agent in (pair.sender, pair.receiver)])
     period = _read_period(request)
     slug = workspace.slug
+    standing = count_standing(workspace=workspace)
     context = {
         "live": live,
         "numbers": count_all(workspace=workspace),
-        "findings": link_severities(membership, count_open_by_severity(workspace=workspace)),
+        "findings": link_severities(membership, standing.findings),
         "dead_count": count_letters(workspace=workspace),
-        "stale_count": count_stale(workspace=workspace),
+        "stale_count": standing.stale,
         "stale_url": f"{reverse('pages:reviews', args=[slug])}?{urlencode({'show': STALE})}",
         "unanswered": _list_unanswered(workspace),
         "unanswered_url": _search(slug, "is:unanswered"),

@@ -77,11 +77,6 @@ def list_queues(
     return _count(workspace, list(ordered[:limit]))
 
 
-def count_stale(*, workspace: Workspace) -> int:
-    """How many sign-offs in force are known to differ from what is there, in all queues."""
-    return select_stale(ReviewItem.objects.filter(workspace=workspace)).count()
-
-
 def write_queue_key(queue: ReviewQueue) -> list[str | int | bool]:
     """Where a queue stands among the others, as a cursor holds it."""
     closed = queue.closed_at.isoformat() if queue.closed_at else ""
