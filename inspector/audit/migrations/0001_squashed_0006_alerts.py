@@ -16,8 +16,8 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0001_initial'),
-        ('intake', '0007_examine_jobs'),
-        ('threads', '0015_totals'),
+        ('intake', '0001_squashed_0008_alert_jobs'),
+        ('threads', '0001_squashed_0015_totals'),
     ]
 
     operations = [

@@ -22,7 +22,7 @@ WHERE "alert"."finding_id" = "finding"."id" AND "alert"."state" = 'waiting'
 
 
 class Migration(migrations.Migration):
-    dependencies = [("audit", "0006_alerts"), ("threads", "0017_moments")]
+    dependencies = [("audit", "0001_squashed_0006_alerts"), ("threads", "0017_moments")]
 
     operations = [
         migrations.AddField(model_name="finding", name="due_since", field=models.DateTimeField(null=True)),

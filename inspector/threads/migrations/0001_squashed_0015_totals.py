@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0001_initial'),
-        ('intake', '0005_opening_jobs'),
+        ('intake', '0001_squashed_0008_alert_jobs'),
         ('keyring', '0001_keys_and_their_trace'),
     ]
 

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("threads", "0015_totals")]
+    dependencies = [("threads", "0001_squashed_0015_totals")]
 
     operations = [
         migrations.AddIndex(
