@@ -72,9 +72,7 @@ def examine(
     first, *others = conversations
     together = [first, *_pick_small(first, others)]
     settings = load_settings(workspace_id=first.workspace_id)
-    found: dict[uuid.UUID, list[Found]] = {each.pk: [] for each in together}
-    for scene in load_scenes(together):
-        found[scene.conversation.pk] = list(find(scene, settings))
+    found = find(load_scenes(together), settings)
     with transaction.atomic():
         hold_conversations([each.pk for each in together])
         fence()
@@ -132,19 +130,27 @@ def _pick_small(first: Conversation, others: Sequence[Conversation]) -> Iterator
             yield other
 
 
-def find(scene: Scene, settings: Settings) -> Iterator[Found]:
-    """What the rules that are switched on find in a scene, ready to be stored."""
-    hits: list[tuple[Rule, Hit]] = [pair for noted in scene.noted for pair in _gather(noted)]
+def find(scenes: Sequence[Scene], settings: Settings) -> dict[uuid.UUID, list[Found]]:
+    """What the rules that are switched on find in each of these conversations, ready to be stored."""
+    hits = {scene.conversation.pk: list(_bound(_look(scene, settings))) for scene in scenes}
+    messages = _load_messages(hit for pairs in hits.values() for _, hit in pairs)
+    return {
+        scene.conversation.pk: [
+            _make(scene.conversation, rule, hit, messages, settings)
+            for rule, hit in hits[scene.conversation.pk]
+            # A message that was withdrawn meanwhile has its conversation settled, and examined, again.
+            if hit.message in messages
+        ]
+        for scene in scenes
+    }
+
+
+def _look(scene: Scene, settings: Settings) -> Iterator[tuple[Rule, Hit]]:
+    for noted in scene.noted:
+        yield from (pair for pair in _gather(noted) if settings.is_on(pair[0].code))
     for rule in RULES.values():
         if rule.look is not None and settings.is_on(rule.code):
-            hits += [(rule, hit) for hit in rule.look(scene)]
-    hits = list(_bound([(rule, hit) for rule, hit in hits if settings.is_on(rule.code)]))
-    messages = _load_messages(hits)
-    for rule, hit in hits:
-        message = messages.get(hit.message)
-        # A message that was withdrawn meanwhile has its conversation settled, and examined, again.
-        if message is not None:
-            yield _make(scene.conversation, rule, hit, messages, settings)
+            yield from ((rule, hit) for hit in rule.look(scene))
 
 
 def _gather(noted: Noted) -> Iterator[tuple[Rule, Hit]]:
@@ -178,8 +184,8 @@ def _bound(hits: Iterable[tuple[Rule, Hit]]) -> Iterator[tuple[Rule, Hit]]:
             yield rule, hit
 
 
-def _load_messages(hits: Iterable[tuple[Rule, Hit]]) -> dict[uuid.UUID, Cited]:
-    ids = {each for _, hit in hits for each in (hit.message, *hit.related)}
+def _load_messages(hits: Iterable[Hit]) -> dict[uuid.UUID, Cited]:
+    ids = {each for hit in hits for each in (hit.message, *hit.related)}
     if not ids:
         return {}
     columns = ("id", "record_id", "record__identity", "part", "sender", "order_time")

@@ -65,8 +65,10 @@ def _find_answers_to_nothing(scene: Scene) -> Iterator[Hit]:
     """Tasks that are known by their answers alone; a ghost tells of those whose wire cites what is missing."""
     cited = {message.id for message in scene.odd}
     for task in scene.tasks:
+        if task.is_received or task.request is not None:
+            continue
         steps = read_steps(task.steps)
-        if not task.is_received and task.request is None and steps and steps[0].message_id not in cited:
+        if steps and steps[0].message_id not in cited:
             yield Hit(
                 message=steps[0].message_id,
                 text=f"It reports on {task.native_id or 'something'!r}, which nobody asked for in what was received.",

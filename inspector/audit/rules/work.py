@@ -111,8 +111,9 @@ def _go_up(task: Task, tasks: Mapping[bytes, Task]) -> Iterator[Task]:
 def _find_ends_taken_back(scene: Scene) -> Iterator[Hit]:
     """Done, and then failed; refused, and then done. What was asked again or sent back in between is another matter."""
     for task in scene.tasks:
-        steps = read_steps(task.steps)
-        for before, step in pairwise(steps):
+        if not (task.failures or '"refused"' in task.steps):
+            continue
+        for before, step in pairwise(read_steps(task.steps)):
             said = _TAKEN_BACK.get((_END_OF.get(before.event, ""), _END_OF.get(step.event, "")))
             if said:
                 yield Hit(message=step.message_id, text=said, related=(before.message_id,))
