@@ -10,7 +10,7 @@ and `=` takes its value as the wire says it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
@@ -236,9 +236,9 @@ class _Reader:
         if not name.endswith(".") and self._is_path(f"{name}.x"):
             hint = f"{name}: holds names of its own; say which, as in {name}.x:1"
             raise QueryError(hint, start, found.end())
-        close = get_close_matches(name.casefold(), self._names, n=1)
-        hint = f"did you mean {close[0]}:?" if close else f"names are {', '.join(self._names)}"
-        instead = written.replace(f"{name}:", f"{close[0]}:", 1) if close else ""
+        close = find_close(name, self._names)
+        hint = f"did you mean {close}:?" if close else f"names are {', '.join(self._names)}"
+        instead = written.replace(f"{name}:", f"{close}:", 1) if close else ""
         raise QueryError(f"there is no {name}: to search by", start, found.end(), instead, hint=hint)
 
 
@@ -251,9 +251,16 @@ def check_value(term: Term, allowed: Iterable[str]) -> None:
     choices = list(allowed)
     for value in term.values:
         if value.casefold() not in choices:
-            close = get_close_matches(value.casefold(), choices, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"values are {', '.join(choices)}"
+            close = find_close(value, choices)
+            hint = f"did you mean {close}?" if close else f"values are {', '.join(choices)}"
             sign = "-" if term.is_negated else ""
-            better = ",".join(close[0] if one == value else one for one in term.values) if close else ""
+            better = ",".join(close if one == value else one for one in term.values) if close else ""
             instead = f"{sign}{term.name}:{term.operator}{better}" if close else ""
             raise QueryError(f"{term.name}: has no {value!r}", term.start, term.end, instead, hint=hint)
+
+
+def find_close(text: str, choices: Sequence[str]) -> str:
+    """What was probably meant: the one choice that begins so, else the one most like it; empty where none is near."""
+    low = text.casefold()
+    begun = [choice for choice in choices if choice.startswith(low)]
+    return begun[0] if len(begun) == 1 else next(iter(get_close_matches(low, choices, n=1)), "")

@@ -82,6 +82,20 @@
     if (!isSending) next();
   }
 
+  // The steps above say how far the least advanced of the files is.
+  const steps = Array.from(document.querySelectorAll(".page-head .steps li"));
+  const signs = [".upload [data-words]", ".staged", ".upload .steps", ".alert"];
+
+  function tellStep() {
+    const at = Math.max(0, signs.findIndex((sign) => list.querySelector(sign)));
+    steps.forEach((step, place) => {
+      if (place === at) step.setAttribute("aria-current", "step");
+      else step.removeAttribute("aria-current");
+      step.toggleAttribute("data-past", place < at);
+    });
+  }
+
+  new MutationObserver(tellStep).observe(list, { childList: true, subtree: true });
   form.querySelector("[data-without-script]").hidden = true;
   input.classList.add("sr");
   input.addEventListener("change", () => {

@@ -8,7 +8,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from inspector.threads.models import Message
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, wait_for_rest
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.pages.conftest import STORY
 
@@ -64,6 +64,31 @@ def test_a_search_is_walked_through_and_its_hits_fold(open_page: Open, cast: Cas
     page.wait_for_load_state()
     page.keyboard.press("r")
     page.wait_for_url(re.compile("#verdict"))
+
+
+def test_what_was_never_answered_is_asked_for_from_the_first_page(open_page: Open, cast: Cast) -> None:
+    deliver(cast, STORY)
+    settle_all()
+    page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]))
+    wait_for_rest(page)
+    page.keyboard.press("/")
+    offered = page.get_by_role("listbox", name="Suggestions").get_by_role("option")
+    for typed, taken in (
+        ("is:un", "unanswered"),
+        ("from:coo", "coordinator"),
+        ("perf", "performative:"),
+        ("req", "request"),
+    ):
+        page.keyboard.type(typed)
+        expect(offered.first).to_contain_text(taken)
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    expect(page.locator(".token b")).to_have_text(["unanswered", "coordinator", "request"])
+    wait_for_rest(page)
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("region", name="Raw")).to_contain_text("refactor_auth")
 
 
 def test_another_dialect_is_chosen_without_a_script(open_page: Open, cast: Cast) -> None:

@@ -18,7 +18,8 @@ STAGES = (("framing", "Framing"), ("reading", "Reading"), ("settling", "Settling
 
 def name_delivery(delivery: Delivery) -> str:
     """The file's name, else the door it came through."""
-    return delivery.file_name or f"{delivery.get_door_display()} of {delivery.received:,} records"
+    records = f"{delivery.received:,} record{'' if delivery.received == 1 else 's'}"
+    return delivery.file_name or f"{delivery.get_door_display()} of {records}"
 
 
 def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) -> dict[str, Any]:

@@ -132,7 +132,8 @@ def _describe_error(error: QueryError, query: str, address: str) -> dict[str, st
     # What stands in its place is offered as a link beside it, and said once.
     text = f"{error.problem}." if better else str(error)
     return {
-        "message": text[:1].upper() + text[1:],
+        # A name of the language stays as it is written.
+        "message": text if re.match(r"[\w.-]+:", text) else text[:1].upper() + text[1:],
         "suggestion": better,
         "suggestion_url": f"{address}?{urlencode({'q': better})}",
     }
