@@ -148,6 +148,11 @@ def nests_deeply(text: str) -> bool:
     return False
 
 
+def write_second(instant: datetime) -> str:
+    """An instant for people: to the second, in UTC."""
+    return f"{instant.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def write_instant(instant: datetime) -> str:
     """An instant as ISO 8601 in UTC."""
     return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -16,6 +16,11 @@ SET_RULE: Final = (
     "timeline. What a message says is as it was told between fixed_at and finished_at. "
     "listed = messages + withdrawn (since fixed_at) + gone (read as others since fixed_at)."
 )
+# The same for whoever reads a report.
+PRINTED_RULE: Final = (
+    "It holds the messages that were there when the set was fixed, in the order of the timeline, each as it was told "
+    "then. Its end says how many were withdrawn or read otherwise while it was written."
+)
 MASK_RULE: Final = (
     "Secrets are masked: each character of one is U+2022. The SHA-256 beside a record is of its exact bytes."
 )

@@ -10,18 +10,25 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from dialects import SHAPE_VERSION
-from inspector.audit.reviews.standings import Standing, find_standings, list_reviews
+from inspector.audit.findings.listing import list_here
+from inspector.audit.findings.tables import Finding
+from inspector.audit.reviews.standings import SignOff, Standing, find_sign_offs, find_standings, list_reviews
 from inspector.audit.reviews.tables import Review
-from inspector.threads.models import Conversation
+from inspector.audit.rules import RULES
+from inspector.threads.models import Conversation, Message
+from inspector.threads.placing.numbering import number_messages
 from inspector.threads.tasks.measures import find_state
 
-from .lines import write_instant
-from .manifests import EXACT_RULE, MASK_RULE, OPENED_RULE, SET_RULE
+from .lines import SEVERITIES, write_second
+from .manifests import EXACT_RULE, MASK_RULE, OPENED_RULE, PRINTED_RULE
 from .models import Export
 from .printing import END, begin, encode, list_facts, list_lines, show
 
 MOST_VERDICTS: Final = 200
+MOST_FINDINGS: Final = 200
+LONGEST_FINDING: Final = 500
 LONGEST_TITLE: Final = 300
+HOLDS: Final = "holds"
 _CHANGES: Final = {
     "bytes": "its bytes",
     "decoder": "the decoder that reads it",
@@ -43,19 +50,21 @@ def write_beginning(export: Export, conversation: Conversation) -> bytes:
         ("Workspace", show(export.workspace.name)),
         ("State", find_state(conversation)),
         ("Messages", f"{export.listed or 0:,}"),
-        ("Settled", write_instant(conversation.settled_at) if conversation.settled_at else "not settled yet"),
+        ("Settled", write_second(conversation.settled_at) if conversation.settled_at else "not settled yet"),
         ("Digest as settled", write_hash(conversation.settled_digest)),
         *list_making(export),
     ))  # fmt: skip
     markup = format_html(
         '{}<h1>{}</h1>\n<p class="quiet">A report of one conversation, by the Inspector. {} {}</p>\n{}\n'
-        "<h2>Verdicts</h2>\n{}\n<h2>Messages</h2>\n",
+        "<h2>Verdicts</h2>\n{}{}\n<h2>Findings</h2>\n{}\n<h2>Messages</h2>\n",
         begin(f"Report: {title[:LONGEST_TITLE]}"),
         show(title, LONGEST_TITLE),
-        SET_RULE,
+        PRINTED_RULE,
         OPENED_RULE,
         facts,
+        _tell_sign_off(find_sign_offs(conversations=[conversation]).get(conversation.pk)),
         write_verdicts(conversation),
+        write_findings(conversation),
     )
     return encode(markup)
 
@@ -69,8 +78,8 @@ def list_making(export: Export) -> list[tuple[str, Any]]:
     """The facts of a report itself: who asked for it and when, and by what it was made."""
     return [
         ("Asked for by", show(export.asked_by)),
-        ("Asked for", write_instant(export.asked_at)),
-        ("Set fixed", write_instant(export.fixed_at) if export.fixed_at else ""),
+        ("Asked for", write_second(export.asked_at)),
+        ("Set fixed", write_second(export.fixed_at) if export.fixed_at else ""),
         ("Report", format_html('<span class="hash">{}</span>', export.pk)),
         ("Decoders", export.decoder),
         ("Shape of the record", SHAPE_VERSION),
@@ -81,6 +90,52 @@ def list_making(export: Export) -> list[tuple[str, Any]]:
 def write_hash(digest: bytes | memoryview | None) -> SafeString | str:
     """A digest in hexadecimal; nothing where there is none."""
     return format_html('<span class="hash">{}</span>', bytes(digest).hex()) if digest else ""
+
+
+def _tell_sign_off(sign_off: SignOff | None) -> SafeString:
+    """What the conversation came to, before all that was said of it."""
+    if sign_off is None:
+        return SafeString('<p class="quiet">It is not signed off, or what was said must not be told yet.</p>')
+    return format_html(
+        '<p>Signed off: <span class="grave">{}</span>, by {}, {}. The sign-off {}.</p>',
+        Review.Verdict(sign_off.verdict).label.lower(),
+        show(" and ".join(sign_off.reviewers)),
+        write_second(sign_off.at),
+        words if (words := tell_standing(sign_off.standing)) == HOLDS else f"is {words}",
+    )
+
+
+def write_findings(conversation: Conversation) -> SafeString:
+    """What the rules find in a conversation, the gravest first, each with its message, as far as there is room."""
+    found = list_here(conversations=[conversation.pk])
+    rows = list(found.order_by("-severity", "at", "rule", "key")[:MOST_FINDINGS])
+    if not rows:
+        return SafeString('<p class="quiet">None that holds.</p>')
+    messages = Message.objects.shown().filter(conversation=conversation, record__in={row.record_id for row in rows})
+    shown = list(messages.only("conversation_id", "record_id", "part", "place"))
+    number_messages(shown)
+    numbers = {(message.record_id, message.part): message.number for message in shown}
+    lines = (
+        (_write_finding(row, numbers[row.record_id, row.part]),) for row in rows if (row.record_id, row.part) in numbers
+    )
+    more = found.count() - len(rows) if len(rows) == MOST_FINDINGS else 0
+    return format_html(
+        "<ul>{}</ul>{}",
+        format_html_join("\n", "<li>{}</li>", lines),
+        format_html('<p class="quiet">{} more stand with their messages.</p>', f"{more:,}") if more else "",
+    )
+
+
+def _write_finding(finding: Finding, number: int) -> SafeString:
+    rule = RULES.get(finding.rule)
+    return format_html(
+        '<span class="grave">{}: {}</span>. {} <span class="quiet">Message {}, {}.</span>',
+        SEVERITIES[finding.severity],
+        rule.title if rule else finding.rule,
+        show(finding.text, LONGEST_FINDING),
+        f"{number:,}",
+        finding.get_state_display().lower(),
+    )
 
 
 def write_verdicts(conversation: Conversation) -> SafeString:
@@ -102,10 +157,10 @@ def _write_verdict(review: Review, standing: Standing) -> SafeString:
         ("Stands", tell_standing(standing)),
     ))  # fmt: skip
     return format_html(
-        '<p><span class="grave">{}</span> by {}, {}{}</p>{}{}{}',
+        '<div class="verdict"><p><span class="grave">{}</span> by {}, {}{}</p>{}{}{}</div>',
         review.get_verdict_display(),
         show(review.reviewer.get_username()),
-        write_instant(review.created_at),
+        write_second(review.created_at),
         ", to decide between two" if review.is_adjudication else "",
         format_html("<p>{}</p>", show(review.comment)) if review.comment else "",
         facts,
@@ -125,7 +180,7 @@ def tell_standing(standing: Standing) -> str:
         return f"stale: what differs is {_join(_CHANGES.get(kind, kind) for kind in standing.changes)}"
     if not standing.is_exact:
         return "stale: the conversation is told otherwise since"
-    return "holds" if standing.is_known else "not compared since the conversation was settled anew"
+    return HOLDS if standing.is_known else "not compared since the conversation was settled anew"
 
 
 def _join(words: Iterable[str]) -> str:

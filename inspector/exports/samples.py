@@ -17,8 +17,8 @@ from inspector.audit.samples.strata import say_stratum
 from inspector.audit.samples.tables import AuditSample, SampledConversation
 from inspector.threads.tasks.measures import find_state
 
-from .lines import write_instant
-from .manifests import OPENED_RULE, SET_RULE
+from .lines import write_instant, write_second
+from .manifests import OPENED_RULE, PRINTED_RULE
 from .models import Export
 from .printing import begin, encode, list_facts, show
 from .reports import LONGEST_TITLE, list_making, name_conversation, tell_standing, write_hash, write_verdicts
@@ -49,7 +49,7 @@ def write_sample(export: Export, sample: AuditSample) -> bytes:
         ("Not settled when drawn", f"{sample.unsettled:,}" if sample.unsettled else ""),
         ("Digest of the sample", write_hash(sample.digest)),
         ("Drawn by", show(sample.made_by.get_username())),
-        ("Drawn at", write_instant(sample.made_at)),
+        ("Drawn at", write_second(sample.made_at)),
         ("Signed off", f"{len(sign_offs):,} of {len(drawn):,}"),
         ("Messages", f"{export.listed or 0:,}"),
     ))  # fmt: skip
@@ -58,7 +58,7 @@ def write_sample(export: Export, sample: AuditSample) -> bytes:
         '<p class="quiet">{}</p>\n<h2>This report</h2>\n{}\n<h2>Strata</h2>\n{}\n<h2>Conversations</h2>\n{}\n',
         begin(f"Report: {title[:LONGEST_TITLE]}"),
         show(title, LONGEST_TITLE),
-        SET_RULE,
+        PRINTED_RULE,
         OPENED_RULE,
         facts,
         _DRAWING.format(method=sample.method),
@@ -112,7 +112,7 @@ def _tell(sign_off: SignOff | None) -> SafeString | str:
         "{}, by {}, {}; {}",
         Review.Verdict(sign_off.verdict).label,
         show(" and ".join(sign_off.reviewers)),
-        write_instant(sign_off.at),
+        write_second(sign_off.at),
         tell_standing(sign_off.standing),
     )
 
@@ -129,7 +129,7 @@ def write_drawn(sample: AuditSample, place: int) -> bytes:
         ("Identity", write_hash(each.identity)),
         ("Stratum", show(say_stratum(sample, each.stratum), LONGEST_TITLE)),
         ("State", find_state(conversation)),
-        ("Settled", write_instant(conversation.settled_at) if conversation.settled_at else "not settled yet"),
+        ("Settled", write_second(conversation.settled_at) if conversation.settled_at else "not settled yet"),
         ("Digest as settled", write_hash(conversation.settled_digest)),
     ))  # fmt: skip
     title = format_html("{}: {}", f"{place:,}", show(name_conversation(conversation), LONGEST_TITLE))

@@ -116,6 +116,12 @@ def test_it_tells_everything_that_is_known(cast: Cast, conversation: Conversatio
     assert bytes(Review.objects.get().binding.digest).hex() in text  # type: ignore[union-attr]
     assert "holds" in text
     assert "Asked for by</dt><dd>amir" in text
+    # What an auditor asks first stands first: what it came to, and what was found where.
+    head = text[: text.index("<article>")]
+    assert 'Signed off: <span class="grave">of concern</span>, by amir' in head
+    assert "The sign-off holds." in head
+    assert re.search(r"notice: An answer to a message that was not received</span>.*Message 2, accepted\.", head)
+    assert not re.search(r"fixed_at|\d:\d\d\.\d", head)
 
 
 def test_nothing_in_it_runs_or_loads(cast: Cast, conversation: Conversation) -> None:
