@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
@@ -46,6 +47,8 @@ class FindingRow:
     id: uuid.UUID
     url: str
     title: str
+    rule_url: str
+    group: str
     severity: int
     state: str
     sentence: str
@@ -94,6 +97,8 @@ def _make_row(
         id=finding.pk,
         url=reverse("pages:finding", args=[slug, finding.pk]),
         title=name_rule(finding.rule),
+        rule_url=f"{reverse('pages:findings', args=[slug])}?{urlencode({'rule': finding.rule})}",
+        group=RULES[finding.rule].group if finding.rule in RULES else "",
         severity=finding.severity,
         state=name_state(finding),
         sentence=_shorten(finding.text) if message else HIDDEN,

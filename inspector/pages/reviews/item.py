@@ -39,7 +39,10 @@ _ACTS: Final[Mapping[str, tuple[Callable[..., Any], str]]] = {
     "release": (services.release, "Given back: anybody may take it."),
     "withdraw": (services.withdraw_verdict, "Your verdict is withdrawn. Take it again to give another."),
     "remove": (services.remove_item, "Taken out of the queue."),
-    "again": (services.review_again, "It waits to be reviewed again. What is signed off now holds until then."),
+    "again": (
+        services.review_again,
+        "It waits to be reviewed again. What is signed off now stays in force until then.",
+    ),
 }
 
 
