@@ -41,7 +41,7 @@ from inspector.intake.failures import is_away
 from inspector.intake.models import Delivery, Job, Sighting
 from inspector.intake.services import frame_upload, weigh_records
 from inspector.keyring.encryption import KeyringError
-from inspector.memory import give_back
+from inspector.memory import collect_seldom, give_back
 from inspector.reading import BATCH_BYTES, BATCH_RECORDS, HALF_READ_SECONDS, ingest_batch, retry_letter
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.opening.opener import Attempt, open_batch
@@ -66,6 +66,7 @@ EXAMINE_AFTER_SECONDS = 1.0
 
 def run_due(*, seconds: float = SLICE_SECONDS, only: tuple[str, ...] = tuple(Job.Kind.values)) -> int:
     """Work off what is due for up to this long; the number of jobs worked on. A job that fails is noted and left."""
+    collect_seldom()
     until = time.monotonic() + seconds
     looked = float("-inf")
     count = 0

@@ -1,8 +1,12 @@
-"""Giving freed memory back: where the allocator can, seldom, and never a reason to fail."""
+"""Giving freed memory back: where the allocator can, seldom, and never a reason to fail. Looking for circles seldom."""
 
 from __future__ import annotations
 
+import gc
 import threading
+from collections.abc import Iterator
+
+import pytest
 
 from inspector import memory
 
@@ -35,3 +39,26 @@ class TestGiveBack:
 
         monkeypatch.setattr(memory.ctypes, "CDLL", open_library)
         assert memory._find_trim() is None
+
+
+@pytest.fixture
+def collector() -> Iterator[None]:
+    """The collector as it is by default, and afterwards as it was."""
+    before = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.set_threshold(*before)
+
+
+class TestCollectSeldom:
+    def test_what_is_there_is_passed_over_and_circles_are_still_found(self, collector: None) -> None:
+        memory.collect_seldom()
+        frozen = gc.get_freeze_count()
+        assert frozen > 0
+        assert gc.get_threshold()[0] > 700
+        memory.collect_seldom()
+        assert gc.get_freeze_count() == frozen, "once for a process"
+        circle: list[object] = []
+        circle.append(circle)
+        del circle
+        assert gc.collect() >= 1

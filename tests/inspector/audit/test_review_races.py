@@ -80,7 +80,7 @@ def test_a_lease_that_ends_in_the_middle_of_a_verdict_gives_one_decision(cast: C
     judge(item, cast.auditor, "fine")
     judge(item, cast.owner, "concern")
     leases.claim(membership=third, item=item)
-    ReviewItem.objects.update(held_until=timezone.now() - timedelta(seconds=1))
+    ReviewItem.objects.update(held_until=timezone.now() - timedelta(hours=1))
     digest = seen(item.conversation)
 
     def decide(who: Any, verdict: str) -> Review:

@@ -244,11 +244,11 @@ def test_a_lease_is_one_persons_until_it_expires(cast: Cast, conversation: Conve
     assert len(find_messages(workspace=cast.workspace, query="assignee:Amir")) == 1
     with pytest.raises(ValidationError, match="amir holds it until"):
         leases.claim(membership=cast.owner, item=item)
-    ReviewItem.objects.update(held_until=timezone.now() - timedelta(seconds=1))
+    ReviewItem.objects.update(held_until=timezone.now() - timedelta(hours=1))
     assert find_messages(workspace=cast.workspace, query="assignee:amir") == []
     # Nobody took it over: it is still theirs.
     leases.renew(membership=cast.auditor, item=item)
-    ReviewItem.objects.update(held_until=timezone.now() - timedelta(seconds=1))
+    ReviewItem.objects.update(held_until=timezone.now() - timedelta(hours=1))
     leases.claim(membership=cast.owner, item=item)
     for act in (leases.renew, leases.release):
         with pytest.raises(ValidationError, match="olivia holds it"):

@@ -212,7 +212,7 @@ def test_what_was_written_is_not_lost_with_a_lease(owner: Client, auditor: Clien
     act(auditor, item, "claim")
     page = read(owner, "review-item", item.pk)
     assert "Take out of the queue" not in page, "somebody else holds it"
-    ReviewItem.objects.update(held_until=timezone.now() - timedelta(seconds=1))
+    ReviewItem.objects.update(held_until=timezone.now() - timedelta(hours=1))
     act(owner, item, "claim")
     said = {"verdict": "concern", "comment": "long words", "seen": "00", "answer-0": "pass"}
     response = auditor.post(address("judge-item", item.pk), said)
