@@ -2,7 +2,8 @@
 
 Transactions end in another order than they began in. A reader that remembers the largest number it saw passes over
 what a slower writer commits after it. So reading stops at the oldest transaction that still runs: whatever is below it
-has ended, and nothing can come to stand there any more.
+has ended, and nothing can come to stand there any more. Transactions of other databases of the same server share our
+numbers and write nothing here: they are not waited for.
 
 A page shows what is committed, also above that. A place that a page begins at therefore remembers the snapshot it was
 taken in, and what that snapshot already saw is not news to it.
@@ -20,6 +21,16 @@ from django.db.models import Func, TextField
 
 # So many rows are looked at in one reading.
 MOST_ROWS: Final = 100
+# Who runs a transaction holds the lock on its number; one that nobody is seen to hold is waited for.
+_LOOK: Final = """
+SELECT seen.snapshot::text, coalesce(
+    (SELECT min(running::text::bigint) FROM pg_snapshot_xip(seen.snapshot) AS running WHERE NOT EXISTS (
+        SELECT FROM pg_locks AS lock JOIN pg_stat_activity AS session USING (pid)
+        WHERE lock.locktype = 'transactionid' AND lock.transactionid = running::xid AND lock.mode = 'ExclusiveLock'
+          AND session.datname <> current_database())),
+    pg_snapshot_xmax(seen.snapshot)::text::bigint)
+FROM (SELECT pg_current_snapshot() AS snapshot) AS seen
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +74,18 @@ def find_end(snapshot: str = "") -> Place:
     Args:
         snapshot: as a statement before its reading said it; without it, it is asked for.
     """
-    oldest, _, snapshot = _look(snapshot)
+    oldest = int(snapshot.split(":")[0]) if snapshot else 0
+    if not snapshot:
+        oldest, snapshot = _look()
     return Place(oldest, known=_keep_known(snapshot, oldest))
 
 
-def _look(snapshot: str = "") -> tuple[int, int, str]:
-    """The oldest running transaction, the next one, and the snapshot that says so."""
-    if not snapshot:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_current_snapshot()::text")
-            (snapshot,) = cursor.fetchone()
-    oldest, following, _ = snapshot.split(":")
-    return int(oldest), int(following), snapshot
+def _look() -> tuple[int, str]:
+    """The oldest transaction that runs in this database, else the next one, and the snapshot that says so."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOOK)
+        snapshot, oldest = cursor.fetchone()
+    return int(oldest), str(snapshot)
 
 
 def _keep_known(snapshot: str, oldest: int) -> str:
@@ -88,8 +99,8 @@ def read_feed(*, workspace_id: uuid.UUID, place: Place, most: int) -> Batch:
     Raises:
         LostPlaceError: for a place in the future.
     """
-    oldest, following, _ = _look()
-    if place.transaction > following:
+    oldest, snapshot = _look()
+    if place.transaction > int(snapshot.split(":")[1]):
         raise LostPlaceError
     rows = _fetch(workspace_id, place, oldest)
     found: list[uuid.UUID] = []
@@ -123,8 +134,8 @@ def find_latest(*, workspace_id: uuid.UUID) -> tuple[int, int] | None:
     """Transaction and number of the last row that may be read now; None where there is none."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT transaction, id FROM threads_announcement WHERE workspace_id = %s"
-            " AND transaction < pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+            f"WITH look (snapshot, oldest) AS ({_LOOK}) SELECT transaction, id FROM threads_announcement"  # noqa: S608
+            " WHERE workspace_id = %s AND transaction < (SELECT oldest FROM look)"
             " ORDER BY transaction DESC, id DESC LIMIT 1",
             [workspace_id],
         )

@@ -35,9 +35,9 @@ WRITE = (
 
 
 @contextmanager
-def writer() -> Iterator[psycopg.Connection[Any]]:
+def writer(**others: str) -> Iterator[psycopg.Connection[Any]]:
     """Another writer's session, whose transactions end when the test says so."""
-    info = connection.get_connection_params()
+    info = connection.get_connection_params() | others
     names = ("dbname", "user", "password", "host", "port")
     with psycopg.connect(make_conninfo(**{name: info[name] for name in names if info.get(name)})) as session:
         yield session
@@ -95,6 +95,21 @@ def test_a_slow_writer_that_commits_late_is_not_passed_over(cast: Cast) -> None:
     # A place that this database has not come to was taken in another one.
     with pytest.raises(LostPlaceError):
         follow(cast.workspace, replace(place, transaction=2**60))
+
+
+def test_who_writes_into_another_database_of_the_server_holds_nobody_up(cast: Cast) -> None:
+    place = find_end()
+    with writer(dbname="postgres") as stranger, writer() as quick:
+        stranger.execute("SELECT pg_current_xact_id()")
+        told = write(quick, cast.workspace)
+        quick.commit()
+        found, place = follow(cast.workspace, place)
+        assert found == [told]
+        assert find_latest(workspace_id=cast.workspace.pk) is not None
+        assert find_end().known == ""
+        told = write(quick, cast.workspace)
+        quick.commit()
+    assert follow(cast.workspace, place)[0] == [told]
 
 
 def test_what_a_page_already_saw_is_not_news_to_it(cast: Cast) -> None:
