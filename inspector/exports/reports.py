@@ -62,7 +62,7 @@ def write_beginning(export: Export, conversation: Conversation) -> bytes:
         PRINTED_RULE,
         OPENED_RULE,
         facts,
-        _tell_sign_off(find_sign_offs(conversations=[conversation]).get(conversation.pk)),
+        _tell_sign_off(find_sign_offs(conversations=[conversation], is_compared=True).get(conversation.pk)),
         write_verdicts(conversation),
         write_findings(conversation),
     )

@@ -141,19 +141,28 @@ class SignOff:
     standing: Standing
 
 
-def find_sign_offs(*, conversations: Collection[Conversation]) -> dict[uuid.UUID, SignOff]:
-    """What is in force on each of these conversations that was settled, in two statements; the worker's comparison."""
+def find_sign_offs(*, conversations: Collection[Conversation], is_compared: bool = False) -> dict[uuid.UUID, SignOff]:
+    """What is in force on each of these conversations that was settled, in two statements.
+
+    Args:
+        conversations: of one workspace.
+        is_compared: whether each is compared with its messages, as `find_standings` does it; else what the worker found
+            is told.
+    """
     by_id = {each.pk: each for each in conversations}
     rows = ReviewItem.objects.filter(conversation__in=list(by_id), state=State.SETTLED)
     rows = rows.filter(~_find_blind("ended_at"))
     items = list(rows.order_by("conversation", "-ended_at", "-pk").distinct("conversation"))
     reviews = Review.objects.filter(item__in=[item.pk for item in items], withdrawn_at=None)
-    reviews = reviews.select_related("reviewer", "binding").defer("binding__manifest")
+    reviews = reviews.select_related("reviewer", "binding")
+    reviews = reviews if is_compared else reviews.defer("binding__manifest")
     by_item: dict[uuid.UUID, list[Review]] = {}
     for review in reviews.order_by("created_at", "pk") if items else []:
         by_item.setdefault(review.item_id, []).append(review)
     return {
-        item.conversation_id: make_sign_off(item, by_item.get(item.pk, []), by_id[item.conversation_id])
+        item.conversation_id: make_sign_off(
+            item, by_item.get(item.pk, []), by_id[item.conversation_id], is_compared=is_compared
+        )
         for item in items
     }
 

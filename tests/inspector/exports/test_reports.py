@@ -19,7 +19,7 @@ from django.urls import reverse
 from inspector import pipeline
 from inspector.audit.comments.life import reply, turn, withdraw, write_comment
 from inspector.audit.findings.life import judge
-from inspector.audit.models import Finding, Review
+from inspector.audit.models import Binding, Finding, Review
 from inspector.audit.services import give_verdict
 from inspector.exports import making
 from inspector.exports.making import read_file
@@ -122,6 +122,9 @@ def test_it_tells_everything_that_is_known(cast: Cast, conversation: Conversatio
     assert "The sign-off holds." in head
     assert re.search(r"notice: An answer to a message that was not received</span>.*Message 2, accepted\.", head)
     assert not re.search(r"fixed_at|\d:\d\d\.\d", head)
+    # Whether it holds is compared here and now, as for each verdict, and not told as the worker last found it.
+    Binding.objects.update(changes=json.dumps({"decoder": [1, []]}))
+    assert "The sign-off holds." in report(cast, conversation)
 
 
 def test_nothing_in_it_runs_or_loads(cast: Cast, conversation: Conversation) -> None:
