@@ -7,7 +7,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test docs screenshots bench crash failpoints fuzz lint format lock clean venv venv-dev have-python
+.PHONY: help run test docs screenshots bench bench-long crash failpoints fuzz lint format lock clean venv venv-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,13 @@ screenshots: venv-dev ## take the pictures of README and docs from the running p
 
 bench: venv-dev ## measure beside the reference implementations (REFERENCE_DIR=/path/to/them) and print the table of goals
 	PYTHONPATH=codecs:. $(IN_VENV) -m bench.run $(ARGS)
+
+bench-long: venv-dev ## the long forms, for hours: 1 GB through each door, growth to and searches in a million
+	PYTHONPATH=codecs:. $(IN_VENV) -m bench.run --suite doors --size 1GB --words 600 --minutes 25
+	PYTHONPATH=codecs:. $(IN_VENV) -m bench.run --suite ingest --only P12,P13 --long
+	PYTHONPATH=codecs:. $(IN_VENV) -m bench.run --suite trees --long
+	PYTHONPATH=codecs:. $(IN_VENV) -m bench.run --suite search --long
+	PYTHONPATH=codecs:. $(IN_VENV) -m bench.run --suite exports --long
 
 crash: venv-dev ## kill everything under load, again and again, and count; make crash ARGS='--cycles 300 --kill worker --seed 1'
 	PYTHONPATH=codecs:. $(IN_VENV) -m bench.crash $(ARGS)
