@@ -1,9 +1,9 @@
 """Every page of a workspace in a real browser: when its largest piece is painted, and how heavy its HTML is.
 
-A log of mixed dialects is taken in by the product, and one of each thing is made that an address can name. Every
-address of the product that answers with a page is then opened several times by chromium as its owner; what is measured
-is the largest contentful paint as the browser says it, counted from the click, the parts that a page asks for
-afterwards included. The measuring needs the development requirements.
+A log of mixed dialects and a long trace are taken in by the product, and one of each thing is made that an address can
+name. Every address of the product that answers with a page is then opened several times by chromium as its owner; what
+is measured is the largest contentful paint as the browser says it, counted from the click, the parts that a page asks
+for afterwards included. The measuring needs the development requirements.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from .browser import CHROMIUM, FLAGS, SIZE
+from .browser import CHROMIUM, FLAGS, SIZE, make_chain
 from .installation import Installation
 from .logs import Log
 from .measure import Goal, Row
@@ -29,6 +29,7 @@ PAINT: Final = Goal("paint", "{page}: largest contentful paint, ms", 1000, 500, 
 WEIGHT: Final = Goal("paint", "{page}: HTML, kB", 300, 150, is_share=True)
 ROUNDS: Final = 3
 NAMED: Final = 5
+TRACED: Final = 1000
 LARGEST_PAINT: Final = """
 () => new Promise((resolve) => {
   new PerformanceObserver((list) => resolve(list.getEntries().at(-1).startTime))
@@ -56,6 +57,7 @@ def measure_painting(options: Namespace) -> Iterator[Row]:
     """The slowest pages and the heaviest, and every page that misses a goal; what was not opened makes it worthless."""
     with Installation() as installation, enter_product(installation) as product:
         product.take(Log(seed=9, records=options.records).pieces())
+        product.take(make_trace(TRACED), name="trace.jsonl")
         product.work()
         ids = make_things(product)
         installation.start()
@@ -77,6 +79,12 @@ def measure_painting(options: Namespace) -> Iterator[Row]:
 
 def _fill(goal: Goal, page: str) -> Goal:
     return Goal(goal.id, goal.about.format(page=page), goal.required, goal.stretch, goal.is_share)
+
+
+def make_trace(count: int) -> Iterator[bytes]:
+    """The lines of a trace: the logs from a seed have none."""
+    for line in make_chain(count):
+        yield line.replace(b'"cid"', b'"tid": "t-0123456789ab", "cid"')
 
 
 def make_things(product: Product) -> dict[str, Any]:

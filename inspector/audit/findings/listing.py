@@ -74,6 +74,14 @@ class OpenCount:
     severity: int
 
 
+@dataclass(frozen=True, slots=True)
+class OpenRule:
+    """A rule that has found something which stands open, by its title, and how grave that is."""
+
+    title: str
+    severity: int
+
+
 def list_holding(*, workspace: Workspace, with_suppressed: bool = False) -> QuerySet[Finding]:
     """The findings of a workspace that hold and are due."""
     rows = Finding.objects.filter(DUE, workspace=workspace, holds=True)
@@ -150,15 +158,18 @@ def count_open_in(*, conversation_ids: Collection[uuid.UUID]) -> dict[uuid.UUID,
     return {row["conversation"]: OpenCount(row["count"], row["severity"]) for row in counted}
 
 
-def count_open_about(*, messages: Collection[Message]) -> dict[uuid.UUID, OpenCount]:
-    """How many findings stand open about each of these messages that has one, and how grave the gravest is."""
+def list_open_about(*, messages: Collection[Message]) -> dict[uuid.UUID, list[OpenRule]]:
+    """The rules that have found something of each of these messages that stands open, the gravest first."""
     rows = list_here(conversations={message.conversation_id for message in messages}).filter(
         state=Finding.State.OPEN, record__in={message.record_id for message in messages}
     )
-    counted = rows.values("record", "part").annotate(count=Count("pk"), severity=Max("severity")).order_by()
-    found = {(row["record"], row["part"]): OpenCount(row["count"], row["severity"]) for row in counted}
+    found: dict[tuple[uuid.UUID, int], list[OpenRule]] = {}
+    for record_id, part, severity, rule in (
+        rows.order_by("-severity", "rule").values_list("record", "part", "severity", "rule").distinct()
+    ):
+        found.setdefault((record_id, part), []).append(OpenRule(RULES[rule].title if rule in RULES else rule, severity))
     named = {message.pk: found.get((message.record_id, message.part)) for message in messages}
-    return {pk: count for pk, count in named.items() if count is not None}
+    return {pk: rules for pk, rules in named.items() if rules}
 
 
 def survey_open(

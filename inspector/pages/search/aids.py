@@ -21,12 +21,14 @@ from inspector.search.loosening import find_droppable
 from inspector.search.parts import Part, can_be_asked, choose, cut_parts, take_away, unchoose
 from inspector.search.saved import SavedSearchError, forget_search, list_saved, save_search
 from inspector.search.suggestions import suggest
+from inspector.search.values import SEVERITIES
 from inspector.threads.agents.names import load_labels
 from inspector.threads.selectors import find_message, list_around
 
-from ..agents.marks import Cast
+from ..agents.marks import Cast, find_colour, make_monogram
 from ..shell import render_page, within_workspace
 from ..shown.told import make_line, name_dialect
+from .names import SIDES
 
 # Of so many who are only called by a name the facets say who they are.
 MOST_CALLED: Final = 3
@@ -70,6 +72,10 @@ def _describe_facet(facet: Facet, query: str, address: str) -> dict[str, Any]:
         "values": [
             {
                 "title": _name_value(facet.name, count.value),
+                "severity": count.value if facet.name in ("severity", "finding") and count.value in SEVERITIES else "",
+                "tile": (find_colour(count.value), make_monogram(count.value))
+                if facet.name in SIDES and count.value != "*"
+                else None,
                 "count": count.count,
                 "share": round(100 * count.count / most),
                 "is_chosen": count.is_chosen,

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import OpenCount, count_open_about
+from inspector.audit.findings.listing import OpenRule, list_open_about
 from inspector.search.cursors import write_cursor
 from inspector.search.language import QueryError, Term, list_terms
 from inspector.search.registry import names
@@ -144,8 +144,8 @@ def _make_hits(
 ) -> list[dict[str, Any]]:
     load_records(messages=messages, most_bytes=LONGEST_WIRE_BYTES)
     pattern = make_pattern(terms)
-    alarms = count_open_about(messages=messages)
-    hits = [_make_hit(message, pattern, cast, slug, query, alarms.get(message.pk)) for message in messages]
+    alarms = list_open_about(messages=messages)
+    hits = [_make_hit(message, pattern, cast, slug, query, alarms.get(message.pk, ())) for message in messages]
     most = share_out(
         weight
         for hit in hits
@@ -163,7 +163,7 @@ def _make_hit(
     cast: Cast,
     slug: str,
     query: str,
-    alarm: OpenCount | None,
+    alarms: Sequence[OpenRule],
 ) -> dict[str, Any]:
     wire = message.record.wire_text if has_record(message) else ""
     masked = [
@@ -186,7 +186,7 @@ def _make_hit(
         "wire": wire,
         "stretches": add_marks(masked, find_ranges(pattern, wire)),
         "severity": message.severity,
-        "alarm": alarm,
+        "alarms": alarms,
     }
 
 
