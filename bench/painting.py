@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PAINT: Final = Goal("paint", "{page}: largest contentful paint, ms", 1000, 500, is_share=True)
 WEIGHT: Final = Goal("paint", "{page}: HTML, kB", 300, 150, is_share=True)
-ROUNDS: Final = 3
+ROUNDS: Final = 5
 NAMED: Final = 5
 TRACED: Final = 1000
 LARGEST_PAINT: Final = """
@@ -69,12 +69,16 @@ def measure_painting(options: Namespace) -> Iterator[Row]:
         return
     slow, heavy = sorted(found, key=lambda one: -one.middle), sorted(found, key=lambda one: -one.size)
     told = ", ".join(f"{each.name} {each.middle:.0f}" for each in slow[:NAMED])
-    yield Row(_fill(PAINT, f"slowest of {len(found)} named pages"), slow[0].middle, remark=told)
+    yield _row(f"slowest of {len(found)} named pages", slow[0], told)
     yield Row(_fill(PAINT, "the middle one of them"), statistics.median(each.middle for each in found))
     told = ", ".join(f"{each.name} {each.size / 1000:.0f}" for each in heavy[:NAMED])
     yield Row(_fill(WEIGHT, "heaviest of them"), heavy[0].size / 1000, remark=told)
-    yield from (Row(_fill(PAINT, each.name), each.middle) for each in slow[1:] if each.middle > PAINT.required)
+    yield from (_row(each.name, each, "") for each in slow[1:] if each.middle > PAINT.required)
     yield from (Row(_fill(WEIGHT, each.name), each.size / 1000) for each in heavy[1:] if each.size > 300_000)
+
+
+def _row(page: str, painted: Painted, remark: str) -> Row:
+    return Row(_fill(PAINT, page), painted.middle, low=min(painted.times), high=max(painted.times), remark=remark)
 
 
 def _fill(goal: Goal, page: str) -> Goal:
