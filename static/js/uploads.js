@@ -96,6 +96,7 @@
   }
 
   new MutationObserver(tellStep).observe(list, { childList: true, subtree: true });
+  document.body.addEventListener("htmx:afterSettle", tellStep);
   form.querySelector("[data-without-script]").hidden = true;
   input.classList.add("sr");
   input.addEventListener("change", () => {
