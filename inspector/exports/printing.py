@@ -71,7 +71,8 @@ article { margin: 1.25rem 0; padding-top: .75rem; border-top: 2px solid var(--in
   body { max-width: none; padding: 0; font-size: 10pt; orphans: 3; widows: 3; }
   h2, h3, h4, .said { break-after: avoid; }
   h3 + p { break-before: avoid; break-after: avoid; }
-  tr, li, .verdict { break-inside: avoid; }
+  tr, li, pre, .verdict { break-inside: avoid; }
+  .hash { font-size: 8pt; }
   pre, .masked { print-color-adjust: exact; }
 }
 """

@@ -59,7 +59,7 @@ def test_a_verdict_says_when_the_conversation_moved_on(auditor: Client, cast: Ca
     deliver(cast, STORY.splitlines(True)[1].replace(b'"m2"', b'"m9"'), name="more.log")
     settle_all()
     page = auditor.get(reverse("pages:conversation", args=[SLUG, conversation.pk])).content.decode()
-    assert "the conversation has changed since" in page
+    assert "it is no longer what was signed" in page
 
 
 def test_a_verdict_needs_choosing(auditor: Client, conversation: Conversation) -> None:
