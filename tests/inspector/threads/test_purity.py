@@ -315,6 +315,8 @@ def picture_findings() -> dict[str, Any]:
     }
 
 
+# Committed as the product commits: what is locked in one transaction stays so until its end.
+@pytest.mark.django_db(transaction=True)
 def test_findings_are_the_same_in_any_order_and_any_batches(
     cast: Cast, record_property: Callable[[str, object], None]
 ) -> None:
