@@ -30,7 +30,7 @@ _last = threading.local()
 
 
 # Reading and settling make many small objects and hardly a circle of them. The collector looks for circles after every
-# 700 new objects by default, and now and then through everything there is; that takes a twentieth of a worker's time.
+# 700 new objects by default, and now and then through everything there is, for nothing.
 _COLLECT_AFTER = (10_000, 20, 20)
 
 

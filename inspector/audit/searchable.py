@@ -12,7 +12,7 @@ from inspector.search.language import QueryError, Term
 from inspector.search.registry import Condition, SearchableCondition
 from inspector.search.values import SEVERITIES, read_severity
 
-from .findings.dueness import DUE
+from .findings.dueness import COUNTS
 from .findings.tables import Finding
 from .reviews.listing import STALE
 from .reviews.tables import Review
@@ -115,7 +115,7 @@ def _tally_rules() -> Subquery:
 
 def _list_found() -> QuerySet[Finding]:
     of_message = {name: OuterRef(name) for name in ("conversation", "record", "part")}
-    return Finding.objects.filter(DUE, **of_message, holds=True, is_suppressed=False).order_by()
+    return Finding.objects.filter(COUNTS, **of_message).order_by()
 
 
 REVIEWED = SearchableCondition(

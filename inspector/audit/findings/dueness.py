@@ -21,6 +21,8 @@ from ..alerts.outbox import announce
 
 # What counts: what is no matter of time, and what was noted to be due.
 DUE: Final = Q(due_at__isnull=True) | Q(due_since__isnull=False)
+# What is shown and counted of it: what still holds, and nobody has suppressed.
+COUNTS: Final = DUE & Q(holds=True, is_suppressed=False)
 
 # The channels that have something to note, each with its moment. A moment of its own is looked up for no other.
 _MOMENTS: Final = """

@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 
 from inspector.threads.models import Conversation
 
-from .dueness import DUE
+from .dueness import COUNTS
 from .tables import Finding
 
 
@@ -22,9 +22,7 @@ def grade_conversations(conversations: Collection[uuid.UUID]) -> None:
     Args:
         conversations: their ids.
     """
-    rows = Finding.objects.filter(
-        DUE, conversation=OuterRef("pk"), holds=True, is_suppressed=False, state=Finding.State.OPEN
-    )
+    rows = Finding.objects.filter(COUNTS, conversation=OuterRef("pk"), state=Finding.State.OPEN)
     gravest = rows.order_by().values("conversation").annotate(severity=Max("severity")).values("severity")
     severity = Coalesce(Subquery(gravest), 0)
     changed = Conversation.objects.filter(pk__in=list(conversations)).exclude(open_severity=severity)

@@ -31,7 +31,7 @@ from inspector.search.selectors import fetch
 from inspector.threads.models import Conversation, Message
 
 from ..rules import RULES, Rule
-from .dueness import DUE
+from .dueness import COUNTS, DUE
 from .searching import PATIENCE_MS, Meant
 from .tables import Finding
 
@@ -111,7 +111,7 @@ def select_findings(*, workspace: Workspace, state: str = "", words: str = "") -
 
 def list_here(*, conversations: Collection[uuid.UUID]) -> QuerySet[Finding]:
     """The findings in these conversations that hold, are due and are shown."""
-    return Finding.objects.filter(DUE, conversation__in=conversations, holds=True, is_suppressed=False)
+    return Finding.objects.filter(COUNTS, conversation__in=conversations)
 
 
 def count_by_rule(*, workspace: Workspace, state: str = "", words: str = "") -> list[RuleCount]:
