@@ -37,8 +37,8 @@ class SignInForm(AuthenticationForm):
 FAULTS = {"errors": "errors of the wire", "missing": "cites what never came"}
 
 
-class ConversationFilter(forms.Form):
-    """Which conversations are listed; unknown values filter nothing."""
+class TraceFilter(forms.Form):
+    """Which traces are listed; unknown values filter nothing."""
 
     state = forms.ChoiceField(
         required=False, choices=[("", "any"), *Conversation.State.choices], widget=forms.Select(attrs=SELECT)
@@ -46,13 +46,6 @@ class ConversationFilter(forms.Form):
     dialect = forms.ChoiceField(required=False, widget=forms.Select(attrs=SELECT))
     agent = forms.CharField(
         required=False, max_length=200, widget=forms.TextInput(attrs={**INPUT, "size": 14, "placeholder": "whole name"})
-    )
-    fault = forms.ChoiceField(required=False, choices=[("", "any"), *FAULTS.items()], widget=forms.Select(attrs=SELECT))
-
-    order = forms.ChoiceField(
-        required=False,
-        choices=[("", "latest activity"), ("worst", "gravest open finding")],
-        widget=forms.Select(attrs=SELECT),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -62,9 +55,26 @@ class ConversationFilter(forms.Form):
         self.fields["dialect"].choices = [("", "any"), *dialects]  # type: ignore[attr-defined]
 
     def read(self) -> dict[str, str]:
-        """The filters that are set and valid."""
+        """The filters that are set and valid, as `select_conversations` and `select_traces` take them."""
         self.is_valid()
-        return {name: value for name, value in self.cleaned_data.items() if value}
+        return {name: str(value) for name, value in self.cleaned_data.items() if value and name != "order"}
+
+
+class ConversationFilter(TraceFilter):
+    """Which conversations are listed, and in which order; whether its delivery exists is the page's to say."""
+
+    fault = forms.ChoiceField(required=False, choices=[("", "any"), *FAULTS.items()], widget=forms.Select(attrs=SELECT))
+    delivery = forms.UUIDField(required=False, widget=forms.HiddenInput)
+    order = forms.ChoiceField(
+        required=False,
+        choices=[("", "latest activity"), ("worst", "gravest open finding")],
+        widget=forms.Select(attrs=SELECT),
+    )
+
+    def read_order(self) -> str:
+        """The order that is chosen, empty for the usual one."""
+        self.is_valid()
+        return str(self.cleaned_data.get("order", ""))
 
 
 class VerdictForm(forms.Form):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from typing import Final
 
 from inspector.threads.tasks.lifecycle import STANDING
@@ -162,6 +163,20 @@ def _write_channel(term: Term) -> Condition:
     )
 
 
+def _write_delivery(term: Term) -> Condition:
+    """What a delivery brought, duplicates included: all of it is looked up, and not asked message by message."""
+    _refuse_comparison(term)
+    try:
+        ids = [uuid.UUID(value) for value in term.values]
+    except ValueError:
+        hint = "it is found by the id that its receipt says"
+        raise QueryError(f"{term.name}: {term.text!r} is no delivery; {hint}", term.start, term.end) from None
+    return (
+        f'{_MESSAGE}."record_id" IN (SELECT "record_id" FROM "intake_sighting" WHERE "delivery_id" = ANY(%s))',  # noqa: S608
+        [ids],
+    )
+
+
 def _write_english(term: Term) -> Condition:
     """The English itself, and not the names and codes beside it: any letter case, as it stands."""
     _refuse_comparison(term)
@@ -214,6 +229,7 @@ CONDITIONS = (
         "priority", "the rank of its priority, 1 the most urgent; also <=2", None, _write_in_body, compares=True
     ),
     SearchableCondition("channel", "the channel it came by", None, _write_channel),
+    SearchableCondition("delivery", "the id of a delivery that brought it, as its receipt says", None, _write_delivery),
     SearchableCondition("en", "characters of the English as they stand, in any case", None, _write_english),
     SearchableCondition("raw", "characters of the wire, exactly as they stand", None, _write_raw),
 )

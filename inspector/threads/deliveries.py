@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from django.db.models import Min, Q
+import uuid
 
+from django.db.models import Min, Q, QuerySet
+
+from inspector.accounts.models import Workspace
 from inspector.intake.models import Delivery, Sighting
 
 from .models import Message
+
+
+def select_messages_of_delivery(*, workspace: Workspace, delivery_id: uuid.UUID) -> QuerySet[Message]:
+    """The shown messages of the records that a delivery brought, duplicates included, in no order."""
+    sighted = Sighting.objects.filter(workspace=workspace, delivery=delivery_id).values("record")
+    return Message.objects.shown().filter(workspace=workspace, record__in=sighted)
 
 
 def list_messages_of_delivery(*, delivery: Delivery, limit: int) -> list[Message]:

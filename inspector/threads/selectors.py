@@ -18,6 +18,7 @@ from inspector.intake.facts import read_with_facts
 from inspector.intake.models import HiddenRecord
 
 from .agents.meanings import find_meanings
+from .deliveries import select_messages_of_delivery
 from .feed import Snapshot
 from .models import Conversation, Message, Wording
 from .placing.numbering import load_places, number_messages
@@ -45,6 +46,7 @@ def select_conversations(
     agent: str = "",
     state: str = "",
     fault: str = "",
+    delivery: str = "",
     order: str = "",
     grade: int | None = None,
 ) -> QuerySet[Conversation]:
@@ -56,8 +58,11 @@ def select_conversations(
         grade: where it is `worst`, the `open_severity` of the last one seen.
         dialect, agent, state: only conversations that hold this dialect, name this agent, or stand so.
         fault: only those with `errors` in what was read, or with messages cited that are `missing`.
+        delivery: only those that hold a shown message of the delivery with this id.
     """
-    rows = filter_conversations(workspace=workspace, dialect=dialect, agent=agent, state=state, fault=fault)
+    rows = filter_conversations(
+        workspace=workspace, dialect=dialect, agent=agent, state=state, fault=fault, delivery=delivery
+    )
     if before:
         last_at, conversation_id = before
         later = Q(last_at__lt=last_at) | Q(last_at=last_at, pk__lt=conversation_id)
@@ -70,7 +75,13 @@ def select_conversations(
 
 
 def filter_conversations(
-    *, workspace: Workspace, dialect: str = "", agent: str = "", state: str = "", fault: str = ""
+    *,
+    workspace: Workspace,
+    dialect: str = "",
+    agent: str = "",
+    state: str = "",
+    fault: str = "",
+    delivery: str = "",
 ) -> QuerySet[Any]:
     """The conversations that such a list holds, in no order, each with how it `stands`."""
     rows = annotate_stands(Conversation.objects.filter(workspace=workspace, last_at__isnull=False))
@@ -89,6 +100,9 @@ def filter_conversations(
         rows = rows.filter(stands=state)
     if fault:
         rows = rows.filter(FAULTS[fault])
+    if delivery:
+        reached = select_messages_of_delivery(workspace=workspace, delivery_id=uuid.UUID(delivery))
+        rows = rows.filter(pk__in=reached.values("conversation"))
     return rows
 
 

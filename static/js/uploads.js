@@ -82,9 +82,9 @@
     if (!isSending) next();
   }
 
-  // The steps above say how far the least advanced of the files is.
+  // The steps above say how far the least advanced of the files is; one that was thrown away is nowhere.
   const steps = Array.from(document.querySelectorAll(".page-head .steps li"));
-  const signs = [".upload [data-words]", ".staged", ".upload .steps", ".alert"];
+  const signs = [".upload [data-words]", ".staged", ".upload .steps", ".alert[id]"];
 
   function tellStep() {
     const at = Math.max(0, signs.findIndex((sign) => list.querySelector(sign)));

@@ -9,7 +9,8 @@ from inspector.intake.models import Delivery, Record
 from inspector.threads.models import Message
 from tests.browser.conftest import Open, wait_for_rest
 from tests.browser.test_accessibility import find_faults, keep_picture
-from tests.inspector.conftest import Cast, settle_all
+from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.pages.conftest import STORY
 
 SLUG = "acme"
 LOG = "!nd hb ok\\n?Uk/co\\nall is well\\nfull of \\u0000 nothing\\n"
@@ -92,6 +93,54 @@ def test_a_printed_receipt_is_one_page(open_page: Open, cast: Cast) -> None:
     keep_picture(page, "receipt-printed")
 
 
+def test_the_steps_say_how_far_the_upload_is(open_page: Open, cast: Cast) -> None:
+    page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
+    steps = page.get_by_role("list", name="Steps")
+    current = steps.locator("[aria-current=step]")
+    expect(current).to_have_text(["Choose"])
+    drop(page, "night.log", LOG)
+    expect(page.get_by_role("form", name="night.log")).to_be_visible()
+    expect(current).to_have_text(["Check"])
+    # The least advanced of several files is how far the upload is.
+    drop(page, "day.log", "all is well\\n")
+    expect(page.get_by_role("form", name="day.log")).to_be_visible()
+    wait_for_rest(page)
+    page.get_by_role("form", name="night.log").get_by_role("button", name="Load the file").click()
+    expect(page.get_by_text("Framing", exact=True)).to_be_visible()
+    expect(current).to_have_text(["Check"])
+    page.get_by_role("form", name="day.log").get_by_role("button", name="Throw away").click()
+    expect(page.get_by_text("was thrown away")).to_be_visible()
+    expect(current).to_have_text(["Load"])
+    settle_all()
+    expect(page.get_by_text("4 stored, 0 duplicate, 0 quarantined (kept)")).to_be_visible()
+    expect(current).to_have_text(["Done"])
+    expect(steps.locator("[data-past]")).to_have_text(["Choose", "Check", "Load"])
+
+
+def test_after_loading_its_own_conversations_are_shown(open_page: Open, cast: Cast) -> None:
+    deliver(cast, STORY, name="story.log")
+    settle_all()
+    page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
+    drop(page, "night.log", LOG)
+    card = page.get_by_role("form", name="night.log")
+    expect(card).to_be_visible()
+    wait_for_rest(page)
+    card.get_by_role("button", name="Load the file").click()
+    expect(page.get_by_text("Framing", exact=True)).to_be_visible()
+    settle_all()
+    page.get_by_role("link", name="See the conversations").click()
+    rows = page.get_by_role("group", name="Table of conversations").locator("tbody tr")
+    expect(rows).to_have_count(1)
+    expect(page.get_by_text("Only conversations that night.log reached")).to_be_visible()
+    # What is chosen besides narrows down the same; the address is what a colleague sees.
+    page.get_by_label("dialect").select_option("Λ Lambda")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_text("Only conversations that night.log reached")).to_be_visible()
+    assert f"delivery={Delivery.objects.get(file_name='night.log').pk}" in page.url
+    page.get_by_role("link", name="All conversations").click()
+    expect(rows).to_have_count(4)
+
+
 def test_throwing_away_leaves_nothing(open_page: Open, cast: Cast) -> None:
     page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
     drop(page, "night.log", LOG)
@@ -99,6 +148,7 @@ def test_throwing_away_leaves_nothing(open_page: Open, cast: Cast) -> None:
     wait_for_rest(page)
     page.get_by_role("button", name="Throw away").click()
     expect(page.get_by_text("was thrown away")).to_be_visible()
+    expect(page.get_by_role("list", name="Steps").locator("[aria-current=step]")).to_have_text(["Choose"])
     assert not Delivery.objects.exists()
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages as flashes
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
@@ -29,6 +29,8 @@ from inspector.threads.summaries import find_at, find_openings, read_timeline, s
 from inspector.threads.tasks.measures import find_state
 
 from ..agents.marks import Cast, cast_conversation
+from ..deliveries.progress import name_delivery
+from ..deliveries.views import get_delivery
 from ..forms import ConversationFilter, VerdictForm
 from ..live import watch
 from ..reviews.words import name_standing
@@ -51,13 +53,14 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     """The list of conversations, latest activity first, by keyset."""
     workspace = membership.workspace
     form = ConversationFilter(request.GET)
-    filters = form.read()
+    filters, order = form.read(), form.read_order()
     before = read_place(request, membership)
-    order = filters.pop("order", "")
+    delivery = _read_delivery(request, membership)
     # What comes is not asked whether it has this fault, nor how grave it is: the chip says that there is news.
     watched = {name: value for name, value in filters.items() if name != "fault"}
     loads = before is None and "fault" not in filters and not order
-    live = watch(membership, of="conversations", load=loads, **watched)
+    # What a delivery brought is all there: nothing that comes later is of it.
+    live = None if delivery else watch(membership, of="conversations", load=loads, **watched)
     grade = read_number(request, "grade", default=Message.Severity.ERROR) if order else None
     rows = select_conversations(workspace=workspace, before=before, order=order, grade=grade, **filters)
     found = list(rows[: PAGE_ROWS + 1])
@@ -82,6 +85,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
         ],
         "form": form,
         "is_filtered": bool(filters),
+        "delivery": delivery,
         "is_worst_first": order == WORST,
         "export_url": reverse("pages:new-export", args=[workspace.slug])
         + f"?{urlencode({'conversations': 1, **filters})}",
@@ -97,6 +101,19 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
         "newest_url": write_query(request, before=None, grade=None) if before else None,
     }
     return render_page(request, membership, "conversations/conversations.html", context, section="conversations")
+
+
+def _read_delivery(request: HttpRequest, membership: Membership) -> dict[str, str] | None:
+    """The delivery whose conversations an address asks for, by its name and where its receipt is; None for none."""
+    text = request.GET.get("delivery", "")
+    if not text:
+        return None
+    try:
+        delivery = get_delivery(membership, uuid.UUID(text))
+    except ValueError as error:
+        raise Http404 from error
+    receipt = reverse("pages:delivery", args=[membership.workspace.slug, delivery.pk])
+    return {"name": name_delivery(delivery), "url": receipt}
 
 
 def _make_row(

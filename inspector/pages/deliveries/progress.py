@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
@@ -48,7 +49,8 @@ def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) ->
         "url": receipt,
         "problems_url": f"{receipt}#problems",
         "progress_url": f"{address}?receipt" if is_receipt else address,
-        "conversations_url": reverse("pages:conversations", args=[slug]),
+        "conversations_url": f"{reverse('pages:conversations', args=[slug])}?{urlencode({'delivery': delivery.pk})}",
+        "messages_url": f"{reverse('pages:search', args=[slug])}?{urlencode({'q': f'delivery:{delivery.pk}'})}",
         "phase": phase,
         "stages": _list_stages(phase),
         "words": words,

@@ -19,7 +19,7 @@ from inspector.threads.trees.traces import find_trace, list_namesakes, list_trac
 
 from ..agents.marks import Cast
 from ..conversations.frame import frame_conversation, open_conversation
-from ..forms import ConversationFilter
+from ..forms import TraceFilter
 from ..shell import read_place, render_page, within_workspace, write_query
 from ..shown.told import name_dialect, shorten, write_elapsed
 from .trees import MOST_TILES, make_tree_context
@@ -32,7 +32,7 @@ PAGE_ROWS = 50
 def show_traces(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The list of traces, latest activity first, by keyset."""
     workspace = membership.workspace
-    form = ConversationFilter(request.GET)
+    form = TraceFilter(request.GET)
     filters = form.read()
     before = read_place(request, membership)
     found = list_traces(workspace=workspace, before=before, limit=PAGE_ROWS + 1, **filters)

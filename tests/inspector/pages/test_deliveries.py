@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import uuid
 from typing import Any
 
 import pytest
@@ -15,8 +17,11 @@ from inspector.accounts.services import ensure_channel
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import open_delivery, take_stream, withdraw_delivery
 from inspector.pages.deliveries.problems import make_safe
+from inspector.search.language import QueryError
+from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.pages.conftest import STORY
 
 SLUG = "acme"
 
@@ -154,3 +159,44 @@ def test_until_its_records_are_hidden_the_receipt_says_so(auditor: Client, story
     assert "its records are being hidden or shown" in text(auditor.get(page_of("progress", story.pk)))
     settle_all()
     assert "being hidden" not in text(auditor.get(page_of("progress", story.pk)))
+
+
+def test_what_a_delivery_reached_is_a_list_of_its_own(viewer: Client, cast: Cast, story: Delivery) -> None:
+    other = deliver(
+        cast, b'{"clowl":"0.2","mid":"n1","p":"REQ","from":"muse","to":"ink","cid":"other"}\n', name="o.log"
+    )
+    settle_all()
+    progress = viewer.get(page_of("progress", other.pk)).content.decode()
+    (address,) = re.findall(r'href="([^"]+)">See the conversations', progress)
+    assert address == f"{page_of('conversations')}?delivery={other.pk}"
+    page = text(viewer.get(address))
+    assert (page.count("<tr id="), "o.log</a> reached" in page) == (1, True)
+    assert f'name="delivery" value="{other.pk}"' in page
+    assert text(viewer.get(page_of("conversations"))).count("<tr id=") == 4
+    assert text(viewer.get(f"{page_of('conversations')}?delivery={story.pk}")).count("<tr id=") == 3
+
+
+def test_a_delivery_that_is_not_there_lists_nothing(viewer: Client, cast: Cast, story: Delivery) -> None:
+    for given in (uuid.uuid4(), "story.log", "%00"):
+        assert viewer.get(f"{page_of('conversations')}?delivery={given}").status_code == 404
+    withdraw_delivery(delivery=story, membership=cast.auditor, reason="the wrong night")
+    settle_all()
+    page = text(viewer.get(f"{page_of('conversations')}?delivery={story.pk}"))
+    assert "No conversation matches" in page
+    assert page_of("delivery", story.pk) in page
+
+
+def test_the_receipt_leads_to_the_messages_it_brought(viewer: Client, cast: Cast, story: Delivery) -> None:
+    deliver(cast, b"all is well\n", name="other.log")
+    settle_all()
+    receipt = viewer.get(page_of("delivery", story.pk)).content.decode()
+    (address,) = re.findall(r'href="([^"]+)">Its messages', receipt)
+    assert text(viewer.get(address)).count('<li class="hit"') == 5
+    # A duplicate was brought as well.
+    again = deliver(cast, STORY.splitlines(keepends=True)[0], name="again.log")
+    settle_all()
+    assert [found.native_id for found in find_messages(workspace=cast.workspace, query=f"delivery:{again.pk}")] == [
+        "m1"
+    ]
+    with pytest.raises(QueryError, match="the id that its receipt says"):
+        find_messages(workspace=cast.workspace, query="delivery:story.log")

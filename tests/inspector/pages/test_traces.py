@@ -151,3 +151,12 @@ def test_a_message_and_its_conversation_lead_to_their_trace(cast: Cast, trace: T
         address(trace)
         in client.get(reverse("pages:conversation", args=["acme", message.conversation_id])).content.decode()
     )
+
+
+def test_what_only_conversations_are_narrowed_by_is_not_asked_of_traces(
+    cast: Cast, trace: Trace, sign_in: SignIn
+) -> None:
+    page = sign_in(cast.viewer).get(f"{reverse('pages:traces', args=['acme'])}?fault=errors&order=worst&state=")
+    assert page.status_code == 200
+    assert trace.native_id in page.content.decode()
+    assert 'name="order"' not in page.content.decode()
