@@ -34,7 +34,7 @@ from inspector.threads.models import Task
 from .agents.marks import AgentMark, Cast
 from .agents.rows import Gallery
 from .deliveries.progress import name_delivery
-from .findings.views import link_severities
+from .findings.views import link_rule, link_severities
 from .live import watch
 from .shell import render_page, within_workspace
 from .shown.told import name_conversation, name_dialect, shorten, write_elapsed
@@ -46,7 +46,7 @@ PERIODS: Final = {
     "30d": ("30 d", timedelta(days=30)),
     "all": ("all", None),
 }
-MOST_PAIRS, MOST_DELIVERIES, MOST_UNANSWERED = 8, 6, 8
+MOST_PAIRS, MOST_DELIVERIES, MOST_UNANSWERED, MOST_RULES = 8, 6, 8, 8
 PATIENCE_MS: Final = 2500
 PLOT_HEIGHT: Final = 48
 
@@ -103,6 +103,19 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
         "live": live,
         "numbers": count_all(workspace=workspace),
         "findings": link_severities(membership, standing.findings),
+        "open_count": sum(standing.findings.values()),
+        "rules": [
+            {
+                "title": each.rule.title,
+                "count": each.count,
+                "severity": each.severity,
+                "url": link_rule(slug, each.rule),
+            }
+            for each in standing.rules[:MOST_RULES]
+        ],
+        "more_rules": max(0, len(standing.rules) - MOST_RULES),
+        "waiting_count": standing.waiting,
+        "waiting_since": standing.oldest,
         "dead_count": count_letters(workspace=workspace),
         "stale_count": standing.stale,
         "stale_url": f"{reverse('pages:reviews', args=[slug])}?{urlencode({'show': STALE})}",

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from . import glossary, live, overview, trail, translator
+from . import counts, glossary, live, overview, trail, translator
 from .agents import graph as agent_graph
 from .agents import naming as agent_words
 from .agents import views as directory
@@ -77,6 +77,7 @@ workspace_urls = [
     path("search/saved/", search_aids.save, name="save-search"),
     path("search/saved/<uuid:saved_id>/forget/", search_aids.forget, name="forget-search"),
     path("messages/<uuid:message_id>/around/", search_aids.show_around, name="around"),
+    path("counts/", counts.show_counts, name="counts"),
     path("palette/", palette.suggest_places, name="palette"),
     path("agents/", directory.show_agents, name="agents"),
     path("agents/graph/", agent_graph.show_graph, name="agents-graph"),

@@ -9,14 +9,31 @@
     return response.text();
   }
 
+  // A page that came over plain HTTP from another machine has no clipboard of its own: there the document copies what
+  // is selected in it.
+  async function write(text) {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    const field = document.createElement("textarea");
+    const focused = document.activeElement;
+    field.value = text;
+    field.className = "sr";
+    document.body.append(field);
+    field.select();
+    const isCopied = document.execCommand("copy");
+    field.remove();
+    focused?.focus({ preventScroll: true });
+    if (!isCopied) throw new Error("not copied");
+  }
+
   async function copy(button) {
     const source = button.dataset.copy && document.getElementById(button.dataset.copy);
     const words = button.querySelector("[data-copy-words]") ?? button;
-    const before = words.textContent;
+    // Of a button that still says what it did, what it says at rest.
+    const before = (words.dataset.atRest ??= words.textContent);
     try {
-      if (source) await navigator.clipboard.writeText(source.dataset.whole ?? source.textContent);
-      else if ("copyLink" in button.dataset) await navigator.clipboard.writeText(location.href);
-      else await navigator.clipboard.writeText(await readFrom(button));
+      if (source) await write(source.dataset.whole ?? source.textContent);
+      else if ("copyLink" in button.dataset) await write(location.href);
+      else await write(await readFrom(button));
       words.textContent = "Copied";
       setTimeout(() => (words.textContent = before), 2000);
     } catch {

@@ -1,5 +1,6 @@
 // Keys: j and k walk the list of the page, Enter opens (the link has the focus), / goes to the search bar,
-// x chooses the current row of a list, ? opens the sheet, r goes to the review, [ and ] close and open what is folded.
+// x chooses the current row of a list, ? opens the sheet, r goes to the review, c copies the link to what is shown,
+// [ and ] close and open what is folded.
 // Never while typing, never with a modifier. A tree has [ and ] of its own.
 "use strict";
 
@@ -41,6 +42,7 @@
   }
 
   const actions = {
+    c: () => document.querySelector("[data-copy-link]")?.click(),
     r: () => document.querySelector("[data-review]")?.click(),
     "[": () => fold(false),
     "]": () => fold(true),

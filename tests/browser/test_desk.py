@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 from django.urls import reverse
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
-from inspector.threads.models import Message
+from inspector.audit.findings.life import judge
+from inspector.audit.models import Finding
+from inspector.audit.overview import count_standing
+from inspector.threads.models import Conversation, Message
 from tests.browser.conftest import Open, wait_for_rest
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.pages.conftest import STORY
@@ -102,3 +105,125 @@ def test_another_dialect_is_chosen_without_a_script(open_page: Open, cast: Cast)
     page.get_by_role("link", name="Hex").click()
     expect(page.get_by_role("region", name="Raw")).to_contain_text("7b 22 63 6c")
     expect(page.get_by_role("status")).to_contain_text("read as Prose")
+
+
+def test_r_leads_to_the_verdict_from_every_page_of_a_conversation(open_page: Open, cast: Cast) -> None:
+    deliver(cast, STORY)
+    settle_all()
+    conversation = Conversation.objects.get(native_id="story")
+    there = reverse("pages:conversation", args=[SLUG, conversation.pk])
+    for name in ("conversation", "sequence", "conversation-tree", "conversation-findings", "conversation-raw"):
+        page = open_page(cast.auditor, reverse(f"pages:{name}", args=[SLUG, conversation.pk]))
+        wait_for_rest(page)
+        page.keyboard.press("r")
+        expect(page).to_have_url(re.compile(rf"{there}#verdict$"))
+        expect(page.get_by_role("form", name="Your verdict")).to_be_in_viewport()
+    # Never while typing, and not for who may not judge.
+    page.get_by_label("Comment").press("r")
+    expect(page.get_by_label("Comment")).to_have_value("r")
+    page = open_page(cast.viewer, there)
+    wait_for_rest(page)
+    page.keyboard.press("r")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    assert "#" not in page.url
+
+
+def test_c_copies_the_link_to_a_message_and_to_what_is_lit_in_it(open_page: Open, cast: Cast) -> None:
+    deliver(cast, STORY)
+    settle_all()
+    message = Message.objects.get(native_id="m1")
+    page = open_page(cast.viewer, reverse("pages:message", args=[SLUG, message.pk]))
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    wait_for_rest(page)
+    page.keyboard.press("c")
+    link = page.get_by_role("main").locator("[data-copy-link]").first
+    expect(link).to_contain_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    page.get_by_role("region", name="Raw").locator("[data-span]").first.click()
+    expect(page).to_have_url(re.compile("span="))
+    page.keyboard.press("c")
+    page.wait_for_function("navigator.clipboard.readText().then((text) => text.includes('span='))")
+    # However often: it says again what it is.
+    expect(link).to_contain_text("Copy link")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_contain_text("Copy the link to a message")
+
+
+def test_a_link_is_copied_where_the_page_has_no_clipboard(open_page: Open, cast: Cast) -> None:
+    """As over plain HTTP from another machine."""
+    deliver(cast, STORY)
+    settle_all()
+    message = Message.objects.get(native_id="m1")
+    page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]))
+    page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.goto(reverse("pages:message", args=[SLUG, message.pk]))
+    wait_for_rest(page)
+    page.evaluate("document.addEventListener('copy', () => { window.copied = document.activeElement.value; })")
+    page.get_by_role("link", name="Copy link").first.click()
+    page.wait_for_function("window.copied === location.href")
+    expect(page.get_by_role("main").locator("[data-copy-link]").first).to_be_focused()
+
+
+def test_the_navigation_says_how_much_there_is_and_no_page_waits_for_it(open_page: Open, cast: Cast) -> None:
+    deliver(cast, STORY)
+    settle_all()
+    page = open_page(cast.auditor, reverse("pages:overview", args=[SLUG]))
+    nav = page.get_by_role("navigation", name="Main")
+    findings = sum(count_standing(workspace=cast.workspace).findings.values())
+    expect(nav.get_by_role("link", name="Conversations")).to_have_text("Conversations 3")
+    expect(nav.get_by_role("link", name="Findings")).to_have_text(f"Findings {findings}")
+    expect(nav.get_by_role("link", name="Reviews")).to_have_text("Reviews")
+    held: list[Route] = []
+    page.route("**/counts/", lambda route: held.append(route))
+    page.goto(reverse("pages:findings", args=[SLUG]))
+    # The page stands, with what the one before said, while the server has not answered.
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    expect(nav.get_by_role("link", name="Findings")).to_have_text(f"Findings {findings}")
+    assert len(held) == 1
+    judge(membership=cast.auditor, findings=Finding.objects.values_list("pk", flat=True), state="accepted", reason="")
+    held[0].continue_()
+    expect(nav.get_by_role("link", name="Findings")).to_have_text("Findings")
+    page.unroute_all()
+
+
+def test_the_overview_leads_to_the_findings_of_a_rule(open_page: Open, cast: Cast) -> None:
+    deliver(cast, STORY)
+    settle_all()
+    for width in (360, 1280):
+        page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]), width=width)
+        table = page.get_by_role("region", name="Open findings by rule")
+        first = table.get_by_role("row").nth(1)
+        title, count = first.get_by_role("link").inner_text(), first.get_by_role("cell").last.inner_text()
+        first.get_by_role("link").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text(title)
+        expect(page.get_by_role("main").locator("[data-item]")).to_have_count(int(count))
+
+
+def test_what_can_be_asked_is_whole_on_a_small_screen(open_page: Open, cast: Cast) -> None:
+    page = open_page(cast.viewer, reverse("pages:search", args=[SLUG]), width=360)
+    asked = page.get_by_role("region", name="What can be asked")
+    links = asked.get_by_role("link")
+    assert links.count() > 30
+    inside, broken = links.evaluate_all(
+        "all => [all.every((each) => each.getBoundingClientRect().right <= innerWidth),"
+        " all.filter((each) => each.getClientRects().length > 1).map((each) => each.textContent)]"
+    )
+    assert (inside, broken) == (True, [])
+    asked.get_by_role("link", name="severity:>=warning").click()
+    expect(page.locator(".token b")).to_have_text([">=warning"])
+
+
+def test_a_name_is_not_broken_where_it_has_room(open_page: Open, cast: Cast) -> None:
+    deliver(cast, STORY)
+    settle_all()
+    for width in (360, 1280):
+        page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]), width=width)
+        names = page.get_by_role("region", name="Busiest pairs").locator("bdi")
+        expect(names.filter(has_text="coordinator").first).to_be_visible()
+        assert {
+            len(set(tops))
+            for tops in names.evaluate_all(
+                "all => all.map((name) => Array.from(name.getClientRects(), (line) => Math.round(line.top)))"
+            )
+        } == {1}

@@ -99,6 +99,11 @@ def link_severities(membership: Membership, counts: Mapping[int, int]) -> list[d
     ]
 
 
+def link_rule(slug: str, rule: Rule) -> str:
+    """Where the findings of a rule that stand open are listed."""
+    return f"{reverse('pages:findings', args=[slug])}?{urlencode({'rule': rule.code})}"
+
+
 def answer_rule(
     request: HttpRequest, membership: Membership, rule: Rule, *, errors: Mapping[str, str] | None = None
 ) -> HttpResponse:

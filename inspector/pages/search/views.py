@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
@@ -44,7 +44,8 @@ _LAST_ID = uuid.UUID(int=2**128 - 1)
 # To know what is masked in a wire it is unfolded: of 25 hits that is bounded by their size.
 LONGEST_WIRE_BYTES = 8_000
 
-EXAMPLES = {
+# What is asked by each name, for instance; a name whose values are of the reader's own making has none.
+EXAMPLES: Final = {
     "dialect": "nslip,clowl",
     "from": "oscar",
     "to": "radar",
@@ -56,7 +57,33 @@ EXAMPLES = {
     "topic": "search",
     "status": "queued",
     "act": "REQ",
+    "version": "0.2",
+    "parent": "m001",
+    "target": "human",
+    "delegation": "fork",
+    "capability": "search",
+    "note": "nslip.unclosed",
+    "group": "security",
+    "after": "7d",
+    "before": "2026-11-21",
+    "has": "reply",
+    "is": "unanswered",
+    "severity": ">=warning",
+    "turn": ">5",
+    "part": ">1",
+    "broadcast": "true",
+    "run": ">1",
+    "progress": ">=50",
+    "score": "<0.5",
+    "priority": "<=2",
+    "channel": "main",
+    "en": "refactor",
+    "raw": '"|k1|"',
+    "state": "failed",
     "reviewed": "no",
+    "review": "violation",
+    "finding": ">=warning",
+    "rule": "unanswered",
 }
 
 
@@ -123,8 +150,8 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _describe_name(name: str, about: str, address: str) -> dict[str, str]:
-    example = f"{name}:{EXAMPLES.get(name, '…')}"
-    return {"name": name, "about": about, "example": example, "example_url": f"{address}?{urlencode({'q': example})}"}
+    value = EXAMPLES.get(name, "")
+    return {"name": name, "about": about, "value": value, "url": f"{address}?{urlencode({'q': f'{name}:{value}'})}"}
 
 
 def _describe_error(error: QueryError, query: str, address: str) -> dict[str, str]:

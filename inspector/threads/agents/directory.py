@@ -127,6 +127,12 @@ def list_agents(
     ]
 
 
+def count_agents(*, workspace: Workspace, most: int) -> int:
+    """How many agents `list_agents` lists of everything, at most so many."""
+    rows = AgentTotal.objects.filter(SAID_SOMETHING, workspace=workspace, dialect=EVERYTHING.dialect)
+    return rows.values(who=Coalesce("agent__same_as", "agent")).distinct()[:most].count()
+
+
 def _list_dialects(
     known: Mapping[uuid.UUID, tuple[Agent, Sequence[Agent]]], choice: Choice
 ) -> dict[uuid.UUID, list[str]]:

@@ -7,13 +7,22 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from inspector.audit import overview as standing_counts
+from inspector.audit.findings.life import judge
+from inspector.audit.models import Finding, ReviewItem
+from inspector.audit.overview import count_standing
+from inspector.audit.services import create_queue, fill_queue
 from inspector.intake.models import Delivery
-from inspector.pages import overview
+from inspector.pages import counts, overview
 from inspector.search.selectors import find_messages
 from inspector.threads.activity import SLOTS, count_all, count_over_time, fill_slots, find_span
+from inspector.threads.agents.directory import list_agents
+from inspector.threads.models import Conversation
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +40,7 @@ def test_every_number_leads_to_as_many_rows(viewer: Client, cast: Cast, story: D
     page = viewer.get(ADDRESS).content.decode()
     numbers = count_all(workspace=cast.workspace)
     assert (numbers.messages, numbers.conversations) == (5, 3)
-    for address in re.findall(r'href="([^"]+)"', page.partition("stats")[2].partition("</dl>")[0]):
+    for address in re.findall(r'<a [^>]*href="([^"]+)"', page.partition("stats")[2].partition("</dl>")[0]):
         assert viewer.get(html.unescape(address)).status_code == 200
     assert numbers.unanswered == len(find_messages(workspace=cast.workspace, query="is:unanswered"))
     assert f">{numbers.unanswered}</a>" in page
@@ -63,3 +72,74 @@ def test_counting_that_takes_too_long_says_so(viewer: Client, story: Delivery, m
 
 def test_the_home_page_is_the_overview(viewer: Client, cast: Cast) -> None:
     assert viewer.get("/")["Location"] == reverse("pages:overview", args=["acme"])
+
+
+def test_open_findings_stand_by_rule_the_gravest_first(viewer: Client, cast: Cast, story: Delivery) -> None:
+    standing = count_standing(workspace=cast.workspace)
+    assert sum(each.count for each in standing.rules) == sum(standing.findings.values()) > 2
+    assert [each.severity for each in standing.rules] == sorted(
+        (each.severity for each in standing.rules), reverse=True
+    )
+    page = viewer.get(ADDRESS).content.decode()
+    card = page.partition('id="open-findings"')[2].partition("</section>")[0]
+    rows = re.findall(r'<td><a href="([^"]+)">([^<]+)</a></td><td class="number">(\d+)</td>', card)
+    assert [(title, int(count)) for _, title, count in rows] == [
+        (each.rule.title, each.count) for each in standing.rules
+    ]
+    for address, _, count in rows:
+        assert viewer.get(html.unescape(address)).status_code == 200
+        rule = re.search(r"rule=([\w-]+)", address)
+        assert rule is not None
+        assert Finding.objects.filter(rule=rule[1], state="open", holds=True, is_suppressed=False).count() == int(count)
+
+
+def test_more_rules_than_have_room_are_said(
+    viewer: Client, cast: Cast, story: Delivery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overview, "MOST_RULES", 1)
+    rules = count_standing(workspace=cast.workspace).rules
+    more = len(rules) - 1
+    assert f"{more} more rule{'s' if more > 1 else ''}</a>" in viewer.get(ADDRESS).content.decode()
+
+
+def test_what_waits_for_review_is_counted_and_how_long_the_oldest_waits(
+    viewer: Client, cast: Cast, story: Delivery
+) -> None:
+    assert "the oldest since" not in viewer.get(ADDRESS).content.decode()
+    queue = create_queue(membership=cast.owner, name="q")
+    fill_queue(queue=queue, conversations=list(Conversation.objects.values_list("pk", flat=True)), why="")
+    standing = count_standing(workspace=cast.workspace)
+    oldest = ReviewItem.objects.earliest("added_at").added_at
+    assert (standing.waiting, standing.oldest) == (3, oldest)
+    page = viewer.get(ADDRESS).content.decode()
+    assert '>3</a></strong><span class="quiet">the oldest since' in page
+    assert "3 conversations wait" in viewer.get(reverse("pages:reviews", args=["acme"])).content.decode()
+
+
+def test_the_navigation_counts_what_its_lists_hold(viewer: Client, cast: Cast, story: Delivery) -> None:
+    address = reverse("pages:counts", args=["acme"])
+    counts = viewer.get(address).json()
+    assert {name: counts.get(name) for name in ("conversations", "traces", "agents", "reviews", "comments")} == {
+        "conversations": "3",
+        "traces": "2",
+        "agents": str(len(list_agents(workspace=cast.workspace))),
+        "reviews": None,
+        "comments": None,
+    }
+    assert counts["findings"] == str(sum(count_standing(workspace=cast.workspace).findings.values()))
+    judge(membership=cast.auditor, findings=Finding.objects.values_list("pk", flat=True), state="accepted", reason="")
+    assert "findings" not in viewer.get(address).json()
+    assert f'data-counts="{address}"' in viewer.get(ADDRESS).content.decode()
+
+
+def test_no_count_of_the_navigation_walks_on_for_ever(
+    viewer: Client, cast: Cast, story: Delivery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (standing_counts, counts):
+        monkeypatch.setattr(module, "MOST_COUNTED", 2)
+    with CaptureQueriesContext(connection) as asked:
+        found = viewer.get(reverse("pages:counts", args=["acme"])).json()
+    assert (found["conversations"], found["traces"]) == ("2+", "2")
+    counted = [each["sql"] for each in asked.captured_queries if "COUNT(" in each["sql"]]
+    assert len(counted) == 6
+    assert all("LIMIT 3" in sql for sql in counted)

@@ -1,0 +1,25 @@
+"""The numbers beside the entries of the navigation: asked for once a page stands, so that no page waits for them."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.http import require_GET
+
+from inspector.accounts.models import Membership
+from inspector.audit.overview import MOST_COUNTED, count_sections
+
+from .shell import within_workspace
+
+
+@require_GET
+@within_workspace
+def show_counts(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """How much each list holds as it opens, in words, by the name of its page; without those that hold nothing."""
+    counts = count_sections(workspace=membership.workspace)
+    response = JsonResponse({name: _write(count) for name, count in counts.items() if count})
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def _write(count: int) -> str:
+    return f"{MOST_COUNTED:,}+" if count > MOST_COUNTED else f"{count:,}"
