@@ -5,9 +5,10 @@ from __future__ import annotations
 import uuid
 from typing import Final
 
-from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from inspector.accounts.models import Membership
+from inspector.lookups import IsAny
 from inspector.trail.models import Deed
 from inspector.trail.selectors import Wanted, filter_deeds
 from inspector.trail.services import Thing as Thing
@@ -40,20 +41,10 @@ def _tells_of_blind(workspace_id: uuid.UUID) -> Q:
     # Such a deed names its item and its conversation among what it is about: both are found by their indexes.
     blind = ReviewItem.objects.filter(
         # What is said of the same conversation elsewhere meanwhile would tell as much.
-        Q(_is_among("pk", "about")) | Q(_is_among("conversation", "about"), added_at__lte=OuterRef("at")),
+        Q(IsAny("id", OuterRef("about")))
+        | Q(IsAny("conversation_id", OuterRef("about")), added_at__lte=OuterRef("at")),
         workspace=workspace_id,
         needed__gt=1,
         state__in=BLIND_STATES,
     )
     return Q(code__in=_REVIEWING) & Q(Exists(blind))
-
-
-def _is_among(column: str, array: str) -> Func:
-    """Whether a column is an element of an array of the row outside."""
-    return Func(
-        F(column),
-        OuterRef(array),
-        template="(%(expressions)s))",
-        arg_joiner=" = ANY(",
-        output_field=BooleanField(),
-    )

@@ -18,6 +18,7 @@ from django.db.models import Q
 from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
+from inspector.lookups import IsAny
 from inspector.threads.arriving.holding import hold_conversations
 from inspector.threads.arriving.marking import mark_conversations
 from inspector.threads.models import Conversation, Message
@@ -189,7 +190,7 @@ def _load_messages(hits: Iterable[Hit]) -> dict[uuid.UUID, Cited]:
     if not ids:
         return {}
     columns = ("id", "record_id", "record__identity", "part", "sender", "order_time")
-    rows = Message.objects.shown().filter(pk__in=ids).values_list(*columns)
+    rows = Message.objects.shown().filter(IsAny("id", ids)).values_list(*columns)
     return {row[0]: Cited._make(row) for row in rows}
 
 

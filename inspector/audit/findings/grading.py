@@ -5,9 +5,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection
 
-from django.db.models import Max, OuterRef, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Max
 
+from inspector.intake.bulk import update_rows
+from inspector.lookups import IsAny
 from inspector.threads.models import Conversation
 
 from .dueness import COUNTS
@@ -22,8 +23,10 @@ def grade_conversations(conversations: Collection[uuid.UUID]) -> None:
     Args:
         conversations: their ids.
     """
-    rows = Finding.objects.filter(COUNTS, conversation=OuterRef("pk"), state=Finding.State.OPEN)
-    gravest = rows.order_by().values("conversation").annotate(severity=Max("severity")).values("severity")
-    severity = Coalesce(Subquery(gravest), 0)
-    changed = Conversation.objects.filter(pk__in=list(conversations)).exclude(open_severity=severity)
-    changed.update(open_severity=severity)
+    ids = list(conversations)
+    stand = Finding.objects.filter(COUNTS, IsAny("conversation_id", ids), state=Finding.State.OPEN)
+    gravest = dict(stand.order_by().values_list("conversation").annotate(severity=Max("severity")))
+    noted = Conversation.objects.filter(IsAny("id", ids)).values_list("id", "open_severity")
+    changed = [(pk, gravest.get(pk, 0)) for pk, severity in noted if severity != gravest.get(pk, 0)]
+    if changed:
+        update_rows(model=Conversation, columns=("id", "open_severity"), rows=changed)

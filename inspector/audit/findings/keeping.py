@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from inspector.accounts.models import make_id
 from inspector.intake.bulk import insert_rows, update_rows
+from inspector.lookups import IsAny
 from inspector.threads.models import Conversation
 from inspector.tokens import hide_tokens
 
@@ -134,5 +135,5 @@ def _values_of(each: Found) -> tuple[Any, ...]:
 
 def _load_known(conversation_ids: Sequence[uuid.UUID]) -> QuerySet[Finding, tuple[Any, ...]]:
     """(conversation, key, id, what it says, whether it holds, since when it is due) of each finding that is there."""
-    rows = Finding.objects.filter(conversation__in=conversation_ids)
+    rows = Finding.objects.filter(IsAny("conversation_id", conversation_ids))
     return rows.values_list("conversation_id", "key", "id", *_SAID, "holds", "due_since")

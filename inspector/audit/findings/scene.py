@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from inspector.threads.models import Conversation, Task
+from inspector.threads.models import Conversation
 
 # Letters that cannot be told from Latin ones by their shape, by what they look like; Cyrillic, Greek and Armenian.
 _SHAPES: Final = {
@@ -41,6 +41,27 @@ class Seen(NamedTuple):
     cited: bytes | None
     basis: str
     why: str
+
+
+class SeenTask(NamedTuple):
+    """A task as the rules see it; the names are those of its row."""
+
+    conversation_id: uuid.UUID
+    key: bytes
+    within_key: bytes | None
+    native_id: str
+    request: uuid.UUID | None
+    act: str
+    requester: str
+    performer: str
+    state: str
+    deadline_at: datetime | None
+    last_at: datetime
+    finished_at: datetime | None
+    failures: int
+    is_answered: bool
+    is_received: bool
+    steps: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +101,8 @@ class Scene:
     leaning: list[tuple[Seen, Mapping[str, Any]]] = field(default_factory=list)
     doubles: list[list[Seen]] = field(default_factory=list)
     failures: list[tuple[Seen, Mapping[str, Any]]] = field(default_factory=list)
-    tasks: list[Task] = field(default_factory=list)
-    after_end: list[tuple[Task, Seen]] = field(default_factory=list)
+    tasks: list[SeenTask] = field(default_factory=list)
+    after_end: list[tuple[SeenTask, Seen]] = field(default_factory=list)
     skewed: list[Skewed] = field(default_factory=list)
     sealed: list[Seen] = field(default_factory=list)
     open: list[Seen] = field(default_factory=list)

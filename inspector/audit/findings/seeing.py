@@ -1,7 +1,8 @@
 """Seeing: which messages of conversations their scenes are made of.
 
 They are those with a note, those that were placed oddly, and what a few conditions of SQL pick out; so examining costs
-in proportion to what there is to look at.
+in proportion to what there is to look at. One statement asks for all that a message's own row can say, and each body
+is read once.
 """
 
 from __future__ import annotations
@@ -11,18 +12,35 @@ import re
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
-from typing import Any, Final
+from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
+from typing import Any, Final, NamedTuple
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import (
+    BooleanField,
+    Case,
+    Count,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    TextField,
+    Value,
+    When,
+)
 
 from inspector.accounts.models import ApiKey
 from inspector.intake.models import Sighting
+from inspector.lookups import IsAny
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.placing.keys import key_of_id
 from inspector.threads.telling import terms
 
-from .scene import LOOKALIKES, Noted, Scene, Seen, Skewed
+from .bodies import Body, read_body, read_value
+from .scene import LOOKALIKES, Noted, Scene, Seen, SeenTask, Skewed
 
 # A clock may be off by so much before an auditor wants to know.
 CLOCK_SKEW: Final = timedelta(minutes=5)
@@ -31,9 +49,8 @@ _COLUMNS: Final = (
     *("id", "conversation_id", "record_id", "part", "dialect", "performative", "sender", "receivers", "native_id"),
     *("order_time", "parent", "parent_key", "parent_basis", "parent_why"),
 )
-# Under which names a message cites another.
-_CITED: Final = ("parent_id", "correlation_id", "task_id", "object_id")
-_BODIES_AT_ONCE: Final = 50
+# Bodies may be a hundred times as long as what is kept of them.
+_BODIES_AT_ONCE, _TASKS_AT_ONCE = 50, 2000
 _ORDER: Final = ("conversation_id", "order_time", "order_source", "order_index", "part")
 # Characters that change how a text is seen without being seen: marks of direction, of no width, and tags.
 HIDDEN: Final = "\u200b-\u200f\u202a-\u202e\u2060-\u2069\u00ad\ufeff\U000e0000-\U000e007f"
@@ -52,36 +69,116 @@ _WORD: Final = re.compile(r"\w+")
 _OF_SESSIONS: Final = ("handshake", "session")
 
 
+# By what its row shows that a message is to be looked at; of the first four its body says what there is to see.
+_SIGHTS: Final[Mapping[str, Q]] = {
+    "noted": Q(severity__gte=Message.Severity.NOTICE),
+    # Placed with a remark, or citing what was not received.
+    "odd": Q(parent_key__isnull=False, parent__isnull=True)
+    | Q(parent_why__contains="circle")
+    | Q(parent_why__startswith="it names itself"),
+    "leaning": Q(atoms__contains=[terms.term("has", "references")])
+    | Q(atoms__contains=[terms.term("has", "condition")]),
+    "failed": Q(performative="failure"),
+    "sealed": Q(atoms__contains=[terms.term("security.encrypted", "true")]),
+    "agreeing": Q(*(("established__contains", f'["{kind}",') for kind in _OF_SESSIONS), _connector=Q.OR),
+    "written": Q(english__regex=f"[{HIDDEN}]|{_MIXED}") | Q(sender__regex=f"[{HIDDEN}]"),
+    "future": ~Q(order_basis="receipt") & Q(order_time__gt=F("record__created_at") + CLOCK_SKEW),
+}
+_IN_BODY: Final = reduce(or_, (_SIGHTS[name] for name in ("noted", "odd", "leaning", "failed")))
+
+
+class _Sight(NamedTuple):
+    """What a row shows, each under its name in `_SIGHTS`, and the texts that are needed to say more."""
+
+    noted: bool
+    odd: bool
+    leaning: bool
+    failed: bool
+    sealed: bool
+    agreeing: bool
+    written: bool
+    future: bool
+    received_at: datetime
+    established: str
+    english: str
+    body: str
+
+
 def load_scenes(conversations: Sequence[Conversation]) -> list[Scene]:
     """The scenes of these conversations of one workspace, in a constant number of statements."""
     scenes = {each.pk: Scene(each) for each in conversations}
-    shown = Message.objects.shown().filter(conversation__in=list(scenes))
+    shown = Message.objects.shown().filter(IsAny("conversation_id", scenes))
     ordered = shown.order_by(*_ORDER)
-    for message, said, record in _see_bodies(ordered.filter(severity__gte=Message.Severity.NOTICE)):
-        # A record's own notes are told once, with its first message.
-        notes = [*said.get("notes", ()), *(record.get("notes", ()) if message.part == 1 else ())]
-        scenes[message.conversation].noted.append(Noted(message, notes))
-    for message, said, _ in _see_bodies(ordered.filter(_is_odd())):
-        scenes[message.conversation].odd.append(message)
-        cited = (said[name] for name in _CITED if said.get(name) and key_of_id(said[name]) == message.cited)
-        scenes[message.conversation].cited_ids[message.id] = next(cited, "")
-    leans = Q(atoms__contains=[terms.term("has", "references")]) | Q(atoms__contains=[terms.term("has", "condition")])
-    for message, said, _ in _see_bodies(ordered.filter(leans)):
-        kept = {name: said.get(name) for name in ("references", "condition")}
-        scenes[message.conversation].leaning.append((message, kept))
+    for message, sight in _look(ordered):
+        _take(scenes[message.conversation], message, sight)
     _load_doubles(scenes, shown)
-    for message, said, _ in _see_bodies(ordered.filter(performative="failure")):
-        scenes[message.conversation].failures.append((message, said.get("error") or {}))
-    for task in Task.objects.filter(conversation__in=list(scenes)).order_by("conversation_id", "first_at", "key"):
+    tasks = Task.objects.filter(IsAny("conversation_id", scenes)).order_by("conversation_id", "first_at", "key")
+    for row in tasks.values_list(*SeenTask._fields).iterator(chunk_size=_TASKS_AT_ONCE):
+        task = SeenTask._make(row)
         scenes[task.conversation_id].tasks.append(task)
     _load_words_after_end(scenes, ordered)
-    _load_skewed(scenes, ordered)
+    _load_early(scenes, ordered)
     _load_sealed(scenes, ordered)
-    _load_texts(scenes, ordered)
     _load_strangers(scenes, ordered)
-    for message in _see_all(shown.order_by(*_ORDER).distinct("conversation_id")):
-        scenes[message.conversation].first = message
+    _load_first(scenes)
     return list(scenes.values())
+
+
+def _look(ordered: QuerySet[Message]) -> Iterator[tuple[Seen, _Sight]]:
+    """The messages whose rows show something, in the order given."""
+    shows = {
+        f"shows_{name}": ExpressionWrapper(condition, output_field=BooleanField())
+        for name, condition in _SIGHTS.items()
+    }
+    texts = {
+        f"its_{name}": Case(When(condition, then=F(name)), default=Value(""), output_field=TextField())
+        for name, condition in (
+            ("established", _SIGHTS["agreeing"]),
+            ("english", _SIGHTS["written"]),
+            ("body", _IN_BODY),
+        )
+    }
+    rows = ordered.annotate(**shows, **texts).filter(reduce(or_, _SIGHTS.values()))
+    columns = (*_COLUMNS, *shows, "record__created_at", *texts)
+    for row in rows.values_list(*columns).iterator(chunk_size=_BODIES_AT_ONCE):
+        yield _see(row), _Sight._make(row[len(_COLUMNS) :])
+
+
+def _take(scene: Scene, message: Seen, sight: _Sight) -> None:
+    """Put a message where its row shows that it belongs; it may be to several."""
+    body = read_body(sight.body)
+    if sight.noted:
+        scene.noted.append(Noted(message, body.list_notes(part=message.part)))
+    if sight.odd:
+        scene.odd.append(message)
+        scene.cited_ids[message.id] = _find_cited(message, body)
+    if sight.leaning:
+        said = {"references": read_value(body.message.references), "condition": read_value(body.message.condition)}
+        scene.leaning.append((message, said))
+    if sight.failed:
+        scene.failures.append((message, read_value(body.message.error) or {}))
+    if sight.sealed:
+        scene.sealed.append(message)
+    if sight.agreeing:
+        entries = [entry for entry in json.loads(sight.established) if entry[0] in _OF_SESSIONS]
+        scene.pacts.append((message, entries))
+    if sight.written:
+        _take_text(scene, message, sight.english)
+    if sight.future:
+        scene.skewed.append(Skewed(message, None, (message.at - sight.received_at).total_seconds()))
+
+
+def _find_cited(message: Seen, body: Body) -> str:
+    """The id that a message cites and that was not received, as it says; empty where no name of it is that id."""
+    return next((name for name in body.names() if key_of_id(name) == message.cited), "")
+
+
+def _take_text(scene: Scene, message: Seen, english: str) -> None:
+    signs = sorted(set(_HIDDEN.findall(_WRITTEN.sub("", f"{message.sender} {english}"))))
+    if signs:
+        scene.hidden.append((message, "".join(signs)))
+    if words := _find_mixed(english, names=scene.conversation.agents):
+        scene.mixed.append((message, words))
 
 
 def _see(row: Sequence[Any]) -> Seen:
@@ -91,23 +188,6 @@ def _see(row: Sequence[Any]) -> Seen:
 
 def _see_all(messages: QuerySet[Message]) -> Iterator[Seen]:
     return map(_see, messages.values_list(*_COLUMNS))
-
-
-def _see_bodies(messages: QuerySet[Message]) -> Iterator[tuple[Seen, Mapping[str, Any], Mapping[str, Any]]]:
-    """Messages, each with what its body says of it and of its record; empty where it has not been told.
-
-    The bodies are read some at a time, for together they may be a hundred times as much as what is kept of them. The
-    database cannot pick it out: its JSON refuses escapes that ours has.
-    """
-    for row in messages.values_list(*_COLUMNS, "body").iterator(chunk_size=_BODIES_AT_ONCE):
-        body = json.loads(row[-1]) if row[-1] else {}
-        yield _see(row), body.get("message", {}), body.get("record", {})
-
-
-def _is_odd() -> Q:
-    """Placed with a remark, or citing what was not received."""
-    is_ghost = Q(parent_key__isnull=False, parent__isnull=True)
-    return is_ghost | Q(parent_why__contains="circle") | Q(parent_why__startswith="it names itself")
 
 
 def _load_doubles(scenes: Mapping[uuid.UUID, Scene], shown: QuerySet[Message]) -> None:
@@ -129,7 +209,7 @@ def _load_doubles(scenes: Mapping[uuid.UUID, Scene], shown: QuerySet[Message]) -
 
 def _load_words_after_end(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) -> None:
     """What whoever was asked reports on a task after it was cancelled."""
-    ended: dict[uuid.UUID | None, Task] = {
+    ended: dict[uuid.UUID | None, SeenTask] = {
         task.request: task
         for scene in scenes.values()
         for task in scene.tasks
@@ -144,56 +224,35 @@ def _load_words_after_end(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[M
             scenes[message.conversation].after_end.append((task, message))
 
 
-def _load_skewed(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) -> None:
-    timed = ordered.exclude(order_basis="receipt")
+def _load_early(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) -> None:
+    """Answers that are earlier than what they answer, by clocks that wire or envelope carry."""
     parent = Message.objects.filter(pk=OuterRef("parent")).exclude(order_basis="receipt")
-    answers = timed.filter(parent__isnull=False, parent_basis__in=("explicit", "correlation"))
+    answers = ordered.exclude(order_basis="receipt").filter(
+        parent__isnull=False, parent_basis__in=("explicit", "correlation")
+    )
     early = answers.annotate(asked_at=Subquery(parent.values("order_time")[:1])).filter(
         asked_at__gt=F("order_time") + CLOCK_SKEW
     )
     for row in early.values_list(*_COLUMNS, "asked_at"):
         message = _see(row)
-        scenes[message.conversation].skewed.append(
-            Skewed(message, message.parent, (row[-1] - message.at).total_seconds())
-        )
-    future = timed.filter(order_time__gt=F("record__created_at") + CLOCK_SKEW)
-    for row in future.values_list(*_COLUMNS, "record__created_at"):
-        message = _see(row)
-        scenes[message.conversation].skewed.append(Skewed(message, None, (message.at - row[-1]).total_seconds()))
+        seconds = (row[-1] - message.at).total_seconds()
+        scenes[message.conversation].skewed.append(Skewed(message, message.parent, seconds))
 
 
 def _load_sealed(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) -> None:
-    is_encrypted = Q(atoms__contains=[terms.term("security.encrypted", "true")])
-    for message in _see_all(ordered.filter(is_encrypted)):
-        scenes[message.conversation].sealed.append(message)
-    agreeing = Q(*(("established__contains", f'["{kind}",') for kind in _OF_SESSIONS), _connector=Q.OR)
-    for row in ordered.filter(agreeing).values_list(*_COLUMNS, "established"):
-        message = _see(row)
-        entries = [entry for entry in json.loads(row[-1]) if entry[0] in _OF_SESSIONS]
-        scenes[message.conversation].pacts.append((message, entries))
-    for message in _see_all(ordered.filter(conversation__in=_pick(scenes, "sealed"), trial__is_refused=True)):
+    """What no key opened though its session is known, and what stands open where others are sealed."""
+    sealed, agreed = _pick(scenes, "sealed"), _pick(scenes, "sealed", "pacts")
+    for message in _see_all(ordered.filter(IsAny("conversation_id", sealed), trial__is_refused=True)) if sealed else ():
         scenes[message.conversation].refused.append(message)
     has_content = Q(atoms__contains=[terms.term("has", "content")])
-    in_clear = ordered.filter(has_content & ~is_encrypted, conversation__in=_pick(scenes, "sealed", "pacts"))
-    for message in _see_all(in_clear):
+    in_clear = ordered.filter(has_content & ~_SIGHTS["sealed"], IsAny("conversation_id", agreed))
+    for message in _see_all(in_clear) if agreed else ():
         scenes[message.conversation].open.append(message)
 
 
 def _pick(scenes: Mapping[uuid.UUID, Scene], *names: str) -> list[uuid.UUID]:
-    """The conversations that have something under one of these names; without any the database is not asked."""
+    """The conversations that have something under one of these names."""
     return [pk for pk, scene in scenes.items() if any(getattr(scene, name) for name in names)]
-
-
-def _load_texts(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) -> None:
-    said = Q(english__regex=f"[{HIDDEN}]|{_MIXED}") | Q(sender__regex=f"[{HIDDEN}]")
-    for row in ordered.filter(said).values_list(*_COLUMNS, "english"):
-        message, english = _see(row), row[-1]
-        scene = scenes[message.conversation]
-        signs = sorted(set(_HIDDEN.findall(_WRITTEN.sub("", f"{message.sender} {english}"))))
-        if signs:
-            scene.hidden.append((message, "".join(signs)))
-        if words := _find_mixed(english, names=scene.conversation.agents):
-            scene.mixed.append((message, words))
 
 
 def _find_mixed(text: str, *, names: Sequence[str]) -> Sequence[str]:
@@ -228,3 +287,10 @@ def _load_strangers(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message
         message, key = _see(row), keys[row[-1]]
         if message.sender not in key.agents:
             scenes[message.conversation].strangers.append((message, key.name))
+
+
+def _load_first(scenes: Mapping[uuid.UUID, Scene]) -> None:
+    first = Message.objects.shown().filter(conversation=OuterRef("pk")).order_by(*_ORDER[1:]).values("pk")[:1]
+    openings = Conversation.objects.filter(IsAny("id", scenes)).values_list(Subquery(first), flat=True)
+    for message in _see_all(Message.objects.filter(IsAny("id", [pk for pk in openings if pk]))):
+        scenes[message.conversation].first = message

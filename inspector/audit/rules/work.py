@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
 
-from inspector.threads.models import Task
 from inspector.threads.tasks.ledger import read_steps
 from inspector.threads.tasks.measures import STALLED_AFTER
 
-from ..findings.scene import Scene
+from ..findings.scene import Scene, SeenTask
 from .logs import clowl, say
 from .rule import Hit, Rule
 
@@ -96,7 +95,7 @@ def _find_delegation_circles(scene: Scene) -> Iterator[Hit]:
                 break
 
 
-def _go_up(task: Task, tasks: Mapping[bytes, Task]) -> Iterator[Task]:
+def _go_up(task: SeenTask, tasks: Mapping[bytes, SeenTask]) -> Iterator[SeenTask]:
     """The tasks in the course of which it was asked, the nearest first; each once."""
     seen = {bytes(task.key)}
     while task.within_key is not None and bytes(task.within_key) not in seen:

@@ -1,0 +1,25 @@
+"""Conditions that Django's query language has no words for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import BooleanField, Expression, F, Func, Value
+
+
+class IsAny(Func):
+    """Whether a column is one of the elements of an array: one parameter, where `in` takes one for each value.
+
+    Args:
+        column: its name; of a foreign key that of the id.
+        values: all of one type; or an expression that is an array.
+    """
+
+    template = "(%(expressions)s))"
+    arg_joiner = " = ANY("
+    output_field = BooleanField()
+
+    def __init__(self, column: str, values: Iterable[Any] | Expression | F) -> None:
+        array = values if isinstance(values, Expression | F) else Value(list(values))
+        super().__init__(F(column), array)
