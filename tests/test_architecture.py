@@ -32,7 +32,7 @@ LAYERS = (
     ("accounts",),
     ("trail",),
 )
-BESIDE = {"settings", "celery", "logs", "memory", "secret", "timestamps", "tokens", "__init__"}
+BESIDE = {"settings", "celery", "logs", "lookups", "memory", "secret", "timestamps", "tokens", "__init__"}
 LEVELS = {name: level for level, row in enumerate(LAYERS) for name in row}
 
 
