@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -14,7 +15,7 @@ from django.utils import timezone
 from inspector.search import selectors
 from inspector.search.facets import count_facets
 from inspector.search.language import QueryError, list_terms
-from inspector.search.selectors import find_messages, read_query, search
+from inspector.search.selectors import fetch, find_messages, read_query, search
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -159,6 +160,7 @@ def test_masked_characters_are_not_found_by_those_who_may_not_see_them(cast: Cas
 
 def test_a_search_that_takes_too_long_says_how_far_it_came(log: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selectors, "AT_ONCE_MS", 1)
+    monkeypatch.setattr(selectors, "BY_TERMS_MS", 1)
     monkeypatch.setattr(selectors, "PATIENCE_MS", 600)
     # A condition that takes its time for everything older than a day.
     slow = "pg_sleep(CASE WHEN order_time < now() - interval '1 day' THEN 1 ELSE 0.01 END) IS NOT NULL"
@@ -170,6 +172,27 @@ def test_a_search_that_takes_too_long_says_how_far_it_came(log: Cast, monkeypatc
     with connection.cursor() as cursor:
         cursor.execute("SHOW statement_timeout")
         assert cursor.fetchone()[0] == "0"
+
+
+@pytest.mark.parametrize("query", ["from:oscar", "dialect:clowl -from:oscar", "zzyzx", "raw:oscar", ""])
+def test_where_walking_takes_too_long_the_indexes_of_terms_find_the_same(
+    log: Cast, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    expected = [message.pk for message in search(workspace=log.workspace, query=query).messages]
+    asked: list[bool] = []
+
+    def never_walk(rows: Any, patience_ms: int, *, walks: bool = True) -> list[Any] | None:
+        asked.append(walks)
+        return None if walks else fetch(rows, patience_ms, walks=False)
+
+    monkeypatch.setattr(selectors, "fetch", never_walk)
+    found = search(workspace=log.workspace, query=query)
+    assert [message.pk for message in found.messages] == expected
+    assert found.searched_back_to is None
+    assert asked == [True, False]
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW enable_indexscan")
+        assert cursor.fetchone()[0] == "on"
 
 
 def test_every_term_has_its_place(log: Cast) -> None:
