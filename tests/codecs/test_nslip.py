@@ -312,7 +312,10 @@ def test_other_dialects_messages_are_not_taken_for_tags(case: Case) -> None:
         ("@a3|f0|c1|S0", 0.9),
         ("@a3|f0|c1|d1#", 0.9),
         ("log: @a3|f0|c1|S0|d1|T1|k1# end", 0.5),
+        *((f"@a3|f{'Z' * length}|c1|S0|d1|T1#", 0.9) for length in (500, 1000, 70_000)),
+        (f"@a{'Z' * 600}|f{'Z' * 600}|c{'Z' * 600}|S0|d1|T1#", 0.9),
     ],
+    ids=lambda value: str(value)[:30],
 )
 def test_tags_are_taken_for_tags(text: str, least: float) -> None:
     candidate = DIALECT.sniff(text)
@@ -564,13 +567,15 @@ def test_text_that_would_read_as_a_tag_is_not_written_around_tags() -> None:
 # Hostile input.
 
 
-def test_a_number_of_100_kb_is_kept_as_text_at_once() -> None:
-    wire = f"@a3|f0|c{'z' * 100_000}|S0|d1|T1#"
+@pytest.mark.parametrize("prefix", ["f", "c", "S", "d", "T"])
+def test_a_number_of_100_kb_is_kept_as_text_at_once(prefix: str) -> None:
+    header = {"f": "0", "c": "1", "S": "0", "d": "1", "T": "1"} | {prefix: "z" * 100_000}
+    wire = "|".join(["@a3", *(f"{name}{value}" for name, value in header.items())]) + "#"
     assert measure(wire) < 0.25
     reading = decode(wire)
     assert codes(reading) == ["nslip.too-large"]
-    assert reading.messages[0].attributes["unread"]["c"] == "z" * 100_000
-    assert reading.messages[0].conversation_id is None
+    assert reading.messages[0].attributes["unread"][prefix] == "z" * 100_000
+    assert prefix != "c" or reading.messages[0].conversation_id is None
 
 
 def test_zeros_of_100_kb_are_a_number() -> None:

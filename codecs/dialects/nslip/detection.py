@@ -8,7 +8,7 @@ from .._record import Candidate
 from .fields import TagRead
 from .parsing import parse_record
 from .tables import HEADER
-from .tags import SEPARATORS, has_header
+from .tags import OPENER, SEPARATORS, has_header
 
 _WHOLE = Candidate(dialect="nslip", score=0.99, why="the text is a nSLIP tag with its complete header")
 _LEGACY = Candidate(dialect="nslip", score=0.97, why="the text is a nSLIP tag with the lower-case header of v0.0")
@@ -25,7 +25,7 @@ _SHAPE = Candidate(dialect="nslip", score=0.4, why="the text has the shape of a 
 _NUMBER = r"[0-9A-Za-z]{1,10}+"
 USUAL = re.compile(rf"@a[0-9A]\|f[0-4]\|c({_NUMBER})\|S{_NUMBER}\|d{_NUMBER}\|T{_NUMBER}(?:\|[gkprqsuet]|#)", re.ASCII)
 
-# A text is judged by its beginning.
+# A text is judged by its beginning, unless a tag opens there whose header goes on behind an endless number.
 _JUDGED = 65_536
 
 
@@ -35,7 +35,11 @@ def sniff(wire: str) -> Candidate | None:
         return None
     if wire[-1] == "#" and USUAL.match(wire) and wire.count("@") == 1:
         return _WHOLE
-    return _judge(wire[:_JUDGED])
+    found = _judge(wire[:_JUDGED])
+    if found is not None or len(wire) <= _JUDGED:
+        return found
+    openers = OPENER.finditer(wire, 0, _JUDGED)
+    return _judge(wire) if any(has_header(wire, opener.start()) for opener in openers) else None
 
 
 def _judge(text: str) -> Candidate | None:

@@ -32,7 +32,7 @@ _PIECE = re.compile(
 )
 
 # Where a tag may open, and what may stand before its first field: v0.0 writes `@|a3`.
-_OPENER = re.compile(r'@[|\s]{0,8}+[A-Za-z"]')
+OPENER = re.compile(r'@[|\s]{0,8}+[A-Za-z"]')
 
 # A number that no word of a language looks like: one digit of base 62, or several that begin with a decimal one.
 _NUMBER = r"(?:[0-9A-Za-z](?![0-9A-Za-z])|[0-9][0-9A-Za-z]{1,10})"
@@ -47,9 +47,10 @@ _HEADER_FIELD = re.compile(
 # The acts and frames of the tables, as they are written.
 _CODES = {f"a{ALPHABET[code]}" for code in ACTS} | {f"f{code}" for code in FRAMES}
 
-# How far from its `@` a header is looked for, in fields and in characters.
+# How far from its `@` a header is looked for, in fields and in characters; digits that no number has do not count.
 _FIELDS_TRIED = 12
 _CHARACTERS_TRIED = 512
+_ENDLESS_NUMBER = re.compile(r"[0-9A-Za-z]{33,}+")
 
 _FIELD = rf'[{"".join(SLOTS)}](?:{_NUMBER}|"(?>(?:[^"\\]++|\\.)*)")'
 
@@ -77,7 +78,7 @@ def find_tags(text: str) -> tuple[Tag, ...]:
         return (scan_tag(text, text.index("@")),)
     found: list[Tag] = []
     at = 0
-    while len(found) <= MOST_TAGS and (opener := _OPENER.search(text, at)):
+    while len(found) <= MOST_TAGS and (opener := OPENER.search(text, at)):
         at = opener.end()
         if has_header(text, opener.start()):
             tag = scan_tag(text, opener.start())
@@ -97,7 +98,7 @@ def has_header(text: str, at: int) -> bool:
     plain: set[str] = set()
     loose: set[str] = set()
     has_code = False
-    pieces = _PIECE.finditer(text, at + 1, at + 1 + _CHARACTERS_TRIED)
+    pieces = _PIECE.finditer(text, at + 1, _find_end_of_trial(text, at + 1))
     for piece, _ in zip(pieces, range(_FIELDS_TRIED), strict=False):
         header = _HEADER_FIELD.match(text, piece.start(1), piece.end(1))
         if header:
@@ -110,6 +111,23 @@ def has_header(text: str, at: int) -> bool:
         if piece[2] != "|":
             return False
     return False
+
+
+def _find_end_of_trial(text: str, start: int) -> int:
+    """How far a header is looked for: a number that is far too long hides nothing of what follows it.
+
+    Only the digits before the next `@` are passed over, so that each is for one opener alone and time stays linear.
+    """
+    end = start + _CHARACTERS_TRIED
+    for _ in range(_FIELDS_TRIED):
+        opener = text.find("@", start, end)
+        found = _ENDLESS_NUMBER.search(text, start, end if opener < 0 else opener)
+        number = _ENDLESS_NUMBER.match(text, found.start()) if found else None
+        if number is None:
+            break
+        start = number.end()
+        end += len(number[0])
+    return end
 
 
 def scan_tag(text: str, start: int) -> Tag:
