@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.utils.html import format_html, format_html_join
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from .exact_light import cut_exact, find_exact
@@ -45,9 +45,11 @@ class Stretch:
     spans: tuple[Span, ...] = ()
 
 
-_FORMS = {
+# What has no form of its own is its characters alone.
+_BARE: Final = "{0}"
+_FORMS: Final = {
     # kind: (linked, not linked)
-    "field": ('<span data-span="{1}" tabindex="0"{3}>{0}</span>', "{0}"),
+    "field": ('<span data-span="{1}" tabindex="0"{3}>{0}</span>', _BARE),
     "unread": (
         '<span data-span="{1}" tabindex="0" data-basis="unknown"{3}>{0}</span>',
         '<span data-basis="unknown">{0}</span>',
@@ -84,6 +86,8 @@ def name_spans(spans: Iterable[Span]) -> str:
 def write_visible(text: str, start: int = 0, end: int | None = None) -> SafeString:
     """The characters [start, end) of the text, escaped, each hidden one as a badge that names it."""
     stop = len(text) if end is None else end
+    if HIDDEN_BLOCK.search(text, start, stop) is None:
+        return escape(text[start:stop])
     return format_html_join("", "{}", ((piece,) for piece in _split_hidden(text, start, stop)))
 
 
@@ -209,12 +213,14 @@ def _write_piece(
     light: Sequence[Span],
     exact: Sequence[tuple[int, int]],
 ) -> SafeString:
-    linked, plain = _FORMS.get(row.kind, ("{0}", "{0}"))
+    linked, plain = _FORMS.get(row.kind, (_BARE, _BARE))
     form = linked if is_linked and row.spans else plain
     if row.kind == "masked" and start > row.start:
         return SafeString("")  # Cut by the fold: its first half has already told its length.
     # A masked piece is named by its length alone: its characters never reach the page.
-    shown = "" if row.kind == "masked" else _write_exact(text, start, end, exact)
+    shown = SafeString("") if row.kind == "masked" else _write_exact(text, start, end, exact)
+    if form == _BARE:
+        return shown
     is_lit = bool(light) and share(row.spans, light)
     return format_html(form, shown, name_spans(row.spans), f"{row.end - row.start:,}", *write_lit(is_lit=is_lit))
 
