@@ -187,7 +187,7 @@ def _describe(deed: Deed, slug: str) -> dict[str, Any]:
         "details": [
             (name.replace("_", " "), _spell(_name_codes(name, value)))
             for name, value in deed.details.items()
-            if value != ""
+            if value not in ("", None, {}, [])
         ],
     }
 

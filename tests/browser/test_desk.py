@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from django.urls import reverse
 from playwright.sync_api import Route, expect
 
 from inspector.audit.findings.life import judge
 from inspector.audit.models import Finding
 from inspector.audit.overview import count_standing
+from inspector.intake.models import Delivery
 from inspector.threads.models import Conversation, Message
 from tests.browser.conftest import Open, wait_for_rest
 from tests.inspector.conftest import Cast, deliver, settle_all
@@ -227,3 +229,33 @@ def test_a_name_is_not_broken_where_it_has_room(open_page: Open, cast: Cast) -> 
                 "all => all.map((name) => Array.from(name.getClientRects(), (line) => Math.round(line.top)))"
             )
         } == {1}
+
+
+# What is drawn wider than it is shown, on purpose: lanes stand beside each other, and a name is never cut in two.
+SCROLLS = {"Messages of this window", "fields", "Who said how much to whom"}
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_no_list_is_cut_at_its_side(open_page: Open, cast: Cast, width: int) -> None:
+    deliver(cast, STORY, name="story.log")
+    settle_all()
+    conversation = Conversation.objects.get(native_id="story")
+    message = Message.objects.get(native_id="m1")
+    names = ("overview", "conversations", "traces", "findings", "reviews", "samples", "agents", "agents-graph")
+    names = (*names, "deliveries", "exports", "trail", "settings", "keyring")
+    addresses = [reverse(f"pages:{name}", args=[SLUG]) for name in names]
+    views = ("conversation", "conversation-tasks", "conversation-findings", "conversation-tree", "sequence")
+    addresses += [reverse(f"pages:{name}", args=[SLUG, conversation.pk]) for name in views]
+    addresses += [reverse("pages:message", args=[SLUG, message.pk]), reverse("pages:glossary", args=[SLUG, "clowl"])]
+    addresses += [reverse("pages:delivery", args=[SLUG, Delivery.objects.get().pk])]
+    page = open_page(cast.owner, addresses[0], width=width)
+    cut: list[tuple[str, str]] = []
+    for address in addresses:
+        page.goto(address)
+        wait_for_rest(page)
+        found = page.locator(".scroller, .tabs").evaluate_all(
+            "all => all.filter((each) => each.scrollWidth > each.clientWidth + 1)"
+            ".map((each) => each.getAttribute('aria-label') ?? each.getAttribute('aria-labelledby'))"
+        )
+        cut += [(address, name) for name in found if name not in SCROLLS]
+    assert cut == []

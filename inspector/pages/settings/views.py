@@ -1,9 +1,10 @@
-"""Settings of a workspace: API keys and members. What owners do with members is in `members`."""
+"""Settings of a workspace: API keys, members and channels. What owners do with members is in `members`."""
 
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
@@ -13,12 +14,16 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from inspector.accounts.models import ApiKey, Membership, Role
+from inspector.accounts.models import ApiKey, Channel, Membership, Role
 from inspector.accounts.selectors import list_api_keys, list_channels, list_members
 from inspector.accounts.services import create_api_key, revoke_api_key
+from inspector.search.parts import can_be_asked, write_term
 
 from ..forms import KeyForm, MemberForm
 from ..shell import render_page, require_owner, within_workspace
+
+# So many channels are listed, by name.
+MOST_CHANNELS: Final = 100
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -74,9 +79,12 @@ def render_settings(
 ) -> HttpResponse:
     """The page, with the forms as they were filled in, and what is shown this once: a token or an invitation."""
     workspace = membership.workspace
+    channels = list_channels(workspace=workspace)[: MOST_CHANNELS + 1]
     context = {
         "keys": [_describe_key(key, membership) for key in list_api_keys(workspace=workspace)],
         "members": [_describe_member(member, membership) for member in list_members(workspace=workspace)],
+        "channels": [_describe_channel(channel, workspace.slug) for channel in channels[:MOST_CHANNELS]],
+        "has_more_channels": len(channels) > MOST_CHANNELS,
         "key_form": (key_form or _make_form(membership)) if membership.is_owner else None,
         "member_form": (member_form or MemberForm(prefix="member")) if membership.is_owner else None,
         "roles": Role.choices,
@@ -84,6 +92,16 @@ def render_settings(
         "invitation": invitation,
     }
     return render_page(request, membership, "settings/settings.html", context, section="settings", status=status)
+
+
+def _describe_channel(channel: Channel, slug: str) -> dict[str, Any]:
+    query = urlencode({"q": write_term("channel", (channel.name,))})
+    return {
+        "name": channel.name,
+        "is_default": channel.name == Channel.DEFAULT,
+        "made_at": channel.created_at,
+        "url": f"{reverse('pages:search', args=[slug])}?{query}" if can_be_asked(channel.name) else "",
+    }
 
 
 def _describe_key(key: ApiKey, membership: Membership) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""Members and accounts: invitations that are shown once, roles, the last owner, a password, a time zone."""
+"""Members and accounts: invitations that are shown once, roles, the last owner, a password, a time zone; channels."""
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable
 
@@ -11,7 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from inspector.accounts.models import Membership, Role, User
-from tests.inspector.conftest import Cast
+from inspector.accounts.services import ensure_channel
+from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a long walk by the sea"
@@ -111,3 +113,16 @@ def test_a_weak_password_is_refused(auditor: Client) -> None:
     said = {"form": "password", "new_password1": "short", "new_password2": "short"}
     response = auditor.post(account, said)
     assert (response.status_code, "at least 12" in response.content.decode()) == (422, True)
+
+
+def test_the_channels_are_listed_and_lead_to_what_came_by_them(viewer: Client, cast: Cast) -> None:
+    lab = ensure_channel(workspace=cast.workspace, name="lab, night shift")
+    deliver(cast, b"all is well\n", channel=lab)
+    deliver(cast, b"oscar says hello\noscar says more\n")
+    settle_all()
+    page = viewer.get(reverse("pages:settings", args=["acme"])).content.decode()
+    card = page.partition('id="channels"')[2].partition("</section>")[0]
+    found = re.findall(r'<th scope="row">([^<]+)<.*?<a href="([^"]+)"', card.replace("</th>", "<"))
+    assert [name.strip() for name, _ in found] == ["lab, night shift", "main"]
+    hits = [viewer.get(html.unescape(address)).content.decode().count('<li class="hit"') for _, address in found]
+    assert hits == [1, 2]
