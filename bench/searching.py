@@ -209,18 +209,25 @@ def measure_depth(product: Product, name: str) -> Row:
         if older is None:
             break
         path = address + html.unescape(older[1])
-    deep, front = _time(lambda: client.get(path)), _time(lambda: client.get(first))
+    deep, front = _time_beside(lambda: client.get(path), lambda: client.get(first))
     told = f"{deep.p95:.1f} v {front.p95:.1f} ms, page {DEEP}"
     return Row(_fill(P16, term=name), deep.p95 / front.p95, remark=told)
 
 
 def _time(call: Callable[[], object]) -> Timed:
-    """How long a call takes, by the clock; where it says itself what is to count, in seconds, that."""
-    spent = []
+    return _time_beside(call)[0]
+
+
+def _time_beside(*calls: Callable[[], object]) -> list[Timed]:
+    """How long each of these calls takes, by turns, so that what else the machine does meets all of them.
+
+    Where a call says itself what is to count, in seconds, it is that; else the clock.
+    """
+    spent: list[list[float]] = [[] for _ in calls]
     for number in range(WARM_UPS + CALLS):
-        start = time.perf_counter()
-        said = call()
-        if number >= WARM_UPS:
-            spent.append((said if isinstance(said, float) else time.perf_counter() - start) * 1000)
-    ordered = statistics.quantiles(spent, n=20)
-    return Timed(statistics.median(spent), ordered[-1])
+        for call, held in zip(calls, spent, strict=True):
+            start = time.perf_counter()
+            said = call()
+            if number >= WARM_UPS:
+                held.append((said if isinstance(said, float) else time.perf_counter() - start) * 1000)
+    return [Timed(statistics.median(held), statistics.quantiles(held, n=20)[-1]) for held in spent]
