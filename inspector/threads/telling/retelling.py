@@ -30,6 +30,8 @@ class Retelling:
         self._context = TrackedContext()
         self._records: Mapping[uuid.UUID, Record] = {}
         self._established: dict[uuid.UUID, str] = {}
+        # The dialects that the context knows to be spoken, since it was last changed by anything else.
+        self._spoken: set[str] = set()
         # So many runs from the first on stand as they are, and have been passed by.
         self._passed = 0
 
@@ -96,8 +98,10 @@ class Retelling:
             # marked, and is settled again with it.
             if established is not None:
                 self._context.go_through(established, position=first.position + 1)
-        if first.dialect != "prose":
+                self._spoken.clear()
+        if first.dialect != "prose" and first.dialect not in self._spoken:
             self._context.add([Entry(kind="dialect", name=first.dialect, value=first.dialect)])
+            self._spoken.add(first.dialect)
 
     def _load_established(self, at: int) -> None:
         heads = (run[0] for run in islice(self._runs, at, at + _AHEAD) if run[0].is_established)
@@ -109,6 +113,7 @@ class Retelling:
             self._load_records(at)
         record = self._records[first.record]
         reading = read_record(record, dialect=first.dialect).reading
+        self._spoken.clear()
         return tell_record(record, reading, self._context, position=first.position + 1)
 
     def _load_records(self, at: int) -> None:
