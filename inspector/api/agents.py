@@ -24,9 +24,10 @@ from inspector.threads.tasks.outcomes import Outcome, count_asked_of
 
 from .authentication import caller_of
 from .endpoints import Endpoint
-from .messages import CURSOR, LIMIT
-from .parameters import Choice, Parameter
+from .messages import CURSOR, FIELDS_ABOUT, LIMIT, choose
+from .parameters import Choice, Names, Parameter
 from .problems import ProblemError
+from .serializers import ChosenMembers
 
 MOST_PAIRS, MOST_DECLARED = 200, 200
 
@@ -72,10 +73,14 @@ class AgentSerializer(CalledSerializer):
     last_at = serializers.DateTimeField(allow_null=True)
 
 
+class ChosenAgentSerializer(ChosenMembers, AgentSerializer):
+    """An agent in a list; with `fields` only its id and what was chosen."""
+
+
 class AgentPageSerializer(serializers.Serializer[Any]):
     """Agents, the busiest first; `next` is the cursor of the page after, or null."""
 
-    results = AgentSerializer(many=True)
+    results = ChosenAgentSerializer(many=True)
     next = serializers.CharField(allow_null=True)
 
 
@@ -175,6 +180,7 @@ class AgentsView(Endpoint):
                 choices=tuple(dialect.slug for dialect in all_dialects()),
                 default="",
             ),
+            Names(name="fields", about=FIELDS_ABOUT, choices=tuple(AgentSerializer().fields)),
         )
     }
 
@@ -205,7 +211,9 @@ class AgentsView(Endpoint):
             cursor = write_key([page[-1].total, str(page[-1].agent.pk)], workspace.pk, of="agents")
         return Response(
             {
-                "results": [show_agent(row, outcomes.get(row.agent.pk, Outcome())) for row in page],
+                "results": [
+                    choose(show_agent(row, outcomes.get(row.agent.pk, Outcome())), self.given["fields"]) for row in page
+                ],
                 "next": cursor,
             }
         )

@@ -25,12 +25,13 @@ from inspector.threads.trees.windows import MOST_TOGGLED, Fold, StoredTree, Wind
 from .authentication import caller_of
 from .endpoints import Endpoint
 from .masking import may_see_secrets
-from .messages import CURSOR, FILTERS, LIMIT, show_message
-from .parameters import Number, Parameter
+from .messages import CURSOR, FIELDS_ABOUT, FILTERS, LIMIT, choose, show_message
+from .parameters import Names, Number, Parameter
 from .problems import ProblemError
 from .tree_shapes import (
     TraceDetailSerializer,
     TracePageSerializer,
+    TraceSerializer,
     TreeSerializer,
     WaterfallSerializer,
 )
@@ -80,6 +81,7 @@ class TracesView(Endpoint):
             CURSOR,
             LIMIT,
             *FILTERS,
+            Names(name="fields", about=FIELDS_ABOUT, choices=tuple(TraceSerializer().fields)),
         )
     }
 
@@ -105,7 +107,8 @@ class TracesView(Endpoint):
         cursor = None
         if len(found) > limit and (last_at := page[-1].last_at):
             cursor = write_cursor((last_at, page[-1].pk), workspace.pk)
-        return Response({"results": [show_trace(row) for row in page], "next": cursor})
+        shown = [choose(show_trace(row), self.given["fields"]) for row in page]
+        return Response({"results": shown, "next": cursor})
 
 
 class TraceView(Endpoint):

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from inspector.threads.models import Conversation
 from inspector.threads.trees.outline import Kind, Outcome
 
-from .serializers import SEVERITIES, MessageSerializer
+from .serializers import SEVERITIES, ChosenMembers, MessageSerializer
 
 
 class TraceSerializer(serializers.Serializer[Any]):
@@ -32,10 +32,14 @@ class TraceSerializer(serializers.Serializer[Any]):
     is_settled = serializers.BooleanField()
 
 
-class TracePageSerializer(serializers.Serializer[Any]):
-    """Traces, latest activity first."""
+class ChosenTraceSerializer(ChosenMembers, TraceSerializer):
+    """A trace in a list; with `fields` only its id and what was chosen."""
 
-    results = TraceSerializer(many=True)
+
+class TracePageSerializer(serializers.Serializer[Any]):
+    """Traces, latest activity first; `next` is the cursor of the page after, or null."""
+
+    results = ChosenTraceSerializer(many=True)
     next = serializers.CharField(allow_null=True)
 
 

@@ -50,6 +50,9 @@ def test_the_directory_is_paged_and_narrowed(story: Delivery, token: str) -> Non
     assert {row["name"] for row in get("agents?dialect=nslip", token)["results"]} == {"0", "1"}
     assert get("agents?channel=nowhere", token) == {"results": [], "next": None}
     assert get("agents?cursor=forged", token, 400)["parameter"] == "cursor"
+    (busiest, *_) = get("agents?fields=name,sent", token)["results"]
+    assert busiest == {name: whole["results"][0][name] for name in ("id", "name", "sent")}
+    assert get("agents?fields=nonsense", token, 400)["parameter"] == "fields"
 
 
 def test_an_agent_tells_whom_it_talks_with_and_what_it_declares(story: Delivery, token: str, cast: Cast) -> None:

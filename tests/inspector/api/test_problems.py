@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from django.core.management import call_command
 from django.db import OperationalError
 from django.test import Client
 
+from inspector.api.problems import TITLES
 from inspector.intake.models import Delivery, Record
 from inspector.threads.models import Conversation, Message
 
@@ -160,3 +163,9 @@ def test_a_retry_after_a_broken_body_adds_only_what_was_missing(token: str) -> N
 def test_the_schema_is_valid(cast: Cast, tmp_path: Any) -> None:
     call_command("spectacular", "--validate", "--fail-on-warn", "--file", str(tmp_path / "schema.yaml"))
     assert "/api/v1/messages" in (tmp_path / "schema.yaml").read_text()
+
+
+def test_the_page_lists_every_status_that_a_refusal_may_have() -> None:
+    """All but 500, which is a bug."""
+    errors = (Path(__file__).parents[3] / "docs" / "api.md").read_text().split("\n## Errors\n")[1].split("\n## ")[0]
+    assert list(map(int, re.findall(r"^\| (\d+) \|", errors, re.MULTILINE))) == sorted({*TITLES} - {500})

@@ -41,6 +41,9 @@ def trace(cast: Cast) -> Trace:
 def test_a_tree_in_windows(token: str, trace: Trace) -> None:
     listed = ask(token, "traces")["results"]
     assert [(each["native_id"], each["message_count"], each["channel"]) for each in listed] == [("t1", 5, "main")]
+    assert ask(token, "traces?fields=native_id,state")["results"] == [
+        {name: listed[0][name] for name in ("id", "native_id", "state")}
+    ]
     assert ask(token, f"traces/{trace.pk}")["same_id_elsewhere"] == []
     rows: list[Any] = []
     at: int | None = 0
