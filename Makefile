@@ -7,7 +7,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test docs screenshots bench bench-long crash failpoints fuzz lint format lock clean venv venv-dev have-python
+.PHONY: help run test docs screenshots bench bench-long crash failpoints fuzz fuzz-api lint format lock clean venv venv-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

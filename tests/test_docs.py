@@ -279,8 +279,8 @@ def apps_imported_by(path: Path) -> Iterator[str]:
 
 def test_every_make_target_that_the_pages_name_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    named = {target for text in PAGES.values() for target in re.findall(r"`make ([a-z]+)", text)}
-    named |= {target for text in PAGES.values() for target in re.findall(r"^make ([a-z]+)", text, re.MULTILINE)}
+    named = {target for text in PAGES.values() for target in re.findall(r"`make ([a-z-]+)", text)}
+    named |= {target for text in PAGES.values() for target in re.findall(r"^make ([a-z-]+)", text, re.MULTILINE)}
     assert {"run", "test", "docs"} <= named <= targets
 
 
