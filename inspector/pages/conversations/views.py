@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages as flashes
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
@@ -21,6 +21,7 @@ from inspector.audit.reviews.listing import list_queues_around
 from inspector.audit.reviews.standings import SignOff, find_sign_offs
 from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
+from inspector.search.selectors import fetch
 from inspector.threads.agents.names import load_labels
 from inspector.threads.hidden import count_hidden
 from inspector.threads.models import Conversation, Message
@@ -29,8 +30,7 @@ from inspector.threads.summaries import find_at, find_openings, read_timeline, s
 from inspector.threads.tasks.measures import find_state
 
 from ..agents.marks import Cast, cast_conversation
-from ..deliveries.progress import name_delivery
-from ..deliveries.views import get_delivery
+from ..deliveries.views import describe_named
 from ..forms import ConversationFilter, VerdictForm
 from ..live import watch
 from ..reviews.words import name_standing
@@ -43,6 +43,7 @@ from .transcript import make_anchor, make_rows
 from .windows import Pager, make_pager, read_jump
 
 PAGE_ROWS = 50
+PATIENCE_MS = 2500
 WINDOW_ROWS = 50
 MOST_TILES = 6
 
@@ -55,7 +56,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     form = ConversationFilter(request.GET)
     filters, order = form.read(), form.read_order()
     before = read_place(request, membership)
-    delivery = _read_delivery(request, membership)
+    delivery = describe_named(request, membership)
     # What comes is not asked whether it has this fault, nor how grave it is: the chip says that there is news.
     watched = {name: value for name, value in filters.items() if name != "fault"}
     loads = before is None and "fault" not in filters and not order
@@ -63,7 +64,9 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     live = None if delivery else watch(membership, of="conversations", load=loads, **watched)
     grade = read_number(request, "grade", default=Message.Severity.ERROR) if order else None
     rows = select_conversations(workspace=workspace, before=before, order=order, grade=grade, **filters)
-    found = list(rows[: PAGE_ROWS + 1])
+    # Those of a delivery may all be old: everything newer would have to be gone through for them.
+    listed = fetch(rows[: PAGE_ROWS + 1], PATIENCE_MS) if delivery else list(rows[: PAGE_ROWS + 1])
+    found = listed or []
     page = found[:PAGE_ROWS]
     sign_offs = find_sign_offs(conversations=page)
     openings = find_openings(conversation_ids=[one.pk for one in page if not is_named(one)])
@@ -86,6 +89,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
         "form": form,
         "is_filtered": bool(filters),
         "delivery": delivery,
+        "is_slow": listed is None,
         "is_worst_first": order == WORST,
         "export_url": reverse("pages:new-export", args=[workspace.slug])
         + f"?{urlencode({'conversations': 1, **filters})}",
@@ -101,19 +105,6 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
         "newest_url": write_query(request, before=None, grade=None) if before else None,
     }
     return render_page(request, membership, "conversations/conversations.html", context, section="conversations")
-
-
-def _read_delivery(request: HttpRequest, membership: Membership) -> dict[str, str] | None:
-    """The delivery whose conversations an address asks for, by its name and where its receipt is; None for none."""
-    text = request.GET.get("delivery", "")
-    if not text:
-        return None
-    try:
-        delivery = get_delivery(membership, uuid.UUID(text))
-    except ValueError as error:
-        raise Http404 from error
-    receipt = reverse("pages:delivery", args=[membership.workspace.slug, delivery.pk])
-    return {"name": name_delivery(delivery), "url": receipt}
 
 
 def _make_row(

@@ -50,7 +50,7 @@ def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) ->
         "problems_url": f"{receipt}#problems",
         "progress_url": f"{address}?receipt" if is_receipt else address,
         "conversations_url": f"{reverse('pages:conversations', args=[slug])}?{urlencode({'delivery': delivery.pk})}",
-        "messages_url": f"{reverse('pages:search', args=[slug])}?{urlencode({'q': f'delivery:{delivery.pk}'})}",
+        "messages_url": link_messages(delivery, slug),
         "phase": phase,
         "stages": _list_stages(phase),
         "words": words,
@@ -65,6 +65,11 @@ def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) ->
         "duplicate": delivery.duplicate,
         "quarantined": delivery.quarantined,
     }
+
+
+def link_messages(delivery: Delivery, slug: str) -> str:
+    """The search that finds what a delivery brought."""
+    return f"{reverse('pages:search', args=[slug])}?{urlencode({'q': f'delivery:{delivery.pk}'})}"
 
 
 def find_phase(delivery: Delivery, progress: Progress) -> str:

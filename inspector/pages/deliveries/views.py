@@ -22,7 +22,7 @@ from inspector.threads.summaries import list_conversations_of
 
 from ..shell import read_number, read_place, render_page, within_workspace, write_query
 from ..shown.told import name_conversation, name_dialect, shorten
-from .progress import make_progress, name_delivery
+from .progress import link_messages, make_progress, name_delivery
 
 PAGE_ROWS = 50
 PAGE_PROBLEMS = 100
@@ -152,6 +152,27 @@ def get_delivery(membership: Membership, delivery_id: uuid.UUID) -> Delivery:
     if delivery is None:
         raise Http404
     return delivery
+
+
+def describe_named(request: HttpRequest, membership: Membership) -> dict[str, str] | None:
+    """The delivery whose conversations an address asks for: its name, receipt and messages; None for none.
+
+    Raises:
+        Http404: for one that is not there.
+    """
+    text = request.GET.get("delivery", "")
+    if not text:
+        return None
+    try:
+        delivery = get_delivery(membership, uuid.UUID(text))
+    except ValueError as error:
+        raise Http404 from error
+    slug = membership.workspace.slug
+    return {
+        "name": name_delivery(delivery),
+        "url": reverse("pages:delivery", args=[slug, delivery.pk]),
+        "messages_url": link_messages(delivery, slug),
+    }
 
 
 def _describe_withdrawal(delivery: Delivery) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from django.urls import reverse
 from inspector.accounts.services import ensure_channel
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import open_delivery, take_stream, withdraw_delivery
+from inspector.pages.conversations import views
 from inspector.pages.deliveries.problems import make_safe
 from inspector.search.language import QueryError
 from inspector.search.selectors import find_messages
@@ -200,3 +201,15 @@ def test_the_receipt_leads_to_the_messages_it_brought(viewer: Client, cast: Cast
     ]
     with pytest.raises(QueryError, match="the id that its receipt says"):
         find_messages(workspace=cast.workspace, query="delivery:story.log")
+
+
+def test_conversations_that_take_too_long_to_find_are_said_so(
+    viewer: Client, story: Delivery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(views, "fetch", lambda rows, patience_ms: asked.append(patience_ms))
+    page = text(viewer.get(f"{page_of('conversations')}?delivery={story.pk}"))
+    assert "take too long to find" in page
+    assert f'href="{page_of("search")}?q=delivery%3A{story.pk}"' in page
+    assert "take too long" not in text(viewer.get(page_of("conversations")))
+    assert asked == [2500]
