@@ -225,14 +225,19 @@ def list_beside(*, message: Message, limit: int = 50) -> tuple[Message | None, l
     return parent, [row for row in found if row.parent == message.pk and row is not parent]
 
 
+def reread(*, message: Message) -> Reading:
+    """The record of a message read anew in the dialect it was settled in: the wire and its field tree, nothing told."""
+    record = message.record
+    return read_with_facts(record.wire_text, record.envelope, record.facts, dialect=message.dialect)
+
+
 def unfold(*, message: Message, keys: Keys | None = None) -> Reading:
     """The record of a message read anew: its layers and its field tree, in the dialect it was settled in.
 
     The English is the stored one; the tree is recomputed (architecture, decision 8). With keys, what they open is
     unfolded too.
     """
-    record = message.record
-    reading = read_with_facts(record.wire_text, record.envelope, record.facts, dialect=message.dialect)
+    reading = reread(message=message)
     told = conceal_told(tell(choose_dialect(reading, Context()), Context(), keys), reading)
     return reading.replace(
         layers=(*reading.layers, *told.layers), tree=lambda: (*reading.fields, *told.fields), messages=told.messages

@@ -23,7 +23,7 @@ from inspector.search.selectors import search as search_messages
 from inspector.search.suggestions import suggest_paths
 from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Message
-from inspector.threads.selectors import unfold
+from inspector.threads.selectors import reread
 from inspector.threads.summaries import has_record, load_records
 
 from ..agents.marks import Cast
@@ -41,7 +41,7 @@ from .names import describe_literal, list_called, read_asked
 PAGE_ROWS = 25
 # Behind every message of its time: a search that goes on begins with what was not looked at.
 _LAST_ID = uuid.UUID(int=2**128 - 1)
-# To know what is masked in a wire it is unfolded: of 25 hits that is bounded by their size.
+# To know what is masked in a wire it is read anew: of 25 hits that is bounded by their size.
 LONGEST_WIRE_BYTES = 8_000
 
 # What is asked by each name, for instance; a name whose values are of the reader's own making has none.
@@ -195,7 +195,7 @@ def _make_hit(
     wire = message.record.wire_text if has_record(message) else ""
     masked = [
         stretch
-        for stretch in (cut_layers(unfold(message=message)).get(0, ()) if wire else ())
+        for stretch in (cut_layers(reread(message=message)).get(0, ()) if wire else ())
         if stretch.kind == "masked"
     ]
     return {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from inspector.threads.models import Message
-from inspector.threads.selectors import unfold
+from inspector.threads.selectors import reread
 from inspector.threads.summaries import has_record
 
 from .budgets import fit, weigh
@@ -25,7 +25,7 @@ def cut_wire(message: Message) -> tuple[str, Sequence[Stretch]]:
     """The text of a message's record cut at its fields, so that secrets are masked; nothing where it is not loaded."""
     if not has_record(message):
         return "", ()
-    return message.record.wire_text, cut_layers(unfold(message=message)).get(0, ())
+    return message.record.wire_text, cut_layers(reread(message=message)).get(0, ())
 
 
 def weigh_wire(wire: str, stretches: Sequence[Stretch]) -> int:

@@ -96,7 +96,7 @@ def _draw_line(line: StoredLine, start: float, end: float, *, is_failing: bool) 
     elapsed = write_span(line.end - line.start)
     if line.kind is Kind.CONVERSATION:
         shape = f'<line class="envelope" x1="{start:.2f}%" x2="{end:.2f}%" y1="18" y2="18"/>'
-        return elapsed, shape + _write_words(end, elapsed)
+        return elapsed, shape + _write_words(end, elapsed, y=13 if end > _RIGHT_EDGE else 22)
     if line.kind is Kind.GHOST:
         return "not received", _write_words(start, "not received")
     if line.outcome is Outcome.NONE:
@@ -114,11 +114,11 @@ def _draw_line(line: StoredLine, start: float, end: float, *, is_failing: bool) 
     return f"{elapsed}, {outcome}", shape + _write_words(end, elapsed if is_plain else f"{elapsed}, {outcome}")
 
 
-def _write_words(at: float, words: str) -> str:
-    """Words at the end of a bar, to its left where there is no room to the right."""
+def _write_words(at: float, words: str, *, y: int = 22) -> str:
+    """Words at the end of a bar, at `y` of its row; to its left where there is no room to the right."""
     if at > _RIGHT_EDGE:
-        return f'<text x="{at:.2f}%" dx="-6" y="22" text-anchor="end">{words}</text>'
-    return f'<text x="{at:.2f}%" dx="6" y="22">{words}</text>'
+        return f'<text x="{at:.2f}%" dx="-6" y="{y}" text-anchor="end">{words}</text>'
+    return f'<text x="{at:.2f}%" dx="6" y="{y}">{words}</text>'
 
 
 class Band(NamedTuple):
