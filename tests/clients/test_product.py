@@ -1,16 +1,22 @@
-"""The client against the product itself, with a line between them on which answers are lost."""
+"""The client against the product itself: answers are lost on the line between them, and the server is killed."""
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
+from inspector.intake import abandoned
 from inspector.intake.models import Delivery, Record
 from inspector_client import Client, RefusedError
-from tests.inspector.api.test_server import port
+from tests.inspector.api.test_server import find_port, port, serve
 from tests.inspector.conftest import Cast, cast, token
 
 __all__ = ["cast", "port", "token"]
@@ -74,6 +80,47 @@ def test_what_was_sent_again_is_stored_once(line: LossyLine, token: str) -> None
     assert Record.objects.count() == 250
     assert sorted(receipt.deliveries) == sorted(str(pk) for pk in Delivery.objects.values_list("pk", flat=True))
     assert client.send("a heartbeat").stored == 1
+
+
+def test_a_server_that_is_killed_and_started_again_has_everything_once(
+    token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nobody sweeps here: what a killed server had begun to receive is closed below, while none is there.
+    monkeypatch.setattr(abandoned, "GRACE_SECONDS", 0.0)
+    number, records, kills = find_port(), 3000, 2
+    client = Client(
+        f"http://127.0.0.1:{number}", token, first_pause_seconds=0.05, most_pause_seconds=0.5, batch_records=50
+    )
+    with ThreadPoolExecutor(1) as pool:
+        # Neither id nor time: nothing but the key of its batch tells a record that was seen from a new one.
+        sending = pool.submit(client.send, ("a heartbeat" for _ in range(records)))
+        for kill in range(kills):
+            with serve(number, tmp_path) as server:
+                wait_for_records(records * (kill + 1) // (kills + 2))
+                os.killpg(server.pid, signal.SIGKILL)
+            end_what_was_begun()
+        assert not sending.done(), "it was over before it could be interrupted"
+        with serve(number, tmp_path):
+            receipt = sending.result(300)
+    assert (receipt.received, receipt.stored + receipt.duplicate) == (records, records)
+    assert Record.objects.count() == records
+
+
+def wait_for_records(count: int) -> None:
+    """Until so many are durable."""
+    until = time.monotonic() + 120
+    while Record.objects.count() < count:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def end_what_was_begun() -> None:
+    """As the sweeper does; the database hears of the death of its clients a moment later."""
+    until = time.monotonic() + 30
+    while Delivery.objects.filter(state=Delivery.State.RECEIVING).exists():
+        assert time.monotonic() < until
+        abandoned.end_abandoned()
+        time.sleep(0.05)
 
 
 def test_the_receipt_tells_what_the_product_did(port: int, token: str, cast: Cast) -> None:

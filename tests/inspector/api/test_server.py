@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,28 +34,35 @@ def post_worker_init(worker):
 """
 
 
-@pytest.fixture
-def port(db: None, tmp_path: Path) -> Iterator[int]:
-    """A web server of its own on the database of this test, with a broker that nobody answers at."""
+def find_port() -> int:
+    """A port of this machine that nobody listens at."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        number: int = listener.getsockname()[1]
+    return number
+
+
+@contextmanager
+def serve(number: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A web server of its own on the database of this test, with a broker that nobody answers at; it leads a group."""
     info = connection.get_connection_params()
     address = make_conninfo(
         **{name: info[name] for name in ("dbname", "user", "password", "host", "port") if info.get(name)}
     )
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        number: int = listener.getsockname()[1]
-    (tmp_path / "server.py").write_text(IMPATIENT)
+    (folder / "server.py").write_text(IMPATIENT)
     command = [sys.executable, "-m", "gunicorn", "inspector.wsgi:application", f"--bind=127.0.0.1:{number}"]
-    command += ["--worker-class=gthread", "--workers=1", "--threads=4", f"--config={tmp_path / 'server.py'}"]
+    command += ["--worker-class=gthread", "--workers=1", "--threads=4", f"--config={folder / 'server.py'}"]
     command += ["--no-control-socket"]
     environment = os.environ | {
         "DATABASE_URL": address,
-        "INSPECTOR_STATE_DIR": str(tmp_path),
+        "INSPECTOR_STATE_DIR": str(folder),
         "CELERY_BROKER_URL": "redis://127.0.0.1:1",
         "PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}",
     }
-    with (tmp_path / "web.log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log)
+    with (folder / "web.log").open("wb") as log:
+        process = subprocess.Popen(
+            command, cwd=PROJECT, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
     try:
         until = time.monotonic() + 30
         while True:
@@ -62,13 +70,21 @@ def port(db: None, tmp_path: Path) -> Iterator[int]:
                 socket.create_connection(("127.0.0.1", number), timeout=1).close()
                 break
             except OSError:
-                assert process.poll() is None, (tmp_path / "web.log").read_text()
-                assert time.monotonic() < until, (tmp_path / "web.log").read_text()
+                assert process.poll() is None, (folder / "web.log").read_text()
+                assert time.monotonic() < until, (folder / "web.log").read_text()
                 time.sleep(0.1)
-        yield number
+        yield process
     finally:
         process.terminate()
         process.wait(20)
+
+
+@pytest.fixture
+def port(db: None, tmp_path: Path) -> Iterator[int]:
+    """Where a web server of its own listens."""
+    number = find_port()
+    with serve(number, tmp_path):
+        yield number
 
 
 def answer(port: int, token: str, body: Any, **headers: str) -> tuple[int, dict[str, Any]]:
