@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -145,6 +146,11 @@ def find_opened() -> Message:
     return Message.objects.filter(is_sealed=True).order_by("place")[0]
 
 
+# Between a telephone and a desk.
+MIDDLE: Final = 768
+THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 def test_every_page(open_page: Open, cast: Cast, width: int) -> None:
     deliver(cast, STORY, HOSTILE, ASKED, BINARY, name="story.log")
@@ -178,6 +184,8 @@ def test_every_page(open_page: Open, cast: Cast, width: int) -> None:
         shown.emulate_media(color_scheme="dark")
         faults += [f"{name}, dark: {fault}" for fault in find_faults(shown, rules=OF_COLOURS)]
         keep_picture(shown, f"{name}-{width}-dark")
+        if width > MIDDLE:
+            faults += [f"{name}, at {MIDDLE}: {fault}" for fault in look_between(shown, name)]
     assert not faults, "\n".join(faults)
 
 
@@ -234,8 +242,25 @@ def find_faults(page: Page, *, rules: Sequence[str] = ()) -> list[str]:
         for violation in Axe().run(page, options=options).response["violations"]
         for node in violation["nodes"]
     ]
+    return [*found, *find_sideways(page)]
+
+
+def find_sideways(page: Page) -> list[str]:
     is_wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
-    return [*found, "it scrolls sideways"] if is_wide else found
+    return ["it scrolls sideways"] if is_wide else []
+
+
+def look_between(page: Page, name: str) -> list[str]:
+    """The page at the middle width: it must not scroll sideways there, and pictures are kept in both themes."""
+    size = page.viewport_size
+    assert size is not None
+    page.set_viewport_size({"width": MIDDLE, "height": size["height"]})
+    found = find_sideways(page)
+    for theme in THEMES:
+        page.emulate_media(color_scheme=theme)
+        keep_picture(page, f"{name}-{MIDDLE}-{theme}")
+    page.set_viewport_size(size)
+    return found
 
 
 def keep_picture(page: Page, name: str) -> None:
