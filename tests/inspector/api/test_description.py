@@ -80,6 +80,8 @@ OPERATIONS: Final = [
     for method in methods
 ]
 SHORT_EXAMPLES: Final = 30
+# Of so many requests made up by chance some are sure to be granted; of fewer it is a matter of luck.
+MANY_EXAMPLES: Final = 100
 # How many requests were answered with which status.
 SENT: Final[Counter[int]] = Counter()
 RECORDS: Final = [
@@ -94,7 +96,8 @@ def say_how_many(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if LONG:
         told = ", ".join(f"{count:,} were answered {status}" for status, count in sorted(SENT.items()))
-        request.config.get_terminal_writer().line(f"\n{SENT.total():,} requests sent: {told}")
+        with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+            print(f"\n{SENT.total():,} requests sent: {told}")
 
 
 def find_doubts(schema_of: Callable[[], Any]) -> list[str]:
@@ -271,7 +274,8 @@ def test_the_answer_is_as_described(
         # So that there are as many requests as were asked for.
         mode = GenerationMode.POSITIVE
     ask()
-    assert min(statuses) < 300, statuses
+    if not LONG or count_examples() >= MANY_EXAMPLES:
+        assert min(statuses) < 300, statuses
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
