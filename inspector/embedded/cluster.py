@@ -50,7 +50,7 @@ SETTINGS: Mapping[str, str] = {
     "password_encryption": "scram-sha-256",
     "max_connections": "60",
     "shared_buffers": "128MB",
-    # Statements here are short and their estimates long: to compile one takes more time than it saves.
+    # Statements are short and their estimates high: compiling them is seldom worth its while.
     "jit": "off",
     "logging_collector": "off",
     "log_line_prefix": "%m [%p] ",
