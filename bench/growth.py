@@ -13,11 +13,13 @@ from itertools import pairwise
 from inspector.embedded.state import PROJECT
 
 from .installation import Installation
-from .logs import Log
+from .logs import SESSIONS, Log
 from .measure import Goal, Row
 from .product import Product
 
-P12 = Goal("P12", "growth of ingest and settling with the rows that are there", 1.10, 1.05, is_share=True)
+P12 = Goal("P12", "growth of ingest and settling with the rows there, {load}", 1.10, 1.05, is_share=True)
+# Whether each log has conversations of its own, or a fifth of it goes on with the same fifty, which never end.
+LOADS = {"ended": "conversations that end", "endless": "a fifth into 50 conversations without end"}
 P13 = Goal("P13", "peak memory, {large} v {small} MB, {form}", 1.2, 1.05, is_share=True)
 DECADES = (10_000, 100_000)
 LONG_DECADES = (10_000, 100_000, 1_000_000)
@@ -63,17 +65,24 @@ print(delivery.stored, next(line for line in open("/proc/self/status") if line.s
 def measure_growth(product: Product, options: Namespace) -> Iterator[Row]:
     """P12: one log after the other into the same tables, each of later hours; the time of all up to each decade.
 
-    A fifth of each goes into the same fifty conversations, as nSLIP numbers them, and these grow with the log.
     Beside the time on the clock stands what was computed, by us and by the database for us: that is the same however
     much else the machine has to do.
     """
     decades = LONG_DECADES if options.long else DECADES
+    for load in options.load or LOADS:
+        goal = Goal(P12.id, P12.about.format(load=LOADS[load]), P12.required, P12.stretch, is_share=True)
+        yield from _measure_load(product, load, decades, goal)
+
+
+def _measure_load(product: Product, load: str, decades: tuple[int, ...], goal: Goal) -> Iterator[Row]:
     product.clear()
     step, spent, computed = decades[0], 0.0, 0.0
     marks: dict[int, tuple[float, float]] = {}
     dumps: dict[int, dict[str, list[bytes]]] = {}
-    for taken in range(step, decades[-1] + 1, step):
-        pieces = list(Log(seed=50_000 + taken, records=step, after_s=taken - decades[-1]).pieces())
+    for number, taken in enumerate(range(step, decades[-1] + 1, step)):
+        sessions_from = number * SESSIONS if load == "ended" else 0
+        log = Log(seed=50_000 + taken, records=step, after_s=taken - decades[-1], sessions_from=sessions_from)
+        pieces = list(log.pieces())
         start, computed_before = time.perf_counter(), product.count_processor_seconds()
         product.take(pieces, name=f"growth-{taken}.jsonl")
         product.work()
@@ -81,7 +90,7 @@ def measure_growth(product: Product, options: Namespace) -> Iterator[Row]:
         computed += product.count_processor_seconds() - computed_before
         if taken in decades or taken % SHOWN_EVERY == 0:
             said = f"{taken:,} records in {spent:.0f} s, {computed:.0f} s computed"
-            print(f"P12: {said}", file=sys.stderr, flush=True)
+            print(f"P12, {LOADS[load]}: {said}", file=sys.stderr, flush=True)
         if taken in decades:
             marks[taken] = spent, computed
             if taken in DECADES:
@@ -98,7 +107,7 @@ def measure_growth(product: Product, options: Namespace) -> Iterator[Row]:
         if large in floors:
             floor = math.log(floors[large] / floors[small]) / math.log(large / small)
             told += f"; COPY of the same rows {floor:.2f}"
-        yield Row(P12, exponent, remark=told)
+        yield Row(goal, exponent, remark=told)
 
 
 def _time_copy(product: Product, dumped: dict[str, list[bytes]]) -> float:

@@ -17,6 +17,8 @@ SYLLABLES = ["ba", "cor", "dal", "en", "fir", "gos", "hul", "im", "jor", "kel", 
 VOCABULARY = 4096
 START = 1_795_000_000
 CONVERSATION_MESSAGES = 24
+# How many nSLIP conversations go on at a time.
+SESSIONS = 50
 # How far from its place a message may arrive.
 SHUFFLED_WITHIN = 200
 AGENTS = ["planner", "archivist", "buyer", "mill", "gateway", "ledger", "courier", "desk"]
@@ -47,6 +49,7 @@ class Log:
         size_bytes: or how long.
         words: how many words of text the larger messages carry on average.
         after_s: how many seconds later than the first logs it begins; a second is a message.
+        sessions_from: the number of the first of its fifty nSLIP conversations; logs of one number go on with them.
     """
 
     def __init__(
@@ -57,15 +60,16 @@ class Log:
         size_bytes: int | None = None,
         words: int = 12,
         after_s: int = 0,
+        sessions_from: int = 0,
     ) -> None:
         self._seed, self._records, self._size, self._words = seed, records, size_bytes, words
-        self._start = START + after_s
+        self._start, self._sessions_from = START + after_s, sessions_from
         self.made: Made | None = None
 
     def lines(self) -> Iterator[bytes]:
         """The lines, each without its end; `made` is known after the last."""
         chance = random.Random(self._seed)
-        maker = _Maker(chance, self._seed, self._words, self._start)
+        maker = _Maker(chance, self._seed, self._words, self._start, self._sessions_from)
         window: list[tuple[bytes, str]] = []
         number = size = 0
         counts = {"doubled": 0, "quarantined": 0}
@@ -111,8 +115,9 @@ class Log:
 class _Maker:
     """Makes one message after the other; what they hold depends on their number and on the chance alone."""
 
-    def __init__(self, chance: random.Random, seed: int, words: int, start: int) -> None:
+    def __init__(self, chance: random.Random, seed: int, words: int, start: int, sessions_from: int) -> None:
         self._chance, self._seed, self._length, self._start = chance, seed, words, start
+        self._sessions_from = sessions_from
         self._vocabulary = [
             "".join(chance.choices(SYLLABLES, k=2 + rank.bit_length() // 6)) for rank in range(VOCABULARY)
         ]
@@ -186,10 +191,8 @@ class _Maker:
 
     def _make_nslip(self, number: int) -> bytes:
         text = self.words().replace(" ", "_")
-        turn = number % CONVERSATION_MESSAGES
-        return self._wrap(
-            number, f'@a{number % 10}|f{number % 5}|c{number % 50}|S1|d2|T{turn}|k{number % 60}|t"{text}"#'
-        )
+        turn, session = number % CONVERSATION_MESSAGES, self._sessions_from + number % SESSIONS
+        return self._wrap(number, f'@a{number % 10}|f{number % 5}|c{session}|S1|d2|T{turn}|k{number % 60}|t"{text}"#')
 
     def _make_lingua(self, number: int) -> bytes:
         payload = base64.b64encode(json.dumps({"sb": self.words(0.3), "bd": self.words(0.7)}).encode()).decode()

@@ -14,7 +14,7 @@ from .browser import measure_browser
 from .codecs import measure_codecs
 from .doors import DOORS, measure_doors
 from .exporting import measure_exporting
-from .growth import FORMS
+from .growth import FORMS, LOADS
 from .ingest import measure_ingest
 from .measure import Row, write_table
 from .painting import measure_painting
@@ -62,6 +62,7 @@ def main() -> int:
         action="store_true",
         help="ingest: growth to a million records, memory with 1 GB; trees, search, exports: a million messages",
     )
+    parser.add_argument("--load", choices=LOADS, action="append", help="ingest: growth with such logs only")
     parser.add_argument("--form", choices=FORMS, action="append", help="ingest: memory with this form of log only")
     parser.add_argument("--only", help="ingest, reliability: only these goals, as in P8,P24")
     parser.add_argument("--shuffles", type=int, default=50, help="reliability: how often writers meet (default 50)")
