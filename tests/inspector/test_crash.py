@@ -26,7 +26,7 @@ from inspector.threads.models import Conversation, Message
 
 from .conftest import Cast
 
-RECORDS = 9_000
+RECORDS = 6_000
 PROJECT = Path(__file__).parents[2]
 
 
