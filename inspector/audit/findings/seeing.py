@@ -140,8 +140,9 @@ def _look(ordered: QuerySet[Message]) -> Iterator[tuple[Seen, _Sight]]:
     }
     rows = ordered.annotate(**shows, **texts).filter(reduce(or_, _SIGHTS.values()))
     columns = (*_COLUMNS, *shows, "record__created_at", *texts)
+    names = (*_SIGHTS, "received_at", *(name.removeprefix("its_") for name in texts))
     for row in rows.values_list(*columns).iterator(chunk_size=_BODIES_AT_ONCE):
-        yield _see(row), _Sight._make(row[len(_COLUMNS) :])
+        yield _see(row), _Sight(**dict(zip(names, row[len(_COLUMNS) :], strict=True)))
 
 
 def _take(scene: Scene, message: Seen, sight: _Sight) -> None:
