@@ -17,7 +17,7 @@ from inspector.intake.concealing import conceal_told
 from inspector.intake.facts import read_with_facts
 from inspector.intake.models import HiddenRecord
 
-from .agents.meanings import find_meanings
+from .agents.meanings import select_naming
 from .deliveries import select_messages_of_delivery
 from .feed import Snapshot
 from .models import Conversation, Message, Wording
@@ -88,14 +88,7 @@ def filter_conversations(
     if dialect:
         rows = rows.filter(dialects__contains=[dialect])
     if agent:
-        named = Q(agents__contains=[agent])
-        # Who is called so is meant too, as everywhere.
-        for each in find_meanings(workspace=workspace, names=[agent]):
-            called = Q(agents__contains=[each.name])
-            called &= Q(dialects__contains=[each.dialect]) if each.dialect else Q()
-            called &= Q(channel=each.channel_id) if each.channel_id else ~Q(channel__in=each.but_in)
-            named |= called
-        rows = rows.filter(named)
+        rows = rows.filter(select_naming(workspace=workspace, name=agent))
     if state:
         rows = rows.filter(stands=state)
     if fault:

@@ -149,7 +149,9 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
             "last": _find_last(window),
             "at": at,
             "next_url": None if window.next is None else wish.write(at=window.next, hit=None, find=None),
-            "previous_url": None if window.previous is None else wish.write(at=window.previous or None, hit=None),
+            "previous_url": None
+            if window.previous is None
+            else wish.write(at=window.previous or None, hit=None, find=None),
             "levels": [
                 {
                     "name": words,

@@ -49,6 +49,23 @@ def find_meanings(*, workspace: Workspace, names: Collection[str]) -> list[Meani
     ]
 
 
+def select_naming(*, workspace: Workspace, name: str) -> Q:
+    """The condition for rows of conversations or traces that name an agent who bears or is called by this name.
+
+    A trace across channels does not say in which of them an agent of it speaks: it is one of those meant.
+    """
+    named = Q(agents__contains=[name])
+    for each in find_meanings(workspace=workspace, names=[name]):
+        called = Q(agents__contains=[each.name])
+        called &= Q(dialects__contains=[each.dialect]) if each.dialect else Q()
+        if each.channel_id:
+            called &= Q(channel=each.channel_id) | Q(channel=None)
+        elif each.but_in:
+            called &= ~Q(channel__in=each.but_in)
+        named |= called
+    return named
+
+
 def _find_conventional(workspace: Workspace, folded: Collection[str]) -> list[Meaning]:
     meant = [
         (dialect, on_wire)

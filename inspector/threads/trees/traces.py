@@ -15,6 +15,7 @@ from django.db.models.functions import Coalesce, JSONObject, Left
 
 from inspector.accounts.models import Workspace
 
+from ..agents.meanings import select_naming
 from ..models import Conversation, Message, MessageQuerySet, Trace
 from ..placing.keys import RANDOM
 from .outline import ADJACENCY, Kind
@@ -87,7 +88,7 @@ def select_traces(
     if dialect:
         rows = rows.filter(dialects__contains=[dialect])
     if agent:
-        rows = rows.filter(agents__contains=[agent])
+        rows = rows.filter(select_naming(workspace=workspace, name=agent))
     if state:
         rows = rows.filter(state=state)
     return rows.order_by("-last_at", "-id")

@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inspector.accounts.models import Channel
+from inspector.pages.traces import trees
 from inspector.threads.models import Conversation, Message, Trace
 from tests.inspector.conftest import Cast, deliver, settle_all
 
@@ -87,6 +88,17 @@ def test_find_counts_and_opens_what_hides_it(cast: Cast, trace: Trace, sign_in: 
     assert "Line 4." in client.get(address(trace), {"find": "Line 4", "level": "0"}).content.decode()
     assert client.get(address(trace), {"find": "a\x00b"}).status_code == 200
     assert "No message here holds" in client.get(address(trace), {"find": "zebra"}).content.decode()
+
+
+def test_the_window_before_a_find_is_the_window_before_it(
+    cast: Cast, trace: Trace, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trees, "WINDOW_ROWS", 2)
+    client = sign_in(cast.viewer)
+    html = client.get(address(trace), {"find": "line", "hit": "5"}).content.decode()
+    first = int(re.findall(r'data-at="(\d+)"', html)[0])
+    before = re.findall(r'<a rel="prev" href="([^"]+)"', html)[0].replace("&amp;", "&")
+    assert f'data-at="{first - 2}"' in client.get(address(trace) + before).content.decode()
 
 
 def test_windows_come_alone_for_the_script(cast: Cast, trace: Trace, sign_in: SignIn) -> None:

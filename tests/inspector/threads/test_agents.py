@@ -36,9 +36,11 @@ from inspector.threads.agents.tables import (
     make_agent_id,
 )
 from inspector.threads.models import Conversation, Message
+from inspector.threads.selectors import filter_conversations
 from inspector.threads.services import mark_conversations
 from inspector.threads.summaries import find_openings
 from inspector.threads.tasks.outcomes import count_asked_between
+from inspector.threads.trees.traces import list_traces
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -294,6 +296,28 @@ def test_two_names_are_one_agent_when_an_auditor_says_so_and_two_again_when_it_i
     assert len(find_messages(workspace=cast.workspace, query="from:bob")) == 2
     with pytest.raises(ValidationError):
         undo_word(membership=cast.auditor, word=word)
+
+
+def test_conversations_and_traces_are_narrowed_by_whatever_an_agent_is_called(cast: Cast) -> None:
+    other = Channel.objects.create(workspace=cast.workspace, name="second")
+    said = {"to": ["ada"], "conversation": "z", "trace": "work"}
+    deliver(cast, line(1, "It is me.", **{"from": "bob", **said}))
+    deliver(cast, line(2, "Me too.", **{"from": "bob-2", **said, "trace": "more"}), channel=other, name="b")
+    deliver(cast, line(3, '@a3|f0|c1|S0|d1|T1|g1|k1|t"go"#'), name="c")
+    settle_all()
+
+    def found(name: str) -> tuple[set[str], set[str]]:
+        conversations = filter_conversations(workspace=cast.workspace, agent=name)
+        traces = list_traces(workspace=cast.workspace, agent=name)
+        return {each.channel.name for each in conversations}, {each.native_id for each in traces}
+
+    assert found("bob") == ({"main"}, {"work"})
+    assert found("coordinator") == ({"main"}, {"1"})
+    join_agents(
+        membership=cast.auditor, agent=agent_of(cast, "bob-2", other), same_as=agent_of(cast, "bob"), reason="one key"
+    )
+    name_agent(membership=cast.auditor, agent=agent_of(cast, "bob"), friendly_name="Billing bot")
+    assert found("bob") == found("billing bot") == ({"main", "second"}, {"work", "more"})
 
 
 def test_who_may_not_and_what_may_not_be_said(cast: Cast) -> None:
