@@ -17,6 +17,7 @@ from django.db.models import Case, F, TextField, Value, When
 from django.db.models.functions import MD5, Left, Length
 
 from .models import Conversation, Message
+from .placing.links import name_cited
 from .placing.numbering import load_places
 from .placing.places import Places
 from .settling.tallies import FAILING
@@ -228,7 +229,7 @@ def _make_step(row: Sequence[object], places: Places) -> Step:
 
 
 def _find_cited_name(body: str) -> str:
-    return str(msgspec.json.decode(body)["message"].get("parent_id") or "") if body else ""
+    return name_cited(msgspec.json.decode(body)["message"]) if body else ""
 
 
 def _gather(

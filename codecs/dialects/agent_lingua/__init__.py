@@ -26,7 +26,10 @@ def _identify(wire: str) -> Identity:
 
 
 def _find_parents(message: Message) -> Sequence[Reply]:
-    """A response or an error answers by its correlation id, else by turn; a statement answers nothing."""
+    """A response or an error answers by its correlation id, else by turn; a statement answers nothing.
+
+    By turn where it has none; and where nobody bears it, what bears no other (the threads see to that).
+    """
     ways: list[Reply] = []
     if message.parent_id is not None:
         ways.append(Reply(whom="message-id", basis="explicit", why="it names its parent", value=message.parent_id))
@@ -35,7 +38,8 @@ def _find_parents(message: Message) -> Sequence[Reply]:
     if message.correlation_id is not None:
         why = f"it carries the correlation id {message.correlation_id}"
         ways.append(Reply(whom="correlation-id", basis="correlation", why=why, value=message.correlation_id))
-    why = "it carries no correlation id that was found; the other party's latest unanswered statement is taken"
+    lacks = "no correlation id" if message.correlation_id is None else "a correlation id that nobody bears"
+    why = f"it carries {lacks}; the other party's latest unanswered statement is taken"
     ways.append(Reply(whom="latest-unanswered-of-other", basis="turn", why=why))
     return ways
 

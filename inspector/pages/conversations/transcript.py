@@ -12,6 +12,7 @@ from django.urls import reverse
 from inspector.accounts.models import Workspace
 from inspector.audit.findings.listing import OpenCount
 from inspector.threads.models import Conversation, Message
+from inspector.threads.placing.links import name_cited
 from inspector.threads.selectors import TreeRow, find_messages_by_ids
 from inspector.threads.summaries import load_records
 
@@ -251,7 +252,7 @@ class _Builder:
             return None
         is_inferred = message.parent_basis == "turn"
         if missing := find_missing(message):
-            cited = body["message"].get("parent_id") or "a message"
+            cited = name_cited(body["message"]) or "a message"
             return ReplyLine(
                 basis="explicit",
                 verb="answers",
@@ -285,7 +286,7 @@ def find_missing(message: Message) -> str:
 
 def make_ghost_row(ghost: str, citing: TreeRow | None, depth: int) -> GhostRow:
     """The row of a ghost above the message that cites it, if that is in the window."""
-    name = citing.body["message"].get("parent_id") if citing and citing.message else None
+    name = name_cited(citing.body["message"]) if citing and citing.message else None
     who = citing.message.native_id if citing and citing.message else ""
     return GhostRow(
         anchor=make_ghost_anchor(ghost),

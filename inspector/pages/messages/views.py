@@ -16,6 +16,7 @@ from dialects import Keys, Reading
 from inspector.accounts.models import Membership
 from inspector.audit.findings.listing import list_of_message
 from inspector.threads.models import Message
+from inspector.threads.placing.links import name_cited
 from inspector.threads.selectors import (
     find_message,
     find_neighbours,
@@ -274,7 +275,7 @@ def _describe_parent(message: Message, parent: Message | None, body: Any, slug: 
         anchor=reverse("pages:message", args=[slug, parent.pk]) if parent else "",
         name=f"{name_message(parent)}: {shorten(parent.english)}"
         if parent
-        else (body["message"].get("parent_id") or "a message"),
+        else (name_cited(body["message"]) or "a message"),
         why=message.parent_why,
         is_missing=parent is None,
     )

@@ -227,3 +227,8 @@ def _read_way(whom: str, basis: str, why: str, key: str = "") -> Way:
 def _intern_way(whom: str, basis: str, why: str) -> Way:
     """One object for the ways that name no id, and the same words for all others: nodes are held by the thousand."""
     return Way(whom, basis, why)
+
+
+def name_cited(told: Mapping[str, Any]) -> str:
+    """What a told message calls the one that it answers, where it names one: its parent's id, else what correlates."""
+    return str(told.get("parent_id") or told.get("correlation_id") or "")

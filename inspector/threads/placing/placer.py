@@ -55,6 +55,11 @@ class Node:
     is_answered: bool = field(default=False)
     opens_run: bool = False
 
+    @property
+    def handles(self) -> tuple[bytes, ...]:
+        """The ids beside its message's own by which an answer may name it."""
+        return tuple(name for name in self.correlation if name != self.key)
+
 
 class Citation(NamedTuple):
     """An id that is cited, as its key, and the trace of the message that cites it ("" where it has none)."""
@@ -188,6 +193,11 @@ class _Placer:
         if way.whom == "message-id":
             return self._cite(node, way)
         found = self._find(node, way)
+        sought = _find_sought(node) if way.basis == "turn" else None
+        if sought is not None and (found is None or found.handles):
+            # The turn is no way round what the wire says: a message that bears another id is not the one that is meant.
+            node.basis, node.why, node.cited, node.ghost = sought.basis, sought.why, sought.key, sought.key
+            return True
         if found is None or found is node:
             return False
         node.parent, node.parent_at, node.basis, node.why = found.id, found.position, way.basis, way.why
@@ -229,6 +239,11 @@ class _Placer:
                 return None
             return self._seen.find_correlated(node, way.key) or self._later.get(way.key)
         return self._seen.find(node, way.whom)
+
+
+def _find_sought(node: Node) -> Way | None:
+    """The way by a correlation id, where the message names one; it is tried before the turns."""
+    return next((way for way in node.ways if way.whom == "correlation-id" and way.key is not None), None)
 
 
 def _break_cycles(nodes: Sequence[Node]) -> None:

@@ -18,6 +18,7 @@ from inspector.accounts.models import Workspace
 from ..agents.meanings import select_naming
 from ..models import Conversation, Message, MessageQuerySet, Trace
 from ..placing.keys import RANDOM
+from ..placing.links import name_cited
 from .outline import ADJACENCY, Kind
 from .windows import WindowRow
 
@@ -231,7 +232,7 @@ def name_ghosts(rows: Sequence[WindowRow]) -> dict[int, str]:
     if not citing:
         return {}
     bodies = Message.objects.filter(pk__in=[uuid.UUID(bytes=name) for name in citing]).values_list("pk", "body")
-    names = {citing[pk.bytes]: json.loads(body)["message"].get("parent_id") for pk, body in bodies if body}
+    names = {citing[pk.bytes]: name_cited(json.loads(body)["message"]) for pk, body in bodies if body}
     return {place: name for place, name in names.items() if name}
 
 

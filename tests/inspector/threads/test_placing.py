@@ -215,6 +215,24 @@ def test_a_correlation_id_is_found_also_where_clocks_put_the_statement_later() -
     assert placed[0].parent == uuid.UUID(int=2)
 
 
+def test_a_correlation_id_that_nobody_bears_is_a_ghost_and_never_what_bears_another() -> None:
+    """It becomes the statement when that arrives; without any other id, what was said last may be meant."""
+    another = node(1, sender="a", key=key_of_id("m1"), correlation=(key_of_id("job-2"), key_of_id("m1")))
+    answer = node(2, sender="b", ways=CORRELATES)
+    place([another, answer], nowhere)
+    assert (answer.parent, answer.basis, answer.ghost) == (None, "correlation", key_of_id("job-1"))
+    assert not another.is_answered
+
+    late, again = node(3, sender="a", correlation=(key_of_id("job-1"),)), node(2, sender="b", ways=CORRELATES)
+    place([another, again, late], nowhere)
+    assert (again.parent, again.ghost) == (late.id, None)
+
+    unnamed = node(1, sender="a", key=key_of_id("m1"), correlation=(key_of_id("m1"),))
+    inferred = node(2, sender="b", ways=CORRELATES)
+    place([unnamed, inferred], nowhere)
+    assert (inferred.parent, inferred.basis, inferred.ghost) == (unnamed.id, "turn", None)
+
+
 def test_an_answer_is_to_whom_it_speaks() -> None:
     """Among several who speak, the other party is the one that the answer is sent to."""
     for whom in ("latest-of-other", "latest-unanswered-of-other"):
