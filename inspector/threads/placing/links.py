@@ -47,7 +47,8 @@ class Work(NamedTuple):
     """What a message says of the work it is about: see `tasks.plays`.
 
     `deadline` is as written, with its instant (ISO 8601) or its seconds from then on; `mode` is that of a delegation;
-    `within` the id of the task that it is part of; `is_public` whether it is put up in a place, and so asks nobody.
+    `within` the id of the task that it is part of; `is_public` whether it is put up in a place, and so asks nobody;
+    `is_retry` whether it says that it asks again.
     """
 
     deadline: str = ""
@@ -58,6 +59,7 @@ class Work(NamedTuple):
     has_result: bool = False
     has_progress: bool = False
     is_public: bool = False
+    is_retry: bool = False
 
 
 NO_WORK = Work()
@@ -119,8 +121,8 @@ def links_of(
 
 def _read_work(message: Message) -> Work:
     given = message.given()
-    is_public = _is_public(message)
-    if not is_public and given.keys().isdisjoint(_OF_WORK):
+    is_public, is_retry = _is_public(message), "retry" in message.modifiers
+    if not (is_public or is_retry) and given.keys().isdisjoint(_OF_WORK):
         return NO_WORK
     deadline = message.deadline
     return Work(
@@ -132,6 +134,7 @@ def _read_work(message: Message) -> Work:
         has_result=message.result_id is not None,
         has_progress=message.progress is not None,
         is_public=is_public,
+        is_retry=is_retry,
     )
 
 

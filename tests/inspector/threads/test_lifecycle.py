@@ -393,6 +393,110 @@ STORIES: dict[str, Story] = {
         ],
         [("ada", "bob", "cancelled", [("a", "asked", "open"), ("b", "cancelled", "cancelled")])],
     ),
+    "lingua: the end of a subscription names none on the wire: it is the latest that its sender asked for": (
+        [
+            say("a", "👽77|@builders", "ada", "bob"),
+            say("b", "👽21|#f1", "ada", "bob"),
+            say("c", "👽78|@builders", "ada", "bob"),
+        ],
+        [
+            ("ada", "bob", "cancelled", [("a", "asked", "open"), ("c", "cancelled", "cancelled")]),
+            ("ada", "bob", "open", [("b", "asked", "open")]),
+        ],
+    ),
+    "lingua: a retry asks again for what bears its id, answered or not": (
+        [
+            say("a", "👽21|@x|#f1", "ada", "bob"),
+            say("b", "👽21|@x|#f2", "ada", "bob"),
+            say("c", "^9|#f1\n--👽lingua/0.4@agent-lingua", "bob", "ada"),
+            say("d", "👽215|@x|#f1", "ada", "bob"),
+            say("e", "👽215|@x|#f2", "ada", "bob"),
+            say("f", "^0|#f1\n--👽lingua/0.4@agent-lingua", "bob", "ada"),
+        ],
+        [
+            (
+                *("ada", "bob", "done"),
+                [
+                    ("a", "asked", "open"),
+                    ("c", "failed", "failed"),
+                    ("d", "asked-again", "open"),
+                    ("f", "done", "done"),
+                ],
+            ),
+            ("ada", "bob", "open", [("b", "asked", "open"), ("e", "asked-again", "open")]),
+        ],
+    ),
+    "lingua: a retry without an id asks again for the latest of its kind, one of what was not received for itself": (
+        [
+            say("a", "👽21|@x", "ada", "bob"),
+            say("b", "👽22|@x", "ada", "bob"),
+            say("c", "👽215|@x", "ada", "bob"),
+            say("d", "👽215|@x|#lost", "ada", "bob"),
+        ],
+        [
+            ("ada", "bob", "open", [("a", "asked", "open"), ("c", "asked-again", "open")]),
+            ("ada", "bob", "open", [("b", "asked", "open")]),
+            ("ada", "bob", "open", [("d", "asked", "open")]),
+        ],
+    ),
+    "lingua: an answer that names another id is none to what was asked": (
+        [
+            say("a", "👽21|@x|#r2", "ada", "bob"),
+            say("b", "^0|#r1|$aGk=\n--👽lingua/0.4@agent-lingua", "bob", "ada"),
+        ],
+        [
+            ("ada", "bob", "open", [("a", "asked", "open")]),
+            ("", "bob", "done", [("b", "done", "done")]),
+        ],
+    ),
+    "clowl: a cancellation that names none withdraws what its sender asked last": (
+        [
+            clowl("a", "REQ", "ada", "bob"),
+            clowl("b", "REQ", "bob", "ada"),
+            clowl("c", "CNCL", "ada", "bob"),
+            clowl("d", "CNCL", "bob", "*"),
+        ],
+        [
+            ("ada", "bob", "cancelled", [("a", "asked", "open"), ("c", "cancelled", "cancelled")]),
+            ("bob", "ada", "cancelled", [("b", "asked", "open"), ("d", "cancelled", "cancelled")]),
+        ],
+    ),
+    "clowl: who names again what had failed asks again": (
+        [
+            clowl("a", "REQ", "ada", "bob"),
+            clowl("b", "ERR", "bob", "ada", "a", code="E006", msg="slow", retry=True),
+            clowl("c", "REQ", "ada", "bob", "a"),
+            clowl("d", "DONE", "bob", "ada", "c"),
+            clowl("e", "REQ", "ada", "bob", "a"),
+        ],
+        [
+            (
+                *("ada", "bob", "done"),
+                [
+                    ("a", "asked", "open"),
+                    ("b", "failed-for-now", "open"),
+                    ("c", "asked-again", "open"),
+                    ("d", "done", "done"),
+                ],
+            ),
+            ("ada", "bob", "open", [("e", "asked", "open")]),
+        ],
+    ),
+    "clowl: the latest thing asked is the latest in time, whether it has a task id or not": (
+        [
+            clowl("a", "REQ", "ada", "*"),
+            say(
+                "b",
+                {"clowl": "0.3.0", "mid": "b", "task_id": "t1", "routing": {"from": "eve", "broadcast": True}}
+                | {"semantic": {"p": "REQ", "from": "eve", "to": "*", "task": "ship", "data": {}, "ctx": None}},
+            ),
+            clowl("c", "DONE", "bob", "*"),
+        ],
+        [
+            ("ada", "", "open", [("a", "asked", "open")]),
+            ("eve", "bob", "done", [("b", "asked", "open"), ("c", "done", "done")]),
+        ],
+    ),
     "prose: what links to a request belongs to it": (
         [
             clowl("a", "REQ", "ada", "bob"),
