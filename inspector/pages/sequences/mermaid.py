@@ -78,6 +78,8 @@ def _describe(arrow: Arrow, zone: ZoneInfo) -> Iterator[str]:
         yield "sealed"
     if step.is_inferred:
         yield escape("(inferred)")
+    if step.is_broadcast and not step.receivers:
+        yield "to everyone"
     if len(step.receivers) > MOST_RECEIVERS:
         yield f"to {len(step.receivers)} receivers"
 

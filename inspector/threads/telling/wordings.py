@@ -61,10 +61,7 @@ class History:
 
     def stood(self, told_at: datetime | None) -> bool:
         """Whether what is told so since then could be relied on."""
-        if told_at is None:
-            return False
-        rested_at = self.conversation.stood_at
-        return (rested_at is not None and told_at <= rested_at) or self.at - told_at >= LONG_ENOUGH
+        return _has_stood(told_at, rested_at=self.conversation.stood_at, now=self.at)
 
     def pass_by(self, node: StoredNode, *, is_changed: bool) -> None:
         """Take note of the next message of the timeline, and of whether it is told otherwise than its row says."""
@@ -109,6 +106,13 @@ class History:
             if message is not None and read_words(message.body) == (wording.english, wording.also):
                 same.append(wording.pk)
         Wording.objects.filter(pk__in=same).delete()
+
+
+def _has_stood(told_at: datetime | None, *, rested_at: datetime | None, now: datetime) -> bool:
+    """Whether what is told so since then stood: its conversation came to rest, or it was shown for long enough."""
+    if told_at is None:
+        return False
+    return (rested_at is not None and told_at <= rested_at) or now - told_at >= LONG_ENOUGH
 
 
 def read_words(body: str) -> tuple[str, list[str]]:
@@ -175,9 +179,7 @@ def keep_moved(*, messages: QuerySet[Message], at: datetime) -> None:
     What comes out in the same words after all is passed over by `list_wordings`.
     """
     rows = messages.select_related("conversation").only("told_at", "conversation__stood_at")
-    stood = [
-        row.pk for row in rows if row.told_at and row.conversation.stood_at and row.told_at <= row.conversation.stood_at
-    ]
+    stood = [row.pk for row in rows if _has_stood(row.told_at, rested_at=row.conversation.stood_at, now=at)]
     keep_wordings(changes=dict.fromkeys(stood, Change(Cause.MOVED)), told={}, at=at)
 
 

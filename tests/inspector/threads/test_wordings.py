@@ -114,6 +114,16 @@ def test_what_is_placed_anew_keeps_what_it_was_told_as(cast: Cast) -> None:
     assert "flash point" not in question().english
 
 
+def test_what_was_shown_for_long_is_kept_also_where_it_is_placed_anew(cast: Cast) -> None:
+    deliver(cast, line("def", '{def:fp="flash point"}!ta', 3), QUESTION, door=Door.API)
+    settle_all()
+    Conversation.objects.update(stood_at=None)
+    Message.objects.update(told_at=timezone.now() - timedelta(minutes=11))
+    deliver(cast, line("ask", "?Uk/fp", 1), door=Door.API)
+    settle_all()
+    assert [earlier.cause for earlier in list_wordings(message=question())] == ["moved"]
+
+
 def test_a_withdrawal_and_its_return_are_named_as_reasons(cast: Cast) -> None:
     delivery = deliver(cast, DEFINITION, door=Door.API)
     deliver(cast, QUESTION, door=Door.API)
