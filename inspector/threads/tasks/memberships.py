@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ..placing.nodes import StoredNode
+from .asked import RETRIED, WITHDRAWN, Asked, Asking, take_latest
 from .signs import ASKS
 
 # The bases of a parent that was answered; what is adjacent only follows.
@@ -25,10 +26,6 @@ _ANSWERS: Final = frozenset(
 _ENDERS: Final = _ANSWERS | {"cancel", "unsubscribe"}
 _STATES: Final = frozenset({"inform", "observe"})
 _WORK: Final = frozenset({"request", "delegate"})
-# After these a request of the same agent is the same task, asked again.
-_RETRIED: Final = frozenset({"failure", "not-understood", "reject"})
-# What takes back something that its own sender asked for: of which act, "" for any.
-_WITHDRAWN: Final[Mapping[str, str]] = {"cancel": "", "unsubscribe": "subscribe"}
 
 # How a message belongs to a task where the wire does not say so.
 TURN: Final = "turn"
@@ -67,16 +64,12 @@ class Membership:
         self._numbers: dict[bytes, int] = {}
         # What was asked is kept with the place at which it was asked last, so that the latest is the greatest.
         # By (who asked, who was asked): the latest task; and the latest question that still waits for a word.
-        self._latest: dict[tuple[str, str], tuple[int, int]] = {}
+        self._latest: dict[tuple[str, str], Asking] = {}
         self._questions: dict[tuple[str, str], int] = {}
         # Of each that was asked, "" for nobody by name: the latest task, and the latest that somebody else asked for.
-        self._asked_of: dict[str, list[tuple[str, tuple[int, int]]]] = {}
+        self._asked_of: dict[str, list[tuple[str, Asking]]] = {}
         self._question: int | None = None
-        # By who asked, of whom (None: of anyone) and by which act ("": any), the latest; and by an id that it bears.
-        self._asked_by: dict[tuple[str, str | None, str], tuple[int, int]] = {}
-        self._named: dict[tuple[str, str, bytes], int] = {}
-        # Those whose latest end was a failure.
-        self._failed: set[int] = set()
+        self._asked_before = Asked()
         self._find_requests()
         is_assigned = bytearray(len(nodes))
         for start in range(len(nodes)):
@@ -146,16 +139,16 @@ class Membership:
         """A request without a task id: a task of its own, unless it asks again for what has failed."""
         if above is not None and self._asked(above, node):
             parent = self._nodes[node.parent_at] if node.parent_at is not None else None
-            if parent is not None and (parent.performative in _RETRIED or above in self._failed):
+            if parent is not None and (parent.performative in RETRIED or self._asked_before.has_failed(above)):
                 if node.basis == TURN:
                     self.link_of[at] = TURN
                 return above
             above = None
         if above is None and node.work.is_retry and not node.work.is_public:
-            repeated, link = self._find_repeated(node)
+            repeated = self._asked_before.find_repeated(node)
             if repeated is not None:
-                if link:
-                    self.link_of[at] = link
+                if not node.handles:
+                    self.link_of[at] = RETRY
                 return repeated
         number = self._number(_key("request", node.id.hex))
         self.tasks[number].request = at
@@ -177,8 +170,8 @@ class Membership:
         if is_linked or node.performative is None:
             return None
         number_found = None
-        if node.performative in _WITHDRAWN:
-            number_found, link = self._find_asked_by(node, _WITHDRAWN[node.performative]), TAKEN_BACK
+        if node.performative in WITHDRAWN:
+            number_found, link = self._asked_before.find_withdrawn(node), TAKEN_BACK
         elif node.performative in _ANSWERS:
             number_found, link = self._find_latest(node), LATEST
         elif node.performative in _STATES:
@@ -197,22 +190,7 @@ class Membership:
         if not node.receivers:
             asked_of = [*self._asked_of.get(node.sender, ()), *self._asked_of.get("", ())]
             found = [asked for sender, asked in asked_of if sender != node.sender]
-        return _take_latest(found)
-
-    def _find_asked_by(self, node: StoredNode, act: str) -> int | None:
-        """The latest thing that its sender asked of one of its receivers, or of anyone where it names none."""
-        if not node.sender:
-            return None
-        names: tuple[str | None, ...] = (*node.receivers, "") if node.receivers else (None,)
-        return _take_latest(self._asked_by.get((node.sender, name, act)) for name in names)
-
-    def _find_repeated(self, node: StoredNode) -> tuple[int | None, str]:
-        """What a retry asks again, and how that is known: by an id that both bear, else the latest of its kind."""
-        act = node.performative or ""
-        if not node.handles:
-            return self._find_asked_by(node, act), RETRY
-        named = (self._named.get((node.sender or "", act, name)) for name in node.handles)
-        return next((number for number in named if number is not None), None), ""
+        return take_latest(found)
 
     def _find_question(self, node: StoredNode) -> int | None:
         """The question that waits for the sender's next word; of nobody by name where the wire names no receivers."""
@@ -241,30 +219,21 @@ class Membership:
             self._question = None
         if number is None:
             return
-        is_request, is_own = self.tasks[number].request == at, self._asked(number, node)
-        if node.performative in _RETRIED and not is_own:
-            self._failed.add(number)
-        elif node.performative in ASKS or node.performative == "done":
-            self._failed.discard(number)
-        if node.performative not in ASKS or not (is_request or is_own):
+        request = self.tasks[number].request
+        is_own, asked_by = self._asked(number, node), self._nodes[request].performative if request is not None else None
+        self._asked_before.note_end(node, number, is_own=is_own, asked_by=asked_by or "")
+        if node.performative not in ASKS or not (request == at or is_own):
             return
-        if sender:
-            for act in ("", node.performative):
-                self._asked_by |= {(sender, name, act): (at, number) for name in (*(node.receivers or ("",)), None)}
-            self._named |= {(sender, node.performative, name): number for name in node.handles}
+        asking = Asking(at, number)
+        self._asked_before.add(node, asking)
         for name in node.receivers or ("",):
-            self._latest[sender, name] = (at, number)
+            self._latest[sender, name] = asking
             if sender:
                 of_another = [pair for pair in self._asked_of.get(name, ()) if pair[0] != sender][-1:]
-                self._asked_of[name] = [*of_another, (sender, (at, number))]
-        if is_request and node.performative == "query":
+                self._asked_of[name] = [*of_another, (sender, asking)]
+        if request == at and node.performative == "query":
             self._questions[sender, node.receivers[0] if len(node.receivers) == 1 else ""] = number
             self._question = number
-
-
-def _take_latest(found: Iterable[tuple[int, int] | None]) -> int | None:
-    """The task that was asked for last, of several with the places at which they were."""
-    return max((each for each in found if each is not None), default=(0, None))[1]
 
 
 def _key(*parts: str) -> bytes:

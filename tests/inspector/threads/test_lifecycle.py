@@ -449,16 +449,19 @@ STORIES: dict[str, Story] = {
             ("", "bob", "done", [("b", "done", "done")]),
         ],
     ),
-    "clowl: a cancellation that names none withdraws what its sender asked last": (
+    "clowl: a cancellation that names none withdraws the latest thing that its sender asked and that has not ended": (
         [
             clowl("a", "REQ", "ada", "bob"),
             clowl("b", "REQ", "bob", "ada"),
-            clowl("c", "CNCL", "ada", "bob"),
-            clowl("d", "CNCL", "bob", "*"),
+            clowl("c", "REQ", "ada", "bob"),
+            clowl("d", "DONE", "bob", "ada", "c"),
+            clowl("e", "CNCL", "ada", "bob"),
+            clowl("f", "CNCL", "bob", "*"),
         ],
         [
-            ("ada", "bob", "cancelled", [("a", "asked", "open"), ("c", "cancelled", "cancelled")]),
-            ("bob", "ada", "cancelled", [("b", "asked", "open"), ("d", "cancelled", "cancelled")]),
+            ("ada", "bob", "cancelled", [("a", "asked", "open"), ("e", "cancelled", "cancelled")]),
+            ("bob", "ada", "cancelled", [("b", "asked", "open"), ("f", "cancelled", "cancelled")]),
+            ("ada", "bob", "done", [("c", "asked", "open"), ("d", "done", "done")]),
         ],
     ),
     "clowl: who names again what had failed asks again": (
