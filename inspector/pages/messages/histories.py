@@ -49,7 +49,7 @@ _CAUSES: Final = {
     "return": "what it leans on was shown again",
     "decoder": "the decoder was changed",
     "dialect": "its conversation turned out to speak another dialect",
-    "moved": "it was placed anew",
+    "moved": "it was placed anew, or what it leaned on was",
 }
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 

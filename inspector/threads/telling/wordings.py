@@ -23,7 +23,7 @@ from django.db import connection
 from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
-from inspector.intake.models import HiddenRecord, Job
+from inspector.intake.models import HiddenRecord, Job, Withdrawal
 from inspector.intake.text import make_storable
 from inspector.tokens import hide_tokens
 
@@ -81,7 +81,11 @@ class History:
     def _ask_for_withdrawals(self) -> str:
         last = self.conversation.settled_at
         hidden = HiddenRecord.objects.filter(record__messages__conversation=self.conversation)
-        return Cause.WITHDRAWAL if last and hidden.filter(since__gte=last).exists() else Cause.RETURN
+        if last and hidden.filter(since__gte=last).exists():
+            return Cause.WITHDRAWAL
+        returned = Withdrawal.objects.filter(delivery__sightings__record__messages__conversation=self.conversation)
+        # Where nobody took one back, what it leaned on belongs to another conversation now, or to another place.
+        return Cause.RETURN if last is None or returned.filter(taken_back_at__gte=last).exists() else Cause.MOVED
 
     def read_anew(self, record_id: uuid.UUID, *, is_outdated: bool) -> None:
         """Keep what a record's messages were told as, before they are replaced; call inside that transaction."""

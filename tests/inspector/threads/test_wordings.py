@@ -140,6 +140,28 @@ def test_a_withdrawal_and_its_return_are_named_as_reasons(cast: Cast) -> None:
     assert found == [(with_definition, "withdrawal"), (without, "return")]
 
 
+def test_what_goes_to_another_conversation_is_named_as_the_reason_and_no_withdrawal(cast: Cast) -> None:
+    """Where nothing names a conversation, a record that two files hold belongs to the one that sorts first."""
+
+    def timed(raw: str, second: int, native_id: str) -> bytes:
+        said = json.loads(line(native_id, raw, second))
+        del said["conversation"]
+        return json.dumps(said).encode() + b"\n"
+
+    definition = timed('{def:fp="flash point"}!ta', 3, "def")
+    deliver(cast, timed("!Ik/co", 1, "begin"), definition, timed("?Uk/fp", 5, "ask"))
+    settle_all()
+    before = question()
+    for at in range(40):
+        deliver(cast, timed("!Ik/co", 1, f"other-{at}"), definition, name=f"other-{at}.log")
+        settle_all()
+        if Message.objects.get(native_id="def").conversation_id != question().conversation_id:
+            break
+    assert "flash point" in before.english
+    assert "flash point" not in question().english
+    assert [earlier.cause for earlier in list_wordings(message=question())] == ["moved"]
+
+
 @pytest.mark.parametrize("is_other", [True, False])
 def test_another_decoder_leaves_only_those_wordings_that_it_changes(
     cast: Cast, monkeypatch: pytest.MonkeyPatch, is_other: bool
