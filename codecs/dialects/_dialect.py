@@ -68,6 +68,16 @@ def no_reply(message: Message) -> Sequence[Reply]:
     return (Reply(whom="message-id", basis="explicit", why="it names its parent", value=message.parent_id),)
 
 
+def always(wire: str) -> bool:
+    """The answer of a dialect that has not looked: every wire may."""
+    return True
+
+
+def never(wire: str) -> bool:
+    """The answer of a dialect of which no wire does."""
+    return False
+
+
 class Dialect(Value):
     """Everything the rest of the product knows of a dialect.
 
@@ -75,6 +85,8 @@ class Dialect(Value):
     `sniff` scores a text from 0 to 1 and says why, or returns None; it looks at no more than it must.
     `identify` finds conversation, id and time where the wire carries them, cheaply.
     `read`, `identify` and `tell` never raise, whatever the text; `encode` raises `EncodeError` alone.
+    `masks` says cheaply whether `read` may mask characters of a wire by itself, and `packs` whether it may unpack a
+    layer from it. Neither may say no where it does: whoever asks shows the wire without reading it.
     `opens` says whether a line opens a block of several lines; `replies` names the ways to the parent.
     `agents` are the names that agents bear by convention, by their name on the wire: a label for people and no more.
     `key_names` are the names of a message's content under which its sender shows a key of its own.
@@ -93,6 +105,8 @@ class Dialect(Value):
     # A plain function as a default would be read from the class as a method.
     replies: Callable[[Message], Sequence[Reply]] = staticmethod(no_reply)
     opens: Callable[[str], Block | None] = staticmethod(no_block)
+    masks: Callable[[str], bool] = staticmethod(always)
+    packs: Callable[[str], bool] = staticmethod(always)
     orders_by_turn: bool = False
     notes: tuple[NoteKind, ...] = ()
     glossary: tuple[Term, ...] = ()

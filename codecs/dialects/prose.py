@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from ._context import Context, Keys
-from ._dialect import Dialect
+from ._dialect import Dialect, never
 from ._errors import EncodeError
 from ._record import (
     Candidate,
@@ -87,6 +87,8 @@ DIALECT = Dialect(
     read=_read,
     tell=_tell,
     encode=_encode,
+    masks=never,
+    packs=never,
     notes=(NOT_READ,),
     rank=99,
 )

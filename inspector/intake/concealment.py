@@ -149,13 +149,18 @@ def find_secrets(reading: Reading, around: str = "") -> Secrets:
     texts: dict[str, str] = {}
     is_escaped = False
     for layer in layers:
-        is_escaped = is_escaped or "\\" in layer.text or "%" in layer.text
+        is_escaped = is_escaped or may_be_escaped(layer.text)
         if has_hint(layer.text):
             for token in find_tokens(layer.text):
                 texts.setdefault(layer.text[token.start : token.end], token.name)
     if is_escaped or (around and has_hint(around)):
         _find_in([*reading.messages, reading.envelope], texts)
     return locate_secrets(texts, layers) if texts else NOTHING
+
+
+def may_be_escaped(text: str) -> bool:
+    """Whether something in a text may be written otherwise than it is meant."""
+    return "\\" in text or "%" in text
 
 
 def locate_secrets(texts: dict[str, str], layers: Sequence[Layer]) -> Secrets:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._dialect import Dialect, Reply
+from .._dialect import Dialect, Reply, never
 from .._record import Identity, Message
 from .detection import open_block, sniff
 from .encoding import encode_messages, is_answer
 from .glossary import GLOSSARY
 from .notes import NOTES
+from .payloads import may_pack
 from .reading import read_record
 from .tables import SPECIFICATION
 from .telling import tell_record
@@ -57,6 +58,8 @@ DIALECT = Dialect(
     encode=encode_messages,
     replies=_find_parents,
     opens=open_block,
+    masks=never,
+    packs=may_pack,
     notes=NOTES,
     glossary=GLOSSARY,
     key_names=("pubkey", "fingerprint"),

@@ -84,6 +84,11 @@ class Payload:
         return None if self.sealed is None else max(len(self.sealed) - _TAG_BYTES, 0)
 
 
+def may_pack(wire: str) -> bool:
+    """Whether a text may hold a payload; without its sigil it holds none."""
+    return "$" in wire
+
+
 def read_payload(written: str, start: int, layers: Layers, *, of: int = 0) -> Payload:
     """Read the characters after `$`, which begin at `start` of the layer `of`."""
     found = _PREFIX.match(written)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._context import Context, Keys
-from .._dialect import Dialect, Reply
+from .._dialect import Dialect, Reply, never
 from .._record import Message, Reading, Told
 from .blocks import open_block
 from .detection import sniff
@@ -19,6 +19,7 @@ from .lifecycle import Lifecycle
 from .notes import LIFECYCLE, NOTES
 from .reading import identify, read
 from .tables import GLOSSARY
+from .tokens import may_mask
 from .told import ToldMessage, tell_message, tell_plain
 from .writing import encode
 
@@ -79,6 +80,8 @@ DIALECT = Dialect(
     versions=("0.1", "0.2", "0.3"),
     replies=_reply,
     opens=open_block,
+    masks=may_mask,
+    packs=never,
     notes=NOTES,
     glossary=GLOSSARY,
     rank=5,

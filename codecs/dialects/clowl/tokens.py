@@ -54,6 +54,15 @@ def _find_details(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
+def may_mask(wire: str) -> bool:
+    """Whether a text may hold what is masked here; without, nothing of it is.
+
+    A secret stands in `auth`, or in text behind the key `auth` or `token`. Of a key of JSON a letter can be written
+    otherwise in one way alone.
+    """
+    return "auth" in wire or '"token"' in wire or "\\u" in wire
+
+
 def hide(value: Any, tokens: tuple[str, ...]) -> Any:
     """The value with every token in it replaced by the mask; the value itself where there is nothing to hide."""
     if not tokens:

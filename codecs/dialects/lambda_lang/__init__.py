@@ -7,7 +7,7 @@ one message; it has no place for which of several spellings of white space stood
 
 from __future__ import annotations
 
-from .._dialect import Dialect, Reply
+from .._dialect import Dialect, Reply, never
 from .._record import Message
 from .detection import sniff
 from .doubts import DOUBT_NOTES
@@ -15,6 +15,7 @@ from .encoding import encode
 from .form_notes import FORM_NOTES
 from .framing import open_block
 from .glossary import make_glossary
+from .json_forms import may_be_form
 from .notes import NOTES
 from .reading import identify, read
 from .telling import tell
@@ -52,6 +53,8 @@ DIALECT = Dialect(
     versions=SPOKEN,
     replies=find_replies,
     opens=open_block,
+    masks=never,
+    packs=may_be_form,
     notes=(*NOTES, *FORM_NOTES, *DOUBT_NOTES),
     glossary=make_glossary(),
     rank=40,

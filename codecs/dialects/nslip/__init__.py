@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._dialect import Dialect, Reply, no_reply
+from .._dialect import Dialect, Reply, never, no_reply
 from .._record import Message
 from .blocks import opens
 from .detection import sniff
@@ -50,6 +50,8 @@ DIALECT = Dialect(
     encode=encode,
     replies=replies,
     opens=opens,
+    masks=never,
+    packs=never,
     orders_by_turn=True,
     notes=NOTES,
     glossary=GLOSSARY,

@@ -23,25 +23,23 @@ from inspector.search.selectors import search as search_messages
 from inspector.search.suggestions import suggest_paths
 from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Message
-from inspector.threads.selectors import reread
-from inspector.threads.summaries import has_record, load_records
+from inspector.threads.summaries import load_records
 
 from ..agents.marks import Cast
 from ..live import watch
 from ..messages.steps import link_message
 from ..shell import read_place, render_page, within_workspace, write_query
 from ..shown.budgets import fit, share_out, weigh
-from ..shown.fields import cut_layers
 from ..shown.markup import HIT_CHARACTERS, Stretch, join_ranges
 from ..shown.told import make_line, name_conversation, name_dialect, shorten
-from ..shown.wires import fit_wire, weigh_wire
+from ..shown.wires import fit_wire, mask_wire, weigh_wire
 from .aids import describe_droppable, describe_parts, describe_saved
 from .names import describe_literal, list_called, read_asked
 
 PAGE_ROWS = 25
 # Behind every message of its time: a search that goes on begins with what was not looked at.
 _LAST_ID = uuid.UUID(int=2**128 - 1)
-# To know what is masked in a wire it is read anew: of 25 hits that is bounded by their size.
+# To know what is masked in a wire that may hold a secret it is read anew: of 25 hits that is bounded by their size.
 LONGEST_WIRE_BYTES = 8_000
 
 # What is asked by each name, for instance; a name whose values are of the reader's own making has none.
@@ -192,12 +190,7 @@ def _make_hit(
     query: str,
     alarms: Sequence[OpenRule],
 ) -> dict[str, Any]:
-    wire = message.record.wire_text if has_record(message) else ""
-    masked = [
-        stretch
-        for stretch in (cut_layers(reread(message=message)).get(0, ()) if wire else ())
-        if stretch.kind == "masked"
-    ]
+    wire, masked = mask_wire(message)
     return {
         "id": message.pk,
         "line": make_line(message, cast),

@@ -9,6 +9,7 @@ from functools import cache
 from itertools import islice
 
 from dialects import Field, Layer, Reading, get_dialect
+from inspector.intake.concealing import may_be_masked
 
 from .markup import Span, Stretch
 
@@ -178,6 +179,13 @@ def cut_layers(reading: Reading) -> dict[int, list[Stretch]]:
     for stretches in found.values():
         stretches.sort(key=lambda stretch: (stretch.start, stretch.end))
     return found
+
+
+def find_masked(reading: Reading) -> list[Stretch]:
+    """The masked stretches of the wire, in order: those of `cut_layers`, without growing a tree that has none."""
+    if not may_be_masked(reading):
+        return []
+    return [stretch for stretch in cut_layers(reading).get(0, ()) if stretch.kind == "masked"]
 
 
 def has_secret(stretches: Mapping[int, Sequence[Stretch]]) -> bool:

@@ -6,12 +6,13 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
+from inspector.intake.concealing import may_hold_secret
 from inspector.threads.models import Message
 from inspector.threads.selectors import reread
 from inspector.threads.summaries import has_record
 
 from .budgets import fit, weigh
-from .fields import cut_layers
+from .fields import cut_layers, find_masked
 from .markup import Stretch
 
 WIRE_CHARACTERS: Final = 5_000
@@ -26,6 +27,20 @@ def cut_wire(message: Message) -> tuple[str, Sequence[Stretch]]:
     if not has_record(message):
         return "", ()
     return message.record.wire_text, cut_layers(reread(message=message)).get(0, ())
+
+
+def mask_wire(message: Message) -> tuple[str, Sequence[Stretch]]:
+    """The text of a message's record with its masked stretches alone; nothing where it is not loaded.
+
+    Most records hold nothing that could be a secret: they are shown as they are, without being read.
+    """
+    if not has_record(message):
+        return "", ()
+    record = message.record
+    wire = record.wire_text
+    if not may_hold_secret(wire, record.envelope + record.facts, dialect=message.dialect):
+        return wire, ()
+    return wire, find_masked(reread(message=message))
 
 
 def weigh_wire(wire: str, stretches: Sequence[Stretch]) -> int:
