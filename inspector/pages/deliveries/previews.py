@@ -41,6 +41,7 @@ class Saying:
     performative: str | None
     native_act: str
     segments: Segments
+    more_receivers: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
@@ -13,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
-from inspector.accounts.models import Membership
+from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.listing import OpenRule, list_open_about
 from inspector.search.cursors import write_cursor
 from inspector.search.language import QueryError, Term, list_terms
@@ -25,9 +26,9 @@ from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Message
 from inspector.threads.summaries import load_records
 
+from ..addresses import address_each
 from ..agents.marks import Cast
 from ..live import watch
-from ..messages.steps import link_message
 from ..shell import read_place, render_page, within_workspace, write_query
 from ..shown.budgets import fit, share_out, weigh
 from ..shown.markup import HIT_CHARACTERS, Stretch, join_ranges
@@ -96,7 +97,6 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
     context |= {"parts": [], "literals": []}
     context |= {"hidden_count": 0, "searched_back_to": None, "saved": describe_saved(membership)}
     context["facets_url"] = f"{reverse('pages:facets', args=[workspace.slug])}?{urlencode({'q': query})}"
-    context["fields"] = [_describe_name(name, about, address) for name, about in names().items()]
     status = 200
     if query:
         before = read_place(request, membership)
@@ -121,9 +121,8 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
             last = page[-1] if len(found) > PAGE_ROWS else None
             cursor = write_cursor((last.order_time, last.pk), workspace.pk) if last else None
             context["hidden_count"] = count_hidden(workspace=workspace, query=query)
-            cast = Cast(labels=load_labels(workspace_id=workspace.pk))
             asked = read_asked(terms)
-            context["hits"] = _make_hits(page, terms, cast, workspace.slug, query)
+            context["hits"] = _make_hits(page, terms, workspace, query) if page else []
             for hit in context["hits"]:
                 hit["called"] = list_called(hit["line"], asked)
             if any(hit["called"] for hit in context["hits"]):
@@ -144,6 +143,8 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
                     raw = f'raw:"{query}"'
                     context |= {"raw": raw, "raw_url": f"{address}?{urlencode({'q': raw})}"}
             context["newest_url"] = write_query(request, before=None) if before else None
+    if not context["hits"]:
+        context["fields"] = [_describe_name(name, about, address) for name, about in names().items()]
     return render_page(request, membership, "search/search.html", context, section="search", status=status)
 
 
@@ -164,13 +165,29 @@ def _describe_error(error: QueryError, query: str, address: str) -> dict[str, st
     }
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Links:
+    """Where the things of a hit are: each gives the address to an id."""
+
+    message: Callable[[uuid.UUID], str]
+    conversation: Callable[[uuid.UUID], str]
+    around: Callable[[uuid.UUID], str]
+
+
 def _make_hits(
-    messages: Sequence[Message], terms: Sequence[Term], cast: Cast, slug: str, query: str
+    messages: Sequence[Message], terms: Sequence[Term], workspace: Workspace, query: str
 ) -> list[dict[str, Any]]:
     load_records(messages=messages, most_bytes=LONGEST_WIRE_BYTES)
+    cast = Cast(labels=load_labels(workspace_id=workspace.pk))
     pattern = make_pattern(terms)
     alarms = list_open_about(messages=messages)
-    hits = [_make_hit(message, pattern, cast, slug, query, alarms.get(message.pk, ())) for message in messages]
+    links = _Links(
+        message=address_each("pages:message", workspace.slug),
+        conversation=address_each("pages:conversation", workspace.slug),
+        around=address_each("pages:around", workspace.slug),
+    )
+    sought = urlencode({"q": query})
+    hits = [_make_hit(message, pattern, cast, links, sought, alarms.get(message.pk, ())) for message in messages]
     most = share_out(
         weight
         for hit in hits
@@ -186,8 +203,8 @@ def _make_hit(
     message: Message,
     pattern: re.Pattern[str] | None,
     cast: Cast,
-    slug: str,
-    query: str,
+    links: _Links,
+    sought: str,
     alarms: Sequence[OpenRule],
 ) -> dict[str, Any]:
     wire, masked = mask_wire(message)
@@ -197,10 +214,10 @@ def _make_hit(
         "dialect": name_dialect(message.dialect),
         "conversation": {
             "title": shorten(name_conversation(message.conversation), 40),
-            "url": reverse("pages:conversation", args=[slug, message.conversation_id]),
+            "url": links.conversation(message.conversation_id),
         },
-        "url": link_message(slug, message.pk, query),
-        "around_url": reverse("pages:around", args=[slug, message.pk]),
+        "url": f"{links.message(message.pk)}?{sought}",
+        "around_url": links.around(message.pk),
         "english": message.english,
         "ranges": find_ranges(pattern, message.english),
         "wire": wire,

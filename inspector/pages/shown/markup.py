@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from .exact_light import cut_exact, find_exact
+from .filling import NOTHING, escape_text, fill, join
 from .hidden_characters import HIDDEN_BLOCK, HIDDEN_RUN, code_of, is_hidden, name_of
 
 Span = tuple[int, int, int]
@@ -87,8 +87,8 @@ def write_visible(text: str, start: int = 0, end: int | None = None) -> SafeStri
     """The characters [start, end) of the text, escaped, each hidden one as a badge that names it."""
     stop = len(text) if end is None else end
     if HIDDEN_BLOCK.search(text, start, stop) is None:
-        return escape(text[start:stop])
-    return format_html_join("", "{}", ((piece,) for piece in _split_hidden(text, start, stop)))
+        return escape_text(text[start:stop])
+    return join(_split_hidden(text, start, stop))
 
 
 def _split_hidden(text: str, start: int, end: int) -> Iterator[str]:
@@ -97,7 +97,7 @@ def _split_hidden(text: str, start: int, end: int) -> Iterator[str]:
         yield text[at : block.start()]
         for count, run in enumerate(HIDDEN_RUN.finditer(text, block.start(), block.end())):
             if count == MOST_RUNS:
-                yield format_html(
+                yield fill(
                     '<span class="hidden-character" title="hidden characters of several kinds">{} more</span>',
                     f"{block.end() - run.start():,}",
                 )
@@ -113,10 +113,10 @@ def _split_hidden(text: str, start: int, end: int) -> Iterator[str]:
 def _write_badges(character: str, count: int) -> Iterator[SafeString]:
     code, name = code_of(character), name_of(character)
     if count > LONGEST_RUN:
-        yield format_html('<span class="hidden-character" title="{0} {1}">{0} × {2}</span>', code, name, f"{count:,}")
+        yield fill('<span class="hidden-character" title="{0} {1}">{0} × {2}</span>', code, name, f"{count:,}")
         return
     for _ in range(count):
-        yield format_html('<span class="hidden-character" title="{0} {1}">{0}</span>', code, name)
+        yield fill('<span class="hidden-character" title="{0} {1}">{0}</span>', code, name)
 
 
 def write_wire(
@@ -151,13 +151,13 @@ def write_wire(
 def _fold(head: SafeString, tail: SafeString, *, border: int, shown: int, length: int, is_folded: bool) -> SafeString:
     """What stands open, what is folded behind its size, and how much is not on the page at all."""
     rest = (
-        format_html('<span class="left-out">{} more characters are not on this page.</span>', f"{length - shown:,}")
+        fill('<span class="left-out">{} more characters are not on this page.</span>', f"{length - shown:,}")
         if shown < length
         else ""
     )
     if not is_folded:
-        return format_html("{}{}", head, rest)
-    return format_html(
+        return fill("{}{}", head, rest)
+    return fill(
         '{}<details class="fold"{}><summary>{} of {} characters folded</summary>{}{}</details>',
         head,
         # What is lit is seen.
@@ -196,11 +196,10 @@ def _write_rows(
     exact: Sequence[tuple[int, int]],
 ) -> SafeString:
     here = [(max(row.start, start), min(row.end, end), row) for row in rows if row.start < end and start < row.end]
-    pieces = (
-        (_write_piece(text, row, begins, ends, is_linked=is_linked, light=light, exact=exact),)
+    return join(
+        _write_piece(text, row, begins, ends, is_linked=is_linked, light=light, exact=exact)
         for begins, ends, row in here
     )
-    return format_html_join("", "{}", pieces)
 
 
 def _write_piece(
@@ -216,13 +215,13 @@ def _write_piece(
     linked, plain = _FORMS.get(row.kind, (_BARE, _BARE))
     form = linked if is_linked and row.spans else plain
     if row.kind == "masked" and start > row.start:
-        return SafeString("")  # Cut by the fold: its first half has already told its length.
+        return NOTHING  # Cut by the fold: its first half has already told its length.
     # A masked piece is named by its length alone: its characters never reach the page.
-    shown = SafeString("") if row.kind == "masked" else _write_exact(text, start, end, exact)
+    shown = NOTHING if row.kind == "masked" else _write_exact(text, start, end, exact)
     if form == _BARE:
         return shown
     is_lit = bool(light) and share(row.spans, light)
-    return format_html(form, shown, name_spans(row.spans), f"{row.end - row.start:,}", *write_lit(is_lit=is_lit))
+    return fill(form, shown, name_spans(row.spans), f"{row.end - row.start:,}", *write_lit(is_lit=is_lit))
 
 
 def _write_exact(text: str, start: int, end: int, exact: Sequence[tuple[int, int]]) -> SafeString:
@@ -230,12 +229,12 @@ def _write_exact(text: str, start: int, end: int, exact: Sequence[tuple[int, int
         return write_visible(text, start, end)
     forms = {True: SafeString(f'<span class="{EXACT}">{{}}</span>'), False: SafeString("{}")}
     parts = cut_exact(start, end, exact)
-    return format_html_join("", "{}", ((format_html(forms[lit], write_visible(text, a, b)),) for a, b, lit in parts))
+    return join(fill(forms[lit], write_visible(text, a, b)) for a, b, lit in parts)
 
 
 def write_lit(*, is_lit: bool) -> tuple[SafeString, str]:
     """The class of a lit piece: as an attribute of its own, and behind another class."""
-    return (SafeString(f' class="{LIT}"'), f" {LIT}") if is_lit else (SafeString(""), "")
+    return (SafeString(f' class="{LIT}"'), f" {LIT}") if is_lit else (NOTHING, "")
 
 
 def mark_ranges(text: str, ranges: Iterable[tuple[int, int]], *, page_characters: int = HIT_CHARACTERS) -> SafeString:
@@ -291,8 +290,7 @@ def cut_segments(segments: Iterable[Segment], start: int, end: int) -> Iterator[
 
 
 def _write_segments(segments: Iterable[Segment], *, is_linked: bool, light: Sequence[Span]) -> SafeString:
-    pieces = ((_write_segment(*segment, is_linked=is_linked, light=light),) for segment in segments)
-    return format_html_join("", "{}", pieces)
+    return join(_write_segment(*segment, is_linked=is_linked, light=light) for segment in segments)
 
 
 def _write_segment(
@@ -304,7 +302,7 @@ def _write_segment(
     if is_linked and spans and body:
         form = '{}<span data-span="{}" data-basis="{}" tabindex="0"{}>{}</span>{}'
         lit, _ = write_lit(is_lit=bool(light) and share(spans, light))
-        return format_html(form, before, name_spans(spans), basis, lit, shown, after)
+        return fill(form, before, name_spans(spans), basis, lit, shown, after)
     if basis == "exact" or not body:
-        return format_html("{}{}{}", before, shown, after)
-    return format_html('{}<span data-basis="{}">{}</span>{}', before, basis, shown, after)
+        return fill("{}{}{}", before, shown, after)
+    return fill('{}<span data-basis="{}">{}</span>{}', before, basis, shown, after)

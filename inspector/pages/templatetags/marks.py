@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from functools import cache
+from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from django import template
 from django.templatetags.static import static
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from inspector.pages.agents.marks import AgentMark
 from inspector.pages.shown.budgets import fit
+from inspector.pages.shown.filling import NOTHING, fill, join
 from inspector.pages.shown.hidden_characters import spell_hidden
 from inspector.pages.shown.markup import write_visible
 
@@ -86,13 +88,19 @@ LONGEST_TITLE = 200
 SEVERITIES = ("none", "info", "notice", "warning", "error")
 
 
+@cache
+def find_sprite() -> str:
+    """The address of the icons, which a process that serves pages has one of."""
+    return static("icons.svg")
+
+
 @register.simple_tag
 def icon(name: str, label: str = "") -> SafeString:
     """An icon of the sprite; without a label it is hidden from a screen reader."""
-    href = f"{static('icons.svg')}#{name}"
+    href = f"{find_sprite()}#{name}"
     if label:
-        return format_html('<svg class="icon" role="img" aria-label="{}"><use href="{}"/></svg>', label, href)
-    return format_html('<svg class="icon" aria-hidden="true"><use href="{}"/></svg>', href)
+        return fill('<svg class="icon" role="img" aria-label="{}"><use href="{}"/></svg>', label, href)
+    return fill('<svg class="icon" aria-hidden="true"><use href="{}"/></svg>', href)
 
 
 @register.simple_tag
@@ -102,9 +110,7 @@ def act(performative: str | None, native_act: str | None = None) -> SafeString:
         return SafeString('<span class="act" data-family="break">not readable</span>')
     family = FAMILIES.get(performative, "meta")
     title = f"{native_act} on the wire" if native_act else performative
-    return format_html(
-        '<span class="act" data-family="{}" title="{}">{}</span>', family, spell_hidden(title), performative
-    )
+    return fill('<span class="act" data-family="{}" title="{}">{}</span>', family, spell_hidden(title), performative)
 
 
 @register.simple_tag
@@ -113,16 +119,16 @@ def severity(value: str | int, words: str | int | None = None) -> SafeString:
     name = SEVERITIES[value] if isinstance(value, int) else value
     if name == "none":
         return SafeString('<span class="quiet">none</span>')
-    label = format_html("{}", name if words is None else words)
-    hint = "" if words is None else format_html('<span class="sr"> {}</span>', name)
-    return format_html('<span class="severity" data-severity="{}">{}{}{}</span>', name, icon(name), label, hint)
+    label = fill("{}", name if words is None else words)
+    hint = "" if words is None else fill('<span class="sr"> {}</span>', name)
+    return fill('<span class="severity" data-severity="{}">{}{}{}</span>', name, icon(name), label, hint)
 
 
 @register.simple_tag
 def state(value: str, words: str | None = None) -> SafeString:
     """A state of a task, conversation, delivery, key or review, with its shape; `words` replace its own."""
     shape, word = STATES.get(value, ("open", value))
-    return format_html('<span class="state" data-state="{}">{}{}</span>', shape, icon(shape), words or word)
+    return fill('<span class="state" data-state="{}">{}{}</span>', shape, icon(shape), words or word)
 
 
 @register.simple_tag
@@ -130,15 +136,44 @@ def agent(mark: AgentMark | None) -> SafeString:
     """An agent's tile, what people call it and its name on the wire; None is an agent that nothing names."""
     if mark is None:
         return SafeString('<span class="agent quiet">someone</span>')
-    return format_html(
+    return fill(
         '<span class="agent" data-agent="{}"{}><i class="tile" aria-hidden="true">{}</i>{}</span>',
         mark.number,
-        format_html(' title="{}"', say_mark(mark)[:LONGEST_TITLE])
-        if mark.label or len(mark.name) > LONGEST_NAME
-        else "",
+        fill(' title="{}"', say_mark(mark)[:LONGEST_TITLE]) if mark.label or len(mark.name) > LONGEST_NAME else "",
         mark.monogram,
         agent_name(mark),
     )
+
+
+class Pair(Protocol):
+    """Who says something to whom; `more_receivers` of them are not named."""
+
+    @property
+    def sender(self) -> AgentMark | None: ...
+    @property
+    def receivers(self) -> Sequence[AgentMark]: ...
+    @property
+    def more_receivers(self) -> int: ...
+    @property
+    def is_broadcast(self) -> bool: ...
+    @property
+    def is_to_itself(self) -> bool: ...
+
+
+@register.simple_tag
+def pair(line: Pair) -> SafeString:
+    """Who to whom, as every list of messages shows it; a space on either side."""
+    if line.is_to_itself:
+        others = SafeString('<span class="self">to itself</span>')
+    elif line.is_broadcast:
+        others = fill('{}<span class="agent everyone">everyone</span>', icon("arrow", "to"))
+    elif line.receivers:
+        more = line.more_receivers
+        rest = fill('<span class="quiet">and {} more</span>', number(more)) if more else ""
+        others = join((icon("arrow", "to"), *map(agent, line.receivers), rest))
+    else:
+        others = NOTHING
+    return fill(' <span class="pair">{}{}</span> ', agent(line.sender), others)
 
 
 @register.simple_tag
@@ -147,10 +182,10 @@ def agent_name(mark: AgentMark) -> SafeString:
     end = fit(mark.name, LONGEST_NAME_BYTES, LONGEST_NAME)
     shown = name = write_visible(mark.name, 0, end)
     if end < len(mark.name):
-        name = format_html('{}… <span class="quiet">({} characters)</span>', shown, f"{len(mark.name):,}")
+        name = fill('{}… <span class="quiet">({} characters)</span>', shown, f"{len(mark.name):,}")
     if not mark.label:
-        return format_html("<bdi>{}</bdi>", name)
-    return format_html(
+        return fill("<bdi>{}</bdi>", name)
+    return fill(
         '<bdi>{}</bdi> <bdi class="on-wire"><span class="sr">on the wire </span>{}</bdi>',
         write_visible(mark.label),
         name,
@@ -160,7 +195,7 @@ def agent_name(mark: AgentMark) -> SafeString:
 @register.simple_tag
 def tile(mark: AgentMark) -> SafeString:
     """An agent's tile alone, its names for the pointer and for a screen reader."""
-    return format_html(
+    return fill(
         '<i class="tile" data-agent="{}" title="{}">{}<span class="sr"> {}</span></i>',
         mark.number,
         say_mark(mark),
@@ -193,7 +228,7 @@ def moment(context: Any, value: datetime | None, form: str = "full") -> SafeStri
         "clock": f"{here:%H:%M:%S}",
     }[form]
     iso = value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    return format_html('<time datetime="{}" title="{}">{}</time>', iso, iso, shown)
+    return fill('<time datetime="{}" title="{}">{}</time>', iso, iso, shown)
 
 
 @register.filter
