@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
 
@@ -10,10 +12,12 @@ from inspector.audit.findings.life import judge, lift, list_acts, set_rule, supp
 from inspector.audit.findings.listing import count_by_rule, count_open_by_severity, list_findings
 from inspector.audit.models import Examination, Finding, RuleChange, Suppression
 from inspector.audit.rules.logs import clowl, say
-from inspector.intake.models import Job
+from inspector.intake.models import HiddenRecord, Job
+from inspector.intake.services import withdraw_delivery
 from inspector.pipeline import sweep
 from inspector.threads.models import Conversation, Message, Wording
 from inspector.threads.telling import contexts
+from inspector.threads.telling.wordings import list_wordings
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -39,8 +43,6 @@ def test_what_no_longer_holds_is_closed_and_is_the_same_one_should_it_return(cas
     assert (finding.holds, finding.state) == (False, "accepted")
     assert finding.ended_at is not None
     assert codes(cast) == []
-    from inspector.intake.services import withdraw_delivery
-
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="not ours")
     settle_all()
     (again,) = Finding.objects.filter(rule="missing-message", holds=True)
@@ -168,3 +170,62 @@ def test_what_another_decoder_told_is_told_anew_in_the_background(cast: Cast) ->
     assert not Conversation.objects.filter(native_id__contains=token).exists()
     assert Examination.objects.get().version == examining.EXAMINED_BY
     assert codes(cast).count("token-in-clear") == 1
+
+
+def judge_by_the_near_keys(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("dialects.clowl.detection._find_keys", lambda *_: set())
+
+
+def judge_by_the_near_digits(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("dialects.nslip.tags._find_end_of_trial", lambda _, start: start + 512)
+
+
+@pytest.mark.parametrize(
+    ("judge_as_before", "wire", "dialect", "note"),
+    [
+        (
+            judge_by_the_near_keys,
+            ASKED.replace(b'"clowl": "0.2", ', b"").replace(b'"m1"', b'"%s"' % (b"m" * 5000)),
+            "clowl",
+            "too-long",
+        ),
+        (judge_by_the_near_digits, b"@a3|f%s|c1|S0|d1|T1|k1#\n" % (b"Z" * 600), "nslip", "too-large"),
+    ],
+    ids=["clowl", "nslip"],
+)
+def test_what_the_decoder_before_kept_as_prose_becomes_its_dialect(
+    cast: Cast, judge_as_before: Callable[[pytest.MonkeyPatch], None], wire: bytes, dialect: str, note: str
+) -> None:
+    """Such a store heals by itself: the sweep comes by, and nobody delivers anything again."""
+    with pytest.MonkeyPatch.context() as before:
+        judge_as_before(before)
+        delivery = deliver(cast, wire)
+        settle_all()
+    stored = Message.objects.get()
+    assert stored.dialect == "prose"
+    Message.objects.update(told_in=stored.told_in.replace(contexts.DECODER_VERSION, "2.1", 1))
+    Examination.objects.update(version="2.1/5")
+    sweep()
+    settle_all()
+    message = Message.objects.get()
+    assert (message.pk, message.record_id, message.conversation_id) == (
+        stored.pk,
+        stored.record_id,
+        stored.conversation_id,
+    )
+    assert (message.dialect, message.performative) == (dialect, "request")
+    assert f"{dialect}.{note}" in message.body
+    (earlier,) = list_wordings(message=message)
+    assert (earlier.english, earlier.cause) == (stored.english, "decoder")
+    assert Examination.objects.get().version == examining.EXAMINED_BY
+    # What was read then and is read now are the same bytes, counted once.
+    delivery.refresh_from_db()
+    assert (delivery.received, delivery.stored) == (1, 1)
+    assert bytes(message.record.source) == wire.rstrip(b"\n")
+    if dialect == "clowl":
+        # It is known by its id from now on: delivered again, it stands in the conversation that it names.
+        withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="to be delivered again")
+        deliver(cast, wire)
+        settle_all()
+        (shown,) = Message.objects.exclude(record__in=HiddenRecord.objects.values("record"))
+        assert shown.conversation.native_id == "c" != message.conversation.native_id
