@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from django.test import Client
@@ -14,6 +15,8 @@ from inspector.accounts.services import add_member, create_api_key, create_works
 from inspector.accounts.sessions import BACKEND
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import open_delivery, take_stream
+
+from .doors import DOORS, Way
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,12 @@ def token(cast: Cast) -> str:
 def stranger_token(cast: Cast) -> str:
     """A key of the other workspace."""
     return create_api_key(workspace=cast.stranger.workspace, name="test", scopes=["ingest", "read"])[1]
+
+
+@pytest.fixture(params=DOORS)
+def way(request: pytest.FixtureRequest, cast: Cast, token: str, tmp_path: Path) -> Way:
+    """Each of the doors, with the auditor before it."""
+    return Way(request.param, cast.auditor, token, tmp_path)
 
 
 def deliver(

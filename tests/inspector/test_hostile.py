@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import call_command
 from django.test import Client
 
-from inspector.accounts.sessions import BACKEND
 from inspector.intake.models import Delivery, Job, Record
 from inspector.intake.selectors import rebuild_stream
 from inspector.threads.models import Conversation, Message
 
-from .conftest import Cast, settle_all
+from ..each import for_each
+from .conftest import settle_all
+from .doors import Way
 
 pytestmark = pytest.mark.django_db
 
@@ -154,63 +151,58 @@ CASES: dict[str, tuple[bytes, str]] = {
 }
 
 
-def by_post(cast: Cast, token: str, body: bytes, folder: Path) -> None:
-    headers = {"Authorization": f"Bearer {token}"}
-    response = Client().post("/api/v1/messages", body, content_type="application/x-ndjson", headers=headers)
-    assert response.status_code == 202, response.content
+NUMBERS = list(dict.fromkeys(name.partition(" ")[0] for name in CASES))
 
 
-def by_upload(cast: Cast, token: str, body: bytes, folder: Path) -> None:
-    """As a person does it: the beginning is told on a page before anything is loaded."""
-    person = Client()
-    person.force_login(cast.auditor.user, backend=BACKEND)
-    choices = {"channel": "main", "has_prefixes": "on", "who": "unknown"}
-    sent = person.post("/w/acme/upload/", {"logs": [SimpleUploadedFile("x.jsonl", body)], **choices})
-    assert sent.status_code == 302, sent.content
-    told = person.get(sent["Location"])
-    assert told.status_code == 200
-    assert len(told.content) < 300_000
-    loaded = person.post(sent["Location"], {**choices, "action": "load"})
-    assert loaded.status_code == 302, loaded.content
-
-
-def by_import(cast: Cast, token: str, body: bytes, folder: Path) -> None:
-    (folder / "x.jsonl").write_bytes(body)
-    call_command("import_log", str(folder / "x.jsonl"), workspace=cast.workspace.slug, verbosity=0)
-
-
-@pytest.mark.parametrize("door", [by_post, by_upload, by_import])
-@pytest.mark.parametrize(("wire", "outcome"), CASES.values(), ids=CASES.keys())
-def test_the_record_is_kept_and_the_next_one_is_read(
-    cast: Cast, token: str, tmp_path: Path, door: Callable[..., None], wire: bytes, outcome: str
-) -> None:
-    outcome, _, code = outcome.partition(": ")
-    body = wire + AFTER
-    door(cast, token, body, tmp_path)
+@pytest.mark.parametrize("number", NUMBERS)
+def test_the_record_is_kept_and_the_next_one_is_read(way: Way, number: str) -> None:
+    """Each input of a number is a log in a channel of its own."""
+    cases = [name for name in CASES if name.partition(" ")[0] == number]
+    for place, name in enumerate(cases):
+        assert not way.send(CASES[name][0] + AFTER, channel=f"case-{place}"), name
     settle_all()
-    delivery = Delivery.objects.get()
-    assert delivery.received == delivery.stored + delivery.duplicate + delivery.quarantined >= 2
-    assert delivery.state == Delivery.State.FRAMED
-    assert b"".join(rebuild_stream(delivery=delivery)) == body
     assert not Job.objects.exclude(failure="").exists()
     assert not Message.objects.filter(told_digest=None).exists()
-    assert Message.objects.filter(english="still here").count() == 1
-    first = Record.objects.get(order_index=0)
+
+    for what in ("messages", "conversations"):
+        assert read_json(way, f"/api/v1/{what}?limit=200")["next"] is None
+
+    @for_each(cases)
+    def hold(name: str) -> None:
+        check(way, f"case-{cases.index(name)}", *CASES[name])
+
+    hold()
+
+
+def check(way: Way, channel: str, wire: bytes, outcome: str) -> None:
+    outcome, _, code = outcome.partition(": ")
+    delivery = Delivery.objects.get(channel__name=channel)
+    assert delivery.received == delivery.stored + delivery.duplicate + delivery.quarantined >= 2
+    assert delivery.state == Delivery.State.FRAMED
+    assert b"".join(rebuild_stream(delivery=delivery)) == wire + AFTER
+    messages = Message.objects.filter(channel__name=channel)
+    assert messages.filter(english="still here").count() == 1
+    first = Record.objects.get(channel__name=channel, order_index=0)
     assert first.is_quarantined == (outcome == "quarantined")
     acts = list(first.messages.values_list("performative", flat=True))
     expected = {"read": 1, "malformed": 0}.get(outcome)
     assert [act is not None for act in acts] == ([] if expected is None else [bool(expected)])
-    headers = {"Authorization": f"Bearer {token}"}
-    addresses = [f"/api/v1/messages/{pk}" for pk in Message.objects.values_list("pk", flat=True)[:3]]
-    addresses += [f"/api/v1/conversations/{pk}" for pk in Conversation.objects.values_list("pk", flat=True)[:3]]
-    for address in ("/api/v1/messages", "/api/v1/conversations", f"/api/v1/deliveries/{delivery.pk}", *addresses):
-        response = Client().get(address, headers=headers)
-        assert response.status_code == 200, address
-        json.loads(response.content, parse_constant=refuse)
+    conversations = Conversation.objects.filter(channel__name=channel)
+    addresses = [f"/api/v1/messages/{pk}" for pk in messages.values_list("pk", flat=True)[:3]]
+    addresses += [f"/api/v1/conversations/{pk}" for pk in conversations.values_list("pk", flat=True)[:3]]
+    for address in (f"/api/v1/deliveries/{delivery.pk}", *addresses):
+        read_json(way, address)
     if code:
-        told = Client().get(f"/api/v1/messages/{first.messages.get().pk}", headers=headers).json()
+        told = read_json(way, f"/api/v1/messages/{first.messages.get().pk}")
         noted = {note["code"] for where in ("message", "about") for note in told[where].get("notes", ())}
         assert code in noted
+
+
+def read_json(way: Way, address: str) -> Any:
+    """What the API answers, if it is JSON as the specification has it."""
+    response = Client().get(address, headers={"Authorization": f"Bearer {way.token}"})
+    assert response.status_code == 200, address
+    return json.loads(response.content, parse_constant=refuse)
 
 
 def refuse(name: str) -> None:

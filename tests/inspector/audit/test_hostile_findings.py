@@ -5,25 +5,29 @@ The numbers are those of the list of hostile inputs; what else each of them lead
 
 from __future__ import annotations
 
+import re
+import time
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
-from inspector.accounts.models import Channel
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES
 from inspector.audit.rules.logs import clowl, say
-from inspector.intake.models import Door
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import settle_all
+from ..doors import Way
 
 pytestmark = pytest.mark.django_db
 
 ASKED: Final = clowl("m1", "REQ", "oscar", "radar")
+# Whatever day it is.
+NEXT_YEAR: Final = int(time.time()) + 400 * 86_400
 INPUTS: Final[dict[str, tuple[str, str]]] = {
     "2 duplicate key": ("said-twice", ASKED.replace('"p": "REQ"', '"p": "REQ", "p": "DONE"')),
     "7 impossible time": ("impossible-time", ASKED.replace('"ts": ', '"ts": -')),
-    "7 a time in the future": ("skewed-time", clowl("m1", "REQ", "oscar", "radar", minute=60 * 24 * 400)),
+    "7 a time in the future": ("skewed-time", re.sub(r'"ts": \d+', f'"ts": {NEXT_YEAR}', ASKED)),
     "13 conflicting duplicate": ("conflicting-duplicate", ASKED + clowl("m1", "REQ", "oscar", "radar", amount=9)),
     "15 circle": (
         "circle",
@@ -43,18 +47,21 @@ INPUTS: Final[dict[str, tuple[str, str]]] = {
     "42 bearer": ("token-in-clear", say(("ada", "Authorization: Bearer abcdefghijklmnopqrstuvwxyz012345"))),
     "42 key": ("token-in-clear", say(("ada", "-----BEGIN RSA PRIVATE KEY-----"))),
 }
+CONVERSATION: Final = re.compile(r'("cid"|"conversation"): "c"')
 
 
-@pytest.mark.parametrize("door", [Door.API, Door.UPLOAD, Door.IMPORT])
-def test_each_is_found(cast: Cast, door: str) -> None:
-    wanted = {}
-    for number, (rule, log) in enumerate(INPUTS.values()):
-        channel = Channel.objects.create(workspace=cast.workspace, name=f"input-{number}")
-        deliver(cast, log.encode(), channel=channel, door=door, name=f"{number}.log")
-        wanted[channel.pk] = rule
+def write_log() -> Iterator[str]:
+    """All inputs in one log, each in a conversation that is called as it is."""
+    for name, (_, lines) in INPUTS.items():
+        named, count = CONVERSATION.subn(rf'\1: "{name}"', lines)
+        assert count == lines.count("\n")
+        yield named
+
+
+def test_each_is_found(way: Way) -> None:
+    assert not way.send("".join(write_log()).encode())
     settle_all()
-    found = set(Finding.objects.filter(holds=True).values_list("channel_id", "rule"))
-    missing = [name for name, channel in zip(INPUTS, wanted, strict=True) if (channel, wanted[channel]) not in found]
-    assert missing == []
+    found = set(Finding.objects.filter(holds=True).values_list("conversation__native_id", "rule"))
+    assert [name for name, (rule, _) in INPUTS.items() if (name, rule) not in found] == []
     # Nothing that a finding says gives the secret away.
     assert not Finding.objects.filter(text__contains="abcdefghijklmnop").exists()
