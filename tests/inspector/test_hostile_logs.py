@@ -15,12 +15,13 @@ from django.test import Client
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.intake.models import Delivery, Job, Record, Sighting
+from inspector.intake.models import Chunk, Delivery, Job, Record, Scaffold, Sighting
 from inspector.intake.selectors import rebuild_stream
 from inspector.threads.models import Conversation, Message
 
 from .conftest import Cast, settle_all
 from .doors import Way
+from .intake.test_containers import HOSTILE
 
 pytestmark = pytest.mark.django_db
 
@@ -184,3 +185,14 @@ def test_22_a_container_that_is_none_leaves_exact_counts_and_the_next_log_is_tak
         assert delivery.quarantined or way.name == "post"
     assert Message.objects.exclude(native_id__startswith="m").count() == 0
     assert counts(deliver(way, clowl(7777))) == (1, 1, 0, 0)
+
+
+def test_23_an_archive_that_leads_astray_is_refused_and_nothing_of_it_is_written(way: Way) -> None:
+    for case in ("leads out", "a link", "too many", "a directory beyond reason", "overlapping"):
+        make, words = HOSTILE[case]
+        # A POST opens no archive at all.
+        assert ("application/zip' is not understood" if way.name == "post" else words) in way.send(make(), "x.zip")
+    for model in (Delivery, Chunk, Record, Scaffold, Sighting, Job):
+        assert not model._default_manager.exists()
+    assert list(way.folder.rglob("*")) == ([way.folder / "x.zip"] if way.name == "import" else [])
+    assert counts(deliver(way, clowl(1))) == (1, 1, 0, 0)

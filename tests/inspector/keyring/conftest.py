@@ -30,17 +30,30 @@ WORDS = ("direct debits", "mandates have expired")
 PSK = b"a pre-shared key of some length!"
 
 
-def seal_with_psk(text: str, session: str, psk: bytes = PSK, nonce: bytes = b"n" * 12) -> str:
-    """An agent-lingua payload of this text, sealed as the documents say."""
-    key = HKDF(algorithm=SHA256(), length=32, salt=None, info=session.encode()).derive(psk)
-    sealed = AESGCM(key).encrypt(nonce, text.encode(), None)
+def make_cipher(session: str, psk: bytes = PSK) -> AESGCM:
+    """What seals under a pre-shared key, as the documents say."""
+    return AESGCM(HKDF(algorithm=SHA256(), length=32, salt=None, info=session.encode()).derive(psk))
+
+
+def write_payload(nonce: bytes, sealed: bytes) -> str:
+    """An agent-lingua payload of ciphertext and tag."""
     return f"$e:{base64.b64encode(nonce).decode()}:{base64.b64encode(sealed).decode()}"
 
 
-def make_line(text: str, session: str, conversation: str, at: str = "2026-11-19T21:00:00Z") -> bytes:
-    """A log line with one message that a pre-shared key has sealed."""
-    wire = f"👽937|@x-1|#{session}|{seal_with_psk(text, session)}\n--👽lingua/0.4@agent-lingua"
+def seal_with_psk(text: str, session: str, psk: bytes = PSK, nonce: bytes = b"n" * 12) -> str:
+    """An agent-lingua payload of this text, sealed."""
+    return write_payload(nonce, make_cipher(session, psk).encrypt(nonce, text.encode(), None))
+
+
+def write_line(payload: str, session: str, conversation: str, at: str = "2026-11-19T21:00:00Z") -> bytes:
+    """A log line with one message of this payload."""
+    wire = f"👽937|@x-1|#{session}|{payload}\n--👽lingua/0.4@agent-lingua"
     return json.dumps({"raw": wire, "from": "a", "to": ["b"], "conversation": conversation, "at": at}).encode()
+
+
+def make_line(text: str, session: str, conversation: str) -> bytes:
+    """A log line with one message that a pre-shared key has sealed."""
+    return write_line(seal_with_psk(text, session), session, conversation)
 
 
 @pytest.fixture(autouse=True)
