@@ -119,14 +119,16 @@ class Campaign:
         self._look_after(self._chance.uniform(*POINT_S))
         kind = self._chance.choice(self._kinds)
         ways = list_ways(self._installation, kind)
-        # Where one way finds nothing to kill (a pool that is just starting, say), another may.
-        for way in self._chance.sample(sorted(ways), k=len(ways)):
+        tried = self._result.kills
+        # The way that was tried least goes first, so that a campaign tries all of them alike; where it finds nothing to
+        # kill (a pool that is just starting, say), another may.
+        for way in sorted(self._chance.sample(sorted(ways), k=len(ways)), key=lambda way: tried[f"{kind}, {way}"]):
             if ways[way](self._chance):
-                self._result.kills[f"{kind}, {way}"] += 1
+                tried[f"{kind}, {way}"] += 1
                 self._waiting.append(datetime.now(UTC))
                 break
         else:
-            self._result.kills[f"{kind}, down already"] += 1
+            tried[f"{kind}, down already"] += 1
         self._wait_until_up()
         claim = self._result.ledger.claim()
         with self._connect() as connection:
