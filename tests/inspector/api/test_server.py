@@ -42,19 +42,23 @@ def find_port() -> int:
     return number
 
 
+def find_database() -> str:
+    """The database of this test, as `DATABASE_URL` names one."""
+    info = connection.get_connection_params()
+    return make_conninfo(
+        **{name: info[name] for name in ("dbname", "user", "password", "host", "port") if info.get(name)}
+    )
+
+
 @contextmanager
 def serve(number: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A web server of its own on the database of this test, with a broker that nobody answers at; it leads a group."""
-    info = connection.get_connection_params()
-    address = make_conninfo(
-        **{name: info[name] for name in ("dbname", "user", "password", "host", "port") if info.get(name)}
-    )
     (folder / "server.py").write_text(IMPATIENT)
     command = [sys.executable, "-m", "gunicorn", "inspector.wsgi:application", f"--bind=127.0.0.1:{number}"]
     command += ["--worker-class=gthread", "--workers=1", "--threads=4", f"--config={folder / 'server.py'}"]
     command += ["--no-control-socket"]
     environment = os.environ | {
-        "DATABASE_URL": address,
+        "DATABASE_URL": find_database(),
         "INSPECTOR_STATE_DIR": str(folder),
         "CELERY_BROKER_URL": "redis://127.0.0.1:1",
         "PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}",
