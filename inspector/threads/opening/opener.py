@@ -106,8 +106,11 @@ class Attempt:
 
 
 def find_peers(conversation_id: uuid.UUID) -> tuple[bytes, ...]:
-    """The X25519 public keys that the handshakes of a conversation show, in an order of their own."""
-    rows = MessageRow.objects.filter(conversation_id=conversation_id, established__contains='["public-key",')
+    """The X25519 public keys that the handshakes of a conversation show, in an order of their own.
+
+    What was withdrawn shows nothing.
+    """
+    rows = MessageRow.objects.shown().filter(conversation_id=conversation_id, established__contains='["public-key",')
     found = set()
     for established in rows.values_list("established", flat=True).iterator():
         for kind, *rest in json.loads(established):

@@ -15,6 +15,7 @@ from django.db import connection, transaction
 
 from inspector.audit.models import Finding
 from inspector.intake.models import Job
+from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.services import remove_key
 from inspector.keyring.spellings import read_keys
@@ -56,6 +57,21 @@ def test_a_private_key_alone_opens_with_the_public_keys_that_the_conversation_sh
 ) -> None:
     add(cast, SAMPLE_KEY["private"].encode(), label="executor")
     assert [labels for labels, _ in read_opened().values()] == [("executor",), ("executor",)]
+
+
+def test_a_handshake_that_is_withdrawn_opens_nothing_until_it_is_taken_back(cast: Cast) -> None:
+    deliver(cast, b"\n".join(each for at, each in enumerate(LINES) if at != 1) + b"\n")
+    handshake = deliver(cast, LINES[1] + b"\n", name="handshake.log")
+    settle_all()
+    add(cast, SAMPLE_KEY["private"].encode(), label="executor")
+    assert len(read_opened()) == 2
+    act = {"membership": cast.owner, "delivery": handshake, "reason": "by mistake"}
+    withdraw_delivery(**act)
+    settle_all()
+    assert not read_opened()
+    take_back(**act)
+    settle_all()
+    assert len(read_opened()) == 2
 
 
 def test_opening_is_the_same_whatever_came_first(cast: Cast) -> None:
