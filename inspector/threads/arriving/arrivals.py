@@ -98,7 +98,8 @@ def insert_arrivals(
     Args:
         arrivals: records of one workspace.
         workspace_id: that workspace.
-        moved: ids of those among the records whose order key or facts changed: their messages are inserted anew.
+        moved: ids of those among the records whose order key or facts changed: their messages are inserted anew, each
+            with the id that it had, so that its address holds.
         foretold: of those of the arrivals that were told before they were held, each by the id of its record.
         also_dirty: conversations to be marked together with theirs, all in one order.
         settle_after_seconds: how long their settling may wait for more.
@@ -118,9 +119,12 @@ def insert_arrivals(
     now = timezone.now()
     # Conversations before their messages: settling locks them in the same order.
     mark_conversations(conversation_ids=dirty, workspace_id=workspace_id, settle_after_seconds=settle_after_seconds)
+    ids: dict[uuid.UUID, dict[int, uuid.UUID]] = defaultdict(dict)
     if moved:
         mark_traces(messages=old, workspace_id=workspace_id)
         keep_moved(messages=old, at=now)
+        for record_id, part, message_id in old.values_list("record_id", "part", "id"):
+            ids[record_id][part] = message_id
         old.delete()
     rows = (
         row
@@ -130,6 +134,7 @@ def insert_arrivals(
             [conversations[arrival.record.channel_id, key] for key, _ in arrival.places],
             arrival.guess,
             telling,
+            ids.get(arrival.record.pk, {}),
             at=now,
         )
     )

@@ -23,8 +23,8 @@ from ..trees.stored import Tree, write_trees
 WINDOW = 500
 WINDOW_BYTES = 2 * 1024 * 1024
 
-# A row is found by its conversation too: one that has moved away meanwhile is not written.
-_KEY = ("id", "conversation_id")
+# A row is found by its conversation and order key too: one that was moved meanwhile keeps its id and is not written.
+_KEY = ("id", "conversation_id", "order_time", "order_source", "order_index")
 _PLACED = ("place", "run", "parent", "parent_key", "parent_basis", "parent_why")
 _LEANED = ("told_in", "established")
 _TOLD = ("severity", "is_sealed", "english", "body", "words", "atoms", "told_digest", "told_at")
@@ -56,12 +56,13 @@ class Changes:
         self.history.pass_by(node, is_changed=is_changed)
         if node.is_new:
             self.fresh.append(node.id)
+        key = (node.id, self.conversation_id, node.at, node.source, node.index)
         placed = (node.place, node.run, node.parent, node.cited, node.basis, make_storable(node.why))
         if row is None:
             if node.hash_place() != node.was_placed:
-                self.placed.append((node.id, self.conversation_id, *placed))
+                self.placed.append((*key, *placed))
             return
-        leaned = (node.id, self.conversation_id, *placed, node.told_in, established)
+        leaned = (*key, *placed, node.told_in, established)
         self.size_bytes += len(established)
         if row.digest == node.was_told:
             self.leaned.append(leaned)

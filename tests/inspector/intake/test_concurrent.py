@@ -282,14 +282,14 @@ def test_what_moves_while_its_conversation_is_told_fails_nothing(cast: Cast, mon
         return load(ids)
 
     monkeypatch.setattr(retelling, "load_established", load_late)
-    before = set(Message.objects.values_list("pk", flat=True))
+    before = set(Message.objects.values_list("pk", "order_time"))
     Job.objects.filter(kind=Job.Kind.SETTLE).update(due_at="2020-01-01T00:00:00Z")
     job = jobs.claim(kinds=[Job.Kind.SETTLE])
     assert job is not None
     pipeline.run_job(job)
     monkeypatch.undo()
     assert moves
-    assert not before <= set(Message.objects.values_list("pk", flat=True)), "nothing was put elsewhere"
+    assert not before <= set(Message.objects.values_list("pk", "order_time")), "nothing was put elsewhere"
     job.refresh_from_db()
     assert job.failure == ""
     settle_all()

@@ -15,6 +15,7 @@ from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.models import Conversation, Message, Wording
 from inspector.threads.placing import nodes
+from inspector.threads.settling import settler
 from inspector.threads.telling import contexts, retelling
 from inspector.threads.telling import teller as telling
 from inspector.threads.telling.wordings import MOST_WORDINGS, Change, keep_wordings, list_wordings
@@ -104,14 +105,44 @@ def test_what_was_shown_for_long_is_history_although_the_workspace_never_rests(c
 def test_what_is_placed_anew_keeps_what_it_was_told_as(cast: Cast) -> None:
     deliver(cast, line("def", '{def:fp="flash point"}!ta', 3), QUESTION, *OTHERS[:2], door=Door.API)
     settle_all()
-    before = question().english
+    before = question()
     # The same record of the same id, seen with an earlier time: now it stands before the definition.
     deliver(cast, line("ask", "?Uk/fp", 1), door=Door.API)
     settle_all()
     (earlier,) = list_wordings(message=question())
-    assert (earlier.english, earlier.cause) == (before, "moved")
-    assert "flash point" in before
+    assert (earlier.english, earlier.cause) == (before.english, "moved")
+    assert "flash point" in before.english
     assert "flash point" not in question().english
+    assert question().pk == before.pk, "its address holds"
+
+
+def test_who_settles_while_a_message_moves_writes_nothing_of_it(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps its id, but what was read of it before is no more: it stands elsewhere now."""
+    deliver(cast, line("ask", "?Uk/co", 5), door=Door.API)
+    load_together, moves = settler.load_together, []
+
+    def load_and_move(*given: Any) -> None:
+        load_together(*given)
+        if not moves:
+            moves.append(deliver(cast, line("ask", "?Uk/co", 1), door=Door.API))
+            Job.objects.filter(kind=Job.Kind.INGEST, state=Job.State.QUEUED).update(due_at=timezone.now())
+            pipeline.run_due(seconds=30, only=(Job.Kind.INGEST,))
+            assert (question().order_time.second, question().place) == (1, None)
+
+    monkeypatch.setattr(settler, "load_together", load_and_move)
+    Job.objects.update(due_at=timezone.now())
+    pipeline.run_due(seconds=30, only=(Job.Kind.INGEST,))
+    before = question().pk
+    Job.objects.update(due_at=timezone.now())
+    job = pipeline.jobs.claim(kinds=[Job.Kind.SETTLE])
+    assert job is not None
+    pipeline.run_job(job)
+    assert moves
+    assert question().place is None, "what was read before it moved is not written over it"
+    settle_all()
+    assert question().pk == before
+    assert question().place is not None
+    assert [earlier.cause for earlier in list_wordings(message=question())] == []
 
 
 def test_what_was_shown_for_long_is_kept_also_where_it_is_placed_anew(cast: Cast) -> None:
