@@ -11,7 +11,9 @@ from playwright.sync_api import Route, expect
 from inspector.audit.findings.life import judge
 from inspector.audit.models import Finding
 from inspector.audit.overview import count_standing
-from inspector.intake.models import Delivery
+from inspector.exports.services import ask_for_export
+from inspector.intake.models import Delivery, Job
+from inspector.pipeline import run_due
 from inspector.threads.models import Conversation, Message
 from tests.browser.conftest import Open, wait_for_rest
 from tests.inspector.conftest import Cast, deliver, settle_all
@@ -239,6 +241,9 @@ SCROLLS = {"Messages of this window", "fields", "Who said how much to whom"}
 def test_no_list_is_cut_at_its_side(open_page: Open, cast: Cast, width: int) -> None:
     deliver(cast, STORY, name="story.log")
     settle_all()
+    query = "from:oscar to:radar performative:request,query dialect:clowl after:2026-01-01 has:reply"
+    ask_for_export(workspace=cast.workspace, membership=cast.owner, query=query, form="csv", is_masked=False)
+    run_due(seconds=60, only=(Job.Kind.EXPORT,))
     conversation = Conversation.objects.get(native_id="story")
     message = Message.objects.get(native_id="m1")
     names = ("overview", "conversations", "traces", "findings", "reviews", "samples", "agents", "agents-graph")
