@@ -18,8 +18,8 @@ from .measure import Goal, Row
 from .product import Product
 
 P12 = Goal("P12", "growth of ingest and settling with the rows there, {load}", 1.10, 1.05, is_share=True)
-# Whether each log has conversations of its own, or a fifth of it goes on with the same fifty, which never end.
-LOADS = {"ended": "conversations that end", "endless": "a fifth into 50 conversations without end"}
+# Whether each log has conversations of its own, or a fifth of it goes on with the same ones, which never end.
+LOADS = {"ended": "conversations that end", "endless": f"a fifth into {SESSIONS} conversations without end"}
 P13 = Goal("P13", "peak memory, {large} v {small} MB, {form}", 1.2, 1.05, is_share=True)
 DECADES = (10_000, 100_000)
 LONG_DECADES = (10_000, 100_000, 1_000_000)

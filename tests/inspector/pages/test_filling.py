@@ -7,6 +7,7 @@ import uuid
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,12 @@ def test_a_form_is_filled_as_django_fills_it(values: list[str | int]) -> None:
     assert filled == format_html(form, *values)
     assert isinstance(filled, SafeString)
     assert fill("<u>{1}</u>{0:>4}", *values[:2]) == format_html("<u>{1}</u>{0:>4}", *values[:2])
+
+
+def test_what_is_no_text_is_escaped_too() -> None:
+    """Its type says what it takes; what is given to it in spite of that gets no markup into a page."""
+    for value in (gettext_lazy("<b>&"), ["<b>"], ValueError("<script>"), None, 1.5, True):
+        assert fill("<i>{}</i>", value) == format_html("<i>{}</i>", value)  # type: ignore[arg-type]
 
 
 @given(st.lists(TEXTS | TEXTS.map(SafeString)))
