@@ -22,6 +22,7 @@ from .arriving.announcements import Announcement as Announcement
 from .opening.tables import OpenedMessage as OpenedMessage
 from .opening.tables import OpeningTrial as OpeningTrial
 from .placing.places import PLACE_BYTES
+from .settling.tables import Carry as Carry
 from .standing import Standing
 from .tasks.tables import Task as Task
 from .telling.tables import Wording as Wording
@@ -47,6 +48,9 @@ class Conversation(models.Model):
     title = models.TextField(blank=True)
     generation = models.BigIntegerField(default=0)
     settled_generation = models.BigIntegerField(default=0)
+    # The generation of the latest change that was more than messages added: until that is settled, what is settled
+    # already decides nothing. See `settling.carries`.
+    whole_generation = models.BigIntegerField(default=0, db_default=0)
     settled_at = models.DateTimeField(null=True)
     settled_digest = models.BinaryField(max_length=32, null=True)
     # When it last came to rest: settled, with nothing more asked for and no delivery half read. See `wordings`.
@@ -159,6 +163,10 @@ class Message(models.Model):
     parent = models.UUIDField(null=True)
     parent_basis = models.CharField(max_length=12, blank=True)
     parent_why = models.TextField(blank=True)
+    # The id of the task that it belongs to: no key, for tasks are written anew as they come out.
+    task = models.UUIDField(null=True)
+    # What its row shows that a rule may look at, as bits: see `sights`.
+    sights = models.SmallIntegerField(default=0, db_default=0)
     # Told when it arrived, where no conversation makes a difference, else by settling: in what context (see
     # `contexts`), and what its record established for those after it.
     told_in = models.TextField(blank=True)

@@ -65,6 +65,11 @@ class Task(models.Model):
     delegate = models.TextField(blank=True)
     delegation = models.TextField(blank=True)
     state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
+    # In which mode it was itself passed on; and how often its messages say that it ended, and how it stands by them:
+    # see `asked`.
+    mode = models.TextField(blank=True, db_default="")
+    ends = models.IntegerField(default=0, db_default=0)
+    ending = models.CharField(max_length=16, blank=True, db_default="")
     # The deadline as the wire says, and its instant.
     deadline = models.TextField(blank=True)
     deadline_at = models.DateTimeField(null=True)
