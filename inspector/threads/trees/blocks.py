@@ -23,6 +23,8 @@ _SPACING: Final = 512
 _LINE: Final = struct.Struct("<16sqqBB")
 _ENTRY: Final = struct.Struct("<16sIIIqqB")
 LINE_BYTES: Final = _LINE.size
+# The byte of a line that says of which kind it is, in its two lowest bits.
+_KIND_AT: Final = 32
 # Four bytes a line, the least significant first.
 DEPTH_BYTES: Final = 4
 
@@ -73,21 +75,23 @@ def cut_blocks(lines: Iterable[Line]) -> Iterator[Block]:
 
 
 def _make_block(lines: Sequence[Line]) -> Block:
-    depths = write_depths([line.depth for line in lines])
-    pack = _LINE.pack
-    packed = b"".join(
-        [pack(line.id, line.start, line.end, line.kind | line.outcome << 2, line.severity) for line in lines]
-    )
+    return seal_block(write_depths([line.depth for line in lines]), write_lines(lines))
+
+
+def seal_block(depths: bytes, lines: bytes) -> Block:
+    """The block of these lines and their depths, at least one, with its entry in the directory."""
+    every = read_depths(depths)
+    _, starts, ends, _, severities = zip(*_LINE.iter_unpack(lines), strict=True)
     entry = Entry(
-        digest=hashlib.blake2b(depths + packed, digest_size=16).digest(),
-        size=len(lines),
-        first_depth=lines[0].depth,
-        least_depth=min(line.depth for line in lines),
-        first=min(line.start for line in lines),
-        last=max(line.end for line in lines),
-        severity=max(line.severity for line in lines),
+        digest=hashlib.blake2b(depths + lines, digest_size=16).digest(),
+        size=len(every),
+        first_depth=every[0],
+        least_depth=min(every),
+        first=min(starts),
+        last=max(ends),
+        severity=max(severities),
     )
-    return Block(entry, depths, packed)
+    return Block(entry, depths, lines)
 
 
 def write_depths(depths: Sequence[int]) -> bytes:
@@ -98,6 +102,14 @@ def write_depths(depths: Sequence[int]) -> bytes:
 def read_depths(data: bytes | memoryview) -> array[int]:
     """The depths that `write_depths` wrote."""
     return array("I", struct.unpack(f"<{len(data) // DEPTH_BYTES}I", data))
+
+
+def write_lines(lines: Iterable[Line | StoredLine]) -> bytes:
+    """Lines as bytes; their depths stand apart."""
+    pack = _LINE.pack
+    return b"".join(
+        [pack(line.id, line.start, line.end, line.kind | line.outcome << 2, line.severity) for line in lines]
+    )
 
 
 def read_lines(data: bytes | memoryview) -> list[StoredLine]:
@@ -112,6 +124,17 @@ def read_ids(data: bytes | memoryview) -> list[bytes]:
     """The ids of a block's lines."""
     view = bytes(data)
     return [view[at : at + 16] for at in range(0, len(view), LINE_BYTES)]
+
+
+def find_line(lines: bytes, name: bytes, kind: Kind) -> int | None:
+    """At which place of a block the line of this id and kind stands, if it is there."""
+    start = lines.find(name)
+    while start >= 0:
+        # An id may stand across the border of two lines by chance.
+        if start % LINE_BYTES == 0 and lines[start + _KIND_AT] & 3 == kind:
+            return start // LINE_BYTES
+        start = lines.find(name, start + 1)
+    return None
 
 
 def write_directory(entries: Iterable[Entry]) -> bytes:

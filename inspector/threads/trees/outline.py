@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -95,23 +95,24 @@ def draw_lines(knots: Sequence[Knot]) -> Iterator[Line]:
             children[parent].append(at)
         else:
             tops[knot.group].append(at)
-    headings = _sum_groups(knots)
+    headings = sum_groups(knots)
     for group, entries in tops.items():
         depth = 0
         if group:
             yield headings[group]
             depth = 1
         for entry in entries:
-            yield from _draw_top(entry, depth, knots, children, below_ghosts)
+            yield from draw_branch(entry, depth, knots, children, below_ghosts)
 
 
-def _draw_top(
+def draw_branch(
     entry: int | bytes,
     depth: int,
     knots: Sequence[Knot],
-    children: dict[int, list[int]],
-    below_ghosts: dict[bytes, list[int]],
+    children: Mapping[int, Sequence[int]],
+    below_ghosts: Mapping[bytes, Sequence[int]],
 ) -> Iterator[Line]:
+    """A message (its place among the knots) or a ghost (its key) at this depth, with everything that hangs on it."""
     if isinstance(entry, bytes):
         first = knots[below_ghosts[entry][0]]
         yield Line(entry[:16], Kind.GHOST, depth, first.at, first.at, Outcome.NONE, 0, first.mark)
@@ -122,24 +123,29 @@ def _draw_top(
         at, depth = stack.pop()
         knot = knots[at]
         below = children.get(at, ())
-        outcome, end = _find_outcome(knot, [knots[child] for child in below])
+        outcome, end = find_outcome(knot, [knots[child] for child in below])
         yield Line(knot.id, Kind.MESSAGE, depth, knot.at, end, outcome, knot.severity, knot.mark)
         stack.extend((child, depth + 1) for child in reversed(below))
 
 
-def _find_outcome(knot: Knot, answers: Sequence[Knot]) -> tuple[Outcome, int]:
+def find_outcome(knot: Knot, answers: Sequence[Knot]) -> tuple[Outcome, int]:
     """How a message was answered, and until when it lasted: to the first answer that ends it, else to the latest."""
     if knot.performative not in ASKING:
         return Outcome.NONE, knot.at
+    return prolong(Outcome.OPEN, knot.at, knot.at, answers)
+
+
+def prolong(outcome: Outcome, start: int, end: int, answers: Sequence[Knot]) -> tuple[Outcome, int]:
+    """What becomes of a message, so answered and until then, by answers that come later than all before."""
+    if outcome not in (Outcome.OPEN, Outcome.ANSWERED) or not answers:
+        return outcome, end
     for answer in answers:
         if answer.performative in _ENDS:
-            return _ENDS[answer.performative], max(knot.at, answer.at)
-    if not answers:
-        return Outcome.OPEN, knot.at
-    return Outcome.ANSWERED, max(knot.at, *(answer.at for answer in answers))
+            return _ENDS[answer.performative], max(start, answer.at)
+    return Outcome.ANSWERED, max(end, *(answer.at for answer in answers))
 
 
-def _sum_groups(knots: Iterable[Knot]) -> dict[bytes, Line]:
+def sum_groups(knots: Iterable[Knot]) -> dict[bytes, Line]:
     """The heading of each group: from its first message to its last, with its gravest note."""
     sums: dict[bytes, list[int]] = {}
     for knot in knots:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from django.db import connection
 from psycopg import sql
@@ -19,7 +19,7 @@ from inspector.accounts.models import make_id
 from .blocks import Block, Entry, cut_blocks, read_directory, write_directory
 from .outline import Knot, draw_lines
 
-_BLOCKS_AT_ONCE = 50
+_BLOCKS_AT_ONCE: Final = 50
 
 Owner = Literal["conversation", "trace"]
 
@@ -32,19 +32,27 @@ class Tree:
     knots: Sequence[Knot]
 
 
+class StoredOutline(NamedTuple):
+    """A tree as its row has it: `latest` is the place of its last message, `directory` says in which blocks it is."""
+
+    id: uuid.UUID
+    latest: int
+    directory: bytes
+
+
 def write_trees(*, trees: Sequence[Tree], owner: Owner, workspace_id: uuid.UUID) -> int:
     """Draw these trees and write what differs; call inside a transaction that holds their owners.
 
     Returns:
         how many blocks were written.
     """
-    known = _find_outlines(owner, [tree.owner_id for tree in trees])
+    known = find_outlines(owner, [tree.owner_id for tree in trees])
     fresh: list[tuple[uuid.UUID, Block]] = []
     rows: list[tuple[Any, ...]] = []
     kept: list[tuple[uuid.UUID, bytes]] = []
     written = 0
     for tree in trees:
-        outline_id, directory = known.get(tree.owner_id, (make_id(), b""))
+        outline_id, _, directory = known.get(tree.owner_id, StoredOutline(make_id(), -1, b""))
         before = {entry.digest for entry in read_directory(directory)}
         entries: list[Entry] = []
         latest = _Latest(tree.knots)
@@ -54,16 +62,16 @@ def write_trees(*, trees: Sequence[Tree], owner: Owner, workspace_id: uuid.UUID)
                 fresh.append((outline_id, block))
                 written += 1
             if len(fresh) >= _BLOCKS_AT_ONCE:
-                _put_blocks(fresh)
+                put_blocks(fresh)
                 fresh = []
         text = write_directory(entries)
         if text != directory or tree.owner_id not in known:
             rows.append((outline_id, workspace_id, tree.owner_id, sum(each.size for each in entries), latest.at, text))
             if before:
                 kept.extend((outline_id, digest) for digest in before.union(entry.digest for entry in entries))
-    _put_blocks(fresh)
-    _put_outlines(owner, rows)
-    _drop_others(kept)
+    put_blocks(fresh)
+    put_outlines(owner, rows)
+    drop_others(kept)
     return written
 
 
@@ -86,16 +94,23 @@ def _column_of(owner: Owner) -> sql.Identifier:
     return sql.Identifier(f"{owner}_id")
 
 
-def _find_outlines(owner: Owner, owner_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, tuple[uuid.UUID, bytes]]:
+def find_outlines(owner: Owner, owner_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, StoredOutline]:
+    """The outlines of these owners, of those that have one."""
     with connection.cursor() as cursor:
         cursor.execute(
-            sql.SQL("SELECT {0}, id, directory FROM threads_outline WHERE {0} = ANY(%s)").format(_column_of(owner)),
+            sql.SQL("SELECT {0}, id, latest, directory FROM threads_outline WHERE {0} = ANY(%s)").format(
+                _column_of(owner)
+            ),
             [list(owner_ids)],
         )
-        return {owner_id: (outline_id, bytes(directory)) for owner_id, outline_id, directory in cursor.fetchall()}
+        return {
+            owner_id: StoredOutline(outline_id, latest, bytes(directory))
+            for owner_id, outline_id, latest, directory in cursor.fetchall()
+        }
 
 
-def _put_blocks(blocks: Sequence[tuple[uuid.UUID, Block]]) -> None:
+def put_blocks(blocks: Sequence[tuple[uuid.UUID, Block]]) -> None:
+    """Write these blocks of these outlines."""
     if not blocks:
         return
     with connection.cursor() as cursor:
@@ -114,7 +129,8 @@ def _put_blocks(blocks: Sequence[tuple[uuid.UUID, Block]]) -> None:
         )
 
 
-def _put_outlines(owner: Owner, rows: Sequence[tuple[Any, ...]]) -> None:
+def put_outlines(owner: Owner, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Write these outlines: (id, workspace id, owner's id, count of lines, place of the last message, directory)."""
     if not rows:
         return
     with connection.cursor() as cursor:
@@ -131,8 +147,8 @@ def _put_outlines(owner: Owner, rows: Sequence[tuple[Any, ...]]) -> None:
         )
 
 
-def _drop_others(kept: Sequence[tuple[uuid.UUID, bytes]]) -> None:
-    """Of the outlines named here, drop every other block."""
+def drop_others(kept: Sequence[tuple[uuid.UUID, bytes]]) -> None:
+    """Of the outlines named here, drop every block but these, which are known by their digests."""
     if not kept:
         return
     with connection.cursor() as cursor:

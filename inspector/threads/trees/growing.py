@@ -1,0 +1,198 @@
+"""Growing: stored trees take in what was appended to them, and of each those blocks alone are read that it touches.
+
+Many trees grow together in few statements: each says which blocks it needs (`grafting`), and those of all are fetched
+at once. In a large tree the blocks that hold an answered message are searched by the database.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from django.db import connection
+from psycopg import sql
+
+from .blocks import Block, Entry, read_directory, read_ids, write_directory
+from .grafting import Grafted, GraftError, Shoot, Wanted, graft
+from .opened import Packed
+from .stored import Owner, StoredOutline, drop_others, find_outlines, put_blocks, put_outlines
+
+# Of so many ids the database searches the blocks, which takes as long as there are ids; for more they are gone through.
+_FEW_NAMES: Final = 8
+_BLOCKS_AT_ONCE: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What is appended to the tree of one conversation or trace.
+
+    `shoots` stand in the order of the timeline, all of them later than everything that was drawn. `new_groups` are
+    those groups of theirs of which no message was drawn. `after` is the id of the message that was the last one, where
+    the caller knows it: a tree that ends otherwise does not grow.
+    """
+
+    owner_id: uuid.UUID
+    shoots: Sequence[Shoot]
+    new_groups: frozenset[bytes] = frozenset()
+    after: bytes | None = None
+
+
+class Effort(NamedTuple):
+    """How many blocks were opened and written; those that a search passed over are not counted."""
+
+    opened: int
+    written: int
+
+
+class UngrowableError(Exception):
+    """Trees that must be drawn whole, by their owners, each with the reason; nothing was written."""
+
+    def __init__(self, reasons: Mapping[uuid.UUID, str]) -> None:
+        """Keep the reasons."""
+        super().__init__(f"{len(reasons)} trees cannot grow: {', '.join(sorted(set(reasons.values())))}")
+        self.reasons = reasons
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A tree on its way: what it waits for, and what came of it, or why it cannot grow."""
+
+    owner_id: uuid.UUID
+    outline: StoredOutline
+    entries: Sequence[Entry]
+    steps: Generator[Wanted, Mapping[int, Packed], Grafted]
+    wanted: Wanted | None = None
+    grafted: Grafted | None = None
+    reason: str = ""
+
+    def go_on(self, blocks: Mapping[int, Packed] | None) -> None:
+        """Take the blocks that were waited for; None begins."""
+        awaited, self.wanted = self.wanted, None
+        if awaited is not None and not awaited.names and len(awaited.numbers) > len(blocks or ()):
+            self.reason = "a block of the tree is missing"
+            return
+        try:
+            self.wanted = next(self.steps) if blocks is None else self.steps.send(blocks)
+        except StopIteration as ended:
+            self.grafted = ended.value
+        except GraftError as error:
+            self.reason = str(error)
+
+
+def grow_trees(grown: Sequence[Growth], owner: Owner, workspace_id: uuid.UUID) -> Effort:
+    """Put what was appended into the stored trees; call inside a transaction that holds their owners.
+
+    The lines are those that `write_trees` draws of everything; the borders of the blocks may stand elsewhere.
+
+    Raises:
+        UngrowableError: some of them must be drawn whole; nothing was written of any.
+    """
+    outlines = find_outlines(owner, [growth.owner_id for growth in grown])
+    trees = [_start(growth, outlines[growth.owner_id]) for growth in grown if growth.owner_id in outlines]
+    opened = 0
+    while waiting := [tree for tree in trees if tree.wanted is not None]:
+        blocks = _fetch(waiting)
+        for tree in waiting:
+            opened += len(blocks[tree.owner_id])
+            tree.go_on(blocks[tree.owner_id])
+    reasons = {growth.owner_id: "there is no tree" for growth in grown if growth.owner_id not in outlines}
+    reasons |= {tree.owner_id: tree.reason for tree in trees if tree.reason}
+    if reasons:
+        raise UngrowableError(reasons)
+    return Effort(opened, _write(trees, owner, workspace_id))
+
+
+def _start(growth: Growth, outline: StoredOutline) -> _Growing:
+    entries = read_directory(outline.directory)
+    steps = graft(
+        entries=entries,
+        latest=outline.latest,
+        shoots=growth.shoots,
+        new_groups=growth.new_groups,
+        after=growth.after,
+    )
+    tree = _Growing(growth.owner_id, outline, entries, steps)
+    if growth.shoots:
+        tree.go_on(None)
+    return tree
+
+
+def _fetch(waiting: Sequence[_Growing]) -> dict[uuid.UUID, dict[int, Packed]]:
+    """The blocks that these trees wait for, by their numbers."""
+    found: dict[uuid.UUID, dict[int, Packed]] = {tree.owner_id: {} for tree in waiting}
+    plain: dict[tuple[uuid.UUID, bytes], tuple[_Growing, int]] = {}
+    for tree in waiting:
+        if tree.wanted is None:
+            continue
+        numbers = {tree.entries[number].digest: number for number in tree.wanted.numbers}
+        if tree.wanted.names:
+            digests = list(numbers)
+            for digest, packed in _search(tree.outline.id, digests, tree.wanted.names):
+                found[tree.owner_id][numbers[digest]] = packed
+        else:
+            plain |= {(tree.outline.id, digest): (tree, number) for digest, number in numbers.items()}
+    for outline_id, digest, packed in _read_blocks(list(plain)):
+        tree, number = plain[outline_id, digest]
+        found[tree.owner_id][number] = packed
+    return found
+
+
+def _read_blocks(keys: Sequence[tuple[uuid.UUID, bytes]]) -> Iterator[tuple[uuid.UUID, bytes, Packed]]:
+    if not keys:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT block.outline_id, block.digest, block.depths, block.lines
+              FROM unnest(%s::uuid[], %s::bytea[]) AS wanted (outline_id, digest)
+              JOIN threads_outlineblock AS block
+                ON block.outline_id = wanted.outline_id AND block.digest = wanted.digest
+            """,
+            [[outline_id for outline_id, _ in keys], [digest for _, digest in keys]],
+        )
+        for outline_id, digest, depths, lines in cursor:
+            yield outline_id, bytes(digest), Packed(bytes(depths), bytes(lines))
+
+
+def _search(outline_id: uuid.UUID, digests: Sequence[bytes], names: Set[bytes]) -> Iterator[tuple[bytes, Packed]]:
+    """Those of the blocks that hold one of these ids, by their digests."""
+    if len(names) > _FEW_NAMES:
+        for low in range(0, len(digests), _BLOCKS_AT_ONCE):
+            keys = [(outline_id, digest) for digest in digests[low : low + _BLOCKS_AT_ONCE]]
+            for _, digest, packed in _read_blocks(keys):
+                if not names.isdisjoint(read_ids(packed.lines)):
+                    yield digest, packed
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            sql.SQL(
+                "SELECT digest, depths, lines FROM threads_outlineblock"
+                " WHERE outline_id = %s AND digest = ANY(%s) AND ({})"
+            ).format(sql.SQL(" OR ").join([sql.SQL("position(%s::bytea IN lines) > 0")] * len(names))),
+            [outline_id, list(digests), *names],
+        )
+        for digest, depths, lines in cursor:
+            yield bytes(digest), Packed(bytes(depths), bytes(lines))
+
+
+def _write(trees: Sequence[_Growing], owner: Owner, workspace_id: uuid.UUID) -> int:
+    fresh: list[tuple[uuid.UUID, Block]] = []
+    rows: list[tuple[Any, ...]] = []
+    kept: list[tuple[uuid.UUID, bytes]] = []
+    for tree in trees:
+        if tree.grafted is None:
+            continue
+        outline_id, entries = tree.outline.id, tree.grafted.entries
+        fresh.extend((outline_id, block) for block in tree.grafted.blocks)
+        count = sum(entry.size for entry in entries)
+        rows.append((outline_id, workspace_id, tree.owner_id, count, tree.grafted.latest, write_directory(entries)))
+        # Who has read the directory that was still finds its blocks.
+        digests = {entry.digest for entry in (*tree.entries, *entries)}
+        kept.extend((outline_id, digest) for digest in digests)
+    for low in range(0, len(fresh), _BLOCKS_AT_ONCE):
+        put_blocks(fresh[low : low + _BLOCKS_AT_ONCE])
+    put_outlines(owner, rows)
+    drop_others(kept)
+    return len(fresh)
