@@ -15,8 +15,9 @@ help: ## show this list
 run: venv ## start everything here and show the samples; options as in make run ARGS='--port 8001' or ARGS=--once
 	@exec $(IN_VENV) -m inspector.embedded $(ARGS)
 
+# Hundreds of Python processes start in the tests: what one compiled the others take, whatever the shell says of that.
 test: venv-dev ## run the tests on a PostgreSQL of their own; make test ARGS='-k words' runs some of them
-	@exec $(IN_VENV) -m pytest -n auto --dist worksteal $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= exec $(IN_VENV) -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: venv-dev ## check format, rules, types, the directions of imports, templates, migrations and settings
 	$(IN_VENV) -m ruff format --check $(PATHS)

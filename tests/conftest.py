@@ -1,4 +1,4 @@
-"""What every test shares: the static files are listed once, and `-n auto` knows when workers pay."""
+"""What every test shares: static files are listed once, `-n auto` knows when workers pay, and who begins with what."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.backends.postgresql.operations import DatabaseOperations
 from whitenoise.middleware import WhiteNoiseMiddleware
+
+from .spreading import spread
 
 # Each has a server, an interpreter and, for a while, a browser of its own: about a gigabyte.
 MOST_WORKERS = 4
@@ -27,6 +29,14 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
         return 0
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores + 2, MOST_WORKERS) if cores > 1 else 0
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let workers begin with the long tests; without workers the order is pytest-django's."""
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if workers > 1:
+        items[:] = spread(items, workers)
 
 
 @pytest.fixture(scope="session", autouse=True)

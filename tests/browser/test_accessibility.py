@@ -152,6 +152,7 @@ THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
 
 @pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.long(seconds=100)
 def test_every_page(open_page: Open, cast: Cast, width: int) -> None:
     deliver(cast, STORY, HOSTILE, ASKED, BINARY, name="story.log")
     settle_all()

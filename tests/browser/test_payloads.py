@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlencode
 
+import pytest
 from playwright.sync_api import Page
 
 from inspector.audit.models import Finding
@@ -223,6 +224,7 @@ def list_addresses(cast: Cast) -> Iterator[tuple[str, str]]:
             yield name, f"{address_of(pattern, 'acme', {})}?{query}"
 
 
+@pytest.mark.long(seconds=22)
 def test_no_payload_is_executed_on_any_page(
     open_page: Open, cast: Cast, forgiven: set[str], record_property: Callable[[str, object], None]
 ) -> None:

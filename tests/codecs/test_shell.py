@@ -260,6 +260,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert complaint == b""
 
 
+@pytest.mark.long(seconds=20)
 def test_memory_does_not_grow_with_the_log() -> None:
     script = (
         "import resource, sys; from dialects.__main__ import main; main(['decode']);"

@@ -83,6 +83,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.long(seconds=60, waits=True)
 def test_killing_the_worker_loses_and_doubles_nothing(cast: Cast, tmp_path: Path) -> None:
     delivery = open_delivery(workspace=cast.workspace, channel=cast.channel, door=Door.UPLOAD, file_name="jobs.jsonl")
     take_upload(delivery=delivery, chunks=[write_log()])
@@ -140,6 +141,7 @@ def run_harness(*options: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.long(seconds=110, waits=True)
 def test_the_crash_harness_finds_nothing_in_the_product_and_something_in_its_broken_variants() -> None:
     told = run_harness("--cycles=6", "--drain-every=6", "--variants=required", "--broker=folder")
     assert len(re.findall(r"^kills ", told, re.MULTILINE)) >= 2

@@ -15,6 +15,7 @@ from inspector.embedded import bootstrap
 PROJECT = Path(__file__).resolve().parents[3]
 BOOTSTRAP = PROJECT / "inspector" / "embedded" / "bootstrap.py"
 PACKAGE = "no-such-package-of-the-inspector"
+pytestmark = pytest.mark.long(seconds=6, waits=True)
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from inspector.embedded.errors import ClusterFailedError
 from inspector.embedded.homes import choose_home, read_major
 from tests.inspector.embedded.conftest import Served, find_processes, launch
 
+pytestmark = pytest.mark.long(seconds=7, waits=True)
+
 Serve = Callable[..., Served]
 
 

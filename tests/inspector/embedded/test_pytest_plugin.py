@@ -13,6 +13,7 @@ import pytest
 from tests.inspector.embedded.conftest import find_processes
 
 PROJECT = Path(__file__).resolve().parents[3]
+pytestmark = pytest.mark.long(seconds=10, waits=True)
 TESTS = """
 import os, time
 import pytest

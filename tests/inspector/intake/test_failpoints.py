@@ -186,6 +186,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.long(seconds=20)
 def test_a_log_survives_a_failure_at_every_statement_of_its_work(
     cast: Cast, monkeypatch: pytest.MonkeyPatch, failure: str
 ) -> None:

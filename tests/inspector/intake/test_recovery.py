@@ -32,7 +32,7 @@ from inspector.threads.models import Message
 from ..conftest import Cast, deliver, settle_all
 from .processes import celery, kill, process
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long(seconds=5, waits=True)]
 
 # What is promised: fifteen seconds after a death the work goes on.
 PROMISED_SECONDS = 15.0

@@ -117,6 +117,7 @@ def measure(client: Client, name: str, address: str) -> tuple[int, int]:
     return len(statements), len(body) if "html" in response.get("Content-Type", "") else 0
 
 
+@pytest.mark.long(seconds=45)
 def test_how_often_the_database_is_asked(counts: dict[str, list[tuple[int, int]]]) -> None:
     assert {each.name for each in urlpatterns if hasattr(each, "name")} == APART
     grown = {name: few_and_many for name, few_and_many in counts.items() if few_and_many[0][0] != few_and_many[1][0]}

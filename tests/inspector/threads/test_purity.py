@@ -240,6 +240,7 @@ FOUND_IN_STORY = {"circle", "missing-message"}
 
 
 @pytest.mark.parametrize("block", range(PERMUTATIONS // BLOCK))
+@pytest.mark.long(seconds=35)
 def test_what_is_resumed_is_what_is_settled_from_scratch(
     cast: Cast, block: int, record_property: Callable[[str, object], None]
 ) -> None:

@@ -62,6 +62,7 @@ def clear() -> None:
     Delivery.objects.all().delete()
 
 
+@pytest.mark.long(seconds=20)
 def test_any_order_and_batching_gives_the_same_picture(cast: Cast) -> None:
     lines = write_story()
     chance = random.Random(7)

@@ -79,6 +79,7 @@ def list_untimed() -> set[str]:
 
 
 @pytest.mark.parametrize("seed", range(STORIES))
+@pytest.mark.long(seconds=25)
 def test_a_story_comes_out_as_it_was_told(cast: Cast, seed: int) -> None:
     Channel.objects.create(workspace=cast.workspace, name="side")
     story = tell_story(seed)

@@ -120,6 +120,7 @@ def test_one_tree_across_conversations(cast: Cast) -> None:
     assert (trace.state, trace.open_count, trace.subject) == ("done", 0, "m1")
 
 
+@pytest.mark.long(seconds=18)
 def test_any_order_and_batching_gives_the_same_traces(cast: Cast) -> None:
     expected: dict[str, Any] = {}
     for seed in range(6):
