@@ -17,6 +17,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from .appending import measure_appending
 from .installation import Installation
 from .measure import Goal, Row
 from .product import Product, enter_product
@@ -179,6 +180,7 @@ def measure_blocks(trace: Trace, shape: str) -> Iterator[Row]:
         yield Row(
             goal, float(written), remark=f"of {len(trees_of(trace)):,} blocks; drawn and compared in {elapsed:.2f} s"
         )
+    yield from measure_appending(trace, knots, shape, elapsed)
 
 
 def trees_of(trace: Trace) -> list[Any]:

@@ -180,7 +180,7 @@ def _search(outline_id: uuid.UUID, digests: Sequence[bytes], names: Set[bytes]) 
 def _write(trees: Sequence[_Growing], owner: Owner, workspace_id: uuid.UUID) -> int:
     fresh: list[tuple[uuid.UUID, Block]] = []
     rows: list[tuple[Any, ...]] = []
-    kept: list[tuple[uuid.UUID, bytes]] = []
+    kept: dict[uuid.UUID, set[bytes]] = {}
     for tree in trees:
         if tree.grafted is None:
             continue
@@ -189,8 +189,7 @@ def _write(trees: Sequence[_Growing], owner: Owner, workspace_id: uuid.UUID) -> 
         count = sum(entry.size for entry in entries)
         rows.append((outline_id, workspace_id, tree.owner_id, count, tree.grafted.latest, write_directory(entries)))
         # Who has read the directory that was still finds its blocks.
-        digests = {entry.digest for entry in (*tree.entries, *entries)}
-        kept.extend((outline_id, digest) for digest in digests)
+        kept[outline_id] = {entry.digest for entry in (*tree.entries, *entries)}
     for low in range(0, len(fresh), _BLOCKS_AT_ONCE):
         put_blocks(fresh[low : low + _BLOCKS_AT_ONCE])
     put_outlines(owner, rows)

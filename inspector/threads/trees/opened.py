@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -60,6 +61,7 @@ class OpenedBlocks:
         self._least = [entry.least_depth for entry in entries]
         self._sought = sought
         self._packed: dict[int, Packed] = {}
+        self._depths: dict[int, array[int]] = {}
         self._found: dict[tuple[bytes, Kind], Where] = {}
         self._changed: dict[int, dict[int, bytes]] = defaultdict(dict)
         self._added: dict[int, list[tuple[int, Packed]]] = defaultdict(list)
@@ -72,7 +74,7 @@ class OpenedBlocks:
     def open(self, blocks: Mapping[int, Packed]) -> None:
         """Take in what these blocks hold, by their numbers."""
         for number, packed in blocks.items():
-            self._packed[number] = packed
+            self._packed[number], self._depths[number] = packed, read_depths(packed.depths)
             for within, name in enumerate(read_ids(packed.lines)):
                 if name in self._sought:
                     self._found[name, self._read_line(number, within).kind] = number, within
@@ -104,9 +106,7 @@ class OpenedBlocks:
     def read(self, where: Where) -> tuple[int, StoredLine]:
         """The depth of a line, and the line."""
         number, within = where
-        start = within * DEPTH_BYTES
-        depth = read_depths(self._packed[number].depths[start : start + DEPTH_BYTES])[0]
-        return depth, self._read_line(number, within)
+        return self._depths[number][within], self._read_line(number, within)
 
     def _read_line(self, number: int, within: int) -> StoredLine:
         start = within * LINE_BYTES
@@ -134,8 +134,8 @@ class OpenedBlocks:
         return number in self._packed
 
     def _find_shallow(self, number: int, start: int, depth: int) -> int | None:
-        depths = read_depths(self._packed[number].depths[start * DEPTH_BYTES :])
-        return next((at for at, other in enumerate(depths, start) if other <= depth), None)
+        depths = self._depths[number]
+        return next((at for at in range(start, len(depths)) if depths[at] <= depth), None)
 
     def change(self, where: Where, line: StoredLine) -> None:
         """Put this line where another one stands."""

@@ -7,7 +7,7 @@ longer has stay until it is written once more: a directory just read never leads
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
@@ -49,7 +49,7 @@ def write_trees(*, trees: Sequence[Tree], owner: Owner, workspace_id: uuid.UUID)
     known = find_outlines(owner, [tree.owner_id for tree in trees])
     fresh: list[tuple[uuid.UUID, Block]] = []
     rows: list[tuple[Any, ...]] = []
-    kept: list[tuple[uuid.UUID, bytes]] = []
+    kept: dict[uuid.UUID, set[bytes]] = {}
     written = 0
     for tree in trees:
         outline_id, _, directory = known.get(tree.owner_id, StoredOutline(make_id(), -1, b""))
@@ -68,7 +68,7 @@ def write_trees(*, trees: Sequence[Tree], owner: Owner, workspace_id: uuid.UUID)
         if text != directory or tree.owner_id not in known:
             rows.append((outline_id, workspace_id, tree.owner_id, sum(each.size for each in entries), latest.at, text))
             if before:
-                kept.extend((outline_id, digest) for digest in before.union(entry.digest for entry in entries))
+                kept[outline_id] = before.union(entry.digest for entry in entries)
     put_blocks(fresh)
     put_outlines(owner, rows)
     drop_others(kept)
@@ -147,21 +147,23 @@ def put_outlines(owner: Owner, rows: Sequence[tuple[Any, ...]]) -> None:
         )
 
 
-def drop_others(kept: Sequence[tuple[uuid.UUID, bytes]]) -> None:
-    """Of the outlines named here, drop every block but these, which are known by their digests."""
+def drop_others(kept: Mapping[uuid.UUID, Set[bytes]]) -> None:
+    """Of these outlines, drop every block but those of these digests."""
     if not kept:
         return
     with connection.cursor() as cursor:
+        # A large tree has a thousand of them: they go over as one text and are cut up there.
         cursor.execute(
             """
+            WITH kept AS MATERIALIZED (
+                SELECT named.outline_id, substring(named.digests FROM start + 1 FOR 16) AS digest
+                  FROM unnest(%s::uuid[], %s::bytea[]) AS named (outline_id, digests),
+                       generate_series(0, length(named.digests) - 1, 16) AS start
+            )
             DELETE FROM threads_outlineblock AS block
              WHERE block.outline_id = ANY(%s)
-               AND NOT EXISTS (SELECT 1 FROM unnest(%s::uuid[], %s::bytea[]) AS kept (outline_id, digest)
+               AND NOT EXISTS (SELECT 1 FROM kept
                                 WHERE kept.outline_id = block.outline_id AND kept.digest = block.digest)
             """,
-            [
-                list({outline_id for outline_id, _ in kept}),
-                [outline_id for outline_id, _ in kept],
-                [digest for _, digest in kept],
-            ],
+            [list(kept), [b"".join(digests) for digests in kept.values()], list(kept)],
         )
