@@ -17,6 +17,7 @@ from inspector.threads.sequence import WINDOW_STEPS, Arrow, read_sequence
 from .authentication import caller_of
 from .endpoints import Endpoint
 from .parameters import Choice, Number
+from .tree_shapes import BEARERS_HELP
 
 ALIKE: Final = ("together", "apart")
 
@@ -44,7 +45,10 @@ class ArrowSerializer(serializers.Serializer[Any]):
     parent_basis = serializers.CharField(allow_blank=True)
     parent_why = serializers.CharField(allow_blank=True)
     is_parent_missing = serializers.BooleanField(help_text="whether it cites a message that was not received")
-    missing_id = serializers.CharField(allow_blank=True, help_text="the id that it cites then, where that is known")
+    parent_bearers = serializers.IntegerField(help_text=BEARERS_HELP)
+    missing_id = serializers.CharField(
+        allow_blank=True, help_text="the id that it cites in both cases, where that is known"
+    )
 
 
 class SequenceSerializer(serializers.Serializer[Any]):
@@ -117,6 +121,7 @@ def show_arrow(arrow: Arrow) -> dict[str, Any]:
         "parent": first.parent,
         "parent_basis": first.parent_basis,
         "parent_why": first.parent_why,
-        "is_parent_missing": bool(first.missing),
+        "is_parent_missing": bool(first.missing) and not first.bearers,
+        "parent_bearers": first.bearers,
         "missing_id": first.missing_name,
     }

@@ -19,7 +19,7 @@ from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.placing.instants import read_instant
 from inspector.threads.selectors import find_conversation
 from inspector.threads.trees.outline import Kind
-from inspector.threads.trees.traces import find_trace, list_namesakes, name_ghosts, select_traces
+from inspector.threads.trees.traces import Ghost, find_trace, list_namesakes, read_ghosts, select_traces
 from inspector.threads.trees.windows import MOST_TOGGLED, Fold, StoredTree, Window, WindowRow, load_tree
 
 from .authentication import caller_of
@@ -133,7 +133,7 @@ class TraceTreeView(Endpoint):
 
     @extend_schema(operation_id="get_trace_tree", responses=TreeSerializer)
     def get(self, request: Request, trace_id: uuid.UUID) -> Response:
-        """The rows from `at` on, folded as asked for: headings of conversations, messages, missing messages."""
+        """The rows from `at` on, folded as asked for: headings of conversations, messages, ghosts."""
         return Response(show_tree(_find_trace(request, trace_id), self.given))
 
 
@@ -157,7 +157,7 @@ class ConversationTreeView(Endpoint):
 
     @extend_schema(operation_id="get_conversation_tree", responses=TreeSerializer)
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
-        """The rows from `at` on, folded as asked for: messages and missing messages."""
+        """The rows from `at` on, folded as asked for: messages and ghosts."""
         return Response(show_tree(_find_conversation(request, conversation_id), self.given))
 
 
@@ -216,7 +216,7 @@ def show_tree(owner: Conversation | Trace, given: Mapping[str, Any]) -> dict[str
         Message.objects.shown().defer("body", "words", "links", "established").in_bulk(_ids_of(rows, Kind.MESSAGE))
     )
     conversations = Conversation.objects.only("id", "native_id", "subject").in_bulk(_ids_of(rows, Kind.CONVERSATION))
-    ghosts = name_ghosts(rows)
+    ghosts = read_ghosts(rows)
     return {
         "rows": [
             {
@@ -224,7 +224,7 @@ def show_tree(owner: Conversation | Trace, given: Mapping[str, Any]) -> dict[str
                 "kind": row.line.kind.name.lower(),
                 "message": _show_linked(messages.get(uuid.UUID(bytes=row.line.id))),
                 "conversation": _show_heading(conversations.get(uuid.UUID(bytes=row.line.id))),
-                "missing": ghosts.get(row.place) if row.line.kind is Kind.GHOST else None,
+                **_show_ghost(ghosts.get(row.place)),
                 "is_open": row.is_open if row.is_parent else None,
                 "hidden": row.hidden,
             }
@@ -232,6 +232,10 @@ def show_tree(owner: Conversation | Trace, given: Mapping[str, Any]) -> dict[str
         ],
         **_show_place(window),
     }
+
+
+def _show_ghost(ghost: Ghost | None) -> dict[str, Any]:
+    return {"missing": (ghost and ghost.name) or None, "bearers": ghost.bearers if ghost else None}
 
 
 def _ids_of(rows: Sequence[WindowRow], kind: Kind) -> list[uuid.UUID]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from rest_framework import serializers
 
 from inspector.threads.models import Conversation
+from inspector.threads.placing.several import MOST_BEARERS
 from inspector.threads.trees.outline import Kind, Outcome
 
 from .serializers import SEVERITIES, ChosenMembers, MessageSerializer
+
+BEARERS_HELP: Final = (
+    f"how many messages elsewhere bear the cited id, so that none is the parent; 0: none, {MOST_BEARERS + 1}: more"
+)
 
 
 class TraceSerializer(serializers.Serializer[Any]):
@@ -83,12 +88,13 @@ class WindowSerializer(serializers.Serializer[Any]):
 
 
 class TreeWindowRowSerializer(PlaceSerializer):
-    """A row of a tree: of `message` and `conversation` one is there, or neither for a missing message."""
+    """A row of a tree: of `message` and `conversation` one is there, or neither for a ghost."""
 
     kind = serializers.ChoiceField(choices=[kind.name.lower() for kind in Kind])
     message = LinkedMessageSerializer(allow_null=True)
     conversation = HeadingSerializer(allow_null=True)
-    missing = serializers.CharField(allow_null=True, help_text="the id of a message that was not received")
+    missing = serializers.CharField(allow_null=True, help_text="of a ghost: the id that is cited, where it is known")
+    bearers = serializers.IntegerField(allow_null=True, help_text=f"of a ghost: {BEARERS_HELP}; null: not known")
     is_open = serializers.BooleanField(allow_null=True, help_text="null where there is nothing below")
     hidden = serializers.IntegerField(help_text="how many rows below are not shown")
 

@@ -20,6 +20,7 @@ from .models import Conversation, Message
 from .placing.links import name_cited
 from .placing.numbering import load_places
 from .placing.places import Places
+from .placing.several import SEVERAL, count_bearers
 from .settling.tallies import FAILING
 
 WINDOW_STEPS: Final = 100
@@ -63,7 +64,7 @@ class Step:
     """A message of the sequence: who, to whom, which act, about what, and how it is linked.
 
     `topic` and `english` are their beginnings; `english_length` is the length of the whole. `missing` is the digest of
-    a cited id that was not received, `missing_name` that id, where the message says it in so many words.
+    a cited id that stands for no message here, `missing_name` that id, where the message says it in so many words.
     """
 
     id: uuid.UUID
@@ -94,6 +95,11 @@ class Step:
     def is_failed(self) -> bool:
         """Whether it says that something did not work."""
         return self.performative in FAILING
+
+    @property
+    def bearers(self) -> int:
+        """How many messages elsewhere bear the id that it cites, where that is why none is its parent."""
+        return count_bearers(self.parent_why) if self.missing else 0
 
     @property
     def is_inferred(self) -> bool:
@@ -272,7 +278,8 @@ def find_missing(*, conversation: Conversation, after: int | None = None) -> tup
     None where there is none; the second is None too where it is the first, or where no position is given.
     """
     rows = Message.objects.shown().filter(conversation=conversation, parent_key__isnull=False, parent=None)
-    citing = rows.filter(place__isnull=False).order_by("place").values_list("place", "parent_key")
+    missing = rows.exclude(parent_why__contains=SEVERAL)
+    citing = missing.filter(place__isnull=False).order_by("place").values_list("place", "parent_key")
     places = load_places(conversation)
     both = citing[:1] if after is None else citing[:1].union(citing.filter(place__gte=places.find_place(after + 1))[:1])
     found = sorted(Missing(places.find_position(place), bytes(key or b"").hex()) for place, key in both)

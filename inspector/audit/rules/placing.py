@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from inspector.threads.placing.several import SEVERAL, count_bearers, write_bearers
 from inspector.threads.tasks.ledger import read_steps
 
 from ..findings.scene import Scene, Seen
@@ -13,6 +14,7 @@ from .rule import Hit, Rule
 
 LONGEST_NAMED: Final = 80
 _ASKED: Final = clowl("m1", "REQ", "oscar", "radar")
+_ASKED_ELSEWHERE: Final = _ASKED.replace('"cid": "c"', '"cid": "elsewhere"')
 _ANSWERED: Final = clowl("m2", "DONE", "radar", "oscar", minute=1, pid="m1")
 
 
@@ -36,23 +38,36 @@ def _find_circles(scene: Scene) -> Iterator[Hit]:
             yield Hit(message=message.id, text="It names itself as the message that it answers.")
 
 
-def _find_ghosts(scene: Scene) -> Iterator[Hit]:
+def _find_missing(scene: Scene) -> Iterator[Hit]:
     """One for each id that is cited and was not received, at the first message that cites it."""
-    seen: dict[bytes, list[str]] = {}
-    first: dict[bytes, Seen] = {}
+    for message, more in _list_ghosts(scene):
+        if not count_bearers(message.why):
+            name = _name(scene.cited_ids.get(message.id, ""))
+            yield _hit_ghost(message, f"It answers {name} that was not received here.{more}")
+
+
+def _find_ambiguous(scene: Scene) -> Iterator[Hit]:
+    """One for each id that is cited and that several messages of other conversations bear."""
+    for message, more in _list_ghosts(scene):
+        if bearers := count_bearers(message.why):
+            name = _name(scene.cited_ids.get(message.id, ""))
+            several = f"in other conversations {write_bearers(bearers)} {SEVERAL}"
+            yield _hit_ghost(message, f"It answers {name}, and which one is not known: {several}.{more}")
+
+
+def _list_ghosts(scene: Scene) -> Iterator[tuple[Seen, str]]:
+    """The first message that cites each id which stands for none here, and how many more do, as a sentence."""
+    citing: dict[bytes, list[Seen]] = {}
     for message in scene.odd:
         if message.cited is not None and message.parent is None and message.basis:
-            seen.setdefault(message.cited, []).append(str(message.id))
-            first.setdefault(message.cited, message)
-    for cited, message in first.items():
-        count = len(seen[cited])
-        others = "One more message cites" if count == 2 else f"{count - 1:,} more messages cite"
-        more = f" {others} it." if count > 1 else ""
-        yield Hit(
-            message=message.id,
-            text=f"It answers {_name(scene.cited_ids.get(message.id, ''))} that was not received here.{more}",
-            detail=cited.hex(),
-        )
+            citing.setdefault(message.cited, []).append(message)
+    for first, *others in citing.values():
+        more = "One more message cites" if len(others) == 1 else f"{len(others):,} more messages cite"
+        yield first, f" {more} it." if others else ""
+
+
+def _hit_ghost(message: Seen, text: str) -> Hit:
+    return Hit(message=message.id, text=text, detail=(message.cited or b"").hex())
 
 
 def _name(cited: str) -> str:
@@ -145,9 +160,23 @@ RULES: Final = (
         why="Part of the conversation is not here: the log is incomplete, or the message was withheld.",
         severity="notice",
         group="sequence",
-        look=_find_ghosts,
+        look=_find_missing,
         triggers=(_ANSWERED,),
-        passes=(_ASKED + _ANSWERED, _ASKED.replace('"cid": "c"', '"cid": "elsewhere"') + _ANSWERED),
+        passes=(
+            _ASKED + _ANSWERED,
+            _ASKED_ELSEWHERE + _ANSWERED,
+            _ASKED_ELSEWHERE + _ASKED.replace('"cid": "c"', '"cid": "another"') + _ANSWERED,
+        ),
+    ),
+    Rule(
+        code="ambiguous-parent",
+        title="An answer to an id that several messages bear",
+        why="Which of them is meant cannot be known: ids are used again in one channel, or were made up.",
+        severity="notice",
+        group="sequence",
+        look=_find_ambiguous,
+        triggers=(_ASKED_ELSEWHERE + _ASKED.replace('"cid": "c"', '"cid": "another"') + _ANSWERED,),
+        passes=(_ANSWERED, _ASKED_ELSEWHERE + _ANSWERED),
     ),
     Rule(
         code="answer-without-request",

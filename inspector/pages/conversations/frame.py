@@ -21,7 +21,8 @@ from inspector.threads.tasks.measures import find_state
 from ..reviews.words import describe_verdicts
 from ..shown.budgets import shorten_name
 from ..shown.told import is_named, list_notes, name_conversation, name_dialect, shorten, write_elapsed
-from .transcript import make_anchor, make_ghost_anchor
+from .ghosts import make_ghost_anchor
+from .transcript import make_anchor
 
 # The views of a conversation in the order of their tabs: (name of the address, what it is called).
 TABS: Final = (

@@ -13,6 +13,7 @@ from inspector.accounts.models import Workspace
 from inspector.audit.findings.listing import OpenCount
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.links import name_cited
+from inspector.threads.placing.several import SEVERAL, count_bearers, write_bearers
 from inspector.threads.selectors import TreeRow, find_messages_by_ids
 from inspector.threads.summaries import load_records
 
@@ -23,6 +24,7 @@ from ..shown.markup import SENTENCE_CHARACTERS, Stretch
 from ..shown.told import Line, NoteLine, Segments, list_notes, make_line, name_dialect, read_segments, write_elapsed
 from ..shown.wires import LONGEST_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
 from .disclosures import NOTHING_DISCLOSED, Disclosed
+from .ghosts import GhostRow, find_ghost, make_ghost_anchor, make_ghost_row
 
 MOST_NOTES = 4
 
@@ -74,17 +76,6 @@ class MessageRow:
     english_characters: int
     wire_characters: int
     kind: str = "message"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GhostRow:
-    """A message that was cited and never received."""
-
-    anchor: str
-    name: str
-    cited_by: str
-    depth: int
-    kind: str = "ghost"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,10 +132,10 @@ def make_rows(
             continue
         if not is_tree and row.message.run != run:
             made.append(RunRow(number=row.message.run))
-        missing = find_missing(row.message)
+        missing = find_ghost(row.message)
         if not is_tree and missing and missing not in known_ghosts:
             known_ghosts.add(missing)
-            made.append(make_ghost_row(missing, row, 0))
+            made.append(make_ghost_row(missing, row, 0, slug=workspace.slug))
         run = row.message.run
         made.append(builder.make_message(row, row.message))
     return _fit_rows(made)
@@ -199,7 +190,7 @@ class _Builder:
         """The ghost's name is what the message below it, which cites it, calls it."""
         row = self._rows[index]
         citing = self._rows[index + 1] if index + 1 < len(self._rows) else None
-        return make_ghost_row(row.ghost, citing, min(row.depth, DEEPEST))
+        return make_ghost_row(row.ghost, citing, min(row.depth, DEEPEST), slug=self._workspace.slug)
 
     def make_message(self, row: TreeRow, message: Message) -> MessageRow:
         """The row of a message, with its reply line, its notes and its wire cut at the fields."""
@@ -251,15 +242,16 @@ class _Builder:
         if not message.parent_basis or message.parent_basis == "adjacency":
             return None
         is_inferred = message.parent_basis == "turn"
-        if missing := find_missing(message):
+        if missing := find_ghost(message):
             cited = name_cited(body["message"]) or "a message"
+            bearers = count_bearers(message.parent_why)
             return ReplyLine(
                 basis="explicit",
                 verb="answers",
                 anchor=f"#{make_ghost_anchor(missing)}",
                 name=shorten_name(cited),
-                why="",
-                is_missing=True,
+                why=f"{write_bearers(bearers)} {SEVERAL}" if bearers else "",
+                is_missing=not bearers,
             )
         parent = self._parents.get(message.parent) if message.parent else None
         if parent is None:
@@ -279,31 +271,9 @@ class _Builder:
         return reverse("pages:message", args=[self._workspace.slug, parent.pk])
 
 
-def find_missing(message: Message) -> str:
-    """The digest of the id that a message cites and that was not received; empty where there is none."""
-    return bytes(message.parent_key).hex() if message.parent_key is not None and message.parent is None else ""
-
-
-def make_ghost_row(ghost: str, citing: TreeRow | None, depth: int) -> GhostRow:
-    """The row of a ghost above the message that cites it, if that is in the window."""
-    name = name_cited(citing.body["message"]) if citing and citing.message else None
-    who = citing.message.native_id if citing and citing.message else ""
-    return GhostRow(
-        anchor=make_ghost_anchor(ghost),
-        name=shorten_name(name or "A message"),
-        cited_by=f"{shorten_name(who) or 'The message below'} cites it.",
-        depth=depth,
-    )
-
-
 def make_anchor(message_id: uuid.UUID) -> str:
     """The name of a message's place in the transcript's page."""
     return f"m-{message_id.hex}"
-
-
-def make_ghost_anchor(ghost: str) -> str:
-    """The name of the place of a message that was not received, by the digest of its id, wherever it is drawn."""
-    return f"ghost-{ghost[:16]}"
 
 
 def name_message(message: Message) -> str:

@@ -17,6 +17,7 @@ from inspector.accounts.models import Membership
 from inspector.audit.findings.listing import list_of_message
 from inspector.threads.models import Message
 from inspector.threads.placing.links import name_cited
+from inspector.threads.placing.several import count_bearers
 from inspector.threads.selectors import (
     find_message,
     find_neighbours,
@@ -277,5 +278,5 @@ def _describe_parent(message: Message, parent: Message | None, body: Any, slug: 
         if parent
         else (name_cited(body["message"]) or "a message"),
         why=message.parent_why,
-        is_missing=parent is None,
+        is_missing=parent is None and not count_bearers(message.parent_why),
     )

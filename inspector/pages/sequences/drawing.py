@@ -13,9 +13,11 @@ from statistics import median
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from inspector.threads.placing.several import write_bearers
 from inspector.threads.sequence import Arrow, Step
 
-from ..conversations.transcript import make_ghost_anchor
+from ..conversations.ghosts import make_ghost_anchor
+from ..shown.ghosts import say_fate
 from ..shown.hidden_characters import spell_hidden
 from ..shown.told import write_elapsed
 from .lanes import Lanes
@@ -45,7 +47,7 @@ class Band:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ghost:
-    """A message that was cited and not received, over the message that cites it."""
+    """A message that is cited and stands for none here, over the message that cites it."""
 
     y: int
     x: str
@@ -172,9 +174,9 @@ class _Pen:
             y=self._go(GHOST_HEIGHT),
             x=self._lanes.place((source + targets[0]) / 2 if targets else source),
             anchor=make_ghost_anchor(step.missing),
-            words=f"{name} not received",
-            title=f"{spell_hidden(cut(step.missing_name, 200)) or 'A message'} is cited by message "
-            f"{step.position + 1:,} and was not received",
+            words=f"{name}: {write_bearers(step.bearers)} bear it" if step.bearers else f"{name} not received",
+            title=f"{spell_hidden(cut(step.missing_name, 200)) or 'A message'}, cited by message "
+            f"{step.position + 1:,}, {say_fate(step.bearers)}",
         )
 
     def _draw_arrow(self, arrow: Arrow) -> Shape:

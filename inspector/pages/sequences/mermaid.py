@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from inspector.threads.sequence import Arrow, Step
 
+from ..shown.ghosts import say_fate
 from ..shown.hidden_characters import spell_hidden
 from .drawing import LONGEST_LABEL, LONGEST_NAME, cut, write_about
 
@@ -55,7 +56,8 @@ def _write_arrow(arrow: Arrow, ids: Mapping[str, str], zone: ZoneInfo) -> Iterat
     step = arrow.first
     source = ids[step.sender]
     if step.missing:
-        yield f"Note over {source}: {escape(step.missing_name, LONGEST_LABEL) or 'a cited message'} was not received"
+        name = escape(step.missing_name, LONGEST_LABEL) or "a cited message"
+        yield f"Note over {source}: {name} {say_fate(step.bearers)}"
     text = " ".join(filter(None, _describe(arrow, zone)))
     targets = list(dict.fromkeys(ids[name] for name in step.receivers[:MOST_RECEIVERS]))
     if not targets and not step.is_broadcast:

@@ -22,6 +22,7 @@ from ..conversations.frame import frame_conversation, open_conversation
 from ..conversations.windows import make_pager, read_jump
 from ..shell import read_number, render_page, within_workspace, write_query
 from ..shown.budgets import shorten_name
+from ..shown.ghosts import say_fate
 from ..shown.hidden_characters import spell_hidden
 from .drawing import cut, draw, name_receivers, name_sender
 from .lanes import choose_lanes
@@ -49,6 +50,7 @@ class TableRow:
     left_out: int
     alike_count: int
     missing_name: str
+    fate: str
     why: str
 
 
@@ -179,5 +181,6 @@ def _make_table_row(step: Step, alike_count: int, slug: str) -> TableRow:
         left_out=max(0, step.english_length - len(english)) if english.endswith("…") else 0,
         alike_count=alike_count,
         missing_name=shorten_name(step.missing_name),
+        fate=say_fate(step.bearers) if step.missing else "",
         why=cut(spell_hidden(step.parent_why), LONGEST_ENGLISH),
     )

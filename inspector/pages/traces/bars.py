@@ -12,6 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from inspector.threads.placing.instants import read_instant
+from inspector.threads.placing.several import write_bearers
 from inspector.threads.trees.blocks import StoredLine
 from inspector.threads.trees.outline import Kind, Outcome
 from inspector.threads.trees.windows import StoredTree, WindowRow
@@ -83,12 +84,19 @@ def draw_bar(line: StoredLine, *, axis: Axis, agent: str, is_failing: bool, is_c
     """
     start, end = axis.place(line.start), axis.place(line.end)
     words, drawn = _draw_line(line, start, end, is_failing=is_failing)
-    label = f"{axis.write_clock(line.start)}, {words}" if line.kind is not Kind.GHOST else words
+    label = f"{axis.write_clock(line.start)}, {words}"
     beneath = ""
-    if is_critical and line.kind is not Kind.GHOST:
+    if is_critical:
         label += ", on the critical path"
         beneath = f'<rect class="critical" x="{start:.2f}%" width="{max(end - start, 0.5):.2f}%" y="29" height="2.5"/>'
     return f'<svg class="waterfall"{agent} role="img" aria-label="{label}">{drawn}{beneath}</svg>'
+
+
+def draw_ghost(line: StoredLine, *, axis: Axis, bearers: int | None) -> str:
+    """In place of the bar of a message that is not here: why it is not, as `shown.ghosts` has it."""
+    short = {None: "not here", 0: "not received"}
+    words = short[bearers] if bearers in short else f"{write_bearers(bearers or 0)} bear this id"
+    return f'<svg class="waterfall" role="img" aria-label="{words}">{_write_words(axis.place(line.start), words)}</svg>'
 
 
 def _draw_line(line: StoredLine, start: float, end: float, *, is_failing: bool) -> tuple[str, str]:
@@ -97,8 +105,6 @@ def _draw_line(line: StoredLine, start: float, end: float, *, is_failing: bool) 
     if line.kind is Kind.CONVERSATION:
         shape = f'<line class="envelope" x1="{start:.2f}%" x2="{end:.2f}%" y1="18" y2="18"/>'
         return elapsed, shape + _write_words(end, elapsed, y=13 if end > _RIGHT_EDGE else 22)
-    if line.kind is Kind.GHOST:
-        return "not received", _write_words(start, "not received")
     if line.outcome is Outcome.NONE:
         shape = f'<line class="tick" x1="{start:.2f}%" x2="{start:.2f}%" y1="10" y2="26"/>'
         if is_failing:

@@ -23,11 +23,12 @@ from inspector.threads.trees.traces import Foliage, Said
 from inspector.threads.trees.windows import WindowRow
 
 from ..agents.marks import AgentMark, Cast
+from ..shown.ghosts import say_fate
 from ..shown.hidden_characters import HIDDEN, spell_hidden
 from ..shown.markup import write_visible
 from ..shown.told import name_conversation, shorten
 from ..templatetags.marks import act, icon, severity, tile
-from .bars import Axis, draw_bar
+from .bars import Axis, draw_bar, draw_ghost
 
 # Deeper rows are indented no further, and say how deep they are.
 DEEPEST: Final = 12
@@ -99,9 +100,10 @@ class Painter:
         )
 
     def _write_ghost(self, row: WindowRow) -> str:
-        name = self.foliage.ghost_names.get(row.place)
-        shown = f"<bdi>{write_text(shorten(name, 60))}</bdi>" if name else "A message"
-        return f'<span class="missing">{draw_icon("ghost")}{shown} was not received</span>{_write_hidden(row)}'
+        ghost = self.foliage.ghosts.get(row.place)
+        shown = f"<bdi>{write_text(shorten(ghost.name, 60))}</bdi>" if ghost and ghost.name else "A message"
+        fate = say_fate(ghost.bearers if ghost else None)
+        return f'<span class="missing">{draw_icon("ghost")}{shown} {fate}</span>{_write_hidden(row)}'
 
     def _write_message(self, row: WindowRow, said: Said | None, above: uuid.UUID | None) -> str:
         if said is None:
@@ -167,6 +169,9 @@ class Painter:
         return str(pk).join(self._addresses[name])
 
     def _draw_bar(self, row: WindowRow, said: Said | None, agent: str) -> str:
+        if row.line.kind is Kind.GHOST:
+            ghost = self.foliage.ghosts.get(row.place)
+            return draw_ghost(row.line, axis=self.axis, bearers=ghost.bearers if ghost else None)
         is_failing = said is not None and said.performative in _FAILING
         return draw_bar(row.line, axis=self.axis, agent=agent, is_failing=is_failing, is_critical=row.is_critical)
 

@@ -16,6 +16,7 @@ from dialects import get_dialect
 
 from .earlier import Earlier, is_answer
 from .links import Way
+from .several import say_several
 
 
 @dataclass(slots=True)
@@ -80,7 +81,6 @@ class Elsewhere:
     count: int = 1
 
 
-MOST_BEARERS = 10
 AnyNode = TypeVar("AnyNode", bound=Node)
 LookUp = Callable[[Iterable[Citation]], Mapping[Citation, Elsewhere]]
 
@@ -226,8 +226,7 @@ class _Placer:
             node.ghost = node.cited
         elif elsewhere.id is None:
             node.ghost = node.cited
-            count = f"more than {MOST_BEARERS}" if elsewhere.count > MOST_BEARERS else elsewhere.count
-            node.why = f"{way.why}; {count} messages bear that id"
+            node.why = say_several(way.why, elsewhere.count)
         else:
             node.parent, node.parent_elsewhere = elsewhere.id, elsewhere.content
             node.why = f"{way.why}; it is in another conversation"

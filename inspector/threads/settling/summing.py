@@ -16,6 +16,7 @@ from inspector.intake.text import make_storable
 
 from ..models import Conversation, Message
 from ..placing.nodes import StoredNode, Timeline
+from ..placing.several import count_bearers
 from ..tasks.ledger import TaskRow, make_rows, write_tasks
 from ..tasks.lifecycle import derive_state
 from ..tasks.plays import list_states, play_tasks
@@ -81,7 +82,7 @@ def sum_nodes(conversation: Conversation, timeline: Timeline, *, hidden: int) ->
         agents=list(agents),
         dialects=[name for name, _ in dialects.most_common()],
         message_count=len(nodes),
-        missing_count=len({node.ghost for node in nodes if node.ghost}),
+        missing_count=len({node.ghost for node in nodes if node.ghost and not count_bearers(node.why)}),
         severity=max((node.severity for node in nodes), default=0),
         tally=make_storable(write_tally(count_nodes(nodes, list(agents), hidden=hidden))),
         first_at=timeline.first_at,

@@ -19,6 +19,7 @@ from ..agents.meanings import select_naming
 from ..models import Conversation, Message, MessageQuerySet, Trace
 from ..placing.keys import RANDOM
 from ..placing.links import name_cited
+from ..placing.several import count_bearers
 from .outline import ADJACENCY, Kind
 from .windows import WindowRow
 
@@ -189,13 +190,24 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class Ghost:
+    """What is cited and stands for no message here: its id, and how many messages elsewhere bear that.
+
+    `name` is empty where no name of it is known, `bearers` is 0 where it was not received: see `placing.several`.
+    """
+
+    name: str
+    bearers: int
+
+
+@dataclass(frozen=True, slots=True)
 class Foliage:
-    """What the rows of a window stand for: messages and conversations by id, and the names of missing messages."""
+    """What the rows of a window stand for: messages and conversations by id, and the ghosts."""
 
     said: dict[bytes, Said]
     conversations: dict[bytes, Conversation]
     # By the place of the ghost's row.
-    ghost_names: dict[int, str]
+    ghosts: dict[int, Ghost]
     # What tops of the tree answer: it stands elsewhere, or was cut off because answers go round in a circle.
     answered: dict[uuid.UUID, Answered]
 
@@ -211,7 +223,7 @@ def read_foliage(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> F
     return Foliage(
         said,
         {pk.bytes: each for pk, each in conversations.items()},
-        name_ghosts(rows),
+        read_ghosts(rows),
         _find_answered(owner, rows, said),
     )
 
@@ -222,8 +234,8 @@ def _read_said(ids: Sequence[uuid.UUID]) -> Iterable[Said]:
         yield Said(*row)
 
 
-def name_ghosts(rows: Sequence[WindowRow]) -> dict[int, str]:
-    """What missing messages are called, by the places of their rows: as the message below, which cites it, does."""
+def read_ghosts(rows: Sequence[WindowRow]) -> dict[int, Ghost]:
+    """The ghosts by the places of their rows, each as the message below, which cites it, has it; of the last none."""
     citing = {
         below.line.id: row.place
         for row, below in pairwise(rows)
@@ -231,9 +243,11 @@ def name_ghosts(rows: Sequence[WindowRow]) -> dict[int, str]:
     }
     if not citing:
         return {}
-    bodies = Message.objects.filter(pk__in=[uuid.UUID(bytes=name) for name in citing]).values_list("pk", "body")
-    names = {citing[pk.bytes]: name_cited(json.loads(body)["message"]) for pk, body in bodies if body}
-    return {place: name for place, name in names.items() if name}
+    messages = Message.objects.filter(pk__in=[uuid.UUID(bytes=name) for name in citing])
+    return {
+        citing[pk.bytes]: Ghost(name_cited(json.loads(body)["message"]) if body else "", count_bearers(why))
+        for pk, body, why in messages.values_list("pk", "body", "parent_why")
+    }
 
 
 def _find_answered(

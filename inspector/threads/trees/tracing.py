@@ -29,6 +29,7 @@ from ..placing.instants import count_microseconds
 from ..placing.keys import WIRE
 from ..placing.links import read_links
 from ..placing.nodes import make_mark, order_by_identity
+from ..placing.several import SEVERAL
 from .outline import ADJACENCY, ASKING, Knot
 from .stored import Tree, write_trees
 
@@ -68,6 +69,7 @@ _COLUMNS: Final = (
     "parent_basis",
     "has_topic",
     "work",
+    "has_several",
 )
 _SUM_COLUMNS: Final = (
     "id",
@@ -194,6 +196,9 @@ def _read_members(members: MessageQuerySet) -> Iterator[Sequence[Any]]:
     rows = (
         members.annotate(
             has_topic=Case(When(topic="", then=Value(False)), default=Value(True)),
+            has_several=Case(
+                When(parent__isnull=True, parent_why__contains=SEVERAL, then=Value(True)), default=Value(False)
+            ),
             work=Case(When(_TELLS_OF_WORK, then="links"), default=Value(""), output_field=TextField()),
         )
         .order_by("trace_key", "order_time", "order_source", "order_index", "record_id", "part")
@@ -214,7 +219,7 @@ class _Gatherer:
 
     def add(self, row: Sequence[Any]) -> None:
         (_, at, source, index, _, part, message_id, channel_id, conversation_id, dialect, performative) = row[:11]
-        (sender, receivers, severity, told_digest, parent, parent_key, basis, has_topic, work) = row[11:]
+        (sender, receivers, severity, told_digest, parent, parent_key, basis, has_topic, work, has_several) = row[11:]
         strand = self._strand
         links = read_links(work) if work else None
         group = self._conversations.setdefault(conversation_id, conversation_id.bytes)
@@ -222,7 +227,8 @@ class _Gatherer:
         if parent is None and parent_key is not None and basis:
             # The same id may be missing in two channels.
             ghost = bytes(parent_key) + channel_id.bytes
-            strand.ghosts.add(ghost)
+            if not has_several:
+                strand.ghosts.add(ghost)
         self._places[message_id.bytes] = len(strand.knots)
         self._parents.append(parent.bytes if parent is not None and basis != ADJACENCY else None)
         strand.knots.append(

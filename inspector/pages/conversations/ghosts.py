@@ -1,0 +1,61 @@
+"""The rows of a transcript for what is cited and stands for no message here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from inspector.threads.models import Message
+from inspector.threads.placing.links import name_cited
+from inspector.threads.placing.several import count_bearers
+from inspector.threads.selectors import TreeRow
+
+from ..agents.rows import write_term
+from ..shown.budgets import shorten_name
+from ..shown.ghosts import say_fate
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GhostRow:
+    """A message that was cited and stands for none here: it was never received, or could be any of several.
+
+    `fate` says which; `bearers_url` leads to those that bear its id, where there are some.
+    """
+
+    anchor: str
+    name: str
+    fate: str
+    cited_by: str
+    bearers_url: str
+    is_missing: bool
+    depth: int
+    kind: str = "ghost"
+
+
+def find_ghost(message: Message) -> str:
+    """The digest of the id that a message cites and that stands for no message here; empty where there is none."""
+    return bytes(message.parent_key).hex() if message.parent_key is not None and message.parent is None else ""
+
+
+def make_ghost_row(ghost: str, citing: TreeRow | None, depth: int, *, slug: str) -> GhostRow:
+    """The row of a ghost above the message that cites it, if that is in the window."""
+    message = citing.message if citing else None
+    name = name_cited(citing.body["message"]) if citing and message else ""
+    bearers = count_bearers(message.parent_why) if message else None
+    term = write_term("id", name) if bearers else ""
+    return GhostRow(
+        anchor=make_ghost_anchor(ghost),
+        name=shorten_name(name or "A message"),
+        fate=say_fate(bearers),
+        cited_by=f"{(message and shorten_name(message.native_id)) or 'The message below'} cites it.",
+        bearers_url=f"{reverse('pages:search', args=[slug])}?{urlencode({'q': term})}" if term else "",
+        is_missing=bearers == 0,
+        depth=depth,
+    )
+
+
+def make_ghost_anchor(ghost: str) -> str:
+    """The name of the place of a ghost, by the digest of the id that is cited, wherever it is drawn."""
+    return f"ghost-{ghost[:16]}"
