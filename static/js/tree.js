@@ -10,6 +10,7 @@
   const POURED = 40;
   const windows = () => Array.from(table.querySelectorAll("[data-window]"));
   const rows = () => Array.from(table.querySelectorAll("tbody tr"));
+  const current = table.querySelector('tr[aria-current="true"]')?.id;
   let isBusy = false;
 
   async function fetchRows(address) {
@@ -17,7 +18,10 @@
     if (!answer.ok) throw new Error(`the server answered with ${answer.status}`);
     const held = document.createElement("template");
     held.innerHTML = `<table>${await answer.text()}</table>`;
-    return held.content.querySelector("[data-window]");
+    const fresh = held.content.querySelector("[data-window]");
+    // Which row the address led to is not asked for again.
+    if (current) fresh?.querySelector(`#${current}`)?.setAttribute("aria-current", "true");
+    return fresh;
   }
 
   // A window far away keeps its height and gives up its rows.
@@ -38,8 +42,9 @@
     const address = new URL(location.href);
     address.hash = "";
     address.searchParams.set("at", at);
-    address.searchParams.delete("find");
+    // A row that the address names would be led to instead; what is looked for is marked in every window.
     address.searchParams.delete("hit");
+    address.searchParams.delete("message");
     return address;
   }
 

@@ -69,3 +69,40 @@ def test_without_a_script_links_lead_on(open_page: Open, cast: Cast, address: st
     page.get_by_label("Find in this tree").fill("Line 650.")
     page.get_by_label("Find in this tree").press("Enter")
     expect(page.locator("tr[aria-current]")).to_contain_text("Line 650.")
+
+
+def test_what_is_found_is_marked_in_windows_that_load_later_too(open_page: Open, cast: Cast, address: str) -> None:
+    page = open_page(cast.owner, f"{address}?find=5.")
+    rows = page.locator("[data-tree] tbody tr[data-fold]")
+    expect(page.get_by_role("status")).to_have_text("1 of 70")
+    expect(page.locator("tr[aria-current]")).to_contain_text("5.")
+    current = page.locator("tr[aria-current]").get_attribute("id")
+    page.mouse.wheel(0, -20_000)
+    until = time.monotonic() + PATIENCE_MS / 1000
+    while page.locator(f"#row-{COUNT}").count() == 0 and time.monotonic() < until:
+        page.mouse.wheel(0, 20_000)
+        page.wait_for_timeout(150)
+    expect(page.locator(f"#row-{COUNT}")).to_have_count(1)
+    count_marked = (
+        "[...document.querySelectorAll('[data-fold]')].filter((row) => /Line \\d*5\\./.test(row.textContent))"
+    )
+    assert page.evaluate(f"{count_marked}.every((row) => row.hasAttribute('data-hit'))")
+    assert page.evaluate(f"{count_marked}.length") == page.locator("tr[data-hit]").count() > 20
+    # A window that gave up its rows has its marks again, and the current row is still the current one.
+    while page.locator(f"#{current}").count() == 0 and time.monotonic() < until:
+        page.mouse.wheel(0, -20_000)
+        page.wait_for_timeout(150)
+    expect(page.locator(f"#{current}")).to_have_attribute("aria-current", "true")
+    expect(page.locator(f"#{current}")).to_have_attribute("data-hit", "")
+    assert rows.count() > 200
+
+
+def test_without_a_script_the_next_window_marks_what_is_found(open_page: Open, cast: Cast, address: str) -> None:
+    page = open_page(cast.owner, f"{address}?find=5.", has_script=False)
+    page.get_by_role("link", name="Next →").click()
+    expect(page.locator("tr[data-hit]").first).to_be_visible()
+    expect(page.locator("tr[aria-current]")).to_have_count(0)
+    expect(page.get_by_role("status")).to_have_text("70 found")
+    first = page.locator("tr[data-hit]").first.get_attribute("id")
+    page.get_by_role("link", name="Next find").click()
+    expect(page.locator("tr[aria-current]")).to_have_id(str(first))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,7 +17,7 @@ from inspector.accounts.models import Membership
 from inspector.intake.text import make_storable
 from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Conversation, Trace
-from inspector.threads.trees.traces import MOST_FOUND, find_matching, read_foliage
+from inspector.threads.trees.traces import MOST_FOUND, find_matching, match_rows, read_foliage
 from inspector.threads.trees.windows import MOST_TOGGLED, Fold, StoredTree, Window, WindowRow, load_tree
 
 from ..agents.marks import AgentMark, Cast
@@ -38,9 +39,9 @@ _TOKEN: Final = re.compile(r"(\d{1,12})\.([0-9a-f]{8})")
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What the address asks for."""
+    """What the address asks for: the window at a row, else the one around what is found, that of a hit above all."""
 
-    at: int
+    at: int | None
     level: str
     tokens: tuple[str, ...]
     find: str
@@ -55,7 +56,8 @@ class Wish:
             "fold": ",".join(self.tokens) or None,
             "find": self.find or None,
             "hit": self.hit or None,
-            "at": self.at or None,
+            # The beginning is where an address leads that says nothing, but for one that looks for something.
+            "at": self.at if self.find else self.at or None,
             "scale": "-".join(map(str, self.scale)) if self.scale else None,
         }
         kept = {name: value for name, value in (said | changes).items() if value not in (None, "")}
@@ -68,7 +70,7 @@ def read_wish(request: HttpRequest) -> Wish:
     tokens = [token for token in request.GET.get("fold", "").split(",") if _TOKEN.fullmatch(token)]
     scale = re.fullmatch(r"(\d{1,17})-(\d{1,17})", request.GET.get("scale", ""))
     return Wish(
-        at=read_number(request, "at"),
+        at=read_number(request, "at") if request.GET.get("at", "").strip() else None,
         level=level if level in {name for name, *_ in LEVELS} else "all",
         tokens=tuple(dict.fromkeys(tokens))[:MOST_TOGGLED],
         find=make_storable(" ".join(request.GET.get("find", "").split()))[:LONGEST_FIND],
@@ -87,7 +89,7 @@ def _read_id(text: str) -> uuid.UUID | None:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search within the tree found: the places of its rows, and which of them is the current one."""
+    """What a search within the tree found: the places of its rows, and which of them is the current one, 0 for none."""
 
     places: Sequence[int]
     number: int
@@ -96,7 +98,7 @@ class Found:
     @property
     def current(self) -> int | None:
         """The place of the current one."""
-        return self.places[self.number - 1] if self.places else None
+        return self.places[self.number - 1] if self.number else None
 
 
 def search_tree(tree: StoredTree, owner: Conversation | Trace, wish: Wish) -> Found | None:
@@ -105,7 +107,8 @@ def search_tree(tree: StoredTree, owner: Conversation | Trace, wish: Wish) -> Fo
         return None
     ids = find_matching(owner=owner, text=wish.find, limit=MOST_FOUND + 1)
     places = sorted(tree.locate(ids[:MOST_FOUND]).values())
-    number = min(max(1, wish.hit), len(places)) if places else 0
+    # Whoever goes on from what was found, by windows, stands at none of it.
+    number = 0 if wish.at is not None and not wish.hit else min(max(1, wish.hit), len(places))
     return Found(places, number, len(ids) > MOST_FOUND)
 
 
@@ -115,9 +118,10 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
     wish = read_wish(request)
     if tree is None or not tree.count:
         return {"tree": None, "agents": Cast(owner.agents).find_all(owner.agents[:MOST_TILES])}
-    found = search_tree(tree, owner, wish)
+    # Rows alone come without what is said of the whole.
+    found = search_tree(tree, owner, wish) if "HX-Request" not in request.headers else None
     fold, stale = _read_fold(tree, wish)
-    at = min(wish.at, tree.count - 1)
+    at = min(wish.at or 0, tree.count - 1)
     place = _find_message(tree, wish)
     if place is not None:
         fold, at = (fold if not _is_hidden(tree, place, fold) else Fold()), max(0, place - 3)
@@ -134,13 +138,13 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
         names=Cast(labels=load_labels(workspace_id=membership.workspace.pk)),
         axis=axis,
         foliage=read_foliage(owner=owner, rows=window.rows),
-        hits=frozenset(found.places) if found else frozenset(),
+        hits=match_rows(rows=window.rows, text=wish.find) if wish.find else frozenset(),
         current=place if place is not None else found.current if found else None,
     )
     return {
         "agents": _list_agents(painter, owner),
         "tree": {
-            "rows": painter.draw_all(window.rows, _write_links(window.rows, wish)),
+            "rows": painter.draw_all(window.rows, _write_links(window.rows, wish, at)),
             "map": draw_map(tree, window.rows, find_axis(tree, zone)),
             "axis": axis.draw(),
             "count": tree.count,
@@ -148,10 +152,10 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
             "first": window.rows[0].place + 1 if window.rows else 0,
             "last": _find_last(window),
             "at": at,
-            "next_url": None if window.next is None else wish.write(at=window.next, hit=None, find=None),
+            "next_url": None if window.next is None else wish.write(at=window.next, hit=None),
             "previous_url": None
             if window.previous is None
-            else wish.write(at=window.previous or None, hit=None, find=None),
+            else wish.write(at=window.previous if wish.find else window.previous or None, hit=None),
             "levels": [
                 {
                     "name": words,
@@ -163,7 +167,7 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
             ],
             "kept": _list_kept(wish),
             "find": wish.find,
-            "found": found and _describe_found(found, wish),
+            "found": found and _describe_found(found, wish, at),
             "stale": stale,
             "is_scaled": wish.scale is not None,
             "scale_url": wish.write(scale=None) if wish.scale else _write_scale(window, wish, zone),
@@ -200,15 +204,17 @@ def _read_fold(tree: StoredTree, wish: Wish) -> tuple[Fold, int]:
     return Fold(level, places), len(wanted) - len(places)
 
 
-def _write_links(rows: Sequence[WindowRow], wish: Wish) -> Mapping[int, str]:
+def _write_links(rows: Sequence[WindowRow], wish: Wish, at: int) -> Mapping[int, str]:
     links = {}
+    # Whoever looks for something stays where the row is, and is not led back to what was found.
+    here: dict[str, int] = {"at": at} if wish.find else {}
     for row in rows:
         if row.is_parent:
             token = write_token(row)
             tokens = [each for each in wish.tokens if each != token]
             if len(tokens) == len(wish.tokens):
                 tokens.append(token)
-            links[row.place] = f"{wish.write(fold=','.join(tokens) or None, hit=None)}#row-{row.place}"
+            links[row.place] = f"{wish.write(fold=','.join(tokens) or None, hit=None, **here)}#row-{row.place}"
     return links
 
 
@@ -218,14 +224,18 @@ def _list_kept(wish: Wish) -> list[tuple[str, str]]:
     return [(name, value) for name, value in kept if value]
 
 
-def _describe_found(found: Found, wish: Wish) -> dict[str, Any]:
+def _describe_found(found: Found, wish: Wish, at: int) -> dict[str, Any]:
     count = len(found.places)
+    # How many stand before the current one, or before the window where none is current; and up to the next one.
+    before = found.number - 1 if found.number else bisect_left(found.places, at)
+    passed = found.number or before
+    has_others = count > 1 or (count == 1 and not found.number)
     return {
         "count": count,
         "number": found.number,
         "has_more": found.has_more,
-        "next_url": wish.write(hit=found.number % count + 1, at=None) if count > 1 else None,
-        "previous_url": wish.write(hit=(found.number - 2) % count + 1, at=None) if count > 1 else None,
+        "next_url": wish.write(hit=passed % count + 1, at=None) if has_others else None,
+        "previous_url": wish.write(hit=(before - 1) % count + 1, at=None) if has_others else None,
     }
 
 

@@ -148,10 +148,20 @@ def members_of(owner: Conversation | Trace) -> MessageQuerySet:
 
 def find_matching(*, owner: Conversation | Trace, text: str, limit: int = MOST_FOUND) -> list[bytes]:
     """The ids of messages whose English or names hold this text, the earliest first; at most `limit` of them."""
-    condition = Q(english__icontains=text) | Q(native_id=text) | Q(native_act__iexact=text)
-    condition |= Q(topic__icontains=text) | Q(sender__iexact=text) | Q(performative=text.lower())
-    rows = members_of(owner).filter(condition).order_by("order_time", "pk")
+    rows = members_of(owner).filter(_holds(text)).order_by("order_time", "pk")
     return [pk.bytes for pk in rows.values_list("pk", flat=True)[:limit]]
+
+
+def match_rows(*, rows: Sequence[WindowRow], text: str) -> frozenset[int]:
+    """The places of those rows of a window whose messages `find_matching` finds: no other message is looked at."""
+    places = {row.line.id: row.place for row in rows if row.line.kind is Kind.MESSAGE}
+    found = Message.objects.filter(_holds(text), pk__in=[uuid.UUID(bytes=name) for name in places])
+    return frozenset(places[pk.bytes] for pk in found.values_list("pk", flat=True))
+
+
+def _holds(text: str) -> Q:
+    condition = Q(english__icontains=text) | Q(native_id=text) | Q(native_act__iexact=text)
+    return condition | Q(topic__icontains=text) | Q(sender__iexact=text) | Q(performative=text.lower())
 
 
 @dataclass(frozen=True, slots=True)
