@@ -4,6 +4,9 @@ A mixed log of 5,000 records, in conversations of 25, is taken in and read, then
 process. Each is counted in seconds of its processor; what the database does meanwhile is not among them, for any. What
 comes in order is told while it is read, so that the share of the whole way is printed too. The aim is at most 20 % of
 settling. With `--loaded` the line says that other work shared the machine.
+
+Then one message more comes to a conversation of 1,000 and to one of 10,000 in which nothing is remarkable, and each is
+examined again: what that costs beside another is to depend on what came, and not on what was there.
 """
 
 from __future__ import annotations
@@ -15,13 +18,15 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from statistics import median
 
 from .installation import Installation
-from .product import enter_product
+from .product import Product, enter_product
 
 START = datetime(2026, 11, 1, 8, tzinfo=UTC)
 EACH = 25
 AIM = 0.20
+SIZES, TIMES = (1_000, 10_000), 7
 
 
 def make_lines(records: int) -> Iterator[bytes]:
@@ -56,6 +61,40 @@ def _write(kind: int, conversation: int, at: int, moment: datetime) -> str:
     return "pay bo\u202eb now" if is_faulty else f"Step {at} is taken."
 
 
+def make_plain(count: int, *, name: str, first: int = 0) -> Iterator[bytes]:
+    """A conversation of requests that are answered, each in its time: nothing in it is to be looked at."""
+    for number in range(first, first + count):
+        moment = START + timedelta(seconds=number)
+        clowl = {"clowl": "0.2", "mid": f"{name}-{number}", "ts": int(moment.timestamp()), "cid": name}
+        clowl |= {
+            "p": "DONE" if number % 2 else "REQ",
+            "from": f"agent-{number % 2}",
+            "to": f"agent-{(number + 1) % 2}",
+        }
+        clowl |= {"pid": f"{name}-{number - 1}"} if number % 2 else {}
+        yield json.dumps(clowl | {"body": {"t": "search", "d": {"q": f"question {number}"}}}).encode() + b"\n"
+
+
+def time_one_more(product: Product, count: int) -> tuple[float, float]:
+    """Milliseconds of the processor, and of the clock, that examining takes after one more; the medians of `TIMES`."""
+    from inspector.intake.models import Job
+
+    name = f"plain-{count}"
+    product.take(make_plain(count, name=name), name=f"{name}.jsonl")
+    spent = []
+    for number in range(TIMES + 1):
+        product.work(kinds=(Job.Kind.FRAME, Job.Kind.INGEST))
+        for kind in (Job.Kind.SETTLE, Job.Kind.EXAMINE):
+            Job.objects.filter(kind=kind).update(due_at=START)
+            start = time.process_time(), time.perf_counter()
+            product.work(kinds=(kind,))
+            took = time.process_time() - start[0], time.perf_counter() - start[1]
+        spent.append(took)
+        product.take(make_plain(1, name=name, first=count + number), name=f"{name}-{number}.jsonl")
+    processor, clock = zip(*spent[1:], strict=True)
+    return 1000 * median(processor), 1000 * median(clock)
+
+
 def main() -> int:
     """Read, settle and examine; print the share. Ends with 1 where it is over the aim."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -76,11 +115,14 @@ def main() -> int:
             product.work(kinds=(kind,))
             spent.append(time.process_time() - start)
         found = Finding.objects.count()
+        more = {count: time_one_more(product, count) for count in SIZES}
     read, settled, examined = spent
     share = examined / settled
     print(f"{options.records:,} records: reading {read:.2f} s, settling {settled:.2f} s, examining {examined:.2f} s")
     print(f"examining is {share:.1%} of settling (aim: at most {AIM:.0%})", end=", ")
     print(f"{examined / (read + settled):.1%} of reading and settling; {found:,} findings")
+    for count, (processor, clock) in more.items():
+        print(f"one more in {count:,} plain messages: examining {processor:.1f} ms ({clock:.1f} ms by the clock)")
     print(f"Python {platform.python_version()}{', on a machine under other load' if options.loaded else ''}")
     return 0 if share <= AIM else 1
 

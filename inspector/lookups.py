@@ -23,3 +23,19 @@ class IsAny(Func):
     def __init__(self, column: str, values: Iterable[Any] | Expression | F) -> None:
         array = values if isinstance(values, Expression | F) else Value(list(values))
         super().__init__(F(column), array)
+
+
+class HasAnyBit(Func):
+    """Whether a column of whole numbers has any of these bits set.
+
+    Args:
+        column: its name.
+        bits: as a number.
+    """
+
+    template = "((%(expressions)s) <> 0)"
+    arg_joiner = " & "
+    output_field = BooleanField()
+
+    def __init__(self, column: str, bits: int) -> None:
+        super().__init__(F(column), Value(bits))

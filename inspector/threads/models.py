@@ -25,6 +25,7 @@ from .placing.places import PLACE_BYTES
 from .settling.tables import Carry as Carry
 from .standing import Standing
 from .tasks.tables import Task as Task
+from .telling.sights import IN_SIGHT
 from .telling.tables import Wording as Wording
 from .trees.tables import Outline as Outline
 from .trees.tables import OutlineBlock as OutlineBlock
@@ -195,10 +196,10 @@ class Message(models.Model):
             models.Index(fields=["conversation", "place"], name="message_place"),
             # Serves newest-first lists and search windows.
             models.Index(fields=["workspace", "-order_time", "-id"], name="message_newest"),
-            # Serves the look-up of a cited parent.
+            # Serves the look-up of a cited parent, and whether an id is borne twice in a conversation.
             models.Index(
-                fields=["workspace", "channel", "id_key"],
-                name="message_by_id",
+                fields=["workspace", "channel", "id_key", "conversation"],
+                name="message_by_its_id",
                 condition=models.Q(id_key__isnull=False),
             ),
             # Serves finding who cites an arriving message: ghosts that it fills, and parents that are no longer alone.
@@ -216,6 +217,13 @@ class Message(models.Model):
             # Serves finding what a new key may open.
             models.Index(
                 fields=["workspace", "conversation"], name="message_sealed", condition=models.Q(is_sealed=True)
+            ),
+            # Serves examining: the messages that show something a rule may have to look at. It has their order too, so
+            # that no estimate makes `message_in_order` look better.
+            models.Index(
+                fields=["conversation", "order_time", "order_source", "order_index"],
+                name="message_in_sight",
+                condition=IN_SIGHT,
             ),
             # Serves words in the English; the workspace is one more lexeme.
             GinIndex(fields=["words"], name="message_words"),

@@ -22,6 +22,7 @@ from inspector.lookups import IsAny
 from inspector.threads.arriving.holding import hold_conversations
 from inspector.threads.arriving.marking import mark_conversations
 from inspector.threads.models import Conversation, Message
+from inspector.threads.settling.undecided import decide_undecided
 from inspector.threads.telling.contexts import DECODER_VERSION
 from inspector.tokens import hide_tokens
 
@@ -66,12 +67,13 @@ def examine(
 
     Args:
         conversations: the one whose job this is, and after it others that are small.
-        fence: called inside the writing transaction; raises when another worker has taken over.
+        fence: called inside each writing transaction; raises when another worker has taken over.
         finish: called inside it, so that the job ends together with its work.
         end_others: called inside it with the ids of the others; says which of them are still to be written.
     """
     first, *others = conversations
     together = [first, *_pick_small(first, others)]
+    decide_undecided(conversations=[each.pk for each in together], fence=fence)
     settings = load_settings(workspace_id=first.workspace_id)
     found = find(load_scenes(together), settings)
     with transaction.atomic():

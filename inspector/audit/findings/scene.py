@@ -9,19 +9,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from inspector.threads.models import Conversation
-
-# Letters that cannot be told from Latin ones by their shape, by what they look like; Cyrillic, Greek and Armenian.
-_SHAPES: Final = {
-    "a": "\u0430", "c": "\u0441", "d": "\u0501", "e": "\u0435", "h": "\u04bb", "i": "\u0456", "j": "\u0458",
-    "o": "\u043e\u03bf\u0585", "p": "\u0440", "q": "\u051b", "s": "\u0455", "w": "\u051d", "x": "\u0445", "y": "\u0443",
-    "A": "\u0410\u0391", "B": "\u0412\u0392", "C": "\u0421", "E": "\u0415\u0395", "H": "\u041d\u0397",
-    "I": "\u0406\u0399", "J": "\u0408", "K": "\u041a\u039a", "M": "\u041c\u039c", "N": "\u039d", "O": "\u041e\u039f",
-    "P": "\u0420\u03a1", "S": "\u0405", "T": "\u0422\u03a4", "X": "\u0425\u03a7", "Y": "\u03a5", "Z": "\u0396",
-}  # fmt: skip
-LOOKALIKES: Final[Mapping[str, str]] = {other: letter for letter, others in _SHAPES.items() for other in others}
 
 
 class Seen(NamedTuple):
@@ -56,6 +46,7 @@ class SeenTask(NamedTuple):
     performer: str
     state: str
     deadline_at: datetime | None
+    first_at: datetime
     last_at: datetime
     finished_at: datetime | None
     failures: int
@@ -87,11 +78,12 @@ class Scene:
 
     `odd` are those that were placed oddly, or cite what was not received; `cited_ids` says which id, where it is known.
     `leaning` carry what their record says of contexts, conditions and parts. `doubles` are records under one id.
-    `failures` carry what their record says of the error. `sealed` are encrypted, `open` are not, in a conversation
-    where others are or are agreed to be; `pacts` carry what they established of sessions, each as [kind, name, value
-    and more]; `refused` are not opened by the key of their session. `hidden` hold characters that cannot be seen,
-    `mixed` words that look Latin and are not. `strangers` came by a key whose agents have other names, each with what
-    the key is called.
+    `failures` carry what their record says of the error. `tasks` are the remarkable ones, and those in the course of
+    which work was handed on. `sealed` are encrypted, the first of each sender and receivers; `open` are not, in a
+    conversation where others are or are agreed to be; `pacts` carry what they established of sessions, each as [kind,
+    name, value and more]; `refused` are not opened by the key of their session. `hidden` hold characters that cannot
+    be seen, `mixed` words that look Latin and are not. `strangers` came by a key whose agents have other names, each
+    with what the key is called.
     """
 
     conversation: Conversation

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from inspector.intake.concealing import IN_CLEAR, NAMES
+from inspector.threads.telling.deceptive_signs import LOOKALIKES
 
-from ..findings.scene import LOOKALIKES, Scene
+from ..findings.scene import Scene
 from .logs import FOOT, pack, say
 from .rule import Hit, Rule
 

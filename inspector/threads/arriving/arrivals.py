@@ -18,6 +18,7 @@ from inspector.intake.text import make_storable
 
 from ..models import Conversation
 from ..models import Message as MessageRow
+from ..placing.across import suspect_answers
 from ..placing.keys import key_of_id
 from ..placing.links import Guess
 from ..telling.wordings import keep_moved
@@ -123,6 +124,7 @@ def insert_arrivals(
     if moved:
         mark_traces(messages=old, workspace_id=workspace_id)
         keep_moved(messages=old, at=now)
+        suspect_answers(moved=old, among=dirty)
         for record_id, part, message_id in old.values_list("record_id", "part", "id"):
             ids[record_id][part] = message_id
         old.delete()

@@ -21,6 +21,7 @@ from ..models import Conversation
 from ..placing.keys import find_trace_basis, key_of_conversation, key_of_id, key_of_trace
 from ..placing.links import Guess, guess_of, links_of, write_links
 from ..telling.foretelling import ConversationKey, foresee
+from ..telling.sights import decide_established, decide_sights
 from ..telling.teller import Telling, foretell_record, severity_of
 
 # In the order in which `make_inserts` gives them.
@@ -53,6 +54,7 @@ MESSAGE_COLUMNS = (
     "status",
     "severity",
     "is_sealed",
+    "sights",
     "place",
     "parent_key",
     "parent_basis",
@@ -217,11 +219,13 @@ def _make_told(
     if row is None:
         severity = severity_of(arrival.reading, message)
         is_sealed = message.security.encrypted and not message.security.opened
+        sights = decide_sights(record=arrival.record, read=message, severity=severity)
         told: tuple[object, ...] = ("", "", None, "{}", write_links(links), "", None, "", None)
     else:
         severity, is_sealed = row.severity, row.is_sealed
         # What a record establishes is kept with its first part.
         established = telling.established if message is arrival.reading.messages[0] else ""
+        sights = row.sights | decide_established(established)
         told = (
             row.english,
             row.body,
@@ -234,7 +238,7 @@ def _make_told(
             at,
         )
     # A message that cites another must be found by that before it is ever settled.
-    return (severity, is_sealed, NOT_PLACED, cited, "", "", *told)
+    return (severity, is_sealed, sights, NOT_PLACED, cited, "", "", *told)
 
 
 def order_of(record: Record) -> tuple[datetime, str, bytes, int]:

@@ -14,7 +14,9 @@ from inspector.intake.text import make_storable
 from ..arriving.announcements import announce
 from ..arriving.marking import mark_traces
 from ..models import Message as MessageRow
+from ..placing.across import look_across
 from ..placing.nodes import StoredNode
+from ..telling.sights import decide_established
 from ..telling.teller import ToldRow
 from ..telling.wordings import History, keep_wordings
 from ..trees.outline import ADJACENCY, Knot
@@ -26,7 +28,7 @@ WINDOW_BYTES = 2 * 1024 * 1024
 # A row is found by its conversation and order key too: one that was moved meanwhile keeps its id and is not written.
 _KEY = ("id", "conversation_id", "order_time", "order_source", "order_index")
 _PLACED = ("place", "run", "parent", "parent_key", "parent_basis", "parent_why")
-_LEANED = ("told_in", "established")
+_LEANED = ("told_in", "established", "sights")
 _TOLD = ("severity", "is_sealed", "english", "body", "words", "atoms", "told_digest", "told_at")
 _BODY = len(_KEY) + len(_PLACED) + len(_LEANED) + _TOLD.index("body")
 
@@ -62,7 +64,7 @@ class Changes:
             if node.hash_place() != node.was_placed:
                 self.placed.append((*key, *placed))
             return
-        leaned = (*key, *placed, node.told_in, established)
+        leaned = (*key, *placed, node.told_in, established, row.sights | decide_established(established))
         self.size_bytes += len(established)
         if row.digest == node.was_told:
             self.leaned.append(leaned)
@@ -102,6 +104,7 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
             update_rows(model=MessageRow, columns=columns[:width], rows=held, key_columns=len(_KEY))
             written.extend(row[0] for row in held)
     if written:
+        look_across(messages=written)
         mark_traces(messages=MessageRow.objects.filter(pk__in=written), workspace_id=workspace_id)
     announce(messages=[message_id for each in changes for message_id in each.fresh], workspace_id=workspace_id)
 

@@ -10,6 +10,7 @@ from django.db.models.functions import Left
 from inspector.accounts.models import Channel, Workspace, make_id
 
 from ..placing.places import PLACE_BYTES
+from .remarkable import REMARKABLE
 
 
 class Task(models.Model):
@@ -104,6 +105,8 @@ class Task(models.Model):
             models.Index("workspace", Left("performer", 100), name="task_of_performer"),
             # Serves those that stand in a state, latest word first: what stands still, what waits.
             models.Index(fields=["workspace", "state", "-last_at"], name="task_by_state"),
+            # Serves examining: those that a rule may have to look at, in order.
+            models.Index(fields=["conversation", "first_at", "key"], name="task_remarkable", condition=REMARKABLE),
             # Serves search: whether a message asked for something that stands so.
             models.Index(fields=["workspace", "request"], name="task_of_request"),
         ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from ..models import Message as MessageRow
 from . import terms
 from .atoms import make_atoms
 from .contexts import DECODER_VERSION, TrackedContext
+from .sights import decide_sights
 
 # Made once: `json.dumps` makes a writer for each call.
 _write_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=to_shallow_json).encode
@@ -31,7 +31,8 @@ _SEVERITY = {"info": 1, "notice": 2, "warning": 3, "error": 4}
 class ToldRow:
     """What telling writes of one message. `digest` is SHA-256 over what is told, whatever ids its sources have.
 
-    `words` and `atoms` are literals as PostgreSQL reads them, of a tsvector and of an array.
+    `words` and `atoms` are literals as PostgreSQL reads them, of a tsvector and of an array. `sights` is what the row
+    shows by itself.
     """
 
     severity: int
@@ -40,6 +41,7 @@ class ToldRow:
     body: str
     words: str
     atoms: str
+    sights: int
     digest: bytes
 
 
@@ -68,15 +70,16 @@ def write_body(given: Mapping[str, Any], reading: Reading, told: Told) -> str:
 
 
 def make_row(
-    *, message: Message, reading: Reading, told: Told, workspace_id: uuid.UUID, identities: Mapping[str, str]
+    *, message: Message, read: Message, record: Record, reading: Reading, told: Told, identities: Mapping[str, str]
 ) -> ToldRow:
     """The row of a told message.
 
     Args:
         message: the message as told.
-        reading: its record as read.
+        read: the message as read.
+        record: its record.
+        reading: that as read.
         told: the telling of its record.
-        workspace_id: whose it is.
         identities: what stands for each record that a definition may have come from.
     """
     notes = (*message.notes, *(reading.notes if message.part == 1 else ()), *(told.notes if message.part == 1 else ()))
@@ -87,13 +90,16 @@ def make_row(
     texts = [sentence, *also, *(name for name in (*names, *ids) if name)]
     given = message.given()
     body = write_body(given, reading, told)
+    severity = max((_SEVERITY[note.severity] for note in notes), default=0)
+    atoms = make_atoms(reading, message, record.workspace_id, texts, given)
     return ToldRow(
-        severity=max((_SEVERITY[note.severity] for note in notes), default=0),
+        severity=severity,
         is_sealed=message.security.encrypted and not message.security.opened,
         english=make_storable(sentence),
         body=body,
-        words=make_storable(terms.write_vector(texts, workspace_id)),
-        atoms=make_storable(write_array(make_atoms(reading, message, workspace_id, texts, given))),
+        words=make_storable(terms.write_vector(texts, record.workspace_id)),
+        atoms=make_storable(write_array(atoms)),
+        sights=decide_sights(record=record, read=read, severity=severity, english=sentence, atoms=atoms),
         digest=_digest_body(body, message, identities),
     )
 
@@ -158,12 +164,14 @@ def _tell(record: Record, reading: Reading, context: TrackedContext, position: i
 
 
 def _end(record: Record, reading: Reading, told: Told, context: TrackedContext) -> Telling:
+    read = {message.part: message for message in reading.messages}
     rows = {
         message.part: make_row(
             message=message,
+            read=read.get(message.part, message),
+            record=record,
             reading=reading,
             told=told,
-            workspace_id=record.workspace_id,
             identities=context.identities,
         )
         for message in told.messages

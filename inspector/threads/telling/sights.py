@@ -1,0 +1,101 @@
+"""Sights: what a message shows that a rule may have to look at, as bits of its row.
+
+Nearly all messages show nothing, and are not read when their conversation is examined. What a row says by itself is
+decided when it is told, before it is stored; what it takes others to see (`across`) is added when it is placed. A
+message that was stored before sights were kept has none of these bits, not even that it was decided: see `undecided`.
+
+A bit says where to look, and not that anything is found there: one that it takes others to see may stay where what it
+said has gone, and may never be missing. What placing remarks on (an id that was not received, a circle) is in columns
+of its own, and is no bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from enum import IntFlag
+from typing import Final
+
+from django.db.models import Q
+
+from dialects import Message
+from inspector.intake.models import Record
+
+from . import terms
+from .deceptive_signs import has_deceptive, has_unseen
+
+# A clock may be off by so much before an auditor wants to know.
+CLOCK_SKEW: Final = timedelta(minutes=5)
+# From this severity on a note is looked at.
+LEAST_SEVERITY: Final = 2
+# Under which kinds a decoder says what was offered and agreed of sessions, as its entries are stored.
+OF_SESSIONS: Final = ("handshake", "session")
+_STARTS_OF_SESSIONS: Final = tuple(f'["{kind}",' for kind in OF_SESSIONS)
+_SEALED: Final = terms.term("security.encrypted", "true")
+_LEANING: Final = frozenset({terms.term("has", "references"), terms.term("has", "condition")})
+
+
+class Sight(IntFlag):
+    """What a message shows; a column of 16 bits holds them."""
+
+    # It has been decided what its row shows.
+    DECIDED = 1
+    # Its decoder noted something of at least `LEAST_SEVERITY`.
+    NOTED = 1 << 1
+    # It leans on a context, or on a condition.
+    LEANING = 1 << 2
+    FAILED = 1 << 3
+    SEALED = 1 << 4
+    # Its record established something of a session.
+    AGREEING = 1 << 5
+    # Its sentence or its sender holds signs that deceive.
+    WRITTEN = 1 << 6
+    # Its time is later than the moment at which it was received.
+    FUTURE = 1 << 7
+    # Another record of its conversation bears its id.
+    DOUBLE = 1 << 8
+    # It answers what is later than itself.
+    EARLY = 1 << 9
+    # It came by a key whose agents have other names than its sender.
+    STRANGE = 1 << 10
+
+
+# Placed with a remark, or citing what was not received.
+ODD: Final = (
+    Q(parent_key__isnull=False, parent__isnull=True)
+    | Q(parent_why__contains="circle")
+    | Q(parent_why__startswith="it names itself")
+)
+# The rows that show something, or of which that is not known yet: what the index of sights holds.
+IN_SIGHT: Final = ~Q(sights=Sight.DECIDED.value) | ODD
+
+
+def decide_sights(*, record: Record, read: Message, severity: int, english: str = "", atoms: Sequence[str] = ()) -> int:
+    """What a row shows by itself, but for what its record established.
+
+    Args:
+        record: the record, in the place that it has in its conversation.
+        read: the message as it was read, before it was told: its act and its sender are those of the row.
+        severity: of its gravest note.
+        english: its sentence, where it has been told.
+        atoms: its exact terms, where it has been told.
+    """
+    sights = Sight.DECIDED.value
+    if severity >= LEAST_SEVERITY:
+        sights |= Sight.NOTED.value
+    if read.performative == "failure":
+        sights |= Sight.FAILED.value
+    if not _LEANING.isdisjoint(atoms):
+        sights |= Sight.LEANING.value
+    if _SEALED in atoms:
+        sights |= Sight.SEALED.value
+    if has_deceptive(english) or has_unseen(read.sender or ""):
+        sights |= Sight.WRITTEN.value
+    if record.order_basis != "receipt" and record.order_time > record.created_at + CLOCK_SKEW:
+        sights |= Sight.FUTURE.value
+    return sights
+
+
+def decide_established(established: str) -> int:
+    """What a row shows by what its record established, as it is stored."""
+    return Sight.AGREEING.value if any(start in established for start in _STARTS_OF_SESSIONS) else 0

@@ -1,0 +1,186 @@
+"""Examining looks at what shows something, and finds what it would find by looking at everything."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import F, QuerySet
+
+from inspector.accounts.models import Channel
+from inspector.accounts.services import create_api_key
+from inspector.audit.findings.examining import find
+from inspector.audit.findings.seeing import load_scenes
+from inspector.audit.findings.settings import load_settings
+from inspector.audit.models import Examination, Finding
+from inspector.audit.rules import RULES
+from inspector.audit.rules.logs import clowl
+from inspector.intake.models import Delivery, Door, Job
+from inspector.intake.services import open_delivery, take_stream, withdraw_delivery
+from inspector.intake.withdrawals import take_back
+from inspector.pipeline import sweep
+from inspector.threads.models import Conversation, Message, Task
+from inspector.threads.settling.undecided import CONDITIONS, sum_sights
+from inspector.threads.tasks.lifecycle import STANDING as STATES
+from inspector.threads.tasks.remarkable import REMARKABLE, STANDING
+from inspector.threads.telling.sights import IN_SIGHT, Sight
+
+from ..conftest import Cast, deliver, settle_all
+from .whole_scenes import load_whole_scenes
+
+pytestmark = pytest.mark.django_db
+
+SEEDS = range(2)
+BY_ITSELF = sum(sight.value for sight in (Sight.DECIDED, *CONDITIONS))
+
+
+def list_logs() -> Iterator[tuple[str, list[bytes]]]:
+    """The lines of every log that a rule shows, each with a name."""
+    for rule in RULES.values():
+        for number, log in enumerate((*rule.triggers, *rule.passes)):
+            yield f"{rule.code}-{number}", [line.encode() for line in log.splitlines(keepends=True)]
+
+
+def prove(cast: Cast) -> int:
+    """What is stored of each message is what its row shows, and what is found is what all rows show; how much is."""
+    shown = Message.objects.annotate(own=F("sights").bitand(BY_ITSELF), decided=sum_sights())
+    assert list(shown.exclude(own=F("decided")).values_list("own", "decided", "english")) == []
+    conversations = list(Conversation.objects.order_by("pk"))
+    settings = load_settings(workspace_id=cast.workspace.pk)
+    whole = find(load_whole_scenes(conversations), settings)
+    assert find(load_scenes(conversations), settings) == whole
+    for each in conversations:
+        assert find(load_scenes([each]), settings) == {each.pk: whole[each.pk]}
+    kept = Finding.objects.filter(holds=True).values_list("conversation", "key")
+    assert {(pk, bytes(key)) for pk, key in kept} == {(pk, one.key) for pk, found in whole.items() for one in found}
+    return sum(map(len, whole.values()))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_looked_at_is_enough_whatever_came_first(cast: Cast, seed: int) -> None:
+    """The logs of all rules, in a few channels or in one, in any order, some lines twice, some withdrawn a while."""
+    chance = random.Random(seed)
+    channels = [cast.channel]
+    if seed % 2 == 0:
+        channels += [Channel.objects.create(workspace=cast.workspace, name=f"c{number}") for number in range(5)]
+    keys = [
+        create_api_key(workspace=cast.workspace, name=f"k{number}", scopes=["ingest"], agents=agents)[0]
+        for number, agents in enumerate((["ada", "oscar"], []))
+    ]
+    left = [(channel, line) for _, lines in list_logs() for channel in [chance.choice(channels)] for line in lines]
+    left += chance.sample(left, 20)
+    chance.shuffle(left)
+    deliveries: list[Delivery] = []
+    while left:
+        size = chance.randint(20, 120)
+        batch: dict[Channel, list[bytes]] = {}
+        for channel, line in left[:size]:
+            batch.setdefault(channel, []).append(line)
+        del left[:size]
+        for channel, lines in batch.items():
+            door = chance.choice((Door.API, Door.IMPORT))
+            key = chance.choice(keys) if door == Door.API else None
+            delivery = open_delivery(
+                workspace=cast.workspace, channel=channel, door=door, key=key, file_name="" if key else "a.log"
+            )
+            deliveries.append(take_stream(delivery=delivery, chunks=[b"".join(lines)]))
+        if chance.random() < 0.5:
+            settle_all()
+    settle_all()
+    assert prove(cast) > len(RULES)
+    withdrawn = chance.sample(deliveries, len(deliveries) // 3)
+    for delivery in withdrawn:
+        withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="not ours")
+    settle_all()
+    prove(cast)
+    for delivery in withdrawn[::2]:
+        take_back(membership=cast.auditor, delivery=delivery, reason="ours")
+    settle_all()
+    prove(cast)
+
+
+def test_what_was_stored_before_is_looked_at_and_decided(cast: Cast) -> None:
+    """An installation that kept no sights finds the same, and has them when its conversations have been examined."""
+    deliver(cast, *(line for _, lines in list_logs() for line in lines))
+    settle_all()
+    expected = prove(cast)
+    Message.objects.update(sights=0)
+    Job.objects.filter(kind=Job.Kind.EXAMINE).update(state=Job.State.QUEUED)
+    settle_all()
+    assert prove(cast) == expected > len(RULES)
+    assert not Message.objects.filter(sights=0).exists()
+    # And what is read anew shows what it says then.
+    Message.objects.update(told_in="1.1 clowl =", sights=Sight.DECIDED | Sight.WRITTEN)
+    Examination.objects.update(version="1.1/2")
+    sweep()
+    settle_all()
+    assert prove(cast) == expected
+
+
+def test_an_answer_is_early_also_where_what_it_answers_is_moved(cast: Cast) -> None:
+    """First what is asked came without a time; then it is seen in a file that has one, and that is later."""
+    asked = clowl("m1", "REQ", "oscar", "radar", minute=30)
+    deliver(cast, clowl("m2", "DONE", "radar", "oscar", pid="m1").encode(), name="a.log")
+    late = deliver(cast, asked.encode(), name="b.log")
+    settle_all()
+    prove(cast)
+    (early,) = Finding.objects.filter(rule="skewed-time", holds=True)
+    assert early.text == "Its time is 30 minutes before that of the message it answers."
+    withdraw_delivery(membership=cast.auditor, delivery=late, reason="not ours")
+    settle_all()
+    prove(cast)
+    assert not Finding.objects.filter(rule="skewed-time", holds=True).exists()
+
+
+def plain(count: int, *, first: int = 0) -> bytes:
+    """Requests that are answered, each in its time."""
+    lines = [
+        clowl(f"q{number}", "REQ", "oscar", "radar", minute=number)
+        + clowl(f"a{number}", "DONE", "radar", "oscar", minute=number + 0.5, pid=f"q{number}")
+        for number in range(first, first + count)
+    ]
+    return "".join(lines).encode()
+
+
+def test_a_plain_conversation_is_examined_without_reading_it(cast: Cast) -> None:
+    """Of three hundred messages and their tasks no row is fetched but the first; of what is odd among them, that is."""
+    deliver(cast, plain(150))
+    settle_all()
+    conversation = Conversation.objects.get()
+    assert (conversation.message_count, conversation.tasks.count()) == (300, 150)
+    (scene,) = load_scenes([conversation])
+    held = {name: getattr(scene, name) for name in scene.__slots__ if name != "conversation"}
+    assert {name for name, value in held.items() if value} == {"first"}
+    assert not Message.objects.filter(IN_SIGHT).exists()
+    assert not Task.objects.filter(REMARKABLE).exists()
+    deliver(cast, clowl("b1", "REQ", "oscar", "radar", minute=9, pid="gone").encode(), name="b.log")
+    settle_all()
+    (scene,) = load_scenes([conversation])
+    assert (len(scene.odd), len(scene.tasks)) == (1, 1)
+
+
+def test_what_is_to_be_looked_at_is_found_by_index(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL sees that the indexes of what is remarkable hold all that is asked for."""
+    deliver(cast, plain(20))
+    settle_all()
+    plans = []
+    iterate = QuerySet.iterator
+
+    def explain(rows: QuerySet[Any], chunk_size: int) -> Iterator[Any]:
+        plans.append(rows.explain())
+        return iterate(rows, chunk_size=chunk_size)
+
+    monkeypatch.setattr(QuerySet, "iterator", explain)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    load_scenes(list(Conversation.objects.all()))
+    messages, tasks = plans
+    assert "message_in_sight" in messages
+    assert "task_remarkable" in tasks
+
+
+def test_tasks_stand_by_the_same_names(cast: Cast) -> None:
+    assert tuple(state.value for state in STATES) == STANDING

@@ -1,0 +1,87 @@
+"""Scenes of everything that conversations hold, row by row: what those that examining loads are held against.
+
+Nothing here goes by a sight or by an index of what is remarkable: each message and each task is looked at.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Sequence
+
+from django.db.models import F, OuterRef, Q, Subquery
+
+from inspector.accounts.models import ApiKey
+from inspector.audit.findings.relating import COLUMNS, ORDER, see, see_all
+from inspector.audit.findings.scene import Scene, Seen, SeenTask, Skewed
+from inspector.audit.findings.seeing import _Shown, _take
+from inspector.audit.findings.working import load_words_after_end
+from inspector.intake.models import Sighting
+from inspector.threads.models import Conversation, Message, Task
+from inspector.threads.settling.undecided import CONDITIONS, sum_sights
+from inspector.threads.telling import terms
+from inspector.threads.telling.sights import CLOCK_SKEW, Sight
+
+ROW = ("decided", "id_key", "record__created_at", "established", "english", "body")
+
+
+def load_whole_scenes(conversations: Sequence[Conversation]) -> list[Scene]:
+    """The scenes of these conversations, each alone."""
+    return [_load(each) for each in conversations]
+
+
+def _load(conversation: Conversation) -> Scene:
+    scene = Scene(conversation)
+    shown = Message.objects.shown().filter(conversation=conversation)
+    ordered = shown.order_by(*ORDER)
+    for row in ordered.annotate(decided=sum_sights()).values_list(*COLUMNS, *ROW):
+        message, (sights, id_key, received_at, *texts) = see(row), row[len(COLUMNS) :]
+        is_odd = message.cited is not None and message.parent is None
+        is_odd |= "circle" in message.why or message.why.startswith("it names itself")
+        _take(scene, message, _Shown(sights, is_odd, id_key, received_at, *texts))
+        if sights & Sight.SEALED:
+            scene.sealed.append(message)
+        scene.first = scene.first or message
+    tasks = Task.objects.filter(conversation=conversation).order_by("first_at", "key")
+    scene.tasks = [SeenTask._make(row) for row in tasks.values_list(*SeenTask._fields)]
+    load_words_after_end({conversation.pk: scene}, shown)
+    _load_doubles(scene)
+    _load_early(scene)
+    _load_strangers(scene)
+    scene.refused = list(see_all(ordered.filter(trial__is_refused=True))) if scene.sealed else []
+    if scene.sealed or scene.pacts:
+        has_content = Q(atoms__contains=[terms.term("has", "content")])
+        scene.open = list(see_all(ordered.filter(has_content & ~CONDITIONS[Sight.SEALED])))
+    return scene
+
+
+def _load_doubles(scene: Scene) -> None:
+    found: dict[bytes, list[Seen]] = defaultdict(list)
+    rows = Message.objects.shown().filter(conversation=scene.conversation, id_key__isnull=False).order_by(*ORDER)
+    for row in rows.values_list(*COLUMNS, "id_key"):
+        found[bytes(row[-1])].append(see(row))
+    scene.doubles = [several for several in found.values() if len({message.record for message in several}) > 1]
+
+
+def _load_early(scene: Scene) -> None:
+    timed = Message.objects.exclude(order_basis="receipt")
+    answers = timed.filter(
+        pk__in=Message.objects.shown().filter(conversation=scene.conversation).values("pk"),
+        parent_basis__in=("explicit", "correlation"),
+    )
+    asked_at = Subquery(timed.filter(pk=OuterRef("parent")).values("order_time"))
+    rows = answers.annotate(asked_at=asked_at).filter(asked_at__gt=F("order_time") + CLOCK_SKEW).order_by(*ORDER)
+    for row in rows.values_list(*COLUMNS, "asked_at"):
+        message = see(row)
+        scene.skewed.append(Skewed(message, message.parent, (row[-1] - message.at).total_seconds()))
+
+
+def _load_strangers(scene: Scene) -> None:
+    keys: dict[uuid.UUID, ApiKey] = {key.pk: key for key in ApiKey.objects.all() if key.agents}
+    brought = Sighting.objects.filter(outcome=Sighting.Outcome.STORED, delivery__sent_by_key__in=list(keys))
+    by_record = dict(brought.values_list("record_id", "delivery__sent_by_key"))
+    rows = Message.objects.shown().filter(conversation=scene.conversation).exclude(sender="").order_by(*ORDER)
+    for message in see_all(rows):
+        key = keys.get(by_record.get(message.record, uuid.UUID(int=0)))
+        if key and message.sender not in key.agents:
+            scene.strangers.append((message, key.name))
