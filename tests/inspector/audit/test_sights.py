@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -120,19 +121,32 @@ def test_what_was_stored_before_is_looked_at_and_decided(cast: Cast) -> None:
     assert prove(cast) == expected
 
 
-def test_an_answer_is_early_also_where_what_it_answers_is_moved(cast: Cast) -> None:
-    """First what is asked came without a time; then it is seen in a file that has one, and that is later."""
-    asked = clowl("m1", "REQ", "oscar", "radar", minute=30)
-    deliver(cast, clowl("m2", "DONE", "radar", "oscar", pid="m1").encode(), name="a.log")
-    late = deliver(cast, asked.encode(), name="b.log")
+def write(raw: str, conversation: str, at: str, **said: str) -> bytes:
+    envelope = {"raw": raw, "conversation": conversation, "from": "ada", "at": f"2026-11-16T{at}:00Z", **said}
+    return json.dumps(envelope).encode() + b"\n"
+
+
+def test_an_answer_is_early_where_what_it_answers_is_moved(cast: Cast) -> None:
+    """What was seen at nine and at ten counts at nine, unless that is withdrawn: then answers to it came before it."""
+    at_nine = deliver(cast, write("Shall we?", "c", "09:00", id="m1"), name="nine.log")
+    deliver(cast, write("Shall we?", "c", "10:00", id="m1"), name="ten.log")
+    beside = write("Yes.", "c", "09:30", id="m2", parent="m1")
+    elsewhere = write("Yes, both of us.", "d", "09:40", id="m3", parent="m1")
+    deliver(cast, beside, elsewhere, name="answers.log")
     settle_all()
     prove(cast)
-    (early,) = Finding.objects.filter(rule="skewed-time", holds=True)
-    assert early.text == "Its time is 30 minutes before that of the message it answers."
-    withdraw_delivery(membership=cast.auditor, delivery=late, reason="not ours")
+    skewed = Finding.objects.filter(rule="skewed-time", holds=True).order_by("at")
+    assert not skewed.exists()
+    withdraw_delivery(membership=cast.auditor, delivery=at_nine, reason="not ours")
     settle_all()
     prove(cast)
-    assert not Finding.objects.filter(rule="skewed-time", holds=True).exists()
+    assert [finding.text for finding in skewed.all()] == [
+        f"Its time is {minutes} minutes before that of the message it answers." for minutes in (30, 20)
+    ]
+    take_back(membership=cast.auditor, delivery=at_nine, reason="ours")
+    settle_all()
+    prove(cast)
+    assert not skewed.exists()
 
 
 def plain(count: int, *, first: int = 0) -> bytes:
@@ -178,6 +192,8 @@ def test_what_is_to_be_looked_at_is_found_by_index(cast: Cast, monkeypatch: pyte
         cursor.execute("SET LOCAL enable_seqscan = off")
     load_scenes(list(Conversation.objects.all()))
     messages, tasks = plans
+    undecided = Message.objects.filter(conversation=Conversation.objects.get(), sights=0)
+    assert "message_in_sight" in undecided.explain()
     assert "message_in_sight" in messages
     assert "task_remarkable" in tasks
 
