@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from inspector.threads.placing.several import write_bearers
 from inspector.threads.sequence import Arrow, Step
 
+from ..agents.marks import Cast
 from ..conversations.ghosts import make_ghost_anchor
 from ..shown.ghosts import say_fate
 from ..shown.hidden_characters import spell_hidden
@@ -200,7 +201,7 @@ class _Pen:
             label_x=self._lanes.place((source + targets[0]) / 2 if targets else source),
             act=f"! {act}" if step.is_failed else act,
             about=cut(spell_hidden(write_about(step)), LONGEST_LABEL),
-            title=write_title(arrow, self._zone),
+            title=write_title(arrow, self._zone, self._lanes.cast),
             cast="broadcast" if step.is_broadcast else "",
             basis="inferred" if step.is_inferred else "",
             state="failed" if step.is_failed else "",
@@ -264,11 +265,11 @@ def _strip_names(step: Step) -> str:
     return _VERB.sub("", rest, count=1) if _VERB.match(rest) else rest.strip()
 
 
-def write_title(arrow: Arrow, zone: ZoneInfo) -> str:
+def write_title(arrow: Arrow, zone: ZoneInfo, cast: Cast) -> str:
     """All that an arrow says, for the pointer and for a screen reader."""
     step = arrow.first
     act = "not readable" if step.performative is None else step.performative
-    names = [f"{_write_clock(step.at, zone)}, {name_sender(step)} {name_receivers(step)}: {act}"]
+    names = [f"{_write_clock(step.at, zone)}, {name_sender(step, cast)} {name_receivers(step, cast)}: {act}"]
     if arrow.is_bucket:
         names.append(f"{arrow.count:,} messages alike, until {_write_clock(arrow.last.at, zone)}; open them one by one")
     if step.topic:
@@ -282,17 +283,23 @@ def write_title(arrow: Arrow, zone: ZoneInfo) -> str:
     return cut(spell_hidden(". ".join(names)), LONGEST_SPELLED)
 
 
-def name_sender(step: Step) -> str:
+def name_agent(name: str, cast: Cast) -> str:
+    """An agent as people call it, and its name on the wire where that is another: `scout (agent-2)`."""
+    label = cast.find(name).label
+    return f"{cut_name(label)} ({cut_name(name)})" if label else cut_name(name)
+
+
+def name_sender(step: Step, cast: Cast) -> str:
     """The sender by name; `someone` where nothing names one."""
-    return cut_name(step.sender) or "someone"
+    return name_agent(step.sender, cast) if step.sender else "someone"
 
 
-def name_receivers(step: Step) -> str:
+def name_receivers(step: Step, cast: Cast) -> str:
     """To whom, in words."""
     if step.is_to_itself:
         return "to itself"
     if not step.receivers:
         return "to everyone" if step.is_broadcast else "to nobody named"
     more = len(step.receivers) - 3
-    names = ", ".join(cut_name(name) for name in step.receivers[:3])
+    names = ", ".join(name_agent(name, cast) for name in step.receivers[:3])
     return f"to {names} and {more:,} more" if more > 0 else f"to {names}"

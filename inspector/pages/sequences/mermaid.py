@@ -13,9 +13,11 @@ from zoneinfo import ZoneInfo
 
 from inspector.threads.sequence import Arrow, Step
 
+from ..agents.marks import Cast
 from ..shown.ghosts import say_fate
 from ..shown.hidden_characters import spell_hidden
 from .drawing import LONGEST_LABEL, LONGEST_NAME, cut, write_about
+from .lanes import MOST_NAMES, gather_names
 
 # An arrow to more receivers than these is drawn to the first, and says how many there are.
 MOST_RECEIVERS = 4
@@ -25,25 +27,35 @@ _PLAIN = re.compile(r"[^A-Za-z0-9 ]")
 _KEYWORD = re.compile(r"\b(end)\b", re.IGNORECASE)
 
 
-def write_mermaid(arrows: Sequence[Arrow], *, agents: Sequence[str], zone: ZoneInfo, heading: str) -> str:
+def write_mermaid(arrows: Sequence[Arrow], *, cast: Cast, zone: ZoneInfo, heading: str) -> str:
     """The diagram.
 
     Args:
         arrows: the messages in their order.
-        agents: who may speak, in the order of the columns; those that do not are left out.
+        cast: who the agents are, in the order of the columns; those who have no part in the messages are left out.
         zone: the reader's, for the clock.
         heading: which messages it holds, in our own words.
     """
-    present = {name for arrow in arrows for name in (arrow.first.sender, *arrow.first.receivers[:MOST_RECEIVERS])}
-    known = dict.fromkeys(agents)
-    named = [name for name in known if name in present]
-    named += [name for name in dict.fromkeys(_list_names(arrows)) if name not in known]
-    ids = {name: f"a{number}" for number, name in enumerate(named, start=1)}
+    named = gather_names(filter(None, _list_names(arrows)), cast)
+    if any(not arrow.first.sender for arrow in arrows):
+        named.append([""])
+    ids = {name: f"a{number}" for number, names in enumerate(named, start=1) for name in names}
     lines = ["sequenceDiagram", f"    %% {_PLAIN.sub(' ', heading)}"]
-    lines += [f"    participant {ids[name]} as {escape(name, LONGEST_NAME) or 'someone'}" for name in named]
+    lines += [f"    participant {ids[names[0]]} as {_name_participant(names, cast)}" for names in named]
     for arrow in arrows:
         lines += (f"    {line}" for line in _write_arrow(arrow, ids, zone))
     return "\n".join(lines) + "\n"
+
+
+def _name_participant(names: Sequence[str], cast: Cast) -> str:
+    """What an agent is known by, and what it is called on the wire where that is another name or several."""
+    shown = cast.find(names[0]).shown
+    called = escape(shown, LONGEST_NAME) or "someone"
+    if list(names) == [shown] or not shown:
+        return called
+    others = [escape(name, LONGEST_NAME) for name in names[:MOST_NAMES]]
+    more = [f"{len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else []
+    return f"{called} #40;{'#44; '.join([*others, *more])}#41;"
 
 
 def _list_names(arrows: Sequence[Arrow]) -> Iterator[str]:

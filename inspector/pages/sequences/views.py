@@ -17,7 +17,7 @@ from inspector.accounts.models import Membership
 from inspector.threads.sequence import WINDOW_STEPS, SequenceWindow, Step, read_sequence
 from inspector.threads.summaries import sum_up
 
-from ..agents.marks import cast_conversation
+from ..agents.marks import Cast, cast_conversation
 from ..conversations.frame import frame_conversation, open_conversation
 from ..conversations.windows import make_pager, read_jump
 from ..shell import read_number, render_page, within_workspace, write_query
@@ -80,7 +80,7 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
         total=conversation.message_count,
         **_keep(request),
     )
-    mermaid = write_mermaid(window.arrows, agents=conversation.agents, zone=zone, heading=pager.words)
+    mermaid = write_mermaid(window.arrows, cast=cast, zone=zone, heading=pager.words)
     context = {
         **frame_conversation(
             membership=membership,
@@ -102,7 +102,7 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
         "fold_url": write_query(request, open=None) if opened or is_all_opened else "",
         "open_base": _write_open_base(request, opened),
         "message_base": reverse("pages:message", args=[slug, NOBODY]).removesuffix(f"{NOBODY}/"),
-        "table": _make_table(window, slug),
+        "table": _make_table(window, cast, slug),
         "mermaid": mermaid if len(mermaid) <= LONGEST_MERMAID else "",
         "mermaid_url": reverse("pages:sequence-mermaid", args=[slug, conversation.pk]),
         "most_exported": MOST_EXPORTED,
@@ -124,7 +124,7 @@ def download_mermaid(request: HttpRequest, membership: Membership, conversation_
     last = f"{steps[-1].position + 1:,}" if steps else "none"
     text = write_mermaid(
         window.arrows,
-        agents=conversation.agents,
+        cast=cast_conversation(conversation),
         zone=ZoneInfo(membership.user.time_zone),
         heading=f"Messages {window.start + 1:,} to {last} of {conversation.message_count:,}",
     )
@@ -161,21 +161,21 @@ def _write_window(request: HttpRequest, start: int) -> str:
     return f"{request.path}?offset={start}{parameters}"
 
 
-def _make_table(window: SequenceWindow, slug: str) -> list[TableRow]:
+def _make_table(window: SequenceWindow, cast: Cast, slug: str) -> list[TableRow]:
     return [
-        _make_table_row(step, arrow.count if arrow.is_bucket else 0, slug)
+        _make_table_row(step, arrow.count if arrow.is_bucket else 0, cast, slug)
         for arrow in window.arrows
         for step in arrow.steps
     ]
 
 
-def _make_table_row(step: Step, alike_count: int, slug: str) -> TableRow:
+def _make_table_row(step: Step, alike_count: int, cast: Cast, slug: str) -> TableRow:
     english = shorten_name(cut(step.english, LONGEST_ENGLISH), 400)
     return TableRow(
         number=step.position + 1,
         step=step,
-        sender=name_sender(step),
-        receivers=name_receivers(step).removeprefix("to "),
+        sender=name_sender(step, cast),
+        receivers=name_receivers(step, cast).removeprefix("to "),
         url=reverse("pages:message", args=[slug, step.id]),
         english=english,
         left_out=max(0, step.english_length - len(english)) if english.endswith("…") else 0,

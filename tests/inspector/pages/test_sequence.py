@@ -16,11 +16,13 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inspector.pages.agents.marks import Cast as Marks
+from inspector.pages.agents.marks import cast_conversation
 from inspector.pages.sequences.drawing import Shape, draw
 from inspector.pages.sequences.lanes import MOST_LANES, choose_lanes
 from inspector.pages.sequences.mermaid import write_mermaid
-from inspector.threads.models import Conversation, Message
-from inspector.threads.sequence import Arrow, Step
+from inspector.threads.agents.naming import join_agents
+from inspector.threads.models import Agent, Conversation, Message
+from inspector.threads.sequence import Arrow, Step, read_sequence
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 SLUG = "acme"
@@ -214,7 +216,7 @@ def test_nothing_that_a_log_says_becomes_mermaid() -> None:
         )
         for number, name in enumerate(EVIL)
     ]
-    text = write_mermaid([Arrow([one], None) for one in steps], agents=EVIL, zone=UTC_ZONE, heading="1 to 9; of 9")
+    text = write_mermaid([Arrow([one], None) for one in steps], cast=Marks(EVIL), zone=UTC_ZONE, heading="1 to 9; of 9")
     for line in text.splitlines():
         assert GRAMMAR.fullmatch(line), line
         assert not re.search(r"\bend\b", line, re.IGNORECASE), line
@@ -278,3 +280,68 @@ def test_the_raw_view_masks_secrets_and_says_where_a_record_was_seen(
     assert "gate.log</a>, line 1" in page
     assert "exact bytes" not in page
     assert "exact bytes" in open_page(auditor, "conversation-raw")
+
+
+def join(cast: Cast, name: str, same_as: str) -> None:
+    agents = {agent.name: agent for agent in Agent.objects.filter(workspace=cast.workspace)}
+    join_agents(membership=cast.auditor, agent=agents[name], same_as=agents[same_as], reason="one machine")
+
+
+def read_heads(page: str) -> list[str]:
+    """The heads of the columns, as words."""
+    lanes = page.partition('class="lanes"')[2].partition("<svg")[0]
+    return [" ".join(re.sub(r"<[^>]+>", " ", head).split()) for head in lanes.split("<div>")[1:]]
+
+
+def test_those_who_are_joined_are_one_column_one_participant_and_one_name(viewer: Client, cast: Cast) -> None:
+    deliver(
+        cast,
+        say(0),
+        say(1, **{"from": "radar-2"}),
+        say(2, to=["radar", "radar-2"]),
+        say(3, **{"from": "radar", "to": "radar-2"}),
+    )
+    settle_all()
+    join(cast, "radar-2", "radar")
+    page = open_page(viewer)
+    assert read_heads(page) == ["Os oscar sent 2", "Ra radar on the wire radar , radar-2 sent 2"]
+    assert page.count('class="lane"') == 2
+    # What one says to the other is a loop, and to both of them one arrow.
+    arrows = {number: page.partition(f'id="s-{number}"')[2].partition("</a>")[0] for number in (3, 4)}
+    assert arrows[3].count("<use") == 1
+    assert "M0 0h" in arrows[4]
+    table = re.findall(r"<td><bdi>([^<]*)</bdi></td><td><bdi>([^<]*)</bdi></td>", page)
+    assert table == [
+        ("oscar", "radar"),
+        ("radar (radar-2)", "oscar"),
+        ("oscar", "radar, radar (radar-2)"),
+        ("radar", "radar (radar-2)"),
+    ]
+    text = viewer.get(address("sequence-mermaid")).content.decode()
+    assert re.findall("participant (.*)", text) == ["a1 as oscar", "a2 as radar #40;radar#44; radar#45;2#41;"]
+    assert re.findall(r"(a\d)--?>>(a\d)", text) == [("a1", "a2"), ("a2", "a1"), ("a1", "a2"), ("a2", "a2")]
+    assert all(GRAMMAR.fullmatch(line) for line in text.splitlines())
+
+
+def test_who_is_known_by_another_name_alone_keeps_both_at_its_head(viewer: Client, cast: Cast) -> None:
+    deliver(cast, say(0), say(1, **{"from": "radar-2"}), say(2, cid="other", **{"from": "station"}))
+    settle_all()
+    join(cast, "radar-2", "station")
+    page = open_page(viewer)
+    assert read_heads(page) == ["Os oscar sent 1", "Ra radar silent here", "St station on the wire radar-2 sent 1"]
+    assert "participant a3 as station #40;radar#45;2#41;" in viewer.get(address("sequence-mermaid")).content.decode()
+
+
+def test_an_agent_of_many_names_says_how_many_more_there_are(cast: Cast) -> None:
+    deliver(cast, *(say(number, **{"from": f"ink{number}", "to": "oscar"}) for number in range(8)))
+    settle_all()
+    for number in range(1, 8):
+        join(cast, f"ink{number}", "ink0")
+    conversation = Conversation.objects.get()
+    steps = read_sequence(conversation=conversation).steps
+    lanes = choose_lanes(steps=steps, agents=conversation.agents, cast=cast_conversation(conversation))
+    (ink, oscar) = lanes.lanes
+    assert ink.mark is not None
+    assert (ink.mark.shown, list(ink.names), ink.more_names) == ("ink0", ["ink0", "ink1", "ink2", "ink3"], 4)
+    assert (ink.sent_count, oscar.sent_count, lanes.folded_count) == (8, 0, 0)
+    assert {lanes.find(f"ink{number}") for number in range(8)} == {0}
