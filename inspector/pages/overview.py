@@ -33,7 +33,7 @@ from inspector.threads.models import Task
 
 from .agents.marks import AgentMark, Cast
 from .agents.rows import Gallery
-from .deliveries.progress import name_delivery
+from .deliveries.progress import link_messages, name_delivery
 from .findings.views import link_rule, link_severities
 from .live import watch
 from .shell import render_page, within_workspace
@@ -129,6 +129,8 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
             {
                 "name": name_delivery(delivery),
                 "url": reverse("pages:delivery", args=[slug, delivery.pk]),
+                "stored_url": link_messages(delivery, slug, by="stored"),
+                "duplicate_url": link_messages(delivery, slug, by="duplicate"),
                 "at": delivery.received_at,
                 "stored": delivery.stored,
                 "duplicate": delivery.duplicate,

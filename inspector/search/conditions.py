@@ -6,6 +6,7 @@ import re
 import uuid
 from typing import Final
 
+from inspector.intake.models import Sighting
 from inspector.threads.tasks.lifecycle import STANDING
 from inspector.threads.telling import terms
 from inspector.threads.telling.atoms import PRESENT
@@ -164,17 +165,18 @@ def _write_channel(term: Term) -> Condition:
 
 
 def _write_delivery(term: Term) -> Condition:
-    """What a delivery brought, duplicates included: all of it is looked up, and not asked message by message."""
+    """What a delivery brought, or what of it was new or known: it is looked up, and not asked message by message."""
     _refuse_comparison(term)
     try:
         ids = [uuid.UUID(value) for value in term.values]
     except ValueError:
         hint = "it is found by the id that its receipt says"
         raise QueryError(f"{term.name}: {term.text!r} is no delivery; {hint}", term.start, term.end) from None
-    return (
-        f'{_MESSAGE}."record_id" IN (SELECT "record_id" FROM "intake_sighting" WHERE "delivery_id" = ANY(%s))',  # noqa: S608
-        [ids],
-    )
+    seen = 'SELECT "record_id" FROM "intake_sighting" WHERE "delivery_id" = ANY(%s)'
+    outcomes = {"stored": Sighting.Outcome.STORED.value, "duplicate": Sighting.Outcome.DUPLICATE.value}
+    if (outcome := outcomes.get(term.name or "")) is None:
+        return f'{_MESSAGE}."record_id" IN ({seen})', [ids]
+    return f'{_MESSAGE}."record_id" IN ({seen} AND "outcome" = %s)', [ids, outcome]
 
 
 def _write_english(term: Term) -> Condition:
@@ -230,6 +232,8 @@ CONDITIONS = (
     ),
     SearchableCondition("channel", "the channel it came by", None, _write_channel),
     SearchableCondition("delivery", "the id of a delivery that brought it, as its receipt says", None, _write_delivery),
+    SearchableCondition("stored", "the id of the delivery that brought it for the first time", None, _write_delivery),
+    SearchableCondition("duplicate", "the id of a delivery that brought it once more", None, _write_delivery),
     SearchableCondition("en", "characters of the English as they stand, in any case", None, _write_english),
     SearchableCondition("raw", "characters of the wire, exactly as they stand", None, _write_raw),
 )

@@ -51,6 +51,8 @@ def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) ->
         "progress_url": f"{address}?receipt" if is_receipt else address,
         "conversations_url": f"{reverse('pages:conversations', args=[slug])}?{urlencode({'delivery': delivery.pk})}",
         "messages_url": link_messages(delivery, slug),
+        "stored_url": link_messages(delivery, slug, by="stored"),
+        "duplicate_url": link_messages(delivery, slug, by="duplicate"),
         "phase": phase,
         "stages": _list_stages(phase),
         "words": words,
@@ -67,9 +69,9 @@ def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) ->
     }
 
 
-def link_messages(delivery: Delivery, slug: str) -> str:
-    """The search that finds what a delivery brought."""
-    return f"{reverse('pages:search', args=[slug])}?{urlencode({'q': f'delivery:{delivery.pk}'})}"
+def link_messages(delivery: Delivery, slug: str, *, by: str = "delivery") -> str:
+    """The search that finds what a delivery brought: all of it, or what was `stored` or a `duplicate`."""
+    return f"{reverse('pages:search', args=[slug])}?{urlencode({'q': f'{by}:{delivery.pk}'})}"
 
 
 def find_phase(delivery: Delivery, progress: Progress) -> str:

@@ -60,7 +60,9 @@ def _make_row(delivery: Delivery, slug: str, withdrawn: Mapping[uuid.UUID, Withd
         "channel": delivery.channel.name,
         "state": "withdrawn" if delivery.pk in withdrawn else _name_state(delivery),
         "stored": delivery.stored,
+        "stored_url": link_messages(delivery, slug, by="stored"),
         "duplicate": delivery.duplicate,
+        "duplicate_url": link_messages(delivery, slug, by="duplicate"),
         "quarantined": delivery.quarantined,
     }
 

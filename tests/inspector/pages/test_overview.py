@@ -24,6 +24,7 @@ from inspector.threads.activity import SLOTS, count_all, count_over_time, fill_s
 from inspector.threads.agents.directory import list_agents
 from inspector.threads.models import Conversation
 from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.pages.conftest import STORY
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/w/acme/overview/"
@@ -45,6 +46,29 @@ def test_every_number_leads_to_as_many_rows(viewer: Client, cast: Cast, story: D
     assert numbers.unanswered == len(find_messages(workspace=cast.workspace, query="is:unanswered"))
     assert f">{numbers.unanswered}</a>" in page
     assert "story.log" in page
+
+
+def test_what_a_delivery_came_to_leads_to_what_was_new_and_to_what_was_known(
+    viewer: Client, cast: Cast, story: Delivery
+) -> None:
+    again = deliver(cast, STORY + b"all is well\n", name="again.log")
+    settle_all()
+    again.refresh_from_db()
+    assert (again.stored, again.duplicate > 1) == (1, True)
+    page = viewer.get(ADDRESS).content.decode()
+    card = page.partition('id="latest"')[2].partition("</section>")[0]
+    links = dict(re.findall(r'<td class="number"><a href="([^"]+)"[^>]*>(\d+)</a>', card))
+    search = f"{reverse('pages:search', args=['acme'])}?q="
+    assert links == {
+        f"{search}stored%3A{again.pk}": "1",
+        f"{search}duplicate%3A{again.pk}": str(again.duplicate),
+        f"{search}stored%3A{story.pk}": str(story.stored),
+    }
+    for address, count in links.items():
+        assert viewer.get(address).content.decode().count('<li class="hit"') == int(count)
+    receipt = viewer.get(reverse("pages:delivery", args=["acme", again.pk])).content.decode()
+    said = dict(re.findall(r'<strong><a href="([^"]+)">(\d+)</a></strong>', receipt))
+    assert said == {address: count for address, count in links.items() if str(again.pk) in address}
 
 
 def test_messages_over_time_are_all_there_and_each_bar_finds_its_own(viewer: Client, cast: Cast) -> None:
