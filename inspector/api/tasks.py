@@ -18,9 +18,10 @@ from rest_framework.response import Response
 
 from inspector.threads.models import Task
 from inspector.threads.selectors import find_conversation
-from inspector.threads.tasks.ledger import StepRow, read_steps
+from inspector.threads.tasks.ledger import read_steps
 from inspector.threads.tasks.measures import find_moment, find_task, list_tasks, measure_conversation
 from inspector.threads.tasks.memberships import LINKS
+from inspector.threads.tasks.plays import Step
 from inspector.threads.tasks.signs import EVENTS
 
 from .authentication import caller_of
@@ -197,7 +198,7 @@ def show_task(task: Task) -> dict[str, Any]:
     }
 
 
-def _show_steps(steps: Sequence[StepRow]) -> list[dict[str, Any]]:
+def _show_steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
     return [
         {
             "message": step.message_id,

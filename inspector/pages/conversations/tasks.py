@@ -18,7 +18,7 @@ from inspector.accounts.models import Membership
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.selectors import find_messages_by_ids
 from inspector.threads.summaries import sum_up
-from inspector.threads.tasks.ledger import StepRow, read_steps
+from inspector.threads.tasks.ledger import read_steps
 from inspector.threads.tasks.lifecycle import STANDING
 from inspector.threads.tasks.measures import (
     STALLED_AFTER,
@@ -31,6 +31,7 @@ from inspector.threads.tasks.measures import (
     measure_conversation,
 )
 from inspector.threads.tasks.memberships import LINKS
+from inspector.threads.tasks.plays import Step
 from inspector.threads.tasks.signs import EVENTS
 
 from ..agents.marks import AgentMark, Cast
@@ -197,7 +198,7 @@ def _make_lines(
     return [maker.make(task, *shown[task.pk]) for task in tasks]
 
 
-def _choose_steps(steps: Sequence[StepRow]) -> tuple[Sequence[StepRow], Sequence[StepRow]]:
+def _choose_steps(steps: Sequence[Step]) -> tuple[Sequence[Step], Sequence[Step]]:
     return (steps, ()) if len(steps) <= 2 * MOST_STEPS else (steps[:MOST_STEPS], steps[-MOST_STEPS:])
 
 
@@ -216,7 +217,7 @@ class _Maker:
         self._slug = slug
         self._cast = cast
 
-    def make(self, task: Task, first: Sequence[StepRow], last: Sequence[StepRow]) -> TaskLine:
+    def make(self, task: Task, first: Sequence[Step], last: Sequence[Step]) -> TaskLine:
         asked = self._messages.get(task.request) if task.request else None
         whole = self._wholes.get(bytes(task.within_key)) if task.within_key else None
         stands = str(getattr(task, "stands", task.state))
@@ -270,7 +271,7 @@ class _Maker:
     def _link(self, message_id: uuid.UUID) -> str:
         return reverse("pages:message", args=[self._slug, message_id])
 
-    def _make_step(self, step: StepRow) -> StepLine:
+    def _make_step(self, step: Step) -> StepLine:
         message = self._messages.get(step.message_id)
         return StepLine(
             at=message.order_time if message else None,

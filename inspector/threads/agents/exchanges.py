@@ -7,9 +7,10 @@ otherwise are written.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import add
 from typing import Any, Final
 
 from django.db import models
@@ -36,6 +37,9 @@ _TABLES: Final[Mapping[type[models.Model], Sequence[str]]] = {
     Exchange: _EXCHANGE_COLUMNS,
     Declaration: _DECLARATION_COLUMNS,
 }
+
+# Of the rows that count: how many of the columns say of what, and how many after them are counts; then come two times.
+_COUNTS: Final[Mapping[type[models.Model], tuple[int, int]]] = {Appearance: (2, 3), Exchange: (4, 2)}
 
 Row = tuple[Any, ...]
 
@@ -64,6 +68,22 @@ class Exchanges:
     conversation: Conversation
     names: Mapping[uuid.UUID, str]
     rows: Mapping[type[models.Model], frozenset[Row]] = field(default_factory=dict)
+
+    def add_to(self, stored: Mapping[type[models.Model], Iterable[Row]]) -> Exchanges:
+        """These rows together with those that are stored: the counts of the same agents or pair are summed."""
+        rows = dict(self.rows)
+        for model, (keys, counts) in _COUNTS.items():
+            held = {row[:keys]: row for row in stored[model]}
+            for row in self.rows[model]:
+                before = held.get(row[:keys])
+                held[row[:keys]] = row if before is None else _sum_rows(before, row, keys, keys + counts)
+            rows[model] = frozenset(held.values())
+        return Exchanges(self.conversation, self.names, rows)
+
+
+def _sum_rows(one: Row, other: Row, start: int, end: int) -> Row:
+    counts = map(add, one[start:end], other[start:end])
+    return (*one[:start], *counts, min(one[end], other[end]), max(one[end + 1], other[end + 1]))
 
 
 def gather_exchanges(conversation: Conversation, timeline: Timeline) -> Exchanges:
@@ -132,10 +152,25 @@ class _Gathering:
         )
 
 
-def write_exchanges(gathered: Sequence[Exchanges]) -> None:
-    """Write the rows of these conversations that came out otherwise; call inside the transaction that holds them."""
+def write_exchanges(gathered: Sequence[Exchanges], *, resumed: Container[uuid.UUID] = ()) -> None:
+    """Write the rows of these conversations that came out otherwise; call inside the transaction that holds them.
+
+    Args:
+        gathered: the rows of each conversation.
+        resumed: the ids of those whose rows come to what is stored, each of them a sum of messages added.
+    """
     totals = Totals()
-    known = {model: _read_rows(model, [each.conversation.pk for each in gathered]) for model in _TABLES}
+    known = {model: _read_rows(model, [each.conversation.pk for each in gathered]) for model in _COUNTS}
+    # What was declared belongs to one message each: what is added stands there for the first time.
+    known[Declaration] = _read_rows(
+        Declaration, [each.conversation.pk for each in gathered if each.conversation.pk not in resumed]
+    )
+    gathered = [
+        each.add_to({model: known[model].get(each.conversation.pk, {}) for model in _COUNTS})
+        if each.conversation.pk in resumed
+        else each
+        for each in gathered
+    ]
     fresh: dict[type[models.Model], list[Row]] = {model: [] for model in _TABLES}
     stale: dict[type[models.Model], list[int]] = {model: [] for model in _TABLES}
     for each in gathered:

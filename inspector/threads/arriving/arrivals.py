@@ -107,24 +107,31 @@ def insert_arrivals(
     """
     hold_channels({arrival.record.channel_id for arrival in arrivals}, is_shared=True)
     old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
-    dirty: set[uuid.UUID] = {*also_dirty, *(old.values_list("conversation_id", flat=True) if moved else ())}
+    # Those of which more changes than that messages are added to them.
+    changed: set[uuid.UUID] = {*also_dirty, *(old.values_list("conversation_id", flat=True) if moved else ())}
+    added_to: set[uuid.UUID] = set()
     told = _find_told(arrivals, foretold, workspace_id)
     conversations = _find_conversations(arrivals, workspace_id)
     cited: dict[uuid.UUID, set[bytes]] = defaultdict(set)
     for arrival in arrivals:
         for message, (key, _) in zip(arrival.reading.messages, arrival.places, strict=True):
-            dirty.add(conversations[arrival.record.channel_id, key])
+            added_to.add(conversations[arrival.record.channel_id, key])
             if message.message_id:
                 cited[arrival.record.channel_id].add(key_of_id(message.message_id))
-    dirty.update(find_citing(cited, workspace_id))
+    changed.update(find_citing(cited, workspace_id))
     now = timezone.now()
     # Conversations before their messages: settling locks them in the same order.
-    mark_conversations(conversation_ids=dirty, workspace_id=workspace_id, settle_after_seconds=settle_after_seconds)
+    mark_conversations(
+        conversation_ids=changed | added_to,
+        workspace_id=workspace_id,
+        added_to=added_to - changed,
+        settle_after_seconds=settle_after_seconds,
+    )
     ids: dict[uuid.UUID, dict[int, uuid.UUID]] = defaultdict(dict)
     if moved:
         mark_traces(messages=old, workspace_id=workspace_id)
         keep_moved(messages=old, at=now)
-        suspect_answers(moved=old, among=dirty)
+        suspect_answers(moved=old, among=changed | added_to)
         for record_id, part, message_id in old.values_list("record_id", "part", "id"):
             ids[record_id][part] = message_id
         old.delete()

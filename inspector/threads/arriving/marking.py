@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 from django.db import connection
@@ -23,14 +23,28 @@ _DELAY_SECONDS = 1.0
 
 
 def mark_conversations(
-    *, conversation_ids: set[uuid.UUID], workspace_id: uuid.UUID, settle_after_seconds: float = 0
+    *,
+    conversation_ids: set[uuid.UUID],
+    workspace_id: uuid.UUID,
+    added_to: Set[uuid.UUID] = frozenset(),
+    settle_after_seconds: float = 0,
 ) -> None:
-    """Count the conversations up and ask for their settling, in the order of their ids so that nobody deadlocks."""
+    """Count the conversations up and ask for their settling, in the order of their ids so that nobody deadlocks.
+
+    Args:
+        conversation_ids: those that something has reached.
+        workspace_id: whose they are.
+        added_to: those of them to which messages were added, and nothing else: what is settled of them still holds.
+        settle_after_seconds: how long their settling may wait for more.
+    """
     ids = sorted(conversation_ids)
     if not ids:
         return
     hold_conversations(ids)
     Conversation.objects.filter(pk__in=ids).update(generation=F("generation") + 1)
+    changed = [pk for pk in ids if pk not in added_to]
+    if changed:
+        Conversation.objects.filter(pk__in=changed).update(whole_generation=F("generation"))
     ask(kind=Job.Kind.SETTLE, subjects=ids, workspace_id=workspace_id, delay_seconds=settle_after_seconds)
 
 

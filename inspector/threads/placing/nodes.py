@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -13,11 +13,12 @@ from sys import intern
 from typing import Any
 from zlib import crc32
 
-from django.db.models import Case, Value, When
+from django.db.models import Case, Q, Value, When
 
 from inspector.intake.models import Record
 
-from ..models import Message
+from ..models import Message, MessageQuerySet
+from ..tasks.found import Found
 from ..tasks.signs import read_status
 from ..telling.contexts import DECODER_VERSION, is_common
 from .instants import count_microseconds
@@ -56,6 +57,7 @@ _COLUMNS = (
     "parent_key",
     "parent_basis",
     "parent_why",
+    "task",
 )
 _CHUNK = 2000
 # The bases of a time that the message or its log carries; any other is the delivery's.
@@ -66,6 +68,7 @@ SAID_TIMES = frozenset({"wire", "envelope"})
 class StoredNode(Node):
     """A node with what its row holds already: how it was told, and a hash of how it was placed."""
 
+    above: StoredNode | None = None
     # The time of its order key.
     at: datetime | None = None
     is_broadcast: bool = False
@@ -96,11 +99,16 @@ class StoredNode(Node):
     is_timed: bool = False
     meaning: str | None = None
     work: Work = NO_WORK
+    # The task that it belongs to, how it does where that is inferred, and the id that its row has for it.
+    of_task: Found | None = None
+    link: str = ""
+    is_assigned: bool = False
+    task_id: uuid.UUID | None = None
     was_placed: int = 0
 
     def hash_place(self) -> int:
         """A hash, within this process, of everything that placing decides of the row."""
-        return _hash_place(self.place, self.run, self.parent, self.cited, self.basis, self.why)
+        return _hash_place(self.place, self.run, self.parent, self.cited, self.basis, self.why, self.task_id)
 
 
 def _hash_place(*place: object) -> int:
@@ -114,13 +122,13 @@ class Timeline:
     nodes: list[StoredNode]
     first_at: datetime | None = None
     last_at: datetime | None = None
-    # Once it is placed: in which blocks it stands.
+    # In which blocks it stands: what was placed before these nodes, and once they are placed, they with it.
     blocks: Sequence[BlockSize] = ()
 
     def give_places(self) -> None:
         """Give each of the placed nodes its place: its slot is that of the order key, whoever stands in it."""
         slots = (Slot(node.instant, node.source, node.index, node.mark) for node in sorted(self.nodes, key=_rank_of))
-        places, self.blocks = cut_places(slots)
+        places, self.blocks = cut_places(slots, after=self.blocks)
         for node, place in zip(self.nodes, places, strict=True):
             node.place = place
 
@@ -129,28 +137,61 @@ def _rank_of(node: StoredNode) -> int:
     return node.rank
 
 
-def load_timelines(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Timeline]:
-    """The nodes of each of these conversations, without those that a withdrawal hides."""
-    timelines = {conversation_id: Timeline([]) for conversation_id in conversation_ids}
+def load_timelines(
+    conversation_ids: Sequence[uuid.UUID], *, new_in: Sequence[uuid.UUID] = ()
+) -> dict[uuid.UUID, Timeline]:
+    """The nodes of each of these conversations, without those that a withdrawal hides.
+
+    Args:
+        conversation_ids: those of which every node is wanted.
+        new_in: those of which only the nodes are wanted that have not been placed yet.
+    """
+    timelines = {conversation_id: Timeline([]) for conversation_id in (*conversation_ids, *new_in)}
+    # What many nodes share is one object.
+    known: dict[Any, Any] = {}
+    if conversation_ids:
+        _load(timelines, Q(conversation_id__in=list(conversation_ids)), known)
+    if new_in:
+        _load(timelines, Q(conversation_id__in=list(new_in), place__isnull=True), known)
+    return timelines
+
+
+def _load(timelines: Mapping[uuid.UUID, Timeline], wanted: Q, known: dict[Any, Any]) -> None:
     rows = (
-        Message.objects.shown()
-        .filter(conversation_id__in=list(conversation_ids))
-        .annotate(
-            is_established=Case(When(established="", then=Value(False)), default=Value(True)),
-            has_topic=Case(When(topic="", then=Value(False)), default=Value(True)),
-        )
+        _read_rows(wanted)
         .order_by("conversation_id", "order_time", "order_source", "order_index", "record_id", "part")
         .values_list(*_COLUMNS)
     )
-    # What many nodes share is one object.
-    known: dict[Any, Any] = {}
     for (conversation_id, *_), same in groupby(rows.iterator(chunk_size=_CHUNK), key=itemgetter(0, 1, 2, 3)):
         timeline = timelines[conversation_id]
         for row in order_by_identity(list(same)):
             timeline.nodes.append(_make_node(row, len(timeline.nodes), known))
             timeline.first_at = timeline.first_at or row[1]
             timeline.last_at = row[1]
-    return timelines
+
+
+def load_placed(conversation_id: uuid.UUID, wanted: Q) -> list[StoredNode]:
+    """The placed nodes of a conversation that are wanted, as they were placed; in no order, and without positions."""
+    known: dict[Any, Any] = {}
+    rows = _read_rows(wanted & Q(conversation_id=conversation_id, place__isnull=False)).values_list(*_COLUMNS)
+    nodes = []
+    for row in rows:
+        node = _make_node(row, 0, known)
+        place, node.run, node.parent, cited, node.basis, node.why, node.task_id = row[-7:]
+        node.place, node.cited = bytes(place), None if cited is None else bytes(cited)
+        nodes.append(node)
+    return nodes
+
+
+def _read_rows(wanted: Q) -> MessageQuerySet:
+    return (
+        Message.objects.shown()
+        .filter(wanted)
+        .annotate(
+            is_established=Case(When(established="", then=Value(False)), default=Value(True)),
+            has_topic=Case(When(topic="", then=Value(False)), default=Value(True)),
+        )
+    )
 
 
 def order_by_identity(rows: list[Sequence[Any]]) -> list[Sequence[Any]]:
@@ -166,7 +207,7 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
     (_, at, _, _, record, part, message_id, dialect, performative, sender, receivers) = row[:11]
     (is_broadcast, task, turn, severity, links_text, told_in, told_digest, *rest) = row[11:]
     is_established, has_topic, trace, told_at, order_basis, status, *placed = rest
-    place, run, parent, parent_key, basis, why = placed
+    place, run, parent, parent_key, basis, why, task_id = placed
     source = known.setdefault(source := bytes(row[2]), source)
     links = read_links(links_text) if links_text else None
     return StoredNode(
@@ -213,6 +254,7 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
             None if parent_key is None else bytes(parent_key),
             basis,
             why,
+            task_id,
         ),
     )
 
@@ -222,19 +264,21 @@ def make_mark(source: bytes | memoryview, index: int, part: int) -> int:
     return crc32(struct.pack(">qi", index, part), crc32(source))
 
 
-def find_misread(nodes: Iterable[StoredNode]) -> Iterator[tuple[uuid.UUID, str | None, Guess | None]]:
+def find_misread(
+    nodes: Iterable[StoredNode], spoken: dict[str, None]
+) -> Iterator[tuple[uuid.UUID, str | None, Guess | None]]:
     """The records that must be read again: in another dialect than they stand in, or because a decoder has changed.
 
     A record whose dialect was a guess takes the likeliest that has been spoken before it, by order key.
 
     Args:
         nodes: of one conversation, in order key.
+        spoken: the dialects that were spoken before them, in order; those that they speak are added.
 
     Yields:
         (id of the record, its dialect, its guess); the last two None where a decoder has changed, which may see it
         otherwise than before.
     """
-    spoken: dict[str, None] = {}
     for record, same in groupby(nodes, key=lambda node: node.record):
         run = list(same)
         first = run[0]

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from dialects import get_dialect
 
+from ..uncertainty import UncertainError
 from .earlier import Earlier, is_answer
 from .links import Way
+from .runs import Runs
 from .several import say_several
 
 
@@ -45,8 +47,8 @@ class Node:
     run: int = 1
     position: int = 0
     parent: uuid.UUID | None = None
-    # The parent's position where it is in this conversation; where it is in another, what stands for it by content.
-    parent_at: int | None = None
+    # The parent itself where it is in this conversation; where it is in another, what stands for it by content.
+    above: Node | None = None
     parent_elsewhere: bytes = b""
     # The key of an id that is cited and not found here; a ghost where no single message elsewhere bears it.
     cited: bytes | None = None
@@ -55,6 +57,11 @@ class Node:
     why: str = ""
     is_answered: bool = field(default=False)
     opens_run: bool = False
+
+    @property
+    def parent_at(self) -> int | None:
+        """The position of its parent, where that is in this conversation."""
+        return None if self.above is None else self.above.position
 
     @property
     def handles(self) -> tuple[bytes, ...]:
@@ -85,8 +92,34 @@ AnyNode = TypeVar("AnyNode", bound=Node)
 LookUp = Callable[[Iterable[Citation]], Mapping[Citation, Elsewhere]]
 
 
-def find_cited(nodes: Sequence[Node]) -> set[Citation]:
-    """The ids that these messages cite and none of them bears, with the traces of those that cite them."""
+@dataclass(slots=True)
+class Placed:
+    """What is placed already, as far as it matters to messages that come after all of it; empty at the beginning.
+
+    `borne` are the messages by the ids that the others cite or bear. `unmet` are ids that correlate and that nobody
+    bore: who bears one of them now is what they meant, and `is_cut` whether some of them were left out.
+    """
+
+    earlier: Earlier
+    count: int = 0
+    runs: dict[str, Runs] = field(default_factory=lambda: defaultdict(Runs))
+    borne: Mapping[bytes, Sequence[Node]] = field(default_factory=dict)
+    unmet: set[bytes] = field(default_factory=set)
+    is_cut: bool = False
+
+
+def find_asked(nodes: Iterable[Node]) -> frozenset[str]:
+    """Which questions (`Reply.whom`) these messages put to those before them."""
+    return frozenset(way.whom for node in nodes for way in node.ways)
+
+
+def find_cited(nodes: Sequence[Node], borne: Container[bytes] = ()) -> set[Citation]:
+    """The ids that these messages cite and none of them bears, with the traces of those that cite them.
+
+    Args:
+        nodes: the messages.
+        borne: more ids that are borne in their conversation.
+    """
     cited = {
         Citation(way.key, node.trace)
         for node in nodes
@@ -95,32 +128,40 @@ def find_cited(nodes: Sequence[Node]) -> set[Citation]:
     }
     if not cited:
         return cited
-    borne = {node.key for node in nodes if node.key}
-    return {citation for citation in cited if citation.key not in borne}
+    own = {node.key for node in nodes if node.key}
+    return {citation for citation in cited if citation.key not in own and citation.key not in borne}
 
 
-def place(nodes: Iterable[AnyNode], look_up: LookUp) -> list[AnyNode]:
+def place(nodes: Iterable[AnyNode], look_up: LookUp, placed: Placed | None = None) -> list[AnyNode]:
     """Order the nodes and give each its parent, its ghost, or neither.
 
     Args:
-        nodes: every message of one conversation, in any order.
+        nodes: messages of one conversation, in any order: every one, or those that come after all that are placed.
         look_up: finds messages of other conversations in the channel by their ids, those of the same trace first.
+        placed: those before them; they are added to it.
 
     Returns:
         the same nodes in the order of the timeline, each with position, run, parent or ghost, basis and why.
+
+    Raises:
+        UncertainError: where what is placed already does not tell where they belong, or would be placed otherwise.
     """
-    ordered = _order(sorted(nodes, key=lambda node: node.rank))
-    for position, node in enumerate(ordered):
+    given = list(nodes)
+    if placed is None:
+        placed = Placed(Earlier(find_asked(given)))
+    first = placed.count
+    ordered = _order(sorted(given, key=lambda node: node.rank), placed.runs)
+    for position, node in enumerate(ordered, start=first):
         node.position = position
-    _Placer(ordered, look_up).place_all()
-    _break_cycles(ordered)
+    _Placer(ordered, look_up, placed).place_all()
+    _break_cycles(ordered, first)
+    placed.count += len(ordered)
     return ordered
 
 
-def _order(nodes: list[AnyNode]) -> list[AnyNode]:
+def _order(nodes: list[AnyNode], counters: dict[str, Runs]) -> list[AnyNode]:
     """Within the places that a run of a turn-counting dialect takes in the timeline, its turns are in order."""
     runs: dict[tuple[str, int], list[int]] = defaultdict(list)
-    counters: dict[str, _Runs] = defaultdict(_Runs)
     for place_in_timeline, node in enumerate(nodes):
         if node.turn is not None and get_dialect(node.dialect).orders_by_turn:
             node.run = counters[node.dialect].number(node)
@@ -137,35 +178,15 @@ def _turn_key(node: Node) -> tuple[int, int]:
     return (node.turn or 0, node.rank)
 
 
-class _Runs:
-    """Counts the runs of a conversation id that starts over.
-
-    A sender's turn that is said again after a later turn, in other bytes, opens a new one; the same bytes are repeated.
-    """
-
-    def __init__(self) -> None:
-        self._run = 1
-        self._seen: dict[tuple[str | None, int | None], set[bytes]] = defaultdict(set)
-        self._latest = -1
-
-    def number(self, node: Node) -> int:
-        turn = (node.sender, node.turn)
-        is_repeated = bool(node.said) and node.said in self._seen.get(turn, ())
-        if turn in self._seen and not is_repeated and (node.turn or 0) < self._latest:
-            self._run, self._latest, node.opens_run = self._run + 1, -1, True
-            self._seen.clear()
-        self._seen[turn].add(node.said)
-        self._latest = max(self._latest, node.turn or 0)
-        return self._run
-
-
 class _Placer:
     """The look-ups of one conversation, filled as its messages are gone through in order."""
 
-    def __init__(self, nodes: Sequence[Node], look_up: LookUp) -> None:
+    def __init__(self, nodes: Sequence[Node], look_up: LookUp, placed: Placed) -> None:
         self._nodes = nodes
+        self._placed = placed
+        self._seen = placed.earlier
         self._by_id: dict[bytes, list[Node]] = defaultdict(list)
-        self._seen = Earlier({way.whom for node in nodes for way in node.ways})
+        self._by_id |= {key: list(bearers) for key, bearers in placed.borne.items()}
         # Statements by the ids that answers may name them with, those yet to come among them.
         self._later: dict[bytes, Node] = {}
         for node in nodes:
@@ -174,8 +195,27 @@ class _Placer:
             if not is_answer(node):
                 for name in node.correlation:
                     self._later.setdefault(name, node)
-        missing = find_cited(nodes)
+        missing = find_cited(nodes, placed.borne)
         self._elsewhere = look_up(missing) if missing else {}
+        self._prove_apart()
+
+    def _prove_apart(self) -> None:
+        """Nobody who is placed already looked for what one of these bears: else its parent would be another now."""
+        placed = self._placed
+        if not placed.count:
+            return
+        if not find_asked(self._nodes) <= self._seen.asked:
+            raise UncertainError
+        names = {name for node in self._nodes for name in (*node.correlation, *((node.key,) if node.key else ()))}
+        if not names.isdisjoint(placed.unmet) or (names and placed.is_cut):
+            raise UncertainError
+        if any(node.key in placed.borne for node in self._nodes):
+            raise UncertainError
+        for name, bearers in placed.borne.items():
+            if not self._seen.knows(name):
+                for bearer in bearers:
+                    if not is_answer(bearer):
+                        self._seen.add_bearer(bearer, (name,))
 
     def place_all(self) -> None:
         for node in self._nodes:
@@ -200,7 +240,7 @@ class _Placer:
             return True
         if found is None or found is node:
             return False
-        node.parent, node.parent_at, node.basis, node.why = found.id, found.position, way.basis, way.why
+        node.parent, node.above, node.basis, node.why = found.id, found, way.basis, way.why
         if way.basis != "adjacency":
             found.is_answered = True
         return True
@@ -218,7 +258,7 @@ class _Placer:
             return True
         node.basis, node.why = way.basis, way.why
         if bearers:
-            node.parent, node.parent_at, bearers[0].is_answered = bearers[0].id, bearers[0].position, True
+            node.parent, node.above, bearers[0].is_answered = bearers[0].id, bearers[0], True
             return True
         node.cited = way.key
         elsewhere = self._elsewhere.get(Citation(way.key, node.trace))
@@ -236,7 +276,10 @@ class _Placer:
         if way.whom == "correlation-id":
             if way.key is None:
                 return None
-            return self._seen.find_correlated(node, way.key) or self._later.get(way.key)
+            found = self._seen.find_correlated(node, way.key) or self._later.get(way.key)
+            if found is None:
+                self._placed.unmet.add(way.key)
+            return found
         return self._seen.find(node, way.whom)
 
 
@@ -245,28 +288,30 @@ def _find_sought(node: Node) -> Way | None:
     return next((way for way in node.ways if way.whom == "correlation-id" and way.key is not None), None)
 
 
-def _break_cycles(nodes: Sequence[Node]) -> None:
+def _break_cycles(nodes: Sequence[Node], start_at: int) -> None:
     """Cut each circle of parents at its smallest order key, so that every tree is finite.
 
     One that is closed by a message which only follows is cut there: what a wire says is not given up for that.
     """
     # Only a parent that stands later can close a circle, and only an id that is named can lead to one.
-    if not any(node.parent_at is not None and node.parent_at > node.position for node in nodes):
+    if not any(node.above is not None and node.above.position > node.position for node in nodes):
         return
     is_clear = bytearray(len(nodes))
     for start in range(len(nodes)):
         path: dict[int, None] = {}
         at: int | None = start
-        while at is not None and not is_clear[at]:
+        # What stands before these messages was placed without them, and leads back to none.
+        while at is not None and at >= 0 and not is_clear[at]:
             if at in path:
                 walked = list(path)
                 circle = (nodes[inner] for inner in walked[walked.index(at) :])
                 first = min(circle, key=lambda node: (node.basis != "adjacency", node.rank))
                 is_following = first.basis == "adjacency"
-                first.parent, first.parent_at, first.basis = None, None, ""
+                first.parent, first.above, first.basis = None, None, ""
                 first.why = "" if is_following else "its parents go round in a circle, which is cut here"
                 break
             path[at] = None
-            at = nodes[at].parent_at
+            above = nodes[at].above
+            at = None if above is None else above.position - start_at
         for walked_at in path:
             is_clear[walked_at] = 1

@@ -46,11 +46,16 @@ class BlockSize(NamedTuple):
     size: int
 
 
-def cut_places(slots: Iterable[Slot]) -> tuple[list[bytes], list[BlockSize]]:
-    """The places of a timeline with these slots in order, and its directory."""
+def cut_places(slots: Iterable[Slot], *, after: Sequence[BlockSize] = ()) -> tuple[list[bytes], list[BlockSize]]:
+    """The places of these slots in order, and the directory of their timeline.
+
+    Args:
+        slots: those of the timeline, or those that come after what it holds already, each of a later order key.
+        after: the directory of what it holds already.
+    """
     places: list[bytes] = []
-    directory: list[BlockSize] = []
-    key, size = b"", 0
+    directory = list(after)
+    key, size = directory.pop() if directory else (b"", 0)
     before: tuple[int, bytes, int] | None = None
     same = 0
     for instant, source, line, mark in slots:

@@ -10,10 +10,11 @@ lease still holds.
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count
@@ -32,12 +33,14 @@ from ..opening.opener import ask_opening
 from ..placing.bearers import find_bearers
 from ..placing.links import Guess, guess_of
 from ..placing.nodes import Timeline, find_misread, load_timelines
-from ..placing.numbering import write_directories
+from ..placing.numbering import load_places, write_directories
 from ..placing.placer import Citation, Elsewhere, LookUp, find_cited, place
 from ..telling.retelling import Retelling, load_together
 from ..telling.wordings import History, note_rest
+from ..uncertainty import UncertainError
+from .carries import Course, assign_tasks, begin, drop_carry, load_carries, resume, write_carries
 from .summing import Sum, sum_nodes, write_sums
-from .writing import Changes, write_changes, write_outlines
+from .writing import Changes, grow_outlines, write_changes, write_outlines
 
 Fence = Callable[[], None]
 # Ends the jobs of the other conversations, and says which of them are still to be written.
@@ -68,43 +71,160 @@ def settle(
         end_others: called inside it with the ids of those that were settled; says which of them are still to be
             written. Not called where there are none.
     """
-    together = _find_together(conversation, others)
-    histories = {each.pk: History(each) for each in together}
-    timelines = _load(together, fence, histories)
-    together = _bound(together, timelines)
-    look_ups = _look_up(together, timelines)
-    hidden = count_hidden_by_conversation(together)
-    changes: dict[uuid.UUID, Changes] = {}
-    sums: dict[uuid.UUID, Sum] = {}
-    exchanges: dict[uuid.UUID, Exchanges] = {}
-    retellings: dict[uuid.UUID, Retelling] = {}
-    for each in together:
-        timeline = timelines[each.pk]
-        timeline.nodes = place(timeline.nodes, look_ups[each.pk])
-        timeline.give_places()
-        retellings[each.pk] = Retelling(timeline.nodes, fence)
-    load_together([retellings[each.pk] for each in together if _is_small(timelines[each.pk])], fence)
-    for each in together:
-        timeline = timelines[each.pk]
-        changes[each.pk] = Changes(each.pk, histories[each.pk])
-        write = partial(_write_window, conversation, fence) if each is conversation else None
-        _tell(retellings.pop(each.pk), changes[each.pk], write)
-        sums[each.pk] = sum_nodes(each, timeline, hidden=hidden.get(each.pk, 0))
-        exchanges[each.pk] = gather_exchanges(each, timeline)
-    with _alone([each.pk for each in together], fence):
-        kept = {conversation.pk}
-        if len(together) > 1:
-            kept |= end_others(changes.keys() - kept)
-        write_changes([changes[pk] for pk in kept], workspace_id=conversation.workspace_id)
-        write_directories([(each, timelines[each.pk].blocks) for each in together if each.pk in kept])
-        write_outlines([(pk, timelines[pk].nodes) for pk in kept], workspace_id=conversation.workspace_id)
-        write_sums([sums[pk] for pk in kept])
-        write_exchanges([exchanges[pk] for pk in kept])
-        for pk in kept:
-            histories[pk].forget_unchanged()
-        note_rest([histories[pk] for pk in kept])
-        ask_opening(workspace_id=conversation.workspace_id, conversation_ids=kept)
-        finish()
+    whole: set[uuid.UUID] = set()
+    while True:
+        settling = _Settling(conversation, others, fence, whole)
+        try:
+            settling.write(finish, end_others)
+        except UncertainError:
+            # A stored tree did not tell where what was added belongs; nothing of it has been written.
+            whole |= settling.give_up()
+        else:
+            return
+
+
+class _Settling:
+    """Conversations being settled together: placed and told first, then written in one transaction.
+
+    Args:
+        conversation: the one whose job it is.
+        others: those that may be settled with it.
+        fence: as `settle` takes it.
+        whole: those that are settled from their beginning, whatever they carry.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        others: Sequence[Conversation],
+        fence: Fence,
+        whole: Set[uuid.UUID],
+    ) -> None:
+        self._conversation = conversation
+        self._fence = fence
+        self._whole = whole
+        together = _find_together(conversation, others)
+        self._histories = {each.pk: History(each) for each in together}
+        self._timelines: dict[uuid.UUID, Timeline] = {}
+        self._courses: dict[uuid.UUID, Course] = {}
+        self._load(together)
+        self._together = _bound(together, self._timelines)
+        self._place(self._together)
+        self._hidden = count_hidden_by_conversation(self._together)
+
+    def give_up(self) -> set[uuid.UUID]:
+        """The conversations that were gone on with, to be settled from their beginning."""
+        return {pk for pk, course in self._courses.items() if course.resumed is not None}
+
+    def _load(self, conversations: Sequence[Conversation]) -> None:
+        """The nodes that are to be settled, each record in the dialect that its conversation settles for it."""
+        carried = load_carries(each for each in conversations if each.pk not in self._whole)
+        self._timelines |= load_timelines(
+            [each.pk for each in conversations if each.pk not in carried], new_in=list(carried)
+        )
+        for each in conversations:
+            self._read_misread(each, carried.get(each.pk))
+            nodes = self._timelines[each.pk].nodes
+            written = carried.get(each.pk)
+            try:
+                self._courses[each.pk] = resume(each, written, nodes) if written else begin(each, nodes)
+            except UncertainError:
+                self._begin_anew(each)
+                continue
+            if written is not None:
+                self._timelines[each.pk].blocks = load_places(each).blocks
+            # What they speak was found out before their course was known.
+            for _ in find_misread(nodes, self._courses[each.pk].spoken):
+                continue
+
+    def _begin_anew(self, conversation: Conversation) -> None:
+        self._whole |= {conversation.pk}
+        self._load([conversation])
+
+    def _read_misread(self, conversation: Conversation, written: Mapping[str, Any] | None) -> None:
+        # Each record that is read otherwise can decide only for those after it, so that this comes to an end.
+        while misread := self._find_misread(conversation, written):
+            for record_id, dialect, guess in misread:
+                self._fence()
+                _read_again(self._histories[conversation.pk], record_id, dialect, guess, self._fence)
+            pks = [conversation.pk]
+            self._timelines |= load_timelines(pks) if written is None else load_timelines([], new_in=pks)
+
+    def _find_misread(
+        self, conversation: Conversation, written: Mapping[str, Any] | None
+    ) -> list[tuple[uuid.UUID, str | None, Guess | None]]:
+        spoken = dict.fromkeys(written["spoken"] if written is not None else ())
+        return list(find_misread(self._timelines[conversation.pk].nodes, spoken))
+
+    def _place(self, conversations: Sequence[Conversation]) -> None:
+        """Place the nodes of these conversations, and assign and play their tasks."""
+        look_ups = _look_up(conversations, self._timelines, self._courses)
+        anew = []
+        for each in conversations:
+            timeline, course = self._timelines[each.pk], self._courses[each.pk]
+            try:
+                timeline.nodes = place(timeline.nodes, look_ups[each.pk], course.placed)
+                timeline.give_places()
+                assign_tasks(each, course, timeline.nodes)
+            except UncertainError:
+                anew.append(each)
+        if anew:
+            for each in anew:
+                self._begin_anew(each)
+            self._place(anew)
+
+    def write(self, finish: Callable[[], None], end_others: EndOthers) -> None:
+        """Tell what must be told, and write what came out otherwise.
+
+        Raises:
+            UncertainError: where a stored tree cannot be gone on with; nothing is written then.
+        """
+        conversation, fence, timelines, courses = self._conversation, self._fence, self._timelines, self._courses
+        together = self._together
+        retellings = {
+            each.pk: Retelling(timelines[each.pk].nodes, fence, courses[each.pk].context) for each in together
+        }
+        load_together([retellings[each.pk] for each in together if _is_small(timelines[each.pk])], fence)
+        changes: dict[uuid.UUID, Changes] = {}
+        sums: dict[uuid.UUID, Sum] = {}
+        exchanges: dict[uuid.UUID, Exchanges] = {}
+        for each in together:
+            timeline, course = timelines[each.pk], courses[each.pk]
+            changes[each.pk] = Changes(each.pk, self._histories[each.pk])
+            write = partial(_write_window, conversation, fence) if each is conversation else None
+            _tell(retellings.pop(each.pk), changes[each.pk], write)
+            sums[each.pk] = sum_nodes(
+                each,
+                timeline,
+                list(course.playing.plays.values()),
+                hidden=self._count_hidden(each),
+                before=course.before,
+            )
+            exchanges[each.pk] = gather_exchanges(each, timeline)
+        resumed = self.give_up()
+        with _alone([each.pk for each in together], fence):
+            kept = {conversation.pk}
+            if len(together) > 1:
+                kept |= end_others(changes.keys() - kept)
+            settled = [each for each in together if each.pk in kept]
+            write_changes([changes[pk] for pk in kept], workspace_id=conversation.workspace_id)
+            write_directories([(each, timelines[each.pk].blocks) for each in settled])
+            for is_resumed, write_trees in ((False, write_outlines), (True, grow_outlines)):
+                outlines = [(pk, timelines[pk].nodes) for pk in kept if (pk in resumed) is is_resumed]
+                write_trees(outlines, workspace_id=conversation.workspace_id)
+            write_sums([sums[pk] for pk in kept])
+            write_exchanges([exchanges[pk] for pk in kept], resumed=resumed)
+            write_carries(
+                [(each, courses[each.pk], sums[each.pk].counts, timelines[each.pk].nodes) for each in settled]
+            )
+            for pk in kept:
+                self._histories[pk].forget_unchanged()
+            note_rest([self._histories[pk] for pk in kept])
+            ask_opening(workspace_id=conversation.workspace_id, conversation_ids=kept)
+            finish()
+
+    def _count_hidden(self, conversation: Conversation) -> int:
+        return self._hidden.get(conversation.pk, 0)
 
 
 def _find_together(conversation: Conversation, others: Sequence[Conversation]) -> list[Conversation]:
@@ -112,12 +232,14 @@ def _find_together(conversation: Conversation, others: Sequence[Conversation]) -
     if not others:
         return [conversation]
     every = [conversation, *(other for other in others if other.pk != conversation.pk)]
-    rows = MessageRow.objects.filter(conversation_id__in=[each.pk for each in every])
-    counts = dict(rows.values_list("conversation_id").annotate(count=Count("id")).order_by())
-    held = counts.get(conversation.pk, 0)
+    # Those that were settled, as their rows say, and those that came since.
+    rows = MessageRow.objects.filter(conversation_id__in=[each.pk for each in every], place__isnull=True)
+    counts = Counter({each.pk: each.message_count for each in every})
+    counts.update(dict(rows.values_list("conversation_id").annotate(count=Count("id")).order_by()))
+    held = counts[conversation.pk]
     found = [conversation]
     for other in every[1:]:
-        count = counts.get(other.pk, 0)
+        count = counts[other.pk]
         if count <= SMALL and held + count <= TOGETHER:
             held += count
             found.append(other)
@@ -158,6 +280,7 @@ def _alone(conversation_ids: Iterable[uuid.UUID], fence: Fence) -> Iterator[None
 
 def _write_window(conversation: Conversation, fence: Fence, changes: Changes) -> None:
     with _alone([conversation.pk], fence):
+        drop_carry(conversation.pk)
         write_changes([changes], workspace_id=conversation.workspace_id)
 
 
@@ -168,21 +291,6 @@ def _tell(retelling: Retelling, changes: Changes, write: Callable[[Changes], Non
         if write is not None and changes.is_window:
             write(changes)
             changes.clear()
-
-
-def _load(
-    conversations: Sequence[Conversation], fence: Fence, histories: Mapping[uuid.UUID, History]
-) -> dict[uuid.UUID, Timeline]:
-    """The nodes of these conversations, each record in the dialect that its conversation settles for it."""
-    timelines = load_timelines([each.pk for each in conversations])
-    for conversation in conversations:
-        # Each record that is read otherwise can decide only for those after it, so that this comes to an end.
-        while misread := list(find_misread(timelines[conversation.pk].nodes)):
-            for record_id, dialect, guess in misread:
-                fence()
-                _read_again(histories[conversation.pk], record_id, dialect, guess, fence)
-            timelines |= load_timelines([conversation.pk])
-    return timelines
 
 
 def _read_again(history: History, record_id: uuid.UUID, dialect: str | None, guess: Guess | None, fence: Fence) -> None:
@@ -201,14 +309,18 @@ def _read_again(history: History, record_id: uuid.UUID, dialect: str | None, gue
         replace_parts(arrival, conversation, guess, at=history.at)
 
 
-def _look_up(conversations: Sequence[Conversation], timelines: Mapping[uuid.UUID, Timeline]) -> dict[uuid.UUID, LookUp]:
+def _look_up(
+    conversations: Sequence[Conversation],
+    timelines: Mapping[uuid.UUID, Timeline],
+    courses: Mapping[uuid.UUID, Course],
+) -> dict[uuid.UUID, LookUp]:
     """For each conversation a look-up of the messages of others in its channel, all asked for at once.
 
     Nobody in the conversation itself bears an id that it looks up.
     """
     wanted: dict[uuid.UUID, set[Citation]] = defaultdict(set)
     for each in conversations:
-        wanted[each.channel_id] |= find_cited(timelines[each.pk].nodes)
+        wanted[each.channel_id] |= find_cited(timelines[each.pk].nodes, courses[each.pk].placed.borne)
     found = {
         channel_id: find_bearers(conversations[0].workspace_id, channel_id, citations)
         for channel_id, citations in wanted.items()

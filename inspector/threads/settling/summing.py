@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.utils import timezone
 
@@ -17,10 +18,10 @@ from inspector.intake.text import make_storable
 from ..models import Conversation, Message
 from ..placing.nodes import StoredNode, Timeline
 from ..placing.several import count_bearers
-from ..tasks.ledger import TaskRow, make_rows, write_tasks
+from ..tasks.ledger import TaskRow, make_row, write_tasks
 from ..tasks.lifecycle import derive_state
-from ..tasks.plays import list_states, play_tasks
-from .tallies import ASKING, GREETING, count_nodes, write_tally
+from ..tasks.plays import Play
+from .tallies import ASKING, GREETING, add_tallies, count_nodes, read_tally, write_tally
 
 _COLUMNS = (
     "id",
@@ -39,10 +40,56 @@ _COLUMNS = (
     "last_at",
 )
 
+# How a task stands: whether another gave rise to it, and its state. See `Play.standing`.
+Standing = tuple[bool, str]
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a conversation's row does not say of what it sums up, and what is needed to go on with it.
+
+    `dialects` counts messages, in the order in which their dialects were first spoken; `standings` counts tasks.
+    `severities` are those of the gravest messages, by their places in hexadecimal. `named` is 2 where its subject is
+    that of what asked first, 1 of what was said first, 0 where it has none.
+    """
+
+    dialects: Counter[str] = field(default_factory=Counter)
+    standings: Counter[Standing] = field(default_factory=Counter)
+    severities: dict[str, int] = field(default_factory=dict)
+    named: int = 0
+
+    def write(self) -> dict[str, Any]:
+        """They as JSON takes them."""
+        return {
+            "dialects": dict(self.dialects),
+            "standings": [[*standing, count] for standing, count in self.standings.items() if count],
+            "severities": self.severities,
+            "named": self.named,
+        }
+
+    @classmethod
+    def read(cls, written: Mapping[str, Any]) -> Counts:
+        """What `write` wrote."""
+        standings = Counter({(is_part, state): count for is_part, state, count in written["standings"]})
+        return cls(Counter(written["dialects"]), standings, dict(written["severities"]), written["named"])
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What was summed up before the nodes that come now: how its row counts, how the tasks that they may belong to
+    stood, and which of the messages that they miss were missing already."""
+
+    counts: Counts
+    standings: Mapping[Play, Standing | None]
+    missing: frozenset[bytes] = frozenset()
+
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """What one conversation's row takes, and its tasks' rows; `subject_of` is the message whose topic it is about."""
+    """What one conversation's row takes, and its tasks' rows; `subject_of` is the message whose topic it is about.
+
+    `is_whole` is False where the tasks are those alone that something was added to.
+    """
 
     conversation: Conversation
     digest: bytes
@@ -57,60 +104,96 @@ class Sum:
     first_at: datetime | None
     last_at: datetime | None
     tasks: Sequence[TaskRow]
+    counts: Counts
+    is_whole: bool = True
 
 
-def sum_nodes(conversation: Conversation, timeline: Timeline, *, hidden: int) -> Sum:
+def sum_nodes(
+    conversation: Conversation, timeline: Timeline, plays: Sequence[Play], *, hidden: int, before: Before | None = None
+) -> Sum:
     """What the conversation's row says once its nodes are placed and told, in the order of its timeline.
 
     Args:
         conversation: the row as it was.
-        timeline: its nodes.
+        timeline: its nodes, or those that come after all that it sums up already.
+        plays: its tasks as they were played, or those that the nodes may belong to.
         hidden: how many more messages a withdrawal hides.
+        before: what it sums up already; None where the nodes are all of it.
     """
     nodes = timeline.nodes
-    plays = play_tasks(nodes)
-    agents: Counter[str] = Counter()
-    dialects: Counter[str] = Counter()
+    row = conversation if before is not None else Conversation()
+    counts = before.counts if before is not None else Counts()
+    agents = dict.fromkeys(row.agents)
     for node in nodes:
-        agents.update(name for name in (node.sender, *node.receivers) if name)
-        dialects[node.dialect] += 1
+        agents.update(dict.fromkeys(name for name in (node.sender, *node.receivers) if name))
+        counts.dialects[node.dialect] += 1
+    for play in plays:
+        standing, was = play.standing, before.standings.get(play) if before is not None else None
+        if standing != was:
+            counts.standings.update([standing] if standing else ())
+            counts.standings.subtract([was] if was else ())
+    subject_of, named = _find_subject(nodes)
+    if named > counts.named:
+        counts.named = named
+    else:
+        subject_of = None
+    tally = count_nodes(nodes, list(agents), hidden=hidden)
+    grave = ((node.place.hex(), node.severity) for node in nodes if node.severity >= Message.Severity.WARNING)
+    severities = {place: severity for place, severity in grave if place in tally.gravest}
+    if before is not None:
+        severities |= counts.severities
+        tally = add_tallies(read_tally(row.tally), tally, list(agents), severities, hidden=hidden)
+    counts.severities = {place: severities[place] for place in tally.gravest}
+    missing = {node.ghost for node in nodes if node.ghost and not count_bearers(node.why)}
+    missing -= before.missing if before is not None else set()
+    states: tuple[set[str], set[str]] = (set(), set())
+    for (is_part, state), count in counts.standings.items():
+        if count:
+            states[is_part].add(state)
     return Sum(
         conversation=conversation,
-        digest=digest_nodes(nodes),
-        state=derive_state(*list_states(plays)),
-        subject_of=_find_subject(nodes),
+        digest=digest_nodes(nodes, bytes(row.settled_digest or b"")),
+        state=derive_state(*states),
+        subject_of=subject_of,
         agents=list(agents),
-        dialects=[name for name, _ in dialects.most_common()],
-        message_count=len(nodes),
-        missing_count=len({node.ghost for node in nodes if node.ghost and not count_bearers(node.why)}),
-        severity=max((node.severity for node in nodes), default=0),
-        tally=make_storable(write_tally(count_nodes(nodes, list(agents), hidden=hidden))),
-        first_at=timeline.first_at,
-        last_at=timeline.last_at,
-        tasks=list(make_rows(plays, nodes)),
+        dialects=[name for name, _ in counts.dialects.most_common()],
+        message_count=row.message_count + len(nodes),
+        missing_count=row.missing_count + len(missing),
+        severity=max((row.severity, *(node.severity for node in nodes))),
+        tally=make_storable(write_tally(tally)),
+        first_at=row.first_at or timeline.first_at,
+        last_at=timeline.last_at or row.last_at,
+        tasks=[make_row(play) for play in plays if play.message_count and (before is None or play.is_touched)],
+        counts=counts,
+        is_whole=before is None,
     )
 
 
-def digest_nodes(nodes: Iterable[StoredNode]) -> bytes:
-    """SHA-256 over what a reader sees of a conversation: its messages as told, in order, and what each answers.
+def digest_nodes(nodes: Iterable[StoredNode], digest: bytes = b"") -> bytes:
+    """A chain of SHA-256 over what a reader sees of a conversation: its messages as told, and what each answers.
 
-    A parent stands by its place, or by the content of its record where it is in another conversation; so that nothing
-    changes where only ids do.
+    A parent stands by how many messages before it is, or by the content of its record where it is in another
+    conversation; so that nothing changes where only ids do.
+
+    Args:
+        nodes: the messages, in the order of the timeline.
+        digest: of what comes before them.
     """
-    digest = hashlib.sha256()
     for node in nodes:
-        parent = node.parent_elsewhere if node.parent_at is None else node.parent_at
+        parent: object = node.parent_elsewhere
+        if node.above is not None:
+            parent = node.position - node.above.position
         said = (node.run, parent, node.cited, node.ghost is None, node.basis, node.why, node.told_digest)
-        digest.update(repr(said).encode("utf-8", "backslashreplace"))
-    return digest.digest()
+        digest = hashlib.sha256(digest + repr(said).encode("utf-8", "backslashreplace")).digest()
+    return digest or hashlib.sha256().digest()
 
 
-def _find_subject(nodes: Sequence[StoredNode]) -> uuid.UUID | None:
-    """What is asked for names a conversation better than what is announced before it."""
+def _find_subject(nodes: Sequence[StoredNode]) -> tuple[uuid.UUID | None, int]:
+    """What is asked for names a conversation better than what is announced before it: a message, and `Counts.named`."""
     named = [node for node in nodes if node.has_topic and node.performative not in GREETING]
     asked = next((node for node in named if node.performative in ASKING), None)
     best = asked or (named[0] if named else None)
-    return best.id if best else None
+    return best.id if best else None, 2 if asked else 1 if best else 0
 
 
 def write_sums(sums: Sequence[Sum]) -> None:
@@ -125,7 +208,7 @@ def write_sums(sums: Sequence[Sum]) -> None:
             now,
             each.digest,
             each.state,
-            topics.get(each.subject_of, "")[:500] if each.subject_of else "",
+            _name_subject(each, topics),
             each.agents,
             each.dialects,
             each.message_count,
@@ -138,4 +221,13 @@ def write_sums(sums: Sequence[Sum]) -> None:
         for each in sums
     ]
     update_rows(model=Conversation, columns=_COLUMNS, rows=rows)
-    write_tasks([(each.conversation, each.tasks) for each in sums])
+    write_tasks(
+        [(each.conversation, each.tasks) for each in sums],
+        resumed={each.conversation.pk for each in sums if not each.is_whole},
+    )
+
+
+def _name_subject(each: Sum, topics: Mapping[uuid.UUID, str]) -> str:
+    if each.subject_of is not None:
+        return topics.get(each.subject_of, "")[:500]
+    return "" if each.is_whole else each.conversation.subject

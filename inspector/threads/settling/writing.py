@@ -19,15 +19,18 @@ from ..placing.nodes import StoredNode
 from ..telling.sights import decide_established
 from ..telling.teller import ToldRow
 from ..telling.wordings import History, keep_wordings
+from ..trees.grafting import Shoot
+from ..trees.growing import Growth, UngrowableError, grow_trees
 from ..trees.outline import ADJACENCY, Knot
 from ..trees.stored import Tree, write_trees
+from ..uncertainty import UncertainError
 
 WINDOW = 500
 WINDOW_BYTES = 2 * 1024 * 1024
 
 # A row is found by its conversation and order key too: one that was moved meanwhile keeps its id and is not written.
 _KEY = ("id", "conversation_id", "order_time", "order_source", "order_index")
-_PLACED = ("place", "run", "parent", "parent_key", "parent_basis", "parent_why")
+_PLACED = ("place", "run", "parent", "parent_key", "parent_basis", "parent_why", "task")
 _LEANED = ("told_in", "established", "sights")
 _TOLD = ("severity", "is_sealed", "english", "body", "words", "atoms", "told_digest", "told_at")
 _BODY = len(_KEY) + len(_PLACED) + len(_LEANED) + _TOLD.index("body")
@@ -59,7 +62,7 @@ class Changes:
         if node.is_new:
             self.fresh.append(node.id)
         key = (node.id, self.conversation_id, node.at, node.source, node.index)
-        placed = (node.place, node.run, node.parent, node.cited, node.basis, make_storable(node.why))
+        placed = (node.place, node.run, node.parent, node.cited, node.basis, make_storable(node.why), node.task_id)
         if row is None:
             if node.hash_place() != node.was_placed:
                 self.placed.append((*key, *placed))
@@ -113,6 +116,35 @@ def write_outlines(outlines: Sequence[tuple[uuid.UUID, Sequence[StoredNode]]], *
     """Draw the trees of these conversations, and write those blocks of them that are new or different."""
     trees = [Tree(conversation_id, [_make_knot(node) for node in nodes]) for conversation_id, nodes in outlines]
     write_trees(trees=trees, owner="conversation", workspace_id=workspace_id)
+
+
+def grow_outlines(outlines: Sequence[tuple[uuid.UUID, Sequence[StoredNode]]], *, workspace_id: uuid.UUID) -> None:
+    """Put nodes that come after everything that was drawn into the trees of these conversations.
+
+    Raises:
+        UncertainError: where a tree must be drawn whole; nothing has been written of any.
+    """
+    grown = [Growth(conversation_id, [_make_shoot(node) for node in nodes]) for conversation_id, nodes in outlines]
+    if not grown:
+        return
+    try:
+        grow_trees(grown, "conversation", workspace_id)
+    except UngrowableError as error:
+        raise UncertainError from error
+
+
+def _make_shoot(node: StoredNode) -> Shoot:
+    knot = _make_knot(node)
+    return Shoot(
+        id=knot.id,
+        mark=knot.mark,
+        at=knot.at,
+        performative=knot.performative,
+        severity=knot.severity,
+        parent=node.above.id.bytes if node.above is not None and knot.parent is not None else None,
+        ghost=knot.ghost,
+        group=knot.group,
+    )
 
 
 def _make_knot(node: StoredNode) -> Knot:

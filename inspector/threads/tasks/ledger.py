@@ -6,17 +6,18 @@ import hashlib
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
 from datetime import datetime
 from typing import Any, Final
+
+from django.db.models import Q
 
 from inspector.intake.bulk import insert_rows, update_rows
 
 from ..models import Conversation, Task
-from ..placing.nodes import StoredNode
+from .found import make_task_id as make_task_id
 from .lifecycle import STANDING
-from .plays import Play
+from .plays import Play, Step
 
 # Of a task that changes more often, so many of its first and of its last changes are kept, and how many there were.
 MOST_STEPS: Final = 100
@@ -26,70 +27,62 @@ COLUMNS: Final = (
     *("key", "within_key", "native_id", "request", "act", "requester", "performer", "delegate", "delegation", "state"),
     *("deadline", "deadline_at", "first_at", "last_at", "asked_at", "acknowledged_at", "finished_at"),
     *("acknowledge_seconds", "finish_seconds", "message_count", "retries", "failures"),
-    *("is_answered", "is_received", "is_inferred", "steps", "step_count", "digest", "place"),
+    *("is_answered", "is_received", "is_inferred", "mode", "ends", "ending", "steps", "step_count", "digest", "place"),
 )
 _KEY, _DIGEST, _PLACE = 0, -2, -1
 
 
-def write_steps(play: Play, nodes: Sequence[StoredNode]) -> str:
+def write_steps(play: Play) -> str:
     """The changes of a task as JSON text: a list of [id of the message, event, state, link]."""
     kept = play.steps
     if len(kept) > 2 * MOST_STEPS:
         kept = [*kept[:MOST_STEPS], *kept[-MOST_STEPS:]]
-    rows = [[nodes[step.at].id.hex, step.event, step.state, step.link] for step in kept]
+    rows = [[step.message_id.hex, *step[1:]] for step in kept]
     return json.dumps(rows, separators=(",", ":"))
 
 
-@dataclass(frozen=True, slots=True)
-class StepRow:
-    """A change as it is stored; `link` is empty where the wire says that the message belongs to the task."""
-
-    message_id: uuid.UUID
-    event: str
-    state: str
-    link: str
+def read_steps(text: str) -> list[Step]:
+    """The changes that `write_steps` wrote; their `link` is empty where the wire says that the message belongs here."""
+    return [Step(uuid.UUID(hex=name), *said) for name, *said in json.loads(text or "[]")]
 
 
-def read_steps(text: str) -> list[StepRow]:
-    """The changes that `write_steps` wrote."""
-    return [StepRow(uuid.UUID(hex=name), *said) for name, *said in json.loads(text or "[]")]
-
-
-def make_rows(plays: Sequence[Play], nodes: Sequence[StoredNode]) -> Iterator[TaskRow]:
-    """The columns of each task's row: those of `COLUMNS`."""
-    for play in plays:
-        asked = nodes[play.request] if play.request is not None else None
-        row = (
-            play.key,
-            play.within.key if play.within is not None else None,
-            play.native_id,
-            asked.id if asked else play.asked_elsewhere,
-            (asked.performative or "") if asked else "",
-            play.requester,
-            play.performer,
-            play.delegate,
-            play.delegation,
-            play.state or STANDING[0].value,
-            play.deadline,
-            play.deadline_at,
-            play.first_at,
-            play.last_at,
-            play.asked_at,
-            play.acknowledged_at,
-            play.finished_at,
-            _count_seconds(play.asked_at, play.acknowledged_at),
-            _count_seconds(play.asked_at, play.finished_at),
-            play.message_count,
-            play.retries,
-            play.failures,
-            play.is_answered,
-            asked is not None or play.asked_elsewhere is not None,
-            play.is_inferred,
-            write_steps(play, nodes),
-            len(play.steps),
-        )
-        # A place may move with a message that comes in before it: it is written apart, and changes no digest.
-        yield (*row, hashlib.sha256(repr(row).encode("utf-8", "backslashreplace")).digest(), nodes[play.position].place)
+def make_row(play: Play) -> TaskRow:
+    """The columns of a task's row: those of `COLUMNS`."""
+    task = play.task
+    row = (
+        play.task.key,
+        play.within.task.key if play.within is not None else None,
+        task.native_id,
+        task.request or task.asked_elsewhere,
+        task.act,
+        task.requester,
+        play.performer,
+        play.delegate,
+        play.delegation,
+        play.state or STANDING[0].value,
+        play.deadline,
+        play.deadline_at,
+        play.first_at,
+        play.last_at,
+        play.asked_at,
+        play.acknowledged_at,
+        play.finished_at,
+        _count_seconds(play.asked_at, play.acknowledged_at),
+        _count_seconds(play.asked_at, play.finished_at),
+        play.message_count,
+        play.retries,
+        play.failures,
+        play.is_answered,
+        task.request is not None or task.asked_elsewhere is not None,
+        play.is_inferred,
+        play.mode,
+        task.ends,
+        task.ending,
+        write_steps(play),
+        len(play.steps) + play.left_out,
+    )
+    # A place may move with a message that comes in before it: it is written apart, and changes no digest.
+    return (*row, hashlib.sha256(repr(row).encode("utf-8", "backslashreplace")).digest(), play.place)
 
 
 def _count_seconds(start: datetime | None, end: datetime | None) -> float | None:
@@ -99,12 +92,16 @@ def _count_seconds(start: datetime | None, end: datetime | None) -> float | None
     return (end - start).total_seconds()
 
 
-def write_tasks(tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]]) -> None:
+def write_tasks(tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]], *, resumed: Container[uuid.UUID] = ()) -> None:
     """Write the tasks of these conversations that are new or came out otherwise; call where they are held.
 
     One whose place alone has moved costs no more than that.
+
+    Args:
+        tasks: the rows of each conversation: of every task of it, and what else is stored is dropped.
+        resumed: the ids of those of which these are the tasks alone that something was added to.
     """
-    known = _read_known([conversation.pk for conversation, _ in tasks])
+    known = _read_known(tasks, resumed)
     fresh: list[TaskRow] = []
     changed: list[TaskRow] = []
     moved: list[TaskRow] = []
@@ -120,7 +117,8 @@ def write_tasks(tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]]) -> None
                 changed.append((pk, conversation.pk, *row))
             elif stands != row[_PLACE]:
                 moved.append((pk, conversation.pk, row[_PLACE]))
-        stale += stored
+        if conversation.pk not in resumed:
+            stale += stored
     if stale:
         Task.objects.filter(pk__in=stale).delete()
     held = ("id", "conversation_id")
@@ -133,15 +131,16 @@ def write_tasks(tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]]) -> None
         update_rows(model=Task, columns=(*held, "place"), rows=moved, key_columns=len(held))
 
 
-def _read_known(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, dict[uuid.UUID, tuple[bytes, bytes]]]:
-    """Digest and place of each stored task, by conversation and id."""
+def _read_known(
+    tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]], resumed: Container[uuid.UUID]
+) -> dict[uuid.UUID, dict[uuid.UUID, tuple[bytes, bytes]]]:
+    """Digest and place of each stored task that matters, by conversation and id."""
     found: dict[uuid.UUID, dict[uuid.UUID, tuple[bytes, bytes]]] = defaultdict(dict)
-    rows = Task.objects.filter(conversation_id__in=list(conversation_ids))
-    for conversation_id, pk, digest, place in rows.values_list("conversation_id", "id", "digest", "place"):
-        found[conversation_id][pk] = (bytes(digest), bytes(place))
+    whole = [conversation.pk for conversation, _ in tasks if conversation.pk not in resumed]
+    named = [make_task_id(each.pk, row[_KEY]) for each, rows in tasks if each.pk in resumed for row in rows]
+    for wanted in (Q(conversation_id__in=whole) if whole else None, Q(pk__in=named) if named else None):
+        if wanted is not None:
+            rows = Task.objects.filter(wanted).values_list("conversation_id", "id", "digest", "place")
+            for conversation_id, pk, digest, place in rows:
+                found[conversation_id][pk] = (bytes(digest), bytes(place))
     return found
-
-
-def make_task_id(conversation_id: uuid.UUID, key: bytes) -> uuid.UUID:
-    """The id of a task: it follows from what makes it this one, so that an address of it holds when it changes."""
-    return uuid.UUID(bytes=hashlib.sha256(conversation_id.bytes + key).digest()[:16], version=5)

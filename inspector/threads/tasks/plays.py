@@ -7,42 +7,41 @@ Pure, and gone through without recursion: which task a message belongs to follow
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..placing.nodes import StoredNode
+from .found import Found
 from .lifecycle import ENDED, NOT_BEGUN, STANDING, find_end_of_part, follow
-from .memberships import LINKED, Membership
+from .memberships import LINKED
 from .signs import FAILURES, WISHES, Saying, Wish, find_event
 
 # A deadline further off is none.
 LONGEST_SECONDS: Final = 10**9
 
 
-@dataclass(slots=True)
-class Step:
-    """A change: the message that caused it by its place, the event, the state after it, and how it belongs here."""
+class Step(NamedTuple):
+    """A change: the message that caused it, the event, the state after it, and how the message belongs here."""
 
-    at: int
+    message_id: uuid.UUID
     event: str
     state: str
     link: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Play:
-    """A task being played. `mode` is that in which it was itself passed on; `delegation` that in which it passed on."""
+    """A task being played. `mode` is that in which it was itself passed on; `delegation` that in which it passed on.
 
-    key: bytes
-    native_id: str = ""
-    request: int | None = None
-    asked_elsewhere: uuid.UUID | None = None
+    `left_out` counts those of its changes that are not among `steps`: between the first and the latest of many.
+    """
+
+    task: Found
     within: Play | None = None
     wish: Wish = "work"
-    position: int = 0
-    requester: str = ""
+    place: bytes = b""
     performer: str = ""
     delegate: str = ""
     delegation: str = ""
@@ -61,83 +60,99 @@ class Play:
     is_answered: bool = False
     is_inferred: bool = False
     steps: list[Step] = field(default_factory=list)
+    left_out: int = 0
+    # Whether one of the messages that come now says anything on it.
+    is_touched: bool = False
 
     def meet(self, at: datetime | None) -> None:
         """Note that a word was said on it at this time."""
+        self.is_touched = True
         if at is not None:
             self.first_at = at if self.first_at is None else min(self.first_at, at)
             self.last_at = at if self.last_at is None else max(self.last_at, at)
 
+    @property
+    def standing(self) -> tuple[bool, str] | None:
+        """Whether another task gave rise to it, and its state; None of one that no message belongs to."""
+        if not self.message_count:
+            return None
+        return self.within is not None and self.within.message_count > 0, self.state or STANDING[0].value
 
-def play_tasks(nodes: Sequence[StoredNode]) -> list[Play]:
-    """The tasks of a conversation, in the order in which they begin.
+
+class Playing:
+    """Plays the tasks of a conversation, message by message.
 
     Args:
-        nodes: its placed nodes in the order of the timeline.
+        plays: those of the tasks that were played before, as far as messages may belong to them.
     """
-    return _Playing(nodes).play()
 
+    def __init__(self, plays: Mapping[Found, Play] | None = None) -> None:
+        self.plays: dict[Found, Play] = dict(plays or {})
 
-class _Playing:
-    def __init__(self, nodes: Sequence[StoredNode]) -> None:
-        self._nodes = nodes
-        self._membership = Membership(nodes)
-        self._plays: list[Play] = []
+    def play(self, nodes: Sequence[StoredNode]) -> None:
+        """Play these nodes, each assigned to its task, in the order of the timeline."""
+        fresh = dict.fromkeys(node.of_task for node in nodes if node.of_task is not None)
+        asked = {node.id: node for node in nodes}
+        for task in fresh:
+            self._find(task)
+        for task, play in self.plays.items():
+            request = asked.get(task.request) if task.request is not None and not task.is_stored else None
+            if request is not None:
+                play.wish = WISHES[task.act]
+                play.performer = request.receivers[0] if len(request.receivers) == 1 else ""
+                play.mode = request.work.mode
+        for node in nodes:
+            if node.of_task is not None:
+                self._take(self.plays[node.of_task], node)
 
-    def play(self) -> list[Play]:
-        members = self._membership
-        self._plays = [
-            Play(
-                key=each.key,
-                native_id=each.native_id,
-                request=each.request,
-                asked_elsewhere=each.asked_elsewhere,
-            )
-            for each in members.tasks
-        ]
-        for play, each in zip(self._plays, members.tasks, strict=True):
-            play.within = None if each.within is None else self._plays[each.within]
-        for play in self._plays:
-            if play.request is not None:
-                self._name_parties(play, self._nodes[play.request])
-        for at, task in enumerate(members.task_of):
-            if task is not None:
-                self._take(self._plays[task], at)
-        played = [play for play in self._plays if play.message_count]
-        return sorted(played, key=lambda play: play.position)
+    def _find(self, task: Found) -> Play:
+        """The play of a task, and above it of those that it is part of."""
+        found = self.plays.get(task)
+        if found is not None:
+            return found
+        below: Play | None = None
+        at: Found | None = task
+        while at is not None:
+            play = self.plays.get(at)
+            is_known = play is not None
+            if play is None:
+                play = self.plays[at] = Play(at)
+            if below is not None:
+                below.within = play
+            if is_known:
+                break
+            below, at = play, at.within
+        return self.plays[task]
 
-    def _name_parties(self, play: Play, node: StoredNode) -> None:
-        play.wish = WISHES[node.performative or ""]
-        play.requester = node.sender or ""
-        play.performer = node.receivers[0] if len(node.receivers) == 1 else ""
-        play.mode = node.work.mode
+    def list_played(self) -> list[Play]:
+        """The tasks that messages belong to, in the order in which they begin."""
+        return sorted((play for play in self.plays.values() if play.message_count), key=lambda play: play.place)
 
-    def _take(self, play: Play, at: int) -> None:
+    def _take(self, play: Play, node: StoredNode) -> None:
         """One message of a task."""
-        node = self._nodes[at]
+        task = play.task
         if not play.message_count:
-            play.position = at
+            play.place = node.place
         play.message_count += 1
         for concerned in (play, play.within):
             if concerned is not None:
                 concerned.meet(node.at)
-        link = self._membership.link_of.get(at, "")
         time = node.at if node.is_timed else None
-        if play.request == at:
+        if task.request == node.id:
             play.asked_at = None if node.work.is_public else time
-            self._apply(play, "posted" if node.work.is_public else "asked", at, link)
+            self._apply(play, "posted" if node.work.is_public else "asked", node)
             if play.within is not None:
-                self._pass_on(play, play.within, at)
+                self._pass_on(play, play.within, node)
         else:
-            by = "requester" if node.sender and node.sender == play.requester else "other"
+            by = "requester" if node.sender and node.sender == task.requester else "other"
             if by == "other":
                 self._hear(play, node, time)
             event = self._find_event(play, node, by)
             if event is not None:
                 if event == "delegated":
                     self._name_delegate(play, node)
-                self._apply(play, event, at, link)
-        if node.work.deadline and (play.request == at or node.sender == play.requester):
+                self._apply(play, event, node)
+        if node.work.deadline and (task.request == node.id or node.sender == task.requester):
             play.deadline = node.work.deadline
             play.deadline_at = _find_deadline(node, time)
 
@@ -149,8 +164,7 @@ class _Playing:
         play.performer = play.performer or node.sender or ""
 
     def _find_event(self, play: Play, node: StoredNode, by: str) -> str | None:
-        asked = self._nodes[play.request].performative if play.request is not None else None
-        parent = self._nodes[node.parent_at] if node.parent_at is not None else None
+        parent = node.above
         return find_event(
             Saying(
                 act=node.performative,
@@ -161,7 +175,7 @@ class _Playing:
                 is_retryable=bool(node.is_retryable),
                 has_result=node.work.has_result,
                 has_progress=node.work.has_progress,
-                is_again=node.performative == asked,
+                is_again=node.performative == (play.task.act or None),
                 is_waiting=play.state == "waiting",
             )
         )
@@ -170,13 +184,12 @@ class _Playing:
         play.delegate = node.receivers[0] if len(node.receivers) == 1 else ""
         play.delegation = node.work.mode
 
-    def _pass_on(self, play: Play, parent: Play, at: int) -> None:
+    def _pass_on(self, play: Play, parent: Play, node: StoredNode) -> None:
         """What a new task is to the one in the course of which it was asked; nothing where that has ended."""
-        node = self._nodes[at]
         if parent.state in ENDED:
             play.within = None
             return
-        if node.sender and node.sender == parent.requester:
+        if node.sender and node.sender == parent.task.requester:
             # Who asked for the whole asks for a part of it as well: that says nothing of how the whole stands.
             return
         self._hear(parent, node, node.at if node.is_timed else None)
@@ -184,20 +197,19 @@ class _Playing:
         if event is not None:
             if event == "delegated":
                 self._name_delegate(parent, node)
-            self._apply(parent, event, at, self._membership.link_of.get(at, ""))
+            self._apply(parent, event, node)
 
-    def _apply(self, play: Play, event: str, at: int, link: str) -> None:
+    def _apply(self, play: Play, event: str, node: StoredNode) -> None:
         """Follow an event, and where it ends a task, what that is to the one in the course of which it was asked."""
         cause: str | None = event
-        node = self._nodes[at]
         while cause is not None:
             state = follow(play.state, cause)
-            has_changed, play.state = state != play.state, state
+            has_changed, play.state, play.is_touched = state != play.state, state, True
             play.retries += cause == "asked-again"
             play.failures += cause in FAILURES
             if has_changed or cause in FAILURES or cause == "asked-again":
-                play.steps.append(Step(at, cause, state, link))
-                play.is_inferred = play.is_inferred or bool(link)
+                play.steps.append(Step(node.id, cause, state, node.link))
+                play.is_inferred = play.is_inferred or bool(node.link)
             if has_changed:
                 play.finished_at = node.at if state in ENDED and node.is_timed else None
             cause = None
@@ -212,18 +224,9 @@ def _find_deadline(node: StoredNode, time: datetime | None) -> datetime | None:
     if work.instant is not None:
         try:
             said = datetime.fromisoformat(work.instant)
-        except ValueError:
+            return said.astimezone(UTC) if said.tzinfo else said.replace(tzinfo=UTC)
+        except (ValueError, OverflowError):
             return None
-        return said if said.tzinfo else said.replace(tzinfo=UTC)
     if work.seconds is None or time is None or not 0 <= work.seconds <= LONGEST_SECONDS:
         return None
     return time + timedelta(seconds=work.seconds)
-
-
-def list_states(plays: Sequence[Play]) -> tuple[set[str], set[str]]:
-    """(the states of the tasks that no other gave rise to, those of the others)."""
-    states: tuple[set[str], set[str]] = (set(), set())
-    for play in plays:
-        is_part = play.within is not None and play.within.message_count > 0
-        states[is_part].add(play.state or STANDING[0].value)
-    return states

@@ -194,6 +194,35 @@ class TrackedContext(Context):
         at = None if entry.position is None else "here" if entry.position == self._position else entry.position
         return [entry.kind, entry.name, entry.value, entry.speaker, record, part, identity, at]
 
+    # What is carried over the end of a conversation.
+
+    def write(self) -> list[list[Any]]:
+        """Every entry in force, as JSON takes it, in the order in which `resume` has to be given them."""
+        return [
+            self._write_entry(entry)
+            for kind, names in self._kinds.items()
+            for name in names
+            for entry in self._latest[kind, name].values()
+        ]
+
+    def _write_entry(self, entry: Entry) -> list[Any]:
+        record, part = entry.source or (None, 0)
+        identity = self.identities.get(str(record), "") if record is not None else ""
+        return [entry.kind, entry.name, entry.value, entry.speaker, record, part, identity, entry.position]
+
+    @classmethod
+    def resume(cls, written: Iterable[list[Any]]) -> TrackedContext:
+        """The context that `write` wrote."""
+        context = cls()
+        for kind, name, value, speaker, record, part, identity, position in written:
+            source = None if record is None else (record, part)
+            if record is not None:
+                context.identities[record] = identity
+            entry = Entry(kind=kind, name=name, value=value, speaker=speaker, source=source, position=position)
+            context.add([entry])
+        context._changes = []
+        return context
+
     # One record at a time.
 
     def begin(self, *, record: str, identity: str, position: int, hide: Callable[[Entry], Entry] | None = None) -> None:

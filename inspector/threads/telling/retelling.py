@@ -22,12 +22,20 @@ Run = list[StoredNode]
 
 
 class Retelling:
-    """One conversation being told, from its first message on; `told` holds what the rows of changed messages take."""
+    """Messages of one conversation being told: from its first on, or from where its context is known.
 
-    def __init__(self, nodes: Sequence[StoredNode], fence: Callable[[], None]) -> None:
+    Args:
+        nodes: the messages, placed, in the order of the timeline.
+        fence: called between loads, as a sign of life.
+        context: what holds before the first of them; it holds what they establish as well, once they are gone through.
+    """
+
+    def __init__(
+        self, nodes: Sequence[StoredNode], fence: Callable[[], None], context: TrackedContext | None = None
+    ) -> None:
         self._fence = fence
         self._runs = [list(same) for _, same in groupby(nodes, key=lambda node: node.record)]
-        self._context = TrackedContext()
+        self.context = context if context is not None else TrackedContext()
         self._records: Mapping[uuid.UUID, Record] = {}
         self._established: dict[uuid.UUID, str] = {}
         # The dialects that the context knows to be spoken, since it was last changed by anything else.
@@ -84,7 +92,7 @@ class Retelling:
         if has_established(first.told_in) and not first.is_established:
             return False
         return all(
-            node.told_digest and self._context.allows(node.told_in, dialect=node.dialect, position=position)
+            node.told_digest and self.context.allows(node.told_in, dialect=node.dialect, position=position)
             for node in run
         )
 
@@ -97,10 +105,10 @@ class Retelling:
             # What was put elsewhere since the nodes were loaded stands under another id by now. Its conversation is
             # marked, and is settled again with it.
             if established is not None:
-                self._context.go_through(established, position=first.position + 1)
+                self.context.go_through(established, position=first.position + 1)
                 self._spoken.clear()
         if first.dialect != "prose" and first.dialect not in self._spoken:
-            self._context.add([Entry(kind="dialect", name=first.dialect, value=first.dialect)])
+            self.context.add([Entry(kind="dialect", name=first.dialect, value=first.dialect)])
             self._spoken.add(first.dialect)
 
     def _load_established(self, at: int) -> None:
@@ -114,7 +122,7 @@ class Retelling:
         record = self._records[first.record]
         reading = read_record(record, dialect=first.dialect).reading
         self._spoken.clear()
-        return tell_record(record, reading, self._context, position=first.position + 1)
+        return tell_record(record, reading, self.context, position=first.position + 1)
 
     def _load_records(self, at: int) -> None:
         self._fence()

@@ -1,0 +1,134 @@
+"""Babble: long logs of every dialect by chance, in which whatever can be said of earlier messages is said at last.
+
+No narrator knows what it means; it is for laws that compare one way of settling with another.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+START = datetime(2026, 11, 21, 9, tzinfo=UTC)
+AGENTS = ("ada", "bob", "cid", "dee")
+FOOT = "\n--👽lingua/0.4@agent-lingua"
+_ACTS = ("REQ", "QRY", "DLGT", "ACK", "PROG", "DONE", "ERR", "INF", "CNCL")
+_LAMBDA = (
+    '{def:fp="flash point"}!ta',
+    "?ufp",
+    '{def:fp="front page"}!ta',
+    "@*\n!ta",
+    "?Uk/co",
+    ".Uf/X",
+    "!It{st:done}",
+)
+_LINGUA = (
+    *(
+        "👽33|@builders|#{}|$aGk=",
+        "👽21|#{}",
+        "👽73|@general|$aGk=",
+        "👽79|#{}|$aGk=",
+        "👽77|@builders",
+        "👽78|@builders",
+    ),
+    *(f"^{act}|#{{}}{FOOT}" for act in "01389"),
+    f"^8|#{{}}|~+5m{FOOT}",
+    f"!E4|slow{FOOT}",
+)
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+class Babbler:
+    """Says one line after the other, each a second after the one before.
+
+    Args:
+        seed: of its chance.
+        ids: how many different ids, tasks and handles it uses: the fewer, the more of them mean one another.
+    """
+
+    def __init__(self, seed: int, *, ids: int = 6) -> None:
+        self._chance = random.Random(seed)
+        self._ids = ids
+        self._said: list[str] = []
+        self._turn = 0
+        self._turns: list[str] = []
+        self._at = 0
+        self._ways: tuple[Callable[[], dict[str, Any]], ...] = (self._clowl, self._lingua, self._lambda, self._nslip)
+
+    def babble(self, count: int) -> Iterator[bytes]:
+        """So many lines."""
+        for _ in range(count):
+            self._at += 1
+            said = self._chance.choice(self._ways)()
+            at = (START + timedelta(seconds=self._at)).isoformat()
+            yield json.dumps({"at": at, "conversation": said.pop("in", "mixed"), **said}).encode() + b"\n"
+
+    def _pick(self, *options: Any) -> Any:
+        return self._chance.choice(options)
+
+    def _number(self) -> int:
+        return self._chance.randint(1, self._ids)
+
+    def _parties(self) -> dict[str, Any]:
+        sender, receiver = self._chance.sample(AGENTS, 2)
+        return {"from": sender, "to": self._pick([receiver], [receiver], [receiver, sender], [])}
+
+    def _id(self) -> str:
+        """A new id, and now and then one that was borne before."""
+        name = self._pick(*self._said) if self._said and self._chance.random() < 0.02 else f"m{self._at}"
+        self._said = [*self._said[-20:], name]
+        return str(name)
+
+    def _cited(self) -> str | None:
+        """An id that was said, or one that is said later, or never."""
+        roll = self._chance.random()
+        if roll < 0.6:
+            return None
+        if roll < 0.63:
+            return f"m{self._at + self._number()}"
+        return str(self._pick(*self._said)) if self._said and roll < 0.97 else f"lost{self._number()}"
+
+    def _clowl(self) -> dict[str, Any]:
+        parties = self._parties()
+        act = self._pick(*_ACTS)
+        body: dict[str, Any] = {"t": "work"}
+        if act == "ERR":
+            body |= {"code": "E006", "msg": "slow", "retry": self._pick(True, False)}
+        if act == "DONE":
+            body["status"] = self._pick("completed", "failed", "running")
+        said: dict[str, Any] = {"clowl": "0.2", "mid": self._id(), "cid": "mixed", "p": act, "from": parties["from"]}
+        said |= {"to": (parties["to"] or ["*"])[0], "body": body}
+        if pid := self._cited():
+            said["pid"] = pid
+        if self._chance.random() < 0.3:
+            said["tid"] = f"t{self._number()}"
+        return {"raw": json.dumps(said), "in": self._pick("mixed", "clowl")}
+
+    def _lingua(self) -> dict[str, Any]:
+        said = {"raw": self._pick(*_LINGUA).format(f"p{self._number()}"), "in": self._pick("mixed", "lingua")}
+        if self._chance.random() < 0.5:
+            said["id"] = self._id()
+        return said | self._parties()
+
+    def _lambda(self) -> dict[str, Any]:
+        said = {"raw": self._pick(*_LAMBDA), "in": self._pick("mixed", "lambda")}
+        if parent := self._cited():
+            said["parent"] = parent
+        return said | self._parties()
+
+    def _nslip(self) -> dict[str, Any]:
+        """A turn, most often the next one; now and then one that was said before, or a new beginning."""
+        roll = self._chance.random()
+        if self._turns and roll < 0.05:
+            return {"raw": self._pick(*self._turns[-8:]), "in": "turns"}
+        self._turn = self._chance.randint(1, 3) if roll < 0.1 else self._turn + self._pick(1, 1, 1, 0)
+        sender, receiver = self._chance.sample("012", 2)
+        task = f"|k{self._number()}" if self._chance.random() < 0.7 else ""
+        turn = (
+            _DIGITS[self._turn % 62] if self._turn < 62 else _DIGITS[self._turn // 62 % 62] + _DIGITS[self._turn % 62]
+        )
+        raw = f'@a{self._pick(*"23456789A")}|f0|c1|S{sender}|d{receiver}|T{turn}{task}|t"step {self._at}"#'
+        self._turns = [*self._turns[-8:], raw]
+        return {"raw": raw, "in": "turns"}

@@ -1,0 +1,190 @@
+"""What is appended is settled from what its conversation carries, and comes out as settling all of it at once does."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from inspector.intake.models import Door
+from inspector.threads.models import AgentTotal, Appearance, Conversation, Declaration, Exchange, Outline, PairTotal
+from inspector.threads.placing import earlier, nodes, runs
+from inspector.threads.settling import carries, settler, writing
+from inspector.threads.tasks import asked, standing
+
+from ..conftest import Cast, deliver, settle_all
+from .babble import Babbler
+from .test_purity import forget, picture, settle_from_scratch
+
+pytestmark = pytest.mark.django_db
+
+# SEEDS=100 LINES=400 babbles as much.
+SEEDS, LINES = int(os.environ.get("SEEDS", "3")), int(os.environ.get("LINES", "90"))
+COUNTS = (Appearance, Exchange, Declaration, AgentTotal, PairTotal)
+
+
+class Courses(Counter[str]):
+    """How often conversations were gone on with, and how often what they carried did not tell."""
+
+
+@pytest.fixture
+def courses(monkeypatch: pytest.MonkeyPatch) -> Courses:
+    """Every conversation carries something, however short it is."""
+    counted = Courses()
+    monkeypatch.setattr(carries, "LEAST_MESSAGES", 1)
+
+    class Counting(settler._Settling):
+        def write(self, *given: Any) -> None:
+            counted["resumed"] += len(self.give_up())
+            counted["from the beginning"] += len(self._courses) - len(self.give_up())
+            super().write(*given)
+
+    monkeypatch.setattr(settler, "_Settling", Counting)
+    return counted
+
+
+def bound(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Let no more than so much be carried of anything."""
+    for module in (earlier, runs, asked, standing):
+        monkeypatch.setattr(module, "MOST_CARRIED", most)
+    monkeypatch.setattr(carries, "MOST_UNMET", most)
+
+
+@pytest.mark.parametrize("most", [400, 3])
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.long(seconds=20)
+def test_what_is_appended_bit_by_bit_is_what_is_settled_at_once(
+    cast: Cast, courses: Courses, monkeypatch: pytest.MonkeyPatch, seed: int, most: int
+) -> None:
+    bound(monkeypatch, most)
+    lines = list(Babbler(seed).babble(LINES))
+    chance = random.Random(seed)
+    left = list(lines)
+    while left:
+        size = chance.randint(1, 9)
+        deliver(cast, *left[:size], door=Door.API)
+        del left[:size]
+        settle_all()
+    found, counted = picture(), picture_counts()
+    resumed = courses["resumed"]
+    settle_from_scratch()
+    assert_same(found, picture())
+    assert_same(counted, picture_counts())
+    assert resumed >= (5 if most > 100 else 1), courses
+    forget()
+    deliver(cast, *lines, door=Door.API)
+    settle_all()
+    assert_same(found, picture())
+
+
+PLAIN = [
+    json.dumps({"raw": f"Line {n}.", "id": f"m{n}", "conversation": "c", "at": 1_763_715_600 + n, "from": f"a{n % 3}"})
+    for n in range(400)
+]
+
+
+def write_plain(start: int, end: int) -> list[bytes]:
+    return [line.encode() + b"\n" for line in PLAIN[start:end]]
+
+
+@pytest.mark.parametrize("held", [60, 300])
+def test_one_appended_reads_a_few_rows_however_many_there_are(
+    cast: Cast, courses: Courses, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    deliver(cast, *write_plain(0, held), door=Door.API)
+    settle_all()
+    made = Courses()
+    make_node = nodes._make_node
+    monkeypatch.setattr(nodes, "_make_node", lambda *given: made.update(["nodes"]) or make_node(*given))
+    deliver(cast, *write_plain(held, held + 1), door=Door.API)
+    settle_all()
+    assert courses["resumed"] == 1
+    assert made["nodes"] <= 4
+    assert Conversation.objects.get(native_id="c").message_count == held + 1
+
+
+def test_what_is_late_is_settled_from_the_beginning(cast: Cast, courses: Courses) -> None:
+    deliver(cast, *write_plain(0, 10), *write_plain(11, 20), door=Door.API)
+    settle_all()
+    deliver(cast, *write_plain(10, 11), door=Door.API)
+    settle_all()
+    assert courses == {"resumed": 0, "from the beginning": 2}
+    deliver(cast, *write_plain(20, 21), door=Door.API)
+    settle_all()
+    assert courses["resumed"] == 1
+    found = picture()
+    settle_from_scratch()
+    assert_same(found, picture())
+
+
+def test_a_settling_that_dies_half_way_leaves_nothing_to_go_on_with(
+    cast: Cast, courses: Courses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some of what was added is written by then, and would be taken for what was carried."""
+    deliver(cast, *write_plain(0, 30), door=Door.API)
+    settle_all()
+    monkeypatch.setattr(writing, "WINDOW", 1)
+    died = Courses()
+
+    def die(*given: Any) -> None:
+        died["times"] += 1
+        if died["times"] == 1:
+            raise OSError("the worker is gone")
+        write_directories(*given)
+
+    write_directories = settler.write_directories
+    monkeypatch.setattr(settler, "write_directories", die)
+    deliver(cast, *write_plain(30, 70), door=Door.API)
+    settle_all()
+    assert died["times"] == 2
+    assert courses == {"resumed": 1, "from the beginning": 2}
+    found = picture()
+    settle_from_scratch()
+    assert_same(found, picture())
+
+
+def test_a_tree_that_does_not_tell_is_drawn_whole(
+    cast: Cast, courses: Courses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deliver(cast, *write_plain(0, 30), door=Door.API)
+    settle_all()
+    Outline.objects.all().delete()
+    deliver(cast, *write_plain(30, 31), door=Door.API)
+    settle_all()
+    assert courses == {"resumed": 1, "from the beginning": 2}
+    found = picture()
+    settle_from_scratch()
+    assert_same(found, picture())
+
+
+def picture_counts() -> dict[str, Any]:
+    """What settling counts and keeps beside what `picture` shows; within one store its ids may stand for themselves."""
+    counts: dict[str, Any] = {
+        model.__name__: {
+            "rows": sorted(
+                str([getattr(row, column.attname) for column in model._meta.fields if not column.primary_key])
+                for row in model._default_manager.all()
+            )
+        }
+        for model in COUNTS
+    }
+    for each in Conversation.objects.all():
+        messages = each.messages.order_by("order_time", "order_index", "part")
+        columns = ("pk", "task", "place", "told_in", "established", "parent")
+        counts[f"{each.native_id} {each.pk}"] = {
+            "tally": each.tally,
+            "messages": [str(row) for row in messages.values_list(*columns)],
+            "tasks": sorted(str(row) for row in each.tasks.values_list("key", "mode", "ends", "ending", "digest")),
+        }
+    return counts
+
+
+def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert found.keys() == expected.keys()
+    for name, each in expected.items():
+        for part, told in each.items():
+            assert found[name][part] == told, f"{name}: {part}"
