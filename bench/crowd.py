@@ -33,7 +33,10 @@ from bench.product import Product
 from inspector import pipeline
 from inspector.intake.models import Door
 from inspector.intake.services import open_delivery, take_stream
+from inspector.threads.settling import carries
 
+# So that what is appended to these short conversations is settled from what they carry.
+carries.LEAST_MESSAGES = 10
 product = Product()
 print("ready", flush=True)
 for order in sys.stdin:
@@ -42,7 +45,10 @@ for order in sys.stdin:
     lines = make_lines(records)
     # Its own share, so that the files together hold everything, and as much again of the others'.
     mine = lines[number::writers] + chance.sample(lines, len(lines) // writers)
-    chance.shuffle(mine)
+    # Every other time nearly in the order of the timeline, as agents that speak at once are heard.
+    mine.sort(key=lambda line: json.loads(line)["at"])
+    if seed % 2 == 0:
+        chance.shuffle(mine)
     while mine:
         size = chance.randint(1, 40)
         batch, mine = mine[:size], mine[size:]

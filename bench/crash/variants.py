@@ -67,14 +67,15 @@ class VariantConfig(AppConfig):
     label = "crash_harness"
 
     def ready(self) -> None:
-        """Make the batches small, and apply the variant that the environment names."""
+        """Make the batches small and let short conversations carry something, and apply the variant that the environment names."""
         from inspector import pipeline, reading
         from inspector.intake import framing
-        from inspector.threads.settling import writing
+        from inspector.threads.settling import carries, writing
 
         for module in (framing, pipeline, reading):
             replace(module, "BATCH_RECORDS", SMALL_BATCH)
         replace(writing, "WINDOW", SMALL_BATCH)
+        replace(carries, "LEAST_MESSAGES", SMALL_BATCH)
         replace(framing, "PIECE_BYTES", SMALL_PIECE_BYTES)
         apply = BREAKS.get(os.environ.get(CHOICE, PRODUCT))
         if apply:

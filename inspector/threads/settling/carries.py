@@ -43,7 +43,7 @@ from .summing import Before, Counts
 # The form of what is written; another one is not read, nor what another decoder wrote.
 _FORM: Final = 1
 # A conversation of fewer messages is settled from its beginning sooner than what it would carry is loaded.
-LEAST_MESSAGES = 1000
+LEAST_MESSAGES = 400
 # What is larger is not carried: it would be written with every message.
 MOST_BYTES: Final = 512 * 1024
 MOST_ENTRIES: Final = 500
