@@ -151,6 +151,9 @@ class Playing:
             if event is not None:
                 if event == "delegated":
                     self._name_delegate(play, node)
+                elif event == "asked-again" and len(node.receivers) == 1:
+                    # Who is asked again owes the end; asked of somebody else, it is no longer who was asked first.
+                    play.performer = node.receivers[0]
                 self._apply(play, event, node)
         if node.work.deadline and (task.request == node.id or node.sender == task.requester):
             play.deadline = node.work.deadline

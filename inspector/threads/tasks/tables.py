@@ -18,7 +18,8 @@ class Task(models.Model):
 
     What it is: the messages of one task id (and run), or a request without one together with what hangs below it.
 
-    who: `requester` asked; `performer` was asked, or took it up first where several or nobody by name were asked;
+    who: `requester` asked; `performer` was asked (last, where it was asked again), or took it up first where several or
+    nobody by name were asked;
     `delegate` has it now where it was passed on, in the mode `delegation` ("" where none was said). Each is the name on
     the wire, "" where none is.
     when: `first_at`, `last_at` are the order times of its first and last message (always known). `asked_at`,

@@ -70,6 +70,21 @@ Story = tuple[Sequence[dict[str, Any]], list[tuple[str, str, str, Steps]]]
 
 # Each task: who asked, who was asked, how it stands, and its changes as (message, event, state).
 STORIES: dict[str, Story] = {
+    "nslip: asked of one, and then of another who does it": (
+        [
+            say("a", '@a3|f0|c1|S0|d1|T1|k1|t"ship"#'),
+            say("b", '@a3|f0|c1|S0|d2|T2|k1|t"ship"#'),
+            say("c", '@a1|f0|c1|S2|d0|T3|k1|t"shipped"#'),
+        ],
+        [
+            (
+                "0",
+                "2",
+                "acknowledged",
+                [("a", "asked", "open"), ("b", "asked-again", "open"), ("c", "spoke", "acknowledged")],
+            )
+        ],
+    ),
     "clowl: asked, acknowledged, under way, done": (
         [
             clowl("a", "REQ", "ada", "bob"),
