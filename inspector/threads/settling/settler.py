@@ -1,23 +1,21 @@
 """Settling: a conversation's messages placed, told and outlined; a pure function of the set of its records.
 
 What it depends on: the records of the conversation with their order keys, and the messages of the channel that they
-cite. Placing goes through small facts of all messages and reads no record. Telling reads the records of those alone
-that have not been told in a context such as theirs is now, so that what is appended, or arrives late near the front,
-costs what it changes. Only rows that came out differently are written, in batches, each of which proves that the
-lease still holds.
+cite. Placing goes through small facts of the messages and reads no record: of all, or of those alone that come after
+everything that was settled, where the conversation carries what matters to them (`carries`). Telling reads the records
+of those that have not been told in a context such as theirs is now. Only rows that came out differently are written, in
+batches, each of which proves that the lease still holds.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count
 
 from inspector.intake.models import Record
 
@@ -28,27 +26,22 @@ from ..arriving.inserts import read_record
 from ..arriving.marking import mark_conversations
 from ..hidden import count_hidden_by_conversation
 from ..models import Conversation
-from ..models import Message as MessageRow
 from ..opening.opener import ask_opening
-from ..placing.bearers import find_bearers
 from ..placing.links import Guess, guess_of
 from ..placing.nodes import Timeline, find_misread, load_timelines
 from ..placing.numbering import load_places, write_directories
-from ..placing.placer import Citation, Elsewhere, LookUp, find_cited, place
+from ..placing.placer import place
 from ..telling.retelling import Retelling, load_together
 from ..telling.wordings import History, note_rest
 from ..uncertainty import UncertainError
 from .carries import Course, assign_tasks, begin, drop_carry, load_carries, resume, write_carries
 from .summing import Sum, sum_nodes, write_sums
+from .together import bound, find_together, is_small, look_up
 from .writing import Changes, grow_outlines, write_changes, write_outlines
 
 Fence = Callable[[], None]
 # Ends the jobs of the other conversations, and says which of them are still to be written.
 EndOthers = Callable[[set[uuid.UUID]], set[uuid.UUID]]
-
-# Conversations of at most so many messages and bytes are settled together, and so many of theirs at once.
-SMALL, TOGETHER = 1000, 2000
-SMALL_BYTES, TOGETHER_BYTES = 512 * 1024, 1024 * 1024
 
 
 def settle(
@@ -103,12 +96,12 @@ class _Settling:
         self._conversation = conversation
         self._fence = fence
         self._whole = whole
-        together = _find_together(conversation, others)
+        together = find_together(conversation, others)
         self._histories = {each.pk: History(each) for each in together}
         self._timelines: dict[uuid.UUID, Timeline] = {}
         self._courses: dict[uuid.UUID, Course] = {}
         self._load(together)
-        self._together = _bound(together, self._timelines)
+        self._together = bound(together, self._timelines)
         self._place(self._together)
         self._hidden = count_hidden_by_conversation(self._together)
 
@@ -158,7 +151,7 @@ class _Settling:
 
     def _place(self, conversations: Sequence[Conversation]) -> None:
         """Place the nodes of these conversations, and assign and play their tasks."""
-        look_ups = _look_up(conversations, self._timelines, self._courses)
+        look_ups = look_up(conversations, self._timelines, self._courses)
         anew = []
         for each in conversations:
             timeline, course = self._timelines[each.pk], self._courses[each.pk]
@@ -184,7 +177,7 @@ class _Settling:
         retellings = {
             each.pk: Retelling(timelines[each.pk].nodes, fence, courses[each.pk].context) for each in together
         }
-        load_together([retellings[each.pk] for each in together if _is_small(timelines[each.pk])], fence)
+        load_together([retellings[each.pk] for each in together if is_small(timelines[each.pk])], fence)
         changes: dict[uuid.UUID, Changes] = {}
         sums: dict[uuid.UUID, Sum] = {}
         exchanges: dict[uuid.UUID, Exchanges] = {}
@@ -227,48 +220,6 @@ class _Settling:
         return self._hidden.get(conversation.pk, 0)
 
 
-def _find_together(conversation: Conversation, others: Sequence[Conversation]) -> list[Conversation]:
-    """The conversation, and those of the others that are few messages together with it."""
-    if not others:
-        return [conversation]
-    every = [conversation, *(other for other in others if other.pk != conversation.pk)]
-    # Those that were settled, as their rows say, and those that came since.
-    rows = MessageRow.objects.filter(conversation_id__in=[each.pk for each in every], place__isnull=True)
-    counts = Counter({each.pk: each.message_count for each in every})
-    counts.update(dict(rows.values_list("conversation_id").annotate(count=Count("id")).order_by()))
-    held = counts[conversation.pk]
-    found = [conversation]
-    for other in every[1:]:
-        count = counts[other.pk]
-        if count <= SMALL and held + count <= TOGETHER:
-            held += count
-            found.append(other)
-    return found
-
-
-def _bound(conversations: Sequence[Conversation], timelines: Mapping[uuid.UUID, Timeline]) -> list[Conversation]:
-    """The first of these conversations, and the small ones after it that are not too much together.
-
-    What is told of them is held until their last transaction. Of the first that is written on the way.
-    """
-    first, *others = conversations
-    found, held = [first], 0
-    for other in others:
-        size = _count_bytes(timelines[other.pk])
-        if size <= SMALL_BYTES and held + size <= TOGETHER_BYTES:
-            held += size
-            found.append(other)
-    return found
-
-
-def _is_small(timeline: Timeline) -> bool:
-    return _count_bytes(timeline) <= SMALL_BYTES
-
-
-def _count_bytes(timeline: Timeline) -> int:
-    return sum(node.size_bytes for node in timeline.nodes)
-
-
 @contextmanager
 def _alone(conversation_ids: Iterable[uuid.UUID], fence: Fence) -> Iterator[None]:
     """A transaction that locks conversations and then their jobs, in the order in which arriving locks them."""
@@ -307,26 +258,3 @@ def _read_again(history: History, record_id: uuid.UUID, dialect: str | None, gue
         mark_conversations(conversation_ids=citing, workspace_id=conversation.workspace_id)
         history.read_anew(record_id, is_outdated=dialect is None)
         replace_parts(arrival, conversation, guess, at=history.at)
-
-
-def _look_up(
-    conversations: Sequence[Conversation],
-    timelines: Mapping[uuid.UUID, Timeline],
-    courses: Mapping[uuid.UUID, Course],
-) -> dict[uuid.UUID, LookUp]:
-    """For each conversation a look-up of the messages of others in its channel, all asked for at once.
-
-    Nobody in the conversation itself bears an id that it looks up.
-    """
-    wanted: dict[uuid.UUID, set[Citation]] = defaultdict(set)
-    for each in conversations:
-        wanted[each.channel_id] |= find_cited(timelines[each.pk].nodes, courses[each.pk].placed.borne)
-    found = {
-        channel_id: find_bearers(conversations[0].workspace_id, channel_id, citations)
-        for channel_id, citations in wanted.items()
-    }
-    return {each.pk: partial(_pick, found[each.channel_id]) for each in conversations}
-
-
-def _pick(found: Mapping[Citation, Elsewhere], citations: Iterable[Citation]) -> Mapping[Citation, Elsewhere]:
-    return found

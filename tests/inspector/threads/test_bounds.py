@@ -17,7 +17,7 @@ from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.links import Way
 from inspector.threads.placing.nodes import StoredNode, Timeline
 from inspector.threads.placing.placer import Node, place
-from inspector.threads.settling import settler
+from inspector.threads.settling import together
 from inspector.threads.telling import terms
 
 from ..conftest import Cast, deliver, settle_all
@@ -148,9 +148,9 @@ def test_conversations_are_settled_together_up_to_a_bound_of_bytes() -> None:
         )
         return conversation, Timeline([node])
 
-    sizes = [10 * settler.TOGETHER_BYTES, settler.SMALL_BYTES, settler.SMALL_BYTES + 1, settler.SMALL_BYTES, 1]
+    sizes = [10 * together.TOGETHER_BYTES, together.SMALL_BYTES, together.SMALL_BYTES + 1, together.SMALL_BYTES, 1]
     conversations = [make(size) for size in sizes]
     timelines = {each.pk: timeline for each, timeline in conversations}
-    together = settler._bound([each for each, _ in conversations], timelines)
+    settled = together.bound([each for each, _ in conversations], timelines)
     # The first is the job's own, however long; one is too large, and one comes when the measure is full.
-    assert [conversations.index((each, timelines[each.pk])) for each in together] == [0, 1, 3]
+    assert [conversations.index((each, timelines[each.pk])) for each in settled] == [0, 1, 3]

@@ -1,0 +1,86 @@
+"""Together: which conversations are settled in one transaction, and what is looked up for all of them at once."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+
+from django.db.models import Count
+
+from ..models import Conversation
+from ..models import Message as MessageRow
+from ..placing.bearers import find_bearers
+from ..placing.nodes import Timeline
+from ..placing.placer import Citation, Elsewhere, LookUp, find_cited
+from .carries import Course
+
+# Conversations of at most so many messages and bytes are settled together, and so many of theirs at once.
+SMALL, TOGETHER = 1000, 2000
+SMALL_BYTES, TOGETHER_BYTES = 512 * 1024, 1024 * 1024
+
+
+def find_together(conversation: Conversation, others: Sequence[Conversation]) -> list[Conversation]:
+    """The conversation, and those of the others that are few messages together with it."""
+    if not others:
+        return [conversation]
+    every = [conversation, *(other for other in others if other.pk != conversation.pk)]
+    # Those that were settled, as their rows say, and those that came since.
+    rows = MessageRow.objects.filter(conversation_id__in=[each.pk for each in every], place__isnull=True)
+    counts = Counter({each.pk: each.message_count for each in every})
+    counts.update(dict(rows.values_list("conversation_id").annotate(count=Count("id")).order_by()))
+    held = counts[conversation.pk]
+    found = [conversation]
+    for other in every[1:]:
+        count = counts[other.pk]
+        if count <= SMALL and held + count <= TOGETHER:
+            held += count
+            found.append(other)
+    return found
+
+
+def bound(conversations: Sequence[Conversation], timelines: Mapping[uuid.UUID, Timeline]) -> list[Conversation]:
+    """The first of these conversations, and the small ones after it that are not too much together.
+
+    What is told of them is held until their last transaction. Of the first that is written on the way.
+    """
+    first, *others = conversations
+    found, held = [first], 0
+    for other in others:
+        size = _count_bytes(timelines[other.pk])
+        if size <= SMALL_BYTES and held + size <= TOGETHER_BYTES:
+            held += size
+            found.append(other)
+    return found
+
+
+def is_small(timeline: Timeline) -> bool:
+    return _count_bytes(timeline) <= SMALL_BYTES
+
+
+def _count_bytes(timeline: Timeline) -> int:
+    return sum(node.size_bytes for node in timeline.nodes)
+
+
+def look_up(
+    conversations: Sequence[Conversation],
+    timelines: Mapping[uuid.UUID, Timeline],
+    courses: Mapping[uuid.UUID, Course],
+) -> dict[uuid.UUID, LookUp]:
+    """For each conversation a look-up of the messages of others in its channel, all asked for at once.
+
+    Nobody in the conversation itself bears an id that it looks up.
+    """
+    wanted: dict[uuid.UUID, set[Citation]] = defaultdict(set)
+    for each in conversations:
+        wanted[each.channel_id] |= find_cited(timelines[each.pk].nodes, courses[each.pk].placed.borne)
+    found = {
+        channel_id: find_bearers(conversations[0].workspace_id, channel_id, citations)
+        for channel_id, citations in wanted.items()
+    }
+    return {each.pk: partial(_pick, found[each.channel_id]) for each in conversations}
+
+
+def _pick(found: Mapping[Citation, Elsewhere], citations: Iterable[Citation]) -> Mapping[Citation, Elsewhere]:
+    return found
