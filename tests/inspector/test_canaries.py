@@ -29,6 +29,7 @@ from inspector.audit.models import Finding
 from inspector.intake.models import Delivery, Record, Sighting
 from inspector.logs import LineFormatter
 from inspector.threads.models import Agent, Conversation, Message, Trace
+from inspector.threads.settling import carries
 
 from .conftest import Cast, settle_all
 from .exports.conftest import ask, make, read
@@ -271,9 +272,12 @@ def test_planted_secrets_are_found_nowhere(
     tmp_path: Any,
     log_lines: io.StringIO,
     rung: list[str],
+    monkeypatch: pytest.MonkeyPatch,
     record_property: Callable[[str, object], None],
 ) -> None:
     finds = Finds()
+    # However short a conversation is, it carries something, which is looked through as well.
+    monkeypatch.setattr(carries, "LEAST_MESSAGES", 1)
     plant(cast, sign_in, token, tmp_path, finds)
     settle_all()
     viewer = sign_in(cast.viewer)
@@ -314,7 +318,13 @@ def look_at_columns(finds: Finds) -> int:
             cursor.execute(f'SELECT "{column}"::text FROM "{table}" WHERE "{column}" IS NOT NULL')
             for (value,) in cursor.fetchall():
                 finds.look(f"{table}.{column}", value)
-    return len(columns)
+        # JSON as bytes.
+        cursor.execute("SELECT convert_from(data, 'UTF8') FROM threads_carry")
+        carried = cursor.fetchall()
+        assert carried
+        for (value,) in carried:
+            finds.look("threads_carry.data", value)
+    return len(columns) + 1
 
 
 def look_at_addresses(cast: Cast, viewer: Client, token: str, finds: Finds) -> int:
