@@ -41,6 +41,8 @@ TABLES = (
     "threads_agenttotal",
     "threads_pairtotal",
     "threads_task",
+    "threads_carry",
+    "threads_tracecarry",
     "threads_wording",
     "threads_announcement",
     "audit_examination",

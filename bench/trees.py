@@ -169,7 +169,7 @@ def measure_blocks(trace: Trace, shape: str) -> Iterator[Row]:
 
     from inspector.threads.trees.outline import Knot
     from inspector.threads.trees.stored import Tree, write_trees
-    from inspector.threads.trees.tracing import load_strands
+    from inspector.threads.trees.strands import load_strands
 
     knots = load_strands([trace])[trace.pk].knots
     for where, at in (("near the front", 10), ("at the end", len(knots))):
@@ -250,7 +250,8 @@ def plant(product: Product, shape: str, count: int) -> tuple[Trace, Conversation
 
     from inspector.threads.models import Conversation, Message, Trace
     from inspector.threads.trees.stored import Tree, write_trees
-    from inspector.threads.trees.tracing import draw_traces, load_strands
+    from inspector.threads.trees.strands import load_strands
+    from inspector.threads.trees.tracing import draw_traces
 
     product.clear()
     said = {"raw": "Count aisle 6.", "id": "m0", "from": "ada", "to": ["bob"], "conversation": "c", "trace": "t"}

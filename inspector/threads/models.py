@@ -30,6 +30,7 @@ from .telling.tables import Wording as Wording
 from .trees.tables import Outline as Outline
 from .trees.tables import OutlineBlock as OutlineBlock
 from .trees.tables import Trace as Trace
+from .trees.tables import TraceCarry as TraceCarry
 
 
 class Conversation(models.Model):
@@ -208,10 +209,10 @@ class Message(models.Model):
                 name="message_ghosts",
                 condition=models.Q(parent_key__isnull=False),
             ),
-            # Serves the building of a trace, and the question whether a channel's trace joins others.
+            # Serves the drawing of a trace, whole or its end alone, and the question whether a channel's joins others.
             models.Index(
-                fields=["workspace", "trace_key", "channel"],
-                name="message_by_trace",
+                fields=["workspace", "trace_key", "order_time"],
+                name="message_of_trace",
                 condition=models.Q(trace_key__isnull=False),
             ),
             # Serves finding what a new key may open.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence, Set
-from typing import Any
+from collections.abc import Collection, Sequence, Set
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import F, QuerySet
+from django.db.models import Case, F, Min, QuerySet, Value, When
 from django.utils import timezone
 
 from inspector.accounts.models import make_id
@@ -48,20 +49,48 @@ def mark_conversations(
     ask(kind=Job.Kind.SETTLE, subjects=ids, workspace_id=workspace_id, delay_seconds=settle_after_seconds)
 
 
-def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID) -> None:
+class _Mark(NamedTuple):
+    """What is to be counted of a trace: the earliest message that came new, and whether anything else has changed."""
+
+    fresh_at: datetime | None
+    is_changed: bool
+
+    def join(self, other: _Mark | None) -> _Mark:
+        """This and another one of the same trace."""
+        if other is None:
+            return self
+        times = [at for at in (self.fresh_at, other.fresh_at) if at is not None]
+        return _Mark(min(times, default=None), self.is_changed or other.is_changed)
+
+
+def mark_traces(
+    *, messages: QuerySet[Message], workspace_id: uuid.UUID, fresh: Collection[uuid.UUID] = frozenset()
+) -> None:
     """Mark the traces of these messages; call inside a transaction, after conversations and their jobs were locked.
 
     A trace id that only the wire says has a trace in its channel. One from the envelope has one there too, and one
     across channels, and so has all of that channel then: which of the two holds the messages is decided when they are
     drawn, from all that is there.
+
+    Args:
+        messages: what has changed, or is about to.
+        workspace_id: the workspace of all of them.
+        fresh: the ids of those of which all that has changed is that they stand in their conversation now and did not
+            before.
     """
     rows = messages.filter(trace_key__isnull=False).order_by()
-    found = rows.values_list("channel_id", "trace_key", "trace_basis", "trace_id").distinct()
+    is_fresh = Case(When(pk__in=fresh, then=Value(True)), default=Value(False)) if fresh else Value(False)
+    found = rows.annotate(is_fresh=is_fresh).values_list(
+        "channel_id", "trace_key", "trace_basis", "trace_id", "is_fresh"
+    )
     wanted: dict[tuple[bytes, uuid.UUID | None], str] = {}
-    keys: set[bytes] = set()
-    for channel_id, key, basis, native_id in found:
+    marks: dict[tuple[bytes, uuid.UUID | None], _Mark] = {}
+    for channel_id, key, basis, native_id, is_new, first_at in found.annotate(first_at=Min("order_time")):
         key = bytes(key or b"")
-        keys.add(key)
+        mark = _Mark(first_at, False) if is_new else _Mark(None, True)
+        # A trace across channels may lose or win a channel by what only the wire says there.
+        for place in ((key, channel_id), (key, None)):
+            marks[place] = mark.join(marks.get(place))
         if basis != RANDOM:
             wanted[key, channel_id] = native_id
         if basis in (ENVELOPE, RANDOM):
@@ -69,14 +98,28 @@ def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID) -> None
     if not wanted:
         return
     _insert_traces(wanted, workspace_id)
-    ids = [
-        pk
-        for pk, key, channel_id in _hold_traces(workspace_id, keys)
-        # A trace across channels may lose or win a channel by what only the wire says there.
+    held = [
+        (pk, marks[key, channel_id])
+        for pk, key, channel_id in _hold_traces(workspace_id, {key for key, _ in marks})
         if channel_id is None or (key, channel_id) in wanted
     ]
     with connection.cursor() as cursor:
-        cursor.execute("UPDATE threads_trace SET generation = generation + 1 WHERE id = ANY(%s)", [ids])
+        cursor.execute(
+            """
+            UPDATE threads_trace AS trace
+               SET generation = generation + 1,
+                   whole_generation = CASE WHEN mark.is_changed THEN generation + 1 ELSE whole_generation END,
+                   fresh_at = least(trace.fresh_at, mark.fresh_at)
+              FROM unnest(%s::uuid[], %s::timestamptz[], %s::boolean[]) AS mark (id, fresh_at, is_changed)
+             WHERE trace.id = mark.id
+            """,
+            [
+                [pk for pk, _ in held],
+                [mark.fresh_at for _, mark in held],
+                [mark.is_changed for _, mark in held],
+            ],
+        )
+    ids = [pk for pk, _ in held]
     ask(kind=Job.Kind.TRACE, subjects=ids, workspace_id=workspace_id, delay_seconds=_DELAY_SECONDS)
 
 

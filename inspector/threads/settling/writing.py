@@ -106,10 +106,11 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
         if held:
             update_rows(model=MessageRow, columns=columns[:width], rows=held, key_columns=len(_KEY))
             written.extend(row[0] for row in held)
+    fresh = [message_id for each in changes for message_id in each.fresh]
     if written:
         look_across(messages=written)
-        mark_traces(messages=MessageRow.objects.filter(pk__in=written), workspace_id=workspace_id)
-    announce(messages=[message_id for each in changes for message_id in each.fresh], workspace_id=workspace_id)
+        mark_traces(messages=MessageRow.objects.filter(pk__in=written), workspace_id=workspace_id, fresh=fresh)
+    announce(messages=fresh, workspace_id=workspace_id)
 
 
 def write_outlines(outlines: Sequence[tuple[uuid.UUID, Sequence[StoredNode]]], *, workspace_id: uuid.UUID) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from .blocks import Block, Entry, find_line
 from .opened import BOUNDS, Bounds, OpenedBlocks, Packed, Where
-from .outline import Kind, Knot, Line, cut_circles, draw_branch, prolong, sum_groups
+from .outline import Kind, Knot, Line, Outcome, cut_circles, draw_branch, prolong, sum_groups
 
 # A tree of so few blocks is opened at once, and so few of a larger one are opened without searching them first.
 _FEW = 3
@@ -48,11 +48,15 @@ class Wanted(NamedTuple):
 
 
 class Grafted(NamedTuple):
-    """The directory as it is now, the blocks that are new in it, and the place of the last message of the timeline."""
+    """The directory as it is now, the blocks that are new in it, and the place of the last message of the timeline.
+
+    `answered` counts the requests of the tree that were open and are no more.
+    """
 
     entries: Sequence[Entry]
     blocks: Sequence[Block]
     latest: int
+    answered: int
 
 
 class GraftError(Exception):
@@ -93,11 +97,12 @@ def graft(
         raise GraftError("a message stands in the tree already")
     growth = _attach(tree, bunch, new_groups)
     yield from _reach_ends(tree, growth)
-    _change_lines(tree, bunch.knots, growth)
+    answered = _change_lines(tree, bunch.knots, growth)
     _add_lines(tree, bunch.knots, growth)
     cut = list(tree.cut(bounds))
     blocks = [block for _, block in cut if block is not None]
-    return Grafted([entry for entry, _ in cut], blocks, _find_latest(cut, shoots[-1].id))
+    latest = _find_latest(cut, shoots[-1].id)
+    return Grafted([entry for entry, _ in cut], blocks, latest, answered)
 
 
 class _Bunch(NamedTuple):
@@ -217,8 +222,13 @@ def _list_places(tree: OpenedBlocks, anchors: Iterable[Anchor]) -> list[Where]:
     return [where for where in (tree.find(*anchor) for anchor in anchors) if where is not None]
 
 
-def _change_lines(tree: OpenedBlocks, knots: Sequence[Knot], growth: _Growth) -> None:
-    """Say of what has new answers how it was answered, and of the conversations from when to when they go."""
+def _change_lines(tree: OpenedBlocks, knots: Sequence[Knot], growth: _Growth) -> int:
+    """Say of what has new answers how it was answered, and of the conversations from when to when they go.
+
+    Returns:
+        how many requests were open and are no more.
+    """
+    answered = 0
     for anchor, branches in growth.hanging.items():
         where = tree.find(*anchor)
         if where is None or anchor[1] is not Kind.MESSAGE:
@@ -228,6 +238,7 @@ def _change_lines(tree: OpenedBlocks, knots: Sequence[Knot], growth: _Growth) ->
         outcome, end = prolong(line.outcome, line.start, line.end, answers)
         if (outcome, end) != (line.outcome, line.end):
             tree.change(where, line._replace(outcome=outcome, end=end))
+            answered += line.outcome is Outcome.OPEN
     for group, heading in sum_groups(knots).items():
         where = tree.find(group, Kind.CONVERSATION)
         if where is None:
@@ -240,6 +251,7 @@ def _change_lines(tree: OpenedBlocks, knots: Sequence[Knot], growth: _Growth) ->
         )
         if prolonged != line:
             tree.change(where, prolonged)
+    return answered
 
 
 def _add_lines(tree: OpenedBlocks, knots: Sequence[Knot], growth: _Growth) -> None:

@@ -40,10 +40,14 @@ class Growth:
 
 
 class Effort(NamedTuple):
-    """How many blocks were opened and written; those that a search passed over are not counted."""
+    """How many blocks were opened and written; those that a search passed over are not counted.
+
+    `answered` counts the requests of the trees that were open and are no more.
+    """
 
     opened: int
     written: int
+    answered: int
 
 
 class UngrowableError(Exception):
@@ -101,7 +105,12 @@ def grow_trees(grown: Sequence[Growth], owner: Owner, workspace_id: uuid.UUID) -
     reasons |= {tree.owner_id: tree.reason for tree in trees if tree.reason}
     if reasons:
         raise UngrowableError(reasons)
-    return Effort(opened, _write(trees, owner, workspace_id))
+    grafted = [tree.grafted for tree in trees if tree.grafted is not None]
+    return Effort(
+        opened,
+        _write(trees, owner, workspace_id),
+        sum(each.answered for each in grafted),
+    )
 
 
 def _start(growth: Growth, outline: StoredOutline) -> _Growing:

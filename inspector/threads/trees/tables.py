@@ -17,7 +17,9 @@ class Trace(models.Model):
     """The messages that carry one trace id, across conversations; across channels where decision 10 lets them join.
 
     `channel` is None for what joins across channels, else the channel that scopes the id. `generation` counts what
-    changed, as for a conversation. One without messages (`last_at` None) is not shown.
+    changed, as for a conversation. `whole_generation` is the last one that changed more than that messages came new;
+    `fresh_at` is the earliest of those that came new since they were read to draw it. One without messages (`last_at`
+    None) is not shown.
     """
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
@@ -27,6 +29,8 @@ class Trace(models.Model):
     native_id = models.TextField()
     generation = models.BigIntegerField(default=0)
     settled_generation = models.BigIntegerField(default=0)
+    whole_generation = models.BigIntegerField(default=0, db_default=0)
+    fresh_at = models.DateTimeField(null=True)
     settled_at = models.DateTimeField(null=True)
     digest = models.BinaryField(max_length=32, null=True)
     state = models.CharField(max_length=16, choices=Standing.choices, default=Standing.OPEN)
@@ -58,6 +62,21 @@ class Trace(models.Model):
     def is_settled(self) -> bool:
         """Whether everything that its conversations settled is in its tree."""
         return self.settled_generation >= self.generation
+
+
+class TraceCarry(models.Model):
+    """What is carried over the end of a trace as it was drawn: see `carrying`.
+
+    It holds for the settled generation that it names and for no other.
+    """
+
+    trace = models.OneToOneField(Trace, on_delete=models.CASCADE, primary_key=True, related_name="carry")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    generation = models.BigIntegerField()
+    data = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"carry of {self.trace_id}"
 
 
 class Outline(models.Model):
