@@ -24,40 +24,38 @@ _SAID: Final = ("explicit", "correlation")
 
 # What is not decided yet stays so, and comes here when it is.
 # Of those that bear one id all but the first to be written are found: the others are looked up by them. Hidden ones
-# count, for they may be shown again.
+# count, for they may be shown again. Each is looked up by itself, by index, whatever estimates say (LATERAL and LIMIT).
 _ADD: Final = """
 WITH "written" AS MATERIALIZED (
-    SELECT "id", "workspace_id", "channel_id", "conversation_id", "record_id", "id_key", "sender", "parent",
-           "parent_basis", "order_time"
-      FROM "threads_message" WHERE "id" = ANY(%(messages)s)
+    SELECT "message".* FROM unnest(%(messages)s::uuid[]) AS "asked" ("id") CROSS JOIN LATERAL (
+        SELECT "id", "workspace_id", "channel_id", "conversation_id", "record_id", "id_key", "sender", "parent",
+               "parent_basis", "order_time"
+          FROM "threads_message" "message" WHERE "message"."id" = "asked"."id" LIMIT 1
+    ) "message"
 ), "name" AS MATERIALIZED (
-    SELECT DISTINCT "workspace_id", "channel_id", "conversation_id", "id_key" FROM "written" WHERE "id_key" IS NOT NULL
-), "shared" AS (
+    SELECT DISTINCT ON ("conversation_id", "id_key") * FROM "written" WHERE "id_key" IS NOT NULL
+), "shared" AS MATERIALIZED (
     SELECT "name"."conversation_id", "name"."id_key" FROM "name" CROSS JOIN LATERAL (
-        SELECT "record_id" FROM "threads_message" "bearer"
-         WHERE "bearer"."workspace_id" = "name"."workspace_id" AND "bearer"."channel_id" = "name"."channel_id"
-           AND "bearer"."id_key" = "name"."id_key" AND "bearer"."conversation_id" = "name"."conversation_id" LIMIT 1
-    ) "first" WHERE EXISTS (
         SELECT FROM "threads_message" "bearer"
          WHERE "bearer"."workspace_id" = "name"."workspace_id" AND "bearer"."channel_id" = "name"."channel_id"
            AND "bearer"."id_key" = "name"."id_key" AND "bearer"."conversation_id" = "name"."conversation_id"
-           AND "bearer"."record_id" <> "first"."record_id"
-    )
+           AND "bearer"."record_id" <> "name"."record_id" LIMIT 1
+    ) "other"
 ), "found" AS (
-    SELECT "written"."id", %(double)s AS "sight" FROM "written"
-      JOIN "shared" USING ("conversation_id", "id_key")
+    SELECT "written"."id", %(double)s AS "sight" FROM "written" JOIN "shared" USING ("conversation_id", "id_key")
     UNION ALL
-    SELECT "written"."id", %(early)s FROM "written"
-      JOIN "threads_message" "parent" ON "parent"."id" = "written"."parent"
+    SELECT "written"."id", %(early)s FROM "written" CROSS JOIN LATERAL (
+        SELECT "order_time" FROM "threads_message" "message" WHERE "message"."id" = "written"."parent" LIMIT 1
+    ) "parent"
      WHERE "written"."parent_basis" = ANY(%(said)s) AND "parent"."order_time" > "written"."order_time" + %(skew)s
     UNION ALL
-    SELECT "written"."id", %(strange)s FROM "written"
-      JOIN "intake_sighting" "sighting" ON "sighting"."record_id" = "written"."record_id"
-      JOIN "intake_delivery" "delivery" ON "delivery"."id" = "sighting"."delivery_id"
-      JOIN "accounts_apikey" "key" ON "key"."id" = "delivery"."sent_by_key_id"
-     WHERE "written"."sender" <> '' AND "sighting"."outcome" = 'stored'
-       AND "key"."agents" <> '{}' AND "written"."sender" <> ALL("key"."agents")
-       AND EXISTS (SELECT FROM "accounts_apikey" WHERE "agents" <> '{}')
+    SELECT "written"."id", %(strange)s FROM "written" CROSS JOIN LATERAL (
+        SELECT FROM "intake_sighting" "sighting"
+          JOIN "intake_delivery" "delivery" ON "delivery"."id" = "sighting"."delivery_id"
+          JOIN "accounts_apikey" "key" ON "key"."id" = "delivery"."sent_by_key_id"
+         WHERE "sighting"."record_id" = "written"."record_id" AND "sighting"."outcome" = 'stored'
+           AND "key"."agents" <> '{}' AND "written"."sender" <> ALL("key"."agents") LIMIT 1
+    ) "strange" WHERE "written"."sender" <> '' AND EXISTS (SELECT FROM "accounts_apikey" WHERE "agents" <> '{}')
 ), "sum" AS (
     SELECT "id", bit_or("sight")::smallint AS "sights" FROM "found" GROUP BY "id"
 )
