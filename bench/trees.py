@@ -17,7 +17,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from .appending import measure_appending
+from .appending import measure_appending, measure_lengthening
 from .installation import Installation
 from .measure import Goal, Row
 from .product import Product, enter_product
@@ -148,6 +148,7 @@ def measure_windows(product: Product, shape: str) -> Iterator[Row]:
         value, told = _find_p95(call)
         yield Row(_fill(P19, count=LARGE, shape=shape, where=where), value, remark=f"{told}; drawn in {elapsed:.1f} s")
     yield from measure_blocks(trace, shape)
+    yield from measure_lengthening(trace, shape, elapsed)
 
 
 def measure_size(product: Product, huge: int | None) -> Iterator[Row]:
