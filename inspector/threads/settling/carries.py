@@ -12,13 +12,13 @@ a message that is late, another decoder: each of them leads to the beginning.
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
-import msgspec
 from django.db import connection
 from django.db.models import Q
 
@@ -41,7 +41,7 @@ from ..uncertainty import UncertainError
 from .summing import Before, Counts
 
 # The form of what is written; another one is not read, nor what another decoder wrote.
-_FORM: Final = 1
+_FORM: Final = 2
 # A conversation of fewer messages is settled from its beginning sooner than what it would carry is loaded.
 LEAST_MESSAGES = 400
 # What is larger is not carried: it would be written with every message.
@@ -86,7 +86,7 @@ def load_carries(conversations: Iterable[Conversation]) -> dict[uuid.UUID, Writt
         return {}
     found = {}
     for pk, generation, data in Carry.objects.filter(pk__in=current).values_list("pk", "generation", "data"):
-        written = msgspec.json.decode(bytes(data))
+        written = json.loads(bytes(data))
         if generation == current[pk] and written["version"] == _name_version():
             found[pk] = written
     return found
@@ -203,7 +203,7 @@ def _resume_tasks(conversation: Conversation, course: Course, written: Written, 
     above = [node.above for node in nodes if node.above is not None and node.above.task_id is not None]
     ids = named | {node.task_id for node in above if node.task_id is not None}
     ids |= {make_task_id(conversation.pk, key) for key in _find_keys(nodes)}
-    awaited = {bytes.fromhex(key): native_id for key, native_id in written["awaited"]}
+    awaited = {bytes.fromhex(key): (native_id, state) for key, native_id, state in written["awaited"]}
     tasks = load_tasks(conversation.pk, ids, awaited)
     if not named <= tasks.by_id.keys() or any(node.task_id not in tasks.by_id for node in above):
         raise UncertainError
@@ -288,12 +288,15 @@ def _write(course: Course, counts: Counts, nodes: Sequence[StoredNode]) -> bytes
     )
     context = course.context.write()
     awaited = [
-        [task.key.hex(), task.native_id] for task, play in course.playing.plays.items() if not play.message_count
+        [task.key.hex(), task.native_id, play.state]
+        for task, play in course.playing.plays.items()
+        if not play.message_count
     ]
     if last is None or len(context) > MOST_ENTRIES or len(awaited) > MOST_AWAITED:
         return None
     unmet = sorted(name.hex() for name in placed.unmet)
-    data = msgspec.json.encode(
+    # What a log says may hold what only Python's JSON hands on as it is: lone surrogates, numbers of any size.
+    data = json.dumps(
         {
             "version": _name_version(),
             "count": placed.count,
@@ -307,8 +310,9 @@ def _write(course: Course, counts: Counts, nodes: Sequence[StoredNode]) -> bytes
             "standing": course.membership.standing.write(),
             "awaited": awaited,
             "counts": counts.write(),
-        }
-    )
+        },
+        separators=(",", ":"),
+    ).encode()
     return data if len(data) <= MOST_BYTES else None
 
 

@@ -32,21 +32,24 @@ class Resumed:
         self.by_key[task.key], self.by_id[task.id], self.plays[task] = task, task, play
 
 
-def load_tasks(conversation_id: uuid.UUID, ids: Iterable[uuid.UUID], awaited: Mapping[bytes, str]) -> Resumed:
+def load_tasks(
+    conversation_id: uuid.UUID, ids: Iterable[uuid.UUID], awaited: Mapping[bytes, tuple[str, str]]
+) -> Resumed:
     """Those of these tasks that are stored, and what each is part of.
 
     Args:
         conversation_id: the conversation.
         ids: of tasks that may be there.
-        awaited: the keys of tasks that others are part of and that no message belongs to, with their ids on the wire.
+        awaited: the keys of tasks that others are part of and that no message belongs to, with their ids on the wire
+            and the states that those have brought them to.
 
     Raises:
         UncertainError: where tasks are part of each other beyond `MOST_LEVELS`.
     """
     resumed = Resumed()
-    for key, native_id in awaited.items():
+    for key, (native_id, state) in awaited.items():
         task = Found(key, make_task_id(conversation_id, key), native_id, is_awaited=True)
-        resumed.add(task, Play(task))
+        resumed.add(task, Play(task, state=state))
     within: dict[Found, bytes] = {}
     wanted = set(ids)
     for _ in range(MOST_LEVELS):

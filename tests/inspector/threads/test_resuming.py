@@ -81,6 +81,51 @@ def test_what_is_appended_bit_by_bit_is_what_is_settled_at_once(
     assert_same(found, picture())
 
 
+def assert_appending_tells_all(cast: Cast, courses: Courses, *lines: dict[str, Any]) -> None:
+    """Deliver these lines one by one, a second apart: each but the first is gone on with, and nothing is otherwise."""
+    for at, line in enumerate(lines):
+        text = json.dumps({"conversation": "story", "at": 1_763_715_600 + at, **line})
+        deliver(cast, text.encode() + b"\n", door=Door.API)
+        settle_all()
+    assert courses["resumed"] >= len(lines) - 1, courses
+    found, counted = picture(), picture_counts()
+    settle_from_scratch()
+    assert_same(found, picture())
+    assert_same(counted, picture_counts())
+
+
+def coordinate(name: str, act: str, task: str, parent: str = "", *, mode: str = "") -> dict[str, Any]:
+    """A message of CLowl's v0.3 coordination envelope about a task that is part of another."""
+    pair = {"from": "ada", "to": "bob"} if act in ("REQ", "DLGT") else {"from": "bob", "to": "ada"}
+    trace = {"trace_id": "t", "parent_task_id": parent} if parent else {"trace_id": "t"}
+    inner = {"p": act, **pair, "task": "ship", "data": {"delegation_mode": mode} if mode else {}, "ctx": None}
+    envelope = {"clowl": "0.3.0", "mid": name, "task_id": task, "state": "RUNNING", "semantic": inner}
+    return {"raw": json.dumps(envelope | {"routing": {**pair, "broadcast": False}, "trace": trace})}
+
+
+def test_a_task_that_only_others_name_stands_as_those_have_brought_it(cast: Cast, courses: Courses) -> None:
+    """What was transferred is done, and with it the whole: what is asked in its name after that is no part of it."""
+    assert_appending_tells_all(
+        cast,
+        courses,
+        coordinate("a", "DLGT", "part", "whole", mode="transfer"),
+        coordinate("b", "DONE", "part", "whole"),
+        coordinate("c", "REQ", "late", "whole"),
+        coordinate("d", "REQ", "later", "whole"),
+    )
+
+
+def test_what_json_refuses_to_write_is_carried_as_it_is(cast: Cast, courses: Courses) -> None:
+    assert_appending_tells_all(
+        cast,
+        courses,
+        {"raw": '{def:fp="half \ud83d of\u0000it"}!ta', "from": "a\ud800", "to": ["b\udfff"]},
+        {"raw": "?ufp", "from": "b\udfff", "to": ["a\ud800"], "id": "m\ud800"},
+        {"raw": '{def:fp="less"}!ta', "from": "b\udfff", "to": ["a\ud800"], "parent": "m\ud800"},
+        {"raw": "?ufp", "from": "a\ud800", "to": ["b\udfff"], "parent": "lost\udfff"},
+    )
+
+
 PLAIN = [
     json.dumps({"raw": f"Line {n}.", "id": f"m{n}", "conversation": "c", "at": 1_763_715_600 + n, "from": f"a{n % 3}"})
     for n in range(400)
