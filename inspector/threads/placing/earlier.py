@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Set
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..uncertainty import UncertainError
 from .latest import Latest, LatestTurn, Waiting, drop_answered
@@ -22,11 +22,20 @@ if TYPE_CHECKING:
 
 # What stands for nobody in particular among the receivers.
 _ANYONE = ""
+# For these questions (`Reply.whom`) messages are kept only where they are put; for all others they always are.
+_LATEST, _OPEN = "latest-of-other", "latest-unanswered-of-other"
+KEPT_FOR: Final = frozenset({_LATEST, _OPEN})
 # Of each kind of look-up so many entries are carried over the end of a conversation.
 MOST_CARRIED: Final = 400
 
 Written = dict[str, Any]
-Find = Callable[[str | None], Any]
+
+
+class _Cut(NamedTuple):
+    """Up to which run and which position entries of a kind were left out: each of them named no later message."""
+
+    run: int
+    position: int
 
 
 def is_answer(node: Node) -> bool:
@@ -38,13 +47,13 @@ class Earlier:
     """The messages before the one that is being placed.
 
     Args:
-        asked: which questions (`Reply.whom`) will be put; what answers no other is not kept.
+        asked: which of the questions in `KEPT_FOR` will be put; what answers no other is not kept.
     """
 
     def __init__(self, asked: Set[str]) -> None:
         self.asked = asked
-        self._asks_latest = "latest-of-other" in asked
-        self._asks_open = "latest-unanswered-of-other" in asked
+        self._asks_latest = _LATEST in asked
+        self._asks_open = _OPEN in asked
         self._correlated: dict[bytes, Latest] = defaultdict(Latest)
         # Those of the ids that stand for a message beside its own: nothing else remembers who bears them.
         self._handles: set[bytes] = set()
@@ -58,8 +67,8 @@ class Earlier:
         self._open: dict[str, Waiting] = defaultdict(Waiting)
         self._open_to: dict[tuple[str, str], Waiting] = defaultdict(Waiting)
         self._open_between: dict[tuple[str, str | None, str], list[Node]] = defaultdict(list)
-        # Of which of these older entries were left out when they were written, and up to which run.
-        self._cut: dict[str, int] = {}
+        # Of which of these older entries were left out when they were written, and up to where.
+        self._cut: dict[str, _Cut] = {}
         # The tasks that were there before, as far as they may be asked for: (run, id). None where all entries are here.
         self.is_known_task: Callable[[int, str], bool] = _is_any_task
 
@@ -105,45 +114,52 @@ class Earlier:
         if whom == "latest-to-me":
             if not node.sender:
                 return None
-            found = self._to_me.get((node.sender, node.run, node.task))
-            if found is not None:
-                return found.before(node)
-            if self._is_cut("to_me", node.run) and (node.task is None or self.is_known_task(node.run, node.task)):
-                raise UncertainError
-            return None
-        if whom == "latest-of-other":
+            to_me = self._to_me.get((node.sender, node.run, node.task))
+            found = to_me.before(node) if to_me else None
+            is_left_out = found is None and "to_me" in self._cut
+            if is_left_out and node.task is not None and not self.is_known_task(node.run, node.task):
+                return None
+            return self._prove("to_me", found, node.run)
+        if whom == _LATEST:
             return self._find_latest(node)
-        if whom == "latest-unanswered-of-other":
+        if whom == _OPEN:
             return self._find_unanswered(node)
         before = self._previous.get((node.dialect, node.run))
-        if before is None and self._is_cut("previous", node.run):
-            raise UncertainError
-        return before.before(node) if before else None
+        return self._prove("previous", before.before(node) if before else None, node.run)
 
     def find_correlated(self, node: Node, name: bytes) -> Node | None:
-        """The latest statement of anyone else that bears an id, else its sender's own."""
-        found = self._correlated.get(name)
-        if found is None and "correlated" in self._cut:
-            raise UncertainError
-        return (found.of_other(node.sender) or found.node) if found else None
+        """The latest statement of anyone else that bears an id, else its sender's own.
 
-    def _is_cut(self, name: str, run: int) -> bool:
-        """Whether entries of this run, or a later one, were left out."""
-        return name in self._cut and run <= self._cut[name]
+        Raises:
+            UncertainError: where one that was not carried over may be meant.
+        """
+        bearing = self._correlated.get(name)
+        found = self._prove("correlated", bearing.of_other(node.sender) if bearing else None)
+        return found or (bearing.node if bearing else None)
+
+    def _prove(self, kind: str, found: Node | None, run: int = 0) -> Node | None:
+        """What was found among the entries of a kind, unless it may be one that was left out: none of those is later.
+
+        Args:
+            kind: of entries.
+            found: the latest message of those that are here, None where there is none.
+            run: that which is asked for, of a kind that keeps them apart.
+        """
+        cut = self._cut.get(kind)
+        if cut is not None and run <= cut.run and (found is None or found.position <= cut.position):
+            raise UncertainError
+        return found
 
     def _find_latest(self, node: Node) -> Node | None:
         me = node.sender
         if not me:
             return None
         pairs = [pair for other in node.receivers if other != me for pair in _pairs(other, me)]
-        told = [self._said_between.get(pair) for pair in pairs]
-        if None in told and "said_between" in self._cut:
-            raise UncertainError
-        groups = [self._said_to.get(receiver) for receiver in (me, _ANYONE)]
-        found = _latest(told)
-        if found is None and None in groups and "said_to" in self._cut:
-            raise UncertainError
-        return found or _latest(group.of_other(me) for group in groups if group) or self._said.of_other(me)
+        if pairs and (told := self._prove("said_between", _latest(map(self._said_between.get, pairs)))):
+            return told
+        groups = (self._said_to.get(receiver) for receiver in (me, _ANYONE))
+        found = self._prove("said_to", _latest(group.of_other(me) for group in groups if group))
+        return found or self._said.of_other(me)
 
     def _find_unanswered(self, node: Node) -> Node | None:
         me, dialect = node.sender, node.dialect
@@ -155,14 +171,10 @@ class Earlier:
             if other != me
             for pair in _pairs(other, me)
         ]
-        if None in told and "open" in self._cut:
-            raise UncertainError
-        found = _latest(told)
-        if found is None:
-            groups = (self._open_to.get((dialect, receiver)) for receiver in (me, _ANYONE))
-            found = _latest(group.of_other(me) for group in groups if group)
-            if found is None and "open" in self._cut:
-                raise UncertainError
+        if told and (latest := self._prove("open", _latest(told))):
+            return latest
+        groups = (self._open_to.get((dialect, receiver)) for receiver in (me, _ANYONE))
+        found = self._prove("open", _latest(group.of_other(me) for group in groups if group))
         everyone = self._open.get(dialect)
         return found or (everyone.of_other(me) if everyone else None)
 
@@ -172,16 +184,19 @@ class Earlier:
         """What is known, as JSON takes it: messages by the hexadecimal of their ids."""
         cut = dict(self._cut)
 
-        def take(name: str, entries: Iterable[tuple[Any, Latest | LatestTurn | Node]]) -> list[Any]:
+        def leave_out(kind: str, nodes: Sequence[Node]) -> None:
+            for node in nodes:
+                run, position = cut.get(kind, _Cut(0, 0))
+                cut[kind] = _Cut(max(run, node.run), max(position, node.position))
+
+        def take(kind: str, entries: Iterable[tuple[Any, Latest | LatestTurn | Node]]) -> list[Any]:
             rows = sorted(((_nodes_of(held), key) for key, held in entries), key=_position_of_first, reverse=True)
-            if len(rows) > MOST_CARRIED:
-                cut[name] = max(cut.get(name, 0), *(nodes[0].run for nodes, _ in rows[MOST_CARRIED:]))
+            leave_out(kind, [nodes[0] for nodes, _ in rows[MOST_CARRIED:]])
             return [[key, *(node.id.hex for node in nodes)] for nodes, key in rows[:MOST_CARRIED]]
 
         waiting = {node.id: node for each in self._open.values() for node in each.list_unanswered()}
         statements = sorted(waiting.values(), key=_position_of)
-        if len(statements) > MOST_CARRIED:
-            cut["open"] = 0
+        leave_out("open", statements[:-MOST_CARRIED])
         return {
             "asked": sorted(self.asked),
             "correlated": take("correlated", ((name.hex(), self._correlated[name]) for name in self._handles)),
@@ -207,7 +222,7 @@ class Earlier:
         def of(names: Iterable[str]) -> list[Node]:
             return [nodes[uuid.UUID(hex=name)] for name in names]
 
-        held._cut = dict(written["cut"])
+        held._cut = {kind: _Cut(*up_to) for kind, up_to in written["cut"].items()}
         for name, *named in written["correlated"]:
             key = bytes.fromhex(name)
             held._handles.add(key)

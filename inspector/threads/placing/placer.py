@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from dialects import get_dialect
 
 from ..uncertainty import UncertainError
-from .earlier import Earlier, is_answer
+from .earlier import KEPT_FOR, Earlier, is_answer
 from .links import Way
 from .runs import Runs
 from .several import say_several
@@ -109,8 +109,8 @@ class Placed:
 
 
 def find_asked(nodes: Iterable[Node]) -> frozenset[str]:
-    """Which questions (`Reply.whom`) these messages put to those before them."""
-    return frozenset(way.whom for node in nodes for way in node.ways)
+    """Which of the questions that earlier messages are kept for (`KEPT_FOR`) these messages put."""
+    return KEPT_FOR.intersection(way.whom for node in nodes for way in node.ways)
 
 
 def find_cited(nodes: Sequence[Node], borne: Container[bytes] = ()) -> set[Citation]:

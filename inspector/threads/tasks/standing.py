@@ -54,9 +54,10 @@ class Standing:
             for asked in (node.sender, ""):
                 if (name, asked) in self._questions:
                     return self._questions[name, asked].task
+                # What comes first is meant, and not what was asked last: one that was left out may be it.
+                if "questions" in self._cut:
+                    raise UncertainError
         if node.receivers or self._question is None:
-            if "questions" in self._cut:
-                raise UncertainError
             return None
         asking = self._question.node
         if not asking.sender or asking.sender == node.sender:
