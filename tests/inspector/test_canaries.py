@@ -30,6 +30,7 @@ from inspector.intake.models import Delivery, Record, Sighting
 from inspector.logs import LineFormatter
 from inspector.threads.models import Agent, Conversation, Message, Trace
 from inspector.threads.settling import carries
+from inspector.threads.trees import tracing
 
 from .conftest import Cast, settle_all
 from .exports.conftest import ask, make, read
@@ -276,8 +277,9 @@ def test_planted_secrets_are_found_nowhere(
     record_property: Callable[[str, object], None],
 ) -> None:
     finds = Finds()
-    # However short a conversation is, it carries something, which is looked through as well.
+    # However short a conversation or a trace is, it carries something, which is looked through as well.
     monkeypatch.setattr(carries, "LEAST_MESSAGES", 1)
+    monkeypatch.setattr(tracing, "SMALL", 0)
     plant(cast, sign_in, token, tmp_path, finds)
     settle_all()
     viewer = sign_in(cast.viewer)
@@ -319,12 +321,13 @@ def look_at_columns(finds: Finds) -> int:
             for (value,) in cursor.fetchall():
                 finds.look(f"{table}.{column}", value)
         # JSON as bytes.
-        cursor.execute("SELECT convert_from(data, 'UTF8') FROM threads_carry")
-        carried = cursor.fetchall()
-        assert carried
-        for (value,) in carried:
-            finds.look("threads_carry.data", value)
-    return len(columns) + 1
+        for table in ("threads_carry", "threads_tracecarry"):
+            cursor.execute(f"SELECT convert_from(data, 'UTF8') FROM {table}")
+            carried = cursor.fetchall()
+            assert carried, table
+            for (value,) in carried:
+                finds.look(f"{table}.data", value)
+    return len(columns) + 2
 
 
 def look_at_addresses(cast: Cast, viewer: Client, token: str, finds: Finds) -> int:

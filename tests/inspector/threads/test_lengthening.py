@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -24,6 +25,8 @@ from .test_traces import RANDOM, clowl, find, prose
 
 pytestmark = pytest.mark.django_db
 
+# Of random stories; more of them with the variable.
+SEEDS = int(os.environ.get("SEEDS", "2"))
 ACTS = ("REQ", "INF", "ACK", "DONE", "FAIL", "QRY")
 
 
@@ -98,7 +101,8 @@ def write_story(chance: random.Random, count: int) -> list[bytes]:
     return story
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.long(seconds=12)
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_what_is_appended_piece_by_piece_stands_as_if_drawn_at_once(
     cast: Cast, lengthened: list[str], seed: int
 ) -> None:
@@ -119,7 +123,8 @@ def test_what_is_appended_piece_by_piece_stands_as_if_drawn_at_once(
     assert lengthened, "some of them were lengthened"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.long(seconds=12)
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_what_comes_late_or_is_withdrawn_draws_a_trace_whole(cast: Cast, lengthened: list[str], seed: int) -> None:
     chance = random.Random(seed)
     other = Channel.objects.create(workspace=cast.workspace, name="other")
