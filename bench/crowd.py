@@ -24,19 +24,23 @@ from .product import Product, enter_product
 
 START = datetime(2026, 11, 1, 8, tzinfo=UTC)
 CONVERSATIONS = 12
+TRACES = ("t-0123456789ab", "t-ba9876543210")
 CHILD = """
 import json, random, sys
 import django
 django.setup()
 from bench.crowd import make_lines
 from bench.product import Product
+from django.utils import timezone
+
 from inspector import pipeline
-from inspector.intake.models import Door
+from inspector.intake.models import Door, Job
 from inspector.intake.services import open_delivery, take_stream
 from inspector.threads.settling import carries
+from inspector.threads.trees import tracing
 
-# So that what is appended to these short conversations is settled from what they carry.
-carries.LEAST_MESSAGES = 10
+# So that what is appended to these short conversations and traces goes on from what they carry.
+carries.LEAST_MESSAGES = tracing.SMALL = 10
 product = Product()
 print("ready", flush=True)
 for order in sys.stdin:
@@ -57,6 +61,8 @@ for order in sys.stdin:
         )
         take_stream(delivery=delivery, chunks=batch)
         if chance.random() < 0.5:
+            # Traces wait for more; here they are drawn while it comes.
+            Job.objects.filter(kind=Job.Kind.TRACE, state=Job.State.QUEUED).update(due_at=timezone.now())
             pipeline.run_due(seconds=0.5)
     pipeline.run_due(seconds=2)
     print("done", flush=True)
@@ -76,6 +82,7 @@ def make_lines(records: int) -> list[bytes]:
         said: dict[str, Any] = {"raw": f"Step {at}.", "id": f"m{at}", "conversation": f"c{at % CONVERSATIONS}"}
         said |= {"at": (START + timedelta(seconds=at)).isoformat(), "from": f"agent-{at % 5}"}
         said |= {"parent": f"m{parent}"} if parent is not None else {}
+        said |= {"trace": TRACES[at % len(TRACES)]} if at % 5 else {}
         lines.append(json.dumps(said).encode() + b"\n")
     return lines
 
@@ -109,8 +116,39 @@ def check(product: Product, records: int) -> tuple[list[str], list[tuple[object,
         (row.native_id, row.number, names.get(row.parent) if row.parent else None, row.parent_why, row.english)
         for row in rows
     ]
+    faults += _check_traces()
     # The digest of a conversation stands for everything that a reader sees of it.
     return faults, [*picture, *((*each[:4], bytes(each[4] or b""), each[5]) for each in rest)]
+
+
+def _check_traces() -> list[str]:
+    """The traces that stand otherwise than drawn from all their messages."""
+    from inspector.threads.models import Outline, Trace, TraceCarry
+    from inspector.threads.trees.tracing import draw_traces
+
+    standing = _picture_traces()
+    TraceCarry.objects.all().delete()
+    Outline.objects.filter(trace__isnull=False).delete()
+    for trace in Trace.objects.all():
+        draw_traces(trace=trace, fence=lambda: None, finish=lambda: None)
+    whole = _picture_traces()
+    return [f"trace {name} stands otherwise than drawn whole" for name in whole if standing.get(name) != whole[name]]
+
+
+def _picture_traces() -> dict[str, tuple[object, ...]]:
+    from inspector.threads.models import Trace
+    from inspector.threads.trees.windows import load_tree
+
+    sums = ("state", "subject", "agents", "dialects", "message_count", "conversation_count", "missing_count")
+    times = ("open_count", "severity", "first_at", "last_at")
+    return {
+        trace.native_id: (
+            [getattr(trace, name) for name in sums + times],
+            bytes(trace.digest or b""),
+            list(tree.read_all()) if (tree := load_tree(trace)) is not None else [],
+        )
+        for trace in Trace.objects.filter(last_at__isnull=False)
+    }
 
 
 def main() -> int:
@@ -126,6 +164,9 @@ def main() -> int:
     with ExitStack() as stack:
         installation = stack.enter_context(Installation())
         product = stack.enter_context(enter_product(installation))
+        from inspector.threads.trees import tracing
+
+        tracing.SMALL = 10
         writers = [stack.enter_context(_start(installation)) for _ in range(options.writers)]
         stack.callback(lambda: [writer.kill() for writer in writers])
         _expect(writers, "ready")
