@@ -11,8 +11,9 @@ from typing import Final
 from inspector.threads.tasks.ledger import read_steps
 from inspector.threads.tasks.measures import STALLED_AFTER
 
-from ..findings.scene import Scene, SeenTask
+from ..findings.scene import Scene
 from .logs import clowl, say
+from .rounds import find_rounds
 from .rule import Hit, Rule
 
 _STANDING: Final = frozenset({"open", "acknowledged", "in-progress", "waiting", "delegated"})
@@ -81,30 +82,13 @@ def _say_moment(moment: datetime) -> str:
 
 def _find_delegation_circles(scene: Scene) -> Iterator[Hit]:
     """Work that comes back to an agent who had handed it on."""
-    tasks = {bytes(task.key): task for task in scene.tasks}
-    for task in scene.tasks:
-        if task.act != "delegate" or not task.request or not task.performer:
-            continue
-        for before in _go_up(task, tasks):
-            if before.act == "delegate" and before.requester == task.performer and before.request:
-                yield Hit(
-                    message=task.request,
-                    text=f"{task.requester or 'Somebody'} hands it back to {task.performer}, who had handed it on.",
-                    related=(before.request,),
-                )
-                break
-
-
-def _go_up(task: SeenTask, tasks: Mapping[bytes, SeenTask]) -> Iterator[SeenTask]:
-    """The tasks in the course of which it was asked, the nearest first; each once."""
-    seen = {bytes(task.key)}
-    while task.within_key is not None and bytes(task.within_key) not in seen:
-        seen.add(bytes(task.within_key))
-        above = tasks.get(bytes(task.within_key))
-        if above is None:
-            return
-        yield above
-        task = above
+    for task, before in find_rounds(scene.tasks):
+        if task.request and before.request:
+            yield Hit(
+                message=task.request,
+                text=f"{task.requester or 'Somebody'} hands it back to {task.performer}, who had handed it on.",
+                related=(before.request,),
+            )
 
 
 def _find_ends_taken_back(scene: Scene) -> Iterator[Hit]:
