@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.audit.findings.scene import SeenTask
@@ -57,6 +57,7 @@ def walk_up(tasks: Sequence[SeenTask]) -> Iterator[tuple[SeenTask, SeenTask]]:
 NAMES = st.sampled_from(("", "ada", "bob", "cid", "dot"))
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

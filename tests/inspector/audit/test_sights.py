@@ -185,7 +185,7 @@ def test_a_plain_conversation_is_examined_without_reading_it(cast: Cast) -> None
 
 def test_what_is_to_be_looked_at_is_found_by_index(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     """PostgreSQL sees that the indexes of what is remarkable hold all that is asked for."""
-    deliver(cast, plain(20))
+    deliver(cast, plain(150))
     settle_all()
     plans = []
     iterate = QuerySet.iterator
@@ -196,7 +196,7 @@ def test_what_is_to_be_looked_at_is_found_by_index(cast: Cast, monkeypatch: pyte
 
     monkeypatch.setattr(QuerySet, "iterator", explain)
     with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("ANALYZE threads_message, threads_task, threads_conversation, intake_hiddenrecord")
     load_scenes(list(Conversation.objects.all()))
     messages, tasks = plans
     undecided = Message.objects.filter(conversation=Conversation.objects.get(), sights=0)
