@@ -120,6 +120,9 @@ def _channel_name(trace: Trace) -> str:
 def load_strands(traces: Sequence[Trace]) -> dict[uuid.UUID, Strand]:
     """What is drawn and summed up of each of these traces."""
     members = select_members(traces)
+    if [each.channel_id is None for each in traces] == [False] and members.exclude(trace_basis=WIRE).exists():
+        # The trace across channels has all of this channel's: however many they are, none of them is read.
+        return {each.pk: Gatherer(Strand()).end() for each in traces}
     joined: set[tuple[bytes, uuid.UUID]] = {
         (bytes(key or b""), channel_id)
         for key, channel_id in members.exclude(trace_basis=WIRE).values_list("trace_key", "channel_id").distinct()
