@@ -5,6 +5,7 @@ No narrator knows what it means; it is for laws that compare one way of settling
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -12,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 START = datetime(2026, 11, 21, 9, tzinfo=UTC)
-AGENTS = ("ada", "bob", "cid", "dee")
+# The last of them has a name that no text may hold.
+AGENTS = ("ada", "bob", "cid", "dee", "eve\ud800")
 FOOT = "\n--👽lingua/0.4@agent-lingua"
 _ACTS = ("REQ", "QRY", "DLGT", "ACK", "PROG", "DONE", "ERR", "INF", "CNCL")
 _LAMBDA = (
@@ -20,9 +22,13 @@ _LAMBDA = (
     "?ufp",
     '{def:fp="front page"}!ta',
     "@*\n!ta",
+    '{def:fp="half \ud83d of it"}!ta\n?ufp\n!It',
+    "<#1",
+    "!er:un",
     "?Uk/co",
     ".Uf/X",
     "!It{st:done}",
+    ".Uf/X{pr:^,ti:$60s}",
 )
 _LINGUA = (
     *(
@@ -36,7 +42,19 @@ _LINGUA = (
     *(f"^{act}|#{{}}{FOOT}" for act in "01389"),
     f"^8|#{{}}|~+5m{FOOT}",
     f"!E4|slow{FOOT}",
+    # Asked again, with and without an id; by when; several at once.
+    *("👽215|@builders|#{}", "👽335|@builders|#{}", "👽215|@builders", "👽775|@builders"),
+    *("👽21|#{}|~=2025-12-05T09:00:00Z", "👽21|#{}|~@2024-02-03T15:00+08", "👽21|~+30m", "👽21|#{}|~soon"),
+    "👽21|#{};;👽22|#{};;👽78|@builders",
+    f"👽21|#{{}};;^0|#{{}}{FOOT}",
+    # What is sealed, for whom nobody may have agreed on anything.
+    *("👽727|@bob|#{}|$e:c2VhbGVk", "👽08|#{}"),
 )
+_OFFERS = (
+    {"capabilities": ["1", "7"], "pubkey": "MCowBQYDK2VuAyEA" + "x" * 32, "security": ["P"]},
+    {"capabilities": ["2"], "security": ["N", "P"], "session": "s1", "nonce": "bm9uY2U="},
+)
+_PROSE = ("We go on.", "Then we rest.", "ok", "!ta", "{}", "?")
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -55,7 +73,11 @@ class Babbler:
         self._turn = 0
         self._turns: list[str] = []
         self._at = 0
-        self._ways: tuple[Callable[[], dict[str, Any]], ...] = (self._clowl, self._lingua, self._lambda, self._nslip)
+        self._ways: tuple[Callable[[], dict[str, Any]], ...] = (
+            *(self._clowl, self._lingua, self._lambda, self._nslip),
+            *(self._clowl, self._lingua, self._lambda, self._nslip),
+            *(self._coordinate, self._coordinate, self._offer, self._prose),
+        )
 
     def babble(self, count: int) -> Iterator[bytes]:
         """So many lines."""
@@ -76,8 +98,10 @@ class Babbler:
         return {"from": sender, "to": self._pick([receiver], [receiver], [receiver, sender], [])}
 
     def _id(self) -> str:
-        """A new id, and now and then one that was borne before."""
-        name = self._pick(*self._said) if self._said and self._chance.random() < 0.02 else f"m{self._at}"
+        """A new id, and now and then one that was borne before, or by which answers know statements as well."""
+        roll = self._chance.random()
+        name = self._pick(*self._said) if self._said and roll < 0.02 else f"m{self._at}"
+        name = f"p{self._number()}" if roll > 0.99 else name
         self._said = [*self._said[-20:], name]
         return str(name)
 
@@ -106,8 +130,42 @@ class Babbler:
             said["tid"] = f"t{self._number()}"
         return {"raw": json.dumps(said), "in": self._pick("mixed", "clowl")}
 
+    def _coordinate(self) -> dict[str, Any]:
+        """CLowl's coordination envelope: tasks of tasks, passed on, and some that only others name."""
+        sender, receiver = self._chance.sample(AGENTS, 2)
+        act = self._pick(*_ACTS)
+        data = {"delegation_mode": self._pick("transfer", "fork", "assist")} if act == "DLGT" else {}
+        pair = {"from": sender, "to": receiver}
+        said: dict[str, Any] = {"clowl": "0.3.0", "mid": self._id(), "task_id": f"k{self._number() + self._at // 40}"}
+        said["state"] = self._pick("RUNNING", "COMPLETED", "FAILED", "WAITING")
+        said["trace"] = {"trace_id": self._pick("t1", "t2")}
+        if self._chance.random() < 0.4:
+            said["trace"]["parent_task_id"] = self._pick(f"k{self._number()}", f"whole{self._number()}")
+        if parent := self._cited():
+            said["trace"]["parent_mid"] = parent
+        said["routing"] = {**pair, "broadcast": False}
+        said["semantic"] = {"p": act, **pair, "task": "ship", "data": data, "ctx": None}
+        return {"raw": json.dumps(said), "in": self._pick("mixed", "tasks", "tasks")}
+
+    def _offer(self) -> dict[str, Any]:
+        """What an agent says that it can, and the keys that it shows."""
+        text = base64.b64encode(json.dumps(self._pick(*_OFFERS)).encode()).decode()
+        raw = self._pick(f"👽09|@bob|$j:{text}", f"^0|$j:{text}{FOOT}")
+        return {"raw": raw, "in": self._pick("mixed", "lingua"), **self._parties()}
+
+    def _prose(self) -> dict[str, Any]:
+        """Text, and what may be text: in which dialect it is read, those decide that were spoken before."""
+        said = {"raw": self._pick(*_PROSE), "in": self._pick("mixed", "lambda", "turns"), **self._parties()}
+        if parent := self._cited():
+            said["parent"] = parent
+        return said | ({"trace": self._pick("t1", "t3")} if self._chance.random() < 0.3 else {})
+
     def _lingua(self) -> dict[str, Any]:
-        said = {"raw": self._pick(*_LINGUA).format(f"p{self._number()}"), "in": self._pick("mixed", "lingua")}
+        raw = self._pick(*_LINGUA)
+        said = {
+            "raw": raw.format(*(f"p{self._number()}" for _ in range(raw.count("{}")))),
+            "in": self._pick("mixed", "lingua"),
+        }
         if self._chance.random() < 0.5:
             said["id"] = self._id()
         return said | self._parties()

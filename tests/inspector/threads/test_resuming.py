@@ -19,6 +19,7 @@ from inspector.threads.tasks import asked, standing
 from ..conftest import Cast, deliver, settle_all
 from .babble import Babbler
 from .test_purity import forget, picture, settle_from_scratch
+from .wholes import assert_whole
 
 pytestmark = pytest.mark.django_db
 
@@ -69,6 +70,8 @@ def test_what_is_appended_bit_by_bit_is_what_is_settled_at_once(
         deliver(cast, *left[:size], door=Door.API)
         del left[:size]
         settle_all()
+        for conversation in Conversation.objects.all():
+            assert_whole(conversation)
     found, counted = picture(), picture_counts()
     resumed = courses["resumed"]
     settle_from_scratch()

@@ -1,0 +1,142 @@
+"""What comes while a conversation is gone on with, between the load and the write of its settling, is not lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from inspector import pipeline
+from inspector.intake.models import Delivery, Door, Job
+from inspector.intake.withdrawals import take_back, withdraw_delivery
+from inspector.threads.models import Conversation
+from inspector.threads.settling import carries, settler
+
+from ..conftest import Cast, deliver, settle_all
+from .wholes import assert_whole
+
+pytestmark = pytest.mark.django_db
+
+START = 1_763_715_600
+READING = (Job.Kind.INGEST, Job.Kind.WEIGH)
+
+
+def say(at: float | None, name: str = "", **more: object) -> bytes:
+    """A line at this second of a story, its id and text from that."""
+    said: dict[str, Any] = {"raw": f"Line {at} {name}.", "conversation": "c", "from": "ada", **more}
+    said |= ({"at": START + at} if at is not None else {}) | ({"id": name} if name else {})
+    return json.dumps(said).encode() + b"\n"
+
+
+def withdraw(cast: Cast) -> None:
+    first = Delivery.objects.order_by("received_at").first()
+    assert first is not None
+    withdraw_delivery(membership=cast.auditor, delivery=first, reason="It was sent by mistake.")
+
+
+def withdraw_and_return(cast: Cast) -> None:
+    withdraw(cast)
+    first = Delivery.objects.order_by("received_at").first()
+    assert first is not None
+    take_back(membership=cast.auditor, delivery=first, reason="It was none.")
+
+
+def lines(*given: bytes) -> Callable[[Cast], None]:
+    return lambda cast: (deliver(cast, *given, door=Door.API), None)[1]
+
+
+MEANWHILE: dict[str, Callable[[Cast], None]] = {
+    "appended": lines(say(31, "m31", parent="m30")),
+    "late": lines(say(5.5, "late")),
+    "late for what is written": lines(say(29.5, "m29b", parent="m30")),
+    "a ghost filled": lines(say(32, "lost")),
+    "a ghost filled elsewhere": lines(say(32, "lost", conversation="side")),
+    "an id borne twice": lines(say(32, "m30", conversation="c")),
+    "an earlier sighting": lines(b"Another file\n", say(7, "m7"), say(30, "m30", parent="lost")),
+    "moved": lines(say(2, "m9")),
+    "withdrawn": withdraw,
+    "withdrawn and returned": withdraw_and_return,
+}
+
+
+@pytest.fixture(autouse=True)
+def carrying(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every conversation carries something, however short it is."""
+    monkeypatch.setattr(carries, "LEAST_MESSAGES", 1)
+
+
+def assert_all_whole() -> None:
+    for conversation in Conversation.objects.all():
+        assert conversation.is_settled
+        assert_whole(conversation)
+
+
+@pytest.mark.parametrize("name", MEANWHILE)
+def test_what_comes_between_the_load_and_the_write_is_settled_next(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    deliver(cast, *(say(at, f"m{at}", **{"from": f"a{at % 3}"}) for at in range(10)), door=Door.API)
+    deliver(cast, *(say(at, f"m{at}", **{"from": f"a{at % 3}"}) for at in range(10, 30)), door=Door.API)
+    settle_all()
+    came: list[str] = []
+
+    class Interrupted(settler._Settling):
+        def write(self, *given: Any) -> None:
+            if not came:
+                assert self.give_up()
+                MEANWHILE[name](cast)
+                assert pipeline.run_due(only=READING)
+                came.append(name)
+            super().write(*given)
+
+    monkeypatch.setattr(settler, "_Settling", Interrupted)
+    deliver(cast, say(30, "m30", parent="lost"), door=Door.API)
+    settle_all()
+    assert came
+    assert_all_whole()
+    deliver(cast, say(40, "m40", parent="m30"), say(41, parent="lost"), door=Door.API)
+    settle_all()
+    assert_all_whole()
+
+
+@pytest.mark.parametrize("name", MEANWHILE)
+def test_what_comes_after_it_is_settled_as_well(cast: Cast, name: str) -> None:
+    for start, end in ((0, 10), (10, 30)):
+        deliver(cast, *(say(at, f"m{at}", **{"from": f"a{at % 3}"}) for at in range(start, end)), door=Door.API)
+        settle_all()
+    deliver(cast, say(30, "m30", parent="lost"), door=Door.API)
+    settle_all()
+    MEANWHILE[name](cast)
+    settle_all()
+    assert_all_whole()
+    deliver(cast, say(40, "m40", parent="m30"), say(41, parent="lost"), door=Door.API)
+    settle_all()
+    assert_all_whole()
+
+
+def test_messages_without_a_time_and_of_one_time_are_gone_on_with(cast: Cast) -> None:
+    for name in ("a", "b", "c"):
+        deliver(cast, say(None, name), say(None, parent="a"), say(None), door=Door.API)
+        deliver(cast, *(say(7, f"{name}{at}", conversation="one") for at in range(3)), door=Door.API)
+        settle_all()
+        assert_all_whole()
+
+
+def test_a_carry_of_another_generation_is_not_gone_on_with(cast: Cast) -> None:
+    """One that was settled before anything was carried has none, and its messages know no task."""
+    deliver(cast, *(say(at, f"m{at}") for at in range(5)), door=Door.API)
+    settle_all()
+    carried = carries.Carry.objects.get()
+    deliver(cast, say(6, "m6", parent="m2"), door=Door.API)
+    settle_all()
+    assert carries.Carry.objects.update(generation=carried.generation, data=carried.data) == 1
+    deliver(cast, say(7, "m7", parent="m6"), door=Door.API)
+    settle_all()
+    assert_all_whole()
+    carries.Carry.objects.all().delete()
+    Conversation.objects.update(whole_generation=0)
+    deliver(cast, say(8, "m8", parent="m7"), door=Door.API)
+    settle_all()
+    assert_all_whole()
