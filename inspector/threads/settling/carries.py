@@ -46,7 +46,8 @@ _FORM: Final = 2
 LEAST_MESSAGES = 400
 # What is larger is not carried: it would be written with every message.
 MOST_BYTES: Final = 512 * 1024
-MOST_ENTRIES: Final = 500
+# Every request in CLowl establishes one: how its task stands.
+MOST_ENTRIES: Final = 2000
 MOST_UNMET: Final = 400
 MOST_AWAITED: Final = 200
 
