@@ -67,7 +67,7 @@ class VariantConfig(AppConfig):
     label = "crash_harness"
 
     def ready(self) -> None:
-        """Make the batches small and let short conversations carry something, and apply the variant that the environment names."""
+        """Make batches small, let short conversations carry something, and apply the variant that is asked for."""
         from inspector import pipeline, reading
         from inspector.intake import framing
         from inspector.threads.settling import carries, writing
