@@ -14,7 +14,7 @@ from inspector.intake.models import Door
 from inspector.threads.models import AgentTotal, Appearance, Conversation, Declaration, Exchange, Outline, PairTotal
 from inspector.threads.placing import earlier, nodes, runs
 from inspector.threads.settling import carries, settler, writing
-from inspector.threads.tasks import asked, standing
+from inspector.threads.tasks import asked, ledger, standing
 
 from ..conftest import Cast, deliver, settle_all
 from .babble import Babbler
@@ -49,7 +49,8 @@ def courses(monkeypatch: pytest.MonkeyPatch) -> Courses:
 
 
 def bound(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    """Let no more than so much be carried of anything."""
+    """Let no more than so much be carried of anything, and so many changes of a task be kept from either end."""
+    monkeypatch.setattr(ledger, "MOST_STEPS", most)
     for module in (earlier, runs, asked, standing):
         monkeypatch.setattr(module, "MOST_CARRIED", most)
     monkeypatch.setattr(carries, "MOST_UNMET", most)
