@@ -56,8 +56,11 @@ class TestCollectSeldom:
         frozen = gc.get_freeze_count()
         assert frozen > 0
         assert gc.get_threshold()[0] > 700
+        # What is frozen may still be freed by whoever held it, so that the count may fall; these would make it rise.
+        fresh = [[number] for number in range(1000)]
         memory.collect_seldom()
-        assert gc.get_freeze_count() == frozen, "once for a process"
+        assert gc.get_freeze_count() <= frozen, "once for a process"
+        assert len(fresh) == 1000
         circle: list[object] = []
         circle.append(circle)
         del circle
