@@ -92,7 +92,7 @@ def graft(
     tree.open((yield Wanted(ends)))
     if after is not None and not tree.is_message(latest, after):
         raise GraftError("the tree ends with another message")
-    yield from _locate(tree, bunch.list_sought(new_groups))
+    yield from _locate(tree, bunch.list_sought(new_groups), is_grouped=bool(shoots[0].group))
     if any(tree.find(name, Kind.MESSAGE) for name in bunch.places):
         raise GraftError("a message stands in the tree already")
     growth = _attach(tree, bunch, new_groups)
@@ -158,15 +158,16 @@ class _Growth(NamedTuple):
         ]
 
 
-def _locate(tree: OpenedBlocks, sought: Sequence[Anchor]) -> Generator[Wanted, Mapping[int, Packed], None]:
-    """Open the blocks in which these lines stand."""
+def _locate(
+    tree: OpenedBlocks, sought: Sequence[Anchor], *, is_grouped: bool
+) -> Generator[Wanted, Mapping[int, Packed], None]:
+    """Open the blocks in which these lines stand; where messages stand in groups, the tops are one deeper."""
     missing = frozenset(name for name, kind in sought if kind is Kind.MESSAGE and not tree.find(name, kind))
     if missing:
         tree.open((yield _search(tree.list_closed(), missing)))
     # Headings and missing messages stand at the top: most blocks are too deep for them.
     shallow = [(name, kind) for name, kind in sought if kind is not Kind.MESSAGE and not tree.find(name, kind)]
     if shallow:
-        is_grouped = any(kind is Kind.CONVERSATION for _, kind in sought)
         closed = tree.list_closed(int(is_grouped))
         tree.open((yield _search(closed, frozenset(name for name, _ in shallow))))
 

@@ -147,3 +147,15 @@ def test_what_grows_piece_by_piece_is_what_is_drawn_whole(
             return
         assert memory.read_plainly() == expected
         assert expected[memory.latest][0] == held[-1].id
+
+
+def test_what_a_new_conversation_misses_is_found_below_the_heading_of_another() -> None:
+    """No heading is sought then, and the missing message stands in a block that holds none."""
+    knots = [
+        Knot(at.to_bytes(2) * 8, at, at, "request", 0, None, b"both" * 8, bytes([200 + (at == 9)]) * 16)
+        for at in range(10)
+    ]
+    memory = Memory(list(draw_lines(knots[:9])), 1)
+    memory.latest = 10
+    memory.grow(make_shoots(knots, 9), find_new_groups(knots, 9), Bounds(1, 2))
+    assert memory.read_plainly() == write_plainly(list(draw_lines(knots)))
