@@ -70,7 +70,7 @@ def settle(
         try:
             settling.write(finish, end_others)
         except UncertainError:
-            # A stored tree did not tell where what was added belongs; nothing of it has been written.
+            # A stored tree did not tell where what was added belongs: its transaction wrote nothing.
             whole |= settling.give_up()
         else:
             return

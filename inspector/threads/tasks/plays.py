@@ -124,10 +124,6 @@ class Playing:
             below, at = play, at.within
         return self.plays[task]
 
-    def list_played(self) -> list[Play]:
-        """The tasks that messages belong to, in the order in which they begin."""
-        return sorted((play for play in self.plays.values() if play.message_count), key=lambda play: play.place)
-
     def _take(self, play: Play, node: StoredNode) -> None:
         """One message of a task."""
         task = play.task
