@@ -1,7 +1,8 @@
 """Growing: stored trees take in what was appended to them, and of each those blocks alone are read that it touches.
 
 Many trees grow together in few statements: each says which blocks it needs (`grafting`), and those of all are fetched
-at once. In a large tree the blocks that hold an answered message are searched by the database.
+at once. In a large tree the blocks that hold an answered message are searched by the database. A tree may also grow
+from what it was before (`Base`): what was put into it since is then no longer in it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,14 @@ from .stored import Owner, StoredOutline, drop_others, find_outlines, put_blocks
 # Of so many ids the database searches the blocks, which takes as long as there are ids; for more they are gone through.
 _FEW_NAMES: Final = 8
 _BLOCKS_AT_ONCE: Final = 100
+_LACKING: Final = "a block of the tree is missing"
+
+
+class Base(NamedTuple):
+    """A tree as it stood once: its directory, and the place of its last message."""
+
+    directory: bytes
+    latest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +39,18 @@ class Growth:
 
     `shoots` stand in the order of the timeline, all of them later than everything that was drawn. `new_groups` are
     those groups of theirs of which no message was drawn. `after` is the id of the message that was the last one, where
-    the caller knows it: a tree that ends otherwise does not grow.
+    the caller knows it: a tree that ends otherwise does not grow. `base` is the tree that it grows from, where that is
+    not the stored one: an earlier one of the same owner. `held` are the digests of blocks that are needed later though
+    neither the stored tree nor what becomes of it has them (those of other bases, and of this one if it is to be grown
+    from again).
     """
 
     owner_id: uuid.UUID
     shoots: Sequence[Shoot]
     new_groups: frozenset[bytes] = frozenset()
     after: bytes | None = None
+    base: Base | None = None
+    held: frozenset[bytes] = frozenset()
 
 
 class Effort(NamedTuple):
@@ -63,7 +77,7 @@ class UngrowableError(Exception):
 class _Growing:
     """A tree on its way: what it waits for, and what came of it, or why it cannot grow."""
 
-    owner_id: uuid.UUID
+    growth: Growth
     outline: StoredOutline
     entries: Sequence[Entry]
     steps: Generator[Wanted, Mapping[int, Packed], Grafted]
@@ -71,11 +85,25 @@ class _Growing:
     grafted: Grafted | None = None
     reason: str = ""
 
+    @property
+    def owner_id(self) -> uuid.UUID:
+        """Whose tree it is."""
+        return self.growth.owner_id
+
+    def begin(self) -> None:
+        """Ask for the first blocks; where nothing is appended the tree is what it grows from."""
+        if self.reason:
+            return
+        if self.growth.shoots:
+            self.go_on(None)
+        elif self.growth.base is not None:
+            self.grafted = Grafted(self.entries, (), self.growth.base.latest, 0)
+
     def go_on(self, blocks: Mapping[int, Packed] | None) -> None:
         """Take the blocks that were waited for; None begins."""
         awaited, self.wanted = self.wanted, None
         if awaited is not None and not awaited.names and len(awaited.numbers) > len(blocks or ()):
-            self.reason = "a block of the tree is missing"
+            self.reason = _LACKING
             return
         try:
             self.wanted = next(self.steps) if blocks is None else self.steps.send(blocks)
@@ -95,6 +123,9 @@ def grow_trees(grown: Sequence[Growth], owner: Owner, workspace_id: uuid.UUID) -
     """
     outlines = find_outlines(owner, [growth.owner_id for growth in grown])
     trees = [_start(growth, outlines[growth.owner_id]) for growth in grown if growth.owner_id in outlines]
+    _find_lacking([tree for tree in trees if tree.growth.base is not None])
+    for tree in trees:
+        tree.begin()
     opened = 0
     while waiting := [tree for tree in trees if tree.wanted is not None]:
         blocks = _fetch(waiting)
@@ -114,18 +145,31 @@ def grow_trees(grown: Sequence[Growth], owner: Owner, workspace_id: uuid.UUID) -
 
 
 def _start(growth: Growth, outline: StoredOutline) -> _Growing:
-    entries = read_directory(outline.directory)
+    base = growth.base or Base(outline.directory, outline.latest)
+    entries = read_directory(base.directory)
     steps = graft(
         entries=entries,
-        latest=outline.latest,
+        latest=base.latest,
         shoots=growth.shoots,
         new_groups=growth.new_groups,
         after=growth.after,
     )
-    tree = _Growing(growth.owner_id, outline, entries, steps)
-    if growth.shoots:
-        tree.go_on(None)
-    return tree
+    return _Growing(growth, outline, entries, steps)
+
+
+def _find_lacking(trees: Sequence[_Growing]) -> None:
+    """Refuse those of these trees of which a block is no longer there, be it one that is not opened."""
+    if not trees:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT outline_id, digest FROM threads_outlineblock WHERE outline_id = ANY(%s)",
+            [[tree.outline.id for tree in trees]],
+        )
+        held = {(outline_id, bytes(digest)) for outline_id, digest in cursor}
+    for tree in trees:
+        if any((tree.outline.id, entry.digest) not in held for entry in tree.entries):
+            tree.reason = _LACKING
 
 
 def _fetch(waiting: Sequence[_Growing]) -> dict[uuid.UUID, dict[int, Packed]]:
@@ -198,7 +242,8 @@ def _write(trees: Sequence[_Growing], owner: Owner, workspace_id: uuid.UUID) -> 
         count = sum(entry.size for entry in entries)
         rows.append((outline_id, workspace_id, tree.owner_id, count, tree.grafted.latest, write_directory(entries)))
         # Who has read the directory that was still finds its blocks.
-        kept[outline_id] = {entry.digest for entry in (*tree.entries, *entries)}
+        before = read_directory(tree.outline.directory)
+        kept[outline_id] = {entry.digest for entry in (*before, *entries)} | tree.growth.held
     for low in range(0, len(fresh), _BLOCKS_AT_ONCE):
         put_blocks(fresh[low : low + _BLOCKS_AT_ONCE])
     put_outlines(owner, rows)

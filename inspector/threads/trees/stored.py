@@ -26,10 +26,14 @@ Owner = Literal["conversation", "trace"]
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What is to be drawn of one conversation or trace: its messages in the order of the timeline."""
+    """What is to be drawn of one conversation or trace: its messages in the order of the timeline.
+
+    `held` are the digests of blocks that are needed later, whether or not the tree has them (`growing`).
+    """
 
     owner_id: uuid.UUID
     knots: Sequence[Knot]
+    held: frozenset[bytes] = frozenset()
 
 
 class StoredOutline(NamedTuple):
@@ -68,7 +72,7 @@ def write_trees(*, trees: Sequence[Tree], owner: Owner, workspace_id: uuid.UUID)
         if text != directory or tree.owner_id not in known:
             rows.append((outline_id, workspace_id, tree.owner_id, sum(each.size for each in entries), latest.at, text))
             if before:
-                kept[outline_id] = before.union(entry.digest for entry in entries)
+                kept[outline_id] = before.union((entry.digest for entry in entries), tree.held)
     put_blocks(fresh)
     put_outlines(owner, rows)
     drop_others(kept)

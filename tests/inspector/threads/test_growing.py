@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import uuid
 from collections.abc import Sequence
 from hashlib import sha256
@@ -13,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inspector.threads.models import Conversation, Outline, OutlineBlock, Trace
+from inspector.threads.trees.blocks import read_directory
 from inspector.threads.trees.grafting import Shoot
-from inspector.threads.trees.growing import Effort, Growth, UngrowableError, grow_trees
+from inspector.threads.trees.growing import Base, Effort, Growth, UngrowableError, grow_trees
 from inspector.threads.trees.outline import Knot, draw_lines
 from inspector.threads.trees.stored import Tree, write_trees
 from inspector.threads.trees.windows import StoredTree, load_tree
@@ -36,9 +38,9 @@ def make_owner(cast: Cast) -> Conversation:
     return Conversation.objects.create(workspace=cast.workspace, channel=cast.channel, key=uuid.uuid4().bytes)
 
 
-def draw(owner: Conversation | Trace, knots: Sequence[Knot]) -> None:
+def draw(owner: Conversation | Trace, knots: Sequence[Knot], held: frozenset[bytes] = frozenset()) -> None:
     kind = "conversation" if isinstance(owner, Conversation) else "trace"
-    write_trees(trees=[Tree(owner.pk, knots)], owner=kind, workspace_id=owner.workspace_id)  # type: ignore[arg-type]
+    write_trees(trees=[Tree(owner.pk, knots, held)], owner=kind, workspace_id=owner.workspace_id)  # type: ignore[arg-type]
 
 
 def read(owner: Conversation | Trace) -> list[tuple[object, ...]]:
@@ -174,3 +176,103 @@ def test_what_cannot_be_sure_is_refused_before_anything_is_written(cast: Cast) -
         twice.pk: "a message stands in the tree already",
     }
     assert list(Outline.objects.order_by("pk").values_list("count", "directory")) == before
+
+
+def stand(owner: Conversation | Trace) -> Base:
+    """The tree as it is stored now."""
+    outline = Outline.objects.get(conversation=owner)
+    return Base(bytes(outline.directory), outline.latest)
+
+
+def name_blocks(*bases: Base) -> frozenset[bytes]:
+    return frozenset(entry.digest for base in bases for entry in read_directory(base.directory))
+
+
+def list_stored(owner: Conversation | Trace) -> set[bytes]:
+    return {bytes(block.digest) for block in OutlineBlock.objects.filter(outline__conversation=owner)}
+
+
+@pytest.mark.django_db
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(forest=forests(), seed=st.integers(0, 99))
+def test_a_tree_that_grows_from_what_it_was_is_what_is_drawn_whole(
+    cast: Cast, forest: tuple[list[Knot], list[int]], seed: int
+) -> None:
+    knots, cuts = forest
+    chance = random.Random(seed)
+    owner = make_owner(cast)
+    bases: dict[int, Base] = {}
+    for count in [*cuts, len(knots)]:
+        draw(owner, knots[:count], held=name_blocks(*bases.values()))
+        bases[count] = stand(owner)
+    for _ in range(4):
+        low, base = chance.choice(list(bases.items()))
+        # What followed is not what follows now: some of it never was.
+        places = [*range(low), *(at for at in range(low, len(knots)) if chance.random() < 0.7)]
+        held = keep(knots, places)
+        last = knots[low - 1].id if low else None
+        news = find_new_groups(held, low)
+        try:
+            grow(
+                owner, make_shoots(held, low), base=base, held=name_blocks(*bases.values()), new_groups=news, after=last
+            )
+        except UngrowableError:
+            draw(owner, held, held=name_blocks(*bases.values()))
+        expected = write_plainly(list(draw_lines(held)))
+        assert read(owner) == expected
+        tree = load_tree(owner)
+        assert tree is not None
+        assert tree.latest == (-1 if not held else [line[0] for line in expected].index(held[-1].id))
+
+
+def keep(knots: Sequence[Knot], places: Sequence[int]) -> list[Knot]:
+    """Those of these knots; an answer to one that is not kept is an answer to none."""
+    found = {at: new for new, at in enumerate(places)}
+    return [
+        knots[at]._replace(parent=None if (parent := knots[at].parent) is None else found.get(parent)) for at in places
+    ]
+
+
+@pytest.mark.django_db
+def test_the_blocks_of_what_a_tree_grows_from_stay_as_long_as_they_are_held(cast: Cast) -> None:
+    knots = make_knots(SHAPES["random"], 4600)
+    owner = make_owner(cast)
+    bases = []
+    for count in (1500, 2500, 3500):
+        draw(owner, knots[:count], held=name_blocks(*bases))
+        bases.append(stand(owner))
+    for base, count in ((bases[0], 1500), (bases[1], 2500), (bases[0], 1500)):
+        held = name_blocks(bases[0], bases[1])
+        grow(owner, make_shoots(knots, count), base=base, after=knots[count - 1].id, held=held)
+        assert read(owner) == write_plainly(list(draw_lines(knots)))
+        assert held <= list_stored(owner)
+    standing = stand(owner)
+    late = make_knots(SHAPES["random"], 4601)
+    grow(owner, make_shoots(late, 4600))
+    assert list_stored(owner) == name_blocks(standing, stand(owner)), "what nobody holds any more is gone"
+
+
+@pytest.mark.django_db
+def test_a_tree_goes_back_to_what_it_was_where_nothing_follows(cast: Cast) -> None:
+    knots = make_knots(SHAPES["random"], 30)
+    owner = make_owner(cast)
+    draw(owner, knots[:20])
+    base = stand(owner)
+    grow(owner, make_shoots(knots, 20), held=name_blocks(base))
+    grow(owner, (), base=base)
+    assert stand(owner) == base
+    assert read(owner) == write_plainly(list(draw_lines(knots[:20])))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_tree_does_not_grow_from_one_of_which_a_block_is_gone(cast: Cast, which: int) -> None:
+    knots = make_knots(SHAPES["star"], 2500)
+    owner = make_owner(cast)
+    draw(owner, knots[:2400])
+    base = stand(owner)
+    lost = read_directory(base.directory)[which].digest
+    OutlineBlock.objects.filter(outline__conversation=owner, digest=lost).delete()
+    with pytest.raises(UngrowableError, match="a block of the tree is missing"):
+        grow(owner, make_shoots(knots, 2400), base=base)
+    assert stand(owner) == base
