@@ -207,17 +207,18 @@ def measure_added(product: Product) -> Iterator[Row]:
         product.clear()
         product.take([write(10 + number, f"m{number}") for number in range(count)])
         product.work()
-        for where in ("near the front", "at the end"):
+        seconds = {"near the front": 11, "late by ten": count, "at the end": 10 + count}
+        for where, second in seconds.items():
             times: dict[str, list[float]] = {step: [] for step in STEPS}
             for number in range(5):
-                product.take([write(10 + count + number if where == "at the end" else 11, f"{where} {number}")])
+                product.take([write(second + number * (where == "at the end"), f"{where} {number}")])
                 product.work(kinds=("ingest",))
                 for step in STEPS:
                     times[step].append(_time(lambda step=step: product.work(kinds=(step,))))
             spent |= {(count, where, step): min(times[step]) for step in STEPS}
     small, large = ADDED_COUNTS
     for step in STEPS:
-        for where in ("at the end", "near the front"):
+        for where in ("at the end", "late by ten", "near the front"):
             few, many = spent[small, where, step], spent[large, where, step]
             goal = _fill(ADDED, step=step, where=where, large=large, small=small)
             yield Row(goal, many / few, remark=f"{1000 * many:.0f} v {1000 * few:.0f} ms")

@@ -321,12 +321,12 @@ def look_at_columns(finds: Finds) -> int:
             for (value,) in cursor.fetchall():
                 finds.look(f"{table}.{column}", value)
         # JSON as bytes.
-        for table in ("threads_carry", "threads_tracecarry"):
-            cursor.execute(f"SELECT convert_from(data, 'UTF8') FROM {table}")
+        for table, column in (("threads_carry", "data"), ("threads_carry", "stood"), ("threads_tracecarry", "data")):
+            cursor.execute(f"SELECT convert_from({column}, 'UTF8') FROM {table} WHERE {column} IS NOT NULL")
             carried = cursor.fetchall()
-            assert carried, table
+            assert carried or column == "stood", table
             for (value,) in carried:
-                finds.look(f"{table}.data", value)
+                finds.look(f"{table}.{column}", value)
     return len(columns) + 2
 
 

@@ -18,7 +18,7 @@ from django.db import models
 from inspector.intake.bulk import insert_rows
 
 from ..models import Conversation
-from ..placing.nodes import StoredNode, Timeline
+from ..placing.nodes import StoredNode
 from .tables import Agent, Appearance, Declaration, Exchange, key_of_name, make_agent_id
 from .totals import Totals
 
@@ -86,10 +86,10 @@ def _sum_rows(one: Row, other: Row, start: int, end: int) -> Row:
     return (*one[:start], *counts, min(one[end], other[end]), max(one[end + 1], other[end + 1]))
 
 
-def gather_exchanges(conversation: Conversation, timeline: Timeline) -> Exchanges:
+def gather_exchanges(conversation: Conversation, nodes: Iterable[StoredNode]) -> Exchanges:
     """The rows of a conversation, from its nodes in any order."""
     gathering = _Gathering(conversation)
-    for node in timeline.nodes:
+    for node in nodes:
         gathering.take(node)
     return gathering.finish()
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 from sys import intern
+from types import MappingProxyType
 from typing import Any
 from zlib import crc32
 
@@ -125,6 +126,10 @@ class Timeline:
     # In which blocks it stands: what was placed before these nodes, and once they are placed, they with it.
     blocks: Sequence[BlockSize] = ()
 
+    def list_new(self) -> list[StoredNode]:
+        """Those of its nodes that have not been placed before."""
+        return [node for node in self.nodes if node.is_new]
+
     def give_places(self) -> None:
         """Give each of the placed nodes its place: its slot is that of the order key, whoever stands in it."""
         slots = (Slot(node.instant, node.source, node.index, node.mark) for node in sorted(self.nodes, key=_rank_of))
@@ -138,21 +143,27 @@ def _rank_of(node: StoredNode) -> int:
 
 
 def load_timelines(
-    conversation_ids: Sequence[uuid.UUID], *, new_in: Sequence[uuid.UUID] = ()
+    conversation_ids: Sequence[uuid.UUID],
+    *,
+    new_in: Sequence[uuid.UUID] = (),
+    since: Mapping[uuid.UUID, datetime] = MappingProxyType({}),
 ) -> dict[uuid.UUID, Timeline]:
     """The nodes of each of these conversations, without those that a withdrawal hides.
 
     Args:
         conversation_ids: those of which every node is wanted.
         new_in: those of which only the nodes are wanted that have not been placed yet.
+        since: those of which the nodes are wanted from a time on, placed or not.
     """
-    timelines = {conversation_id: Timeline([]) for conversation_id in (*conversation_ids, *new_in)}
+    timelines = {conversation_id: Timeline([]) for conversation_id in (*conversation_ids, *new_in, *since)}
     # What many nodes share is one object.
     known: dict[Any, Any] = {}
     if conversation_ids:
         _load(timelines, Q(conversation_id__in=list(conversation_ids)), known)
     if new_in:
         _load(timelines, Q(conversation_id__in=list(new_in), place__isnull=True), known)
+    for conversation_id, at in since.items():
+        _load(timelines, Q(conversation_id=conversation_id, order_time__gte=at), known)
     return timelines
 
 

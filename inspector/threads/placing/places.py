@@ -100,6 +100,19 @@ class Places:
         """How many messages it holds."""
         return self._starts[-1]
 
+    def cut(self, count: int) -> Places:
+        """The directory as it was when it held no more than the first so many of its messages."""
+        at = bisect_right(self._starts, count) - 1
+        blocks = list(self.blocks[:at])
+        if at < len(self.blocks) and count > self._starts[at]:
+            blocks.append(BlockSize(self._keys[at], count - self._starts[at]))
+        return Places(blocks)
+
+    @property
+    def border(self) -> bytes:
+        """What is greater than every place in it, and not greater than any that comes after."""
+        return self._keys[-1] + _RANK.pack(self.blocks[-1].size) if self.blocks else b""
+
     def find_position(self, place: bytes | memoryview | None) -> int:
         """The position of a place; -1 of a message that is not placed."""
         if place is None:

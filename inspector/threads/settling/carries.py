@@ -14,20 +14,21 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
-from django.db import connection
 from django.db.models import Q
 
-from ..models import Carry, Conversation, Message, Task
+from ..models import Conversation, Message, Task
 from ..placing.earlier import Earlier
-from ..placing.nodes import StoredNode, load_placed
+from ..placing.instants import read_instant
+from ..placing.nodes import StoredNode, Timeline, load_placed
 from ..placing.numbering import load_places
 from ..placing.placer import Placed, find_asked
-from ..placing.places import Places
+from ..placing.places import BlockSize, Places
 from ..placing.runs import Runs
 from ..placing.several import SEVERAL
 from ..tasks.found import key_of_id, make_key, make_task_id
@@ -37,7 +38,9 @@ from ..tasks.resuming import load_tasks
 from ..tasks.standing import Standing
 from ..telling import contexts
 from ..telling.contexts import TrackedContext
+from ..trees.growing import Base
 from ..uncertainty import UncertainError
+from .past import Tasks
 from .summing import Before, Counts
 
 # The form of what is written; another one is not read, nor what another decoder wrote.
@@ -58,7 +61,8 @@ Written = dict[str, Any]
 class Course:
     """How far the settling of a conversation has come: what its nodes go on from, and what they leave.
 
-    `resumed` is what was carried, None where the nodes are the whole of the conversation.
+    `resumed` is where it goes on from, None where the nodes are the whole of the conversation. `blocks` are those of
+    the timeline up to there.
     """
 
     placed: Placed
@@ -69,28 +73,50 @@ class Course:
     # The placed messages that the nodes may follow or answer, by id.
     known: Mapping[uuid.UUID, StoredNode] = field(default_factory=dict)
     before: Before | None = None
-    resumed: Written | None = None
+    resumed: Start | None = None
+    blocks: Sequence[BlockSize] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where the settling of a conversation goes on from: its end, or a milestone before it.
+
+    `border` is the place that the next message has at least, `row` the conversation as it stood there. `tasks` are
+    those that were there and have changed since, as they stood there. `tree` is its tree there, None where it is the
+    stored one.
+    """
+
+    generation: int
+    written: Written
+    border: bytes
+    row: Conversation
+    tasks: Tasks = field(default_factory=dict)
+    tree: Base | None = None
+
+    def precedes(self, node: StoredNode) -> bool:
+        """Whether a message comes after everything that was settled there."""
+        return is_before(self.written, node)
+
+    @property
+    def since(self) -> datetime:
+        """The time of the last message up to it."""
+        return read_instant(self.written["last"][0])
 
 
 def _name_version() -> str:
     return f"{_FORM} {contexts.DECODER_VERSION}"
 
 
-def load_carries(conversations: Iterable[Conversation]) -> dict[uuid.UUID, Written]:
-    """What these conversations carry, of those that can be gone on with, by their ids."""
-    current = {
-        each.pk: each.settled_generation
-        for each in conversations
-        if each.message_count >= LEAST_MESSAGES and each.whole_generation <= each.settled_generation
-    }
-    if not current:
-        return {}
-    found = {}
-    for pk, generation, data in Carry.objects.filter(pk__in=current).values_list("pk", "generation", "data"):
-        written = json.loads(bytes(data))
-        if generation == current[pk] and written["version"] == _name_version():
-            found[pk] = written
-    return found
+def is_current(conversation: Conversation) -> bool:
+    """Whether a conversation can be gone on with: it is long enough, and nothing but messages added has changed it."""
+    is_long = conversation.message_count >= LEAST_MESSAGES
+    return is_long and conversation.whole_generation <= conversation.settled_generation
+
+
+def read_carry(data: bytes | memoryview) -> Written | None:
+    """What was carried; None of what another version of the program wrote."""
+    written: Written = json.loads(bytes(data))
+    return written if written["version"] == _name_version() else None
 
 
 def begin(conversation: Conversation, nodes: Sequence[StoredNode]) -> Course:
@@ -104,33 +130,39 @@ def begin(conversation: Conversation, nodes: Sequence[StoredNode]) -> Course:
     )
 
 
-def resume(conversation: Conversation, written: Written, nodes: Sequence[StoredNode]) -> Course:
+def resume(conversation: Conversation, start: Start, nodes: Sequence[StoredNode]) -> Course:
     """The course of a conversation that is gone on with.
 
     Args:
         conversation: its row.
-        written: what it carries.
-        nodes: those that were added, in order key.
+        start: where it is gone on from.
+        nodes: those that come after that, in order key: those that were added, and those that were placed there.
 
     Raises:
         UncertainError: where one of them is late, or the conversation is not as it was carried.
     """
-    if nodes and _key_of(nodes[0]) <= _read_key(written["last"]):
+    written = start.written
+    if nodes and not start.precedes(nodes[0]):
         raise UncertainError
-    places = load_places(conversation)
-    if places.count != written["count"] or conversation.message_count != written["count"]:
+    stored = load_places(conversation)
+    places = stored.cut(written["count"])
+    again = frozenset(node.id for node in nodes if not node.is_new)
+    if stored.count - len(again) != written["count"] or conversation.message_count != stored.count:
+        raise UncertainError
+    if start.row.message_count != written["count"]:
         raise UncertainError
     named = {uuid.UUID(hex=name) for name in Earlier.list_named(written["earlier"])}
     named |= {uuid.UUID(hex=name) for name, _ in Standing.list_named(written["standing"])}
     known = {node.id: node for node in _load(conversation, Q(pk__in=named), places)} if named else {}
     if len(known) != len(named):
         raise UncertainError
-    borne = _find_borne(conversation, nodes, known, places)
+    borne = _find_borne(conversation, nodes, known, places, again)
     earlier = Earlier.read(written["earlier"], known)
 
     @lru_cache(maxsize=1024)
     def is_known_task(run: int, native_id: str) -> bool:
-        return Task.objects.filter(pk=make_task_id(conversation.pk, key_of_id(run, native_id))).exists()
+        pk = make_task_id(conversation.pk, key_of_id(run, native_id))
+        return pk in start.tasks or Task.objects.filter(pk=pk, place__lt=start.border).exists()
 
     earlier.is_known_task = is_known_task
     placed = Placed(
@@ -149,7 +181,8 @@ def resume(conversation: Conversation, written: Written, nodes: Sequence[StoredN
         membership=Membership(conversation.pk),
         playing=Playing(),
         known=known,
-        resumed=written,
+        resumed=start,
+        blocks=places.blocks,
     )
 
 
@@ -162,14 +195,18 @@ def _load(conversation: Conversation, wanted: Q, places: Places) -> list[StoredN
 
 
 def _find_borne(
-    conversation: Conversation, nodes: Sequence[StoredNode], known: dict[uuid.UUID, StoredNode], places: Places
+    conversation: Conversation,
+    nodes: Sequence[StoredNode],
+    known: dict[uuid.UUID, StoredNode],
+    places: Places,
+    again: Set[uuid.UUID],
 ) -> dict[bytes, list[StoredNode]]:
-    """The placed messages by the ids that these nodes cite or bear.
+    """The messages before these nodes by the ids that they cite or bear; `again` are those of them that were placed.
 
     Raises:
-        UncertainError: where one that is placed cites what one of these bears: it is a ghost no longer.
+        UncertainError: where one before them cites what one of these bears: it is a ghost no longer.
     """
-    of_channel = Q(workspace_id=conversation.workspace_id, channel_id=conversation.channel_id)
+    of_channel = Q(workspace_id=conversation.workspace_id, channel_id=conversation.channel_id) & ~Q(pk__in=again)
     own = {name for node in nodes for name in (*node.correlation, *((node.key,) if node.key else ()))}
     if own:
         citing = Message.objects.filter(of_channel, conversation=conversation, parent_key__in=own, place__isnull=False)
@@ -198,14 +235,15 @@ def assign_tasks(conversation: Conversation, course: Course, nodes: Sequence[Sto
     course.playing.play(nodes)
 
 
-def _resume_tasks(conversation: Conversation, course: Course, written: Written, nodes: Sequence[StoredNode]) -> None:
+def _resume_tasks(conversation: Conversation, course: Course, start: Start, nodes: Sequence[StoredNode]) -> None:
     """Load the tasks that these nodes may belong to, as they were played."""
+    written = start.written
     named = {uuid.UUID(hex=task) for _, task in Standing.list_named(written["standing"])}
     above = [node.above for node in nodes if node.above is not None and node.above.task_id is not None]
     ids = named | {node.task_id for node in above if node.task_id is not None}
     ids |= {make_task_id(conversation.pk, key) for key in _find_keys(nodes)}
     awaited = {bytes.fromhex(key): (native_id, state) for key, native_id, state in written["awaited"]}
-    tasks = load_tasks(conversation.pk, ids, awaited)
+    tasks = load_tasks(conversation.pk, ids, awaited, changed=start.tasks, border=start.border)
     if not named <= tasks.by_id.keys() or any(node.task_id not in tasks.by_id for node in above):
         raise UncertainError
     for node in above:
@@ -215,6 +253,9 @@ def _resume_tasks(conversation: Conversation, course: Course, written: Written, 
     )
     course.playing = Playing(tasks.plays)
     course.before = Before(
+        row=start.row,
+        changed=start.tasks,
+        border=start.border,
         counts=Counts.read(written["counts"]),
         standings={play: play.standing for play in tasks.plays.values()},
         missing=_find_missing(conversation, nodes),
@@ -231,7 +272,7 @@ def _find_keys(nodes: Iterable[StoredNode]) -> set[bytes]:
     return keys
 
 
-def _find_missing(conversation: Conversation, nodes: Iterable[StoredNode]) -> frozenset[bytes]:
+def _find_missing(conversation: Conversation, nodes: Sequence[StoredNode]) -> frozenset[bytes]:
     """Which of the messages that these nodes miss were missing before them."""
     ghosts = {node.ghost for node in nodes if node.ghost is not None}
     if not ghosts:
@@ -244,46 +285,24 @@ def _find_missing(conversation: Conversation, nodes: Iterable[StoredNode]) -> fr
         parent__isnull=True,
         place__isnull=False,
     )
+    rows = rows.exclude(pk__in=[node.id for node in nodes if not node.is_new])
     rows = rows.exclude(parent_basis="").exclude(parent_why__contains=SEVERAL)
     return frozenset(bytes(key) for key in rows.values_list("parent_key", flat=True) if key)
 
 
-def write_carries(rows: Sequence[tuple[Conversation, Course, Counts, Sequence[StoredNode]]]) -> None:
-    """Write what these settled conversations carry; call inside the transaction that holds them.
+def write_carry(course: Course, counts: Counts, timeline: Timeline) -> tuple[int, int, bytes, bytes] | None:
+    """What is carried over the end of a settled conversation; None where it is not enough, or too much.
 
-    Args:
-        rows: each conversation as it was loaded, how it was settled, what was counted, and its nodes.
+    Returns:
+        the instant of its last message, how many there are, the place that the next has at least, and what is carried.
     """
-    written = [
-        (conversation.pk, conversation.workspace_id, conversation.generation, data)
-        for conversation, course, counts, nodes in rows
-        if course.placed.count >= LEAST_MESSAGES and (data := _write(course, counts, nodes)) is not None
-    ]
-    if not written:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            INSERT INTO threads_carry (conversation_id, workspace_id, generation, data)
-            SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::bigint[], %s::bytea[])
-            ON CONFLICT (conversation_id) DO UPDATE SET generation = excluded.generation, data = excluded.data
-            """,
-            [list(column) for column in zip(*written, strict=True)],
-        )
-
-
-def drop_carry(conversation_id: uuid.UUID) -> None:
-    """Forget what a conversation carries: some of what was added to it is about to be written, and not all."""
-    Carry.objects.filter(pk=conversation_id).delete()
-
-
-def _write(course: Course, counts: Counts, nodes: Sequence[StoredNode]) -> bytes | None:
-    """What is carried, None where it is too much."""
-    placed = course.placed
+    placed, nodes = course.placed, timeline.nodes
+    if placed.count < LEAST_MESSAGES:
+        return None
     last = (
         _write_key(max(nodes, key=lambda node: node.rank))
         if nodes
-        else course.resumed["last"]
+        else course.resumed.written["last"]
         if course.resumed is not None
         else None
     )
@@ -314,7 +333,13 @@ def _write(course: Course, counts: Counts, nodes: Sequence[StoredNode]) -> bytes
         },
         separators=(",", ":"),
     ).encode()
-    return data if len(data) <= MOST_BYTES else None
+    border = Places(timeline.blocks).border
+    return (last[0], placed.count, border, data) if len(data) <= MOST_BYTES else None
+
+
+def is_before(written: Written, node: StoredNode) -> bool:
+    """Whether a message comes after everything that was settled when this was written."""
+    return _read_key(written["last"]) < _key_of(node)
 
 
 def _key_of(node: StoredNode) -> tuple[int, bytes, int]:

@@ -13,7 +13,6 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 from django.db import transaction
 
@@ -29,15 +28,28 @@ from ..models import Conversation
 from ..opening.opener import ask_opening
 from ..placing.links import Guess, guess_of
 from ..placing.nodes import Timeline, find_misread, load_timelines
-from ..placing.numbering import load_places, write_directories
+from ..placing.numbering import write_directories
 from ..placing.placer import place
+from ..telling.contexts import TrackedContext
 from ..telling.retelling import Retelling, load_together
 from ..telling.wordings import History, note_rest
 from ..uncertainty import UncertainError
-from .carries import Course, assign_tasks, begin, drop_carry, load_carries, resume, write_carries
+from .carries import Course, Start, assign_tasks, begin, resume, write_carry
+from .hindsight import Hindsight, find_cut, look_back
+from .milestones import (
+    drop_all,
+    go_back,
+    keep_milestones,
+    list_held,
+    load_ends,
+    load_since,
+    thin_out,
+    write_ends,
+    write_milestones,
+)
 from .summing import Sum, sum_nodes, write_sums
 from .together import bound, find_together, is_small, look_up
-from .writing import Changes, grow_outlines, write_changes, write_outlines
+from .writing import Appended, Changes, grow_outlines, write_changes, write_outlines
 
 Fence = Callable[[], None]
 # Ends the jobs of the other conversations, and says which of them are still to be written.
@@ -100,6 +112,7 @@ class _Settling:
         self._histories = {each.pk: History(each) for each in together}
         self._timelines: dict[uuid.UUID, Timeline] = {}
         self._courses: dict[uuid.UUID, Course] = {}
+        self._hindsights: dict[Conversation, Hindsight] = {}
         self._load(together)
         self._together = bound(together, self._timelines)
         self._place(self._together)
@@ -111,43 +124,57 @@ class _Settling:
 
     def _load(self, conversations: Sequence[Conversation]) -> None:
         """The nodes that are to be settled, each record in the dialect that its conversation settles for it."""
-        carried = load_carries(each for each in conversations if each.pk not in self._whole)
-        self._timelines |= load_timelines(
-            [each.pk for each in conversations if each.pk not in carried], new_in=list(carried)
-        )
+        ends = load_ends(each for each in conversations if each.pk not in self._whole)
+        self._timelines |= load_timelines([each.pk for each in conversations if each.pk not in ends], new_in=list(ends))
         for each in conversations:
-            self._read_misread(each, carried.get(each.pk))
-            nodes = self._timelines[each.pk].nodes
-            written = carried.get(each.pk)
             try:
-                self._courses[each.pk] = resume(each, written, nodes) if written else begin(each, nodes)
+                self._courses[each.pk] = self._begin(each, ends.get(each.pk))
             except UncertainError:
                 self._begin_anew(each)
-                continue
-            if written is not None:
-                self._timelines[each.pk].blocks = load_places(each).blocks
-            # What they speak was found out before their course was known.
-            for _ in find_misread(nodes, self._courses[each.pk].spoken):
-                continue
+
+    def _begin(self, conversation: Conversation, end: Start | None) -> Course:
+        """The course of a conversation whose nodes are loaded: those that came since its end, or all of them."""
+        start = end
+        if end is not None:
+            nodes = self._timelines[conversation.pk].nodes
+            if nodes and not end.precedes(nodes[0]):
+                start = go_back(conversation, end, nodes[0])
+                self._timelines[conversation.pk] = load_since(conversation, start)
+        self._read_misread(conversation, start)
+        timeline = self._timelines[conversation.pk]
+        course = begin(conversation, timeline.nodes) if start is None else resume(conversation, start, timeline.nodes)
+        timeline.blocks = course.blocks
+        # What they speak was found out before their course was known.
+        for _ in find_misread(timeline.nodes, course.spoken):
+            continue
+        return course
 
     def _begin_anew(self, conversation: Conversation) -> None:
         self._whole |= {conversation.pk}
         self._load([conversation])
 
-    def _read_misread(self, conversation: Conversation, written: Mapping[str, Any] | None) -> None:
+    def _read_misread(self, conversation: Conversation, start: Start | None) -> None:
         # Each record that is read otherwise can decide only for those after it, so that this comes to an end.
-        while misread := self._find_misread(conversation, written):
+        while misread := self._find_misread(conversation, start):
+            if start is not None and not self._are_new({record_id for record_id, _, _ in misread}, conversation):
+                raise UncertainError
             for record_id, dialect, guess in misread:
                 self._fence()
                 _read_again(self._histories[conversation.pk], record_id, dialect, guess, self._fence)
-            pks = [conversation.pk]
-            self._timelines |= load_timelines(pks) if written is None else load_timelines([], new_in=pks)
+            if start is None:
+                self._timelines |= load_timelines([conversation.pk])
+            else:
+                self._timelines[conversation.pk] = load_since(conversation, start)
 
     def _find_misread(
-        self, conversation: Conversation, written: Mapping[str, Any] | None
+        self, conversation: Conversation, start: Start | None
     ) -> list[tuple[uuid.UUID, str | None, Guess | None]]:
-        spoken = dict.fromkeys(written["spoken"] if written is not None else ())
+        spoken = dict.fromkeys(start.written["spoken"] if start is not None else ())
         return list(find_misread(self._timelines[conversation.pk].nodes, spoken))
+
+    def _are_new(self, records: set[uuid.UUID], conversation: Conversation) -> bool:
+        nodes = self._timelines[conversation.pk].nodes
+        return all(node.is_new for node in nodes if node.record in records)
 
     def _place(self, conversations: Sequence[Conversation]) -> None:
         """Place the nodes of these conversations, and assign and play their tasks."""
@@ -177,7 +204,9 @@ class _Settling:
         retellings = {
             each.pk: Retelling(timelines[each.pk].nodes, fence, courses[each.pk].context) for each in together
         }
-        load_together([retellings[each.pk] for each in together if is_small(timelines[each.pk])], fence)
+        cuts = {each.pk: self._find_cut(each) for each in together}
+        small = (each.pk for each in together if is_small(timelines[each.pk]) and cuts[each.pk] is None)
+        load_together([retellings[pk] for pk in small], fence)
         changes: dict[uuid.UUID, Changes] = {}
         sums: dict[uuid.UUID, Sum] = {}
         exchanges: dict[uuid.UUID, Exchanges] = {}
@@ -185,7 +214,7 @@ class _Settling:
             timeline, course = timelines[each.pk], courses[each.pk]
             changes[each.pk] = Changes(each.pk, self._histories[each.pk])
             write = partial(_write_window, conversation, fence) if each is conversation else None
-            _tell(retellings.pop(each.pk), changes[each.pk], write)
+            held = _tell(retellings.pop(each.pk), changes[each.pk], write, cuts[each.pk])
             sums[each.pk] = sum_nodes(
                 each,
                 timeline,
@@ -193,28 +222,76 @@ class _Settling:
                 hidden=self._count_hidden(each),
                 before=course.before,
             )
-            exchanges[each.pk] = gather_exchanges(each, timeline)
+            if held is not None:
+                self._look_back(each, cuts[each.pk], held, sums[each.pk])
+            exchanges[each.pk] = gather_exchanges(
+                each, timeline.nodes if course.resumed is None else timeline.list_new()
+            )
         resumed = self.give_up()
         with _alone([each.pk for each in together], fence):
             kept = {conversation.pk}
             if len(together) > 1:
                 kept |= end_others(changes.keys() - kept)
             settled = [each for each in together if each.pk in kept]
+            self._keep_milestones(settled, sums)
             write_changes([changes[pk] for pk in kept], workspace_id=conversation.workspace_id)
             write_directories([(each, timelines[each.pk].blocks) for each in settled])
-            for is_resumed, write_trees in ((False, write_outlines), (True, grow_outlines)):
-                outlines = [(pk, timelines[pk].nodes) for pk in kept if (pk in resumed) is is_resumed]
-                write_trees(outlines, workspace_id=conversation.workspace_id)
+            self._write_trees(settled)
             write_sums([sums[pk] for pk in kept])
             write_exchanges([exchanges[pk] for pk in kept], resumed=resumed)
-            write_carries(
-                [(each, courses[each.pk], sums[each.pk].counts, timelines[each.pk].nodes) for each in settled]
-            )
+            self._write_ends(settled, sums)
             for pk in kept:
                 self._histories[pk].forget_unchanged()
             note_rest([self._histories[pk] for pk in kept])
             ask_opening(workspace_id=conversation.workspace_id, conversation_ids=kept)
             finish()
+
+    def _find_cut(self, conversation: Conversation) -> int | None:
+        if self._courses[conversation.pk].resumed is not None:
+            return None
+        return find_cut(conversation, self._timelines[conversation.pk].nodes)
+
+    def _look_back(self, conversation: Conversation, cut: int | None, context: TrackedContext, summed: Sum) -> None:
+        """Find a milestone before what was late, so that the next that is late is not settled from the beginning."""
+        nodes = self._timelines[conversation.pk].nodes[:cut]
+        found = look_back(conversation, nodes, context, summed, self._count_hidden(conversation))
+        if found is not None:
+            self._hindsights[conversation] = found
+
+    def _keep_milestones(self, settled: Sequence[Conversation], sums: Mapping[uuid.UUID, Sum]) -> None:
+        """Keep what is about to be overwritten of those that are gone on with; of the others no milestone holds."""
+        starts = {each: start for each in settled if (start := self._courses[each.pk].resumed) is not None}
+        keep_milestones(starts, {each.pk: sums[each.pk].list_tasks() for each in starts})
+        drop_all(each.pk for each in settled if each not in starts)
+
+    def _write_trees(self, settled: Sequence[Conversation]) -> None:
+        workspace_id = self._conversation.workspace_id
+        whole = [each.pk for each in settled if self._courses[each.pk].resumed is None]
+        write_outlines([(pk, self._timelines[pk].nodes) for pk in whole], workspace_id=workspace_id)
+        grown = {each.pk: start for each in settled if (start := self._courses[each.pk].resumed) is not None}
+        held = list_held(list(grown))
+        grow_outlines(
+            [
+                Appended(pk, self._timelines[pk].nodes, start.tree, held.get(pk, frozenset()))
+                for pk, start in grown.items()
+            ],
+            workspace_id=workspace_id,
+        )
+
+    def _write_ends(self, settled: Sequence[Conversation], sums: Mapping[uuid.UUID, Sum]) -> None:
+        rows = []
+        for each in settled:
+            carried = write_carry(self._courses[each.pk], sums[each.pk].counts, self._timelines[each.pk])
+            if carried is None:
+                drop_all([each.pk])
+            else:
+                rows.append((each, *carried))
+        write_ends(rows)
+        ended = {each for each, *_ in rows}
+        write_milestones({each: found for each, found in self._hindsights.items() if each in ended})
+        for each, _, count, *_ in rows:
+            if self._courses[each.pk].resumed is not None:
+                thin_out(each, count)
 
     def _count_hidden(self, conversation: Conversation) -> int:
         return self._hidden.get(conversation.pk, 0)
@@ -231,17 +308,27 @@ def _alone(conversation_ids: Iterable[uuid.UUID], fence: Fence) -> Iterator[None
 
 def _write_window(conversation: Conversation, fence: Fence, changes: Changes) -> None:
     with _alone([conversation.pk], fence):
-        drop_carry(conversation.pk)
+        drop_all([conversation.pk])
         write_changes([changes], workspace_id=conversation.workspace_id)
 
 
-def _tell(retelling: Retelling, changes: Changes, write: Callable[[Changes], None] | None) -> None:
-    """Tell what must be told, and keep what changes; where it becomes much, it is written on the way."""
-    for node, row, established in retelling.go_through():
+def _tell(
+    retelling: Retelling, changes: Changes, write: Callable[[Changes], None] | None, cut: int | None
+) -> TrackedContext | None:
+    """Tell what must be told, and keep what changes; where it becomes much, it is written on the way.
+
+    Returns:
+        what holds after so many nodes as `cut` says, where it says so.
+    """
+    held = None
+    for at, (node, row, established) in enumerate(retelling.go_through(), start=1):
         changes.take(node, row, established)
+        if at == cut:
+            held = TrackedContext.resume(retelling.context.write())
         if write is not None and changes.is_window:
             write(changes)
             changes.clear()
+    return held
 
 
 def _read_again(history: History, record_id: uuid.UUID, dialect: str | None, guess: Guess | None, fence: Fence) -> None:

@@ -15,10 +15,11 @@ from django.utils import timezone
 from inspector.intake.bulk import update_rows
 from inspector.intake.text import make_storable
 
-from ..models import Conversation, Message
+from ..models import Conversation, Message, Task
 from ..placing.nodes import StoredNode, Timeline
 from ..placing.several import count_bearers
-from ..tasks.ledger import TaskRow, make_row, write_tasks
+from ..tasks.found import make_task_id
+from ..tasks.ledger import TaskRow, copy_row, make_row, write_tasks
 from ..tasks.lifecycle import derive_state
 from ..tasks.plays import Play
 from .tallies import ASKING, GREETING, add_tallies, count_nodes, read_tally, write_tally
@@ -76,9 +77,13 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What was summed up before the nodes that come now: how its row counts, how the tasks that they may belong to
-    stood, and which of the messages that they miss were missing already."""
+    """What was summed up before the nodes that come now: how its row stood and counts, how the tasks that they may
+    belong to stood, and which of the messages that they miss were missing already. `changed` are the tasks that have
+    changed since, by id, as they stood before that; what begins at the `border` or later was not there."""
 
+    row: Conversation
+    changed: Mapping[uuid.UUID, Task]
+    border: bytes
     counts: Counts
     standings: Mapping[Play, Standing | None]
     missing: frozenset[bytes] = frozenset()
@@ -88,7 +93,8 @@ class Before:
 class Sum:
     """What one conversation's row takes, and its tasks' rows; `subject_of` is the message whose topic it is about.
 
-    `is_whole` is False where the tasks are those alone that something was added to.
+    `is_whole` is False where the tasks are those alone that something was added to, and all of those that begin at the
+    place `since` or later. `subject` is what it was about before.
     """
 
     conversation: Conversation
@@ -105,7 +111,13 @@ class Sum:
     last_at: datetime | None
     tasks: Sequence[TaskRow]
     counts: Counts
+    subject: str = ""
     is_whole: bool = True
+    since: bytes = b""
+
+    def list_tasks(self) -> list[uuid.UUID]:
+        """The ids of the tasks whose rows it gives."""
+        return [make_task_id(self.conversation.pk, row[0]) for row in self.tasks]
 
 
 def sum_nodes(
@@ -121,7 +133,7 @@ def sum_nodes(
         before: what it sums up already; None where the nodes are all of it.
     """
     nodes = timeline.nodes
-    row = conversation if before is not None else Conversation()
+    row = before.row if before is not None else Conversation()
     counts = before.counts if before is not None else Counts()
     agents = dict.fromkeys(row.agents)
     for node in nodes:
@@ -150,6 +162,10 @@ def sum_nodes(
     for (is_part, state), count in counts.standings.items():
         if count:
             states[is_part].add(state)
+    tasks = [make_row(play) for play in plays if play.message_count and (before is None or play.is_touched)]
+    others = dict(before.changed) if before is not None else {}
+    for task in tasks:
+        others.pop(make_task_id(conversation.pk, task[0]), None)
     return Sum(
         conversation=conversation,
         digest=digest_nodes(nodes, bytes(row.settled_digest or b"")),
@@ -163,9 +179,11 @@ def sum_nodes(
         tally=make_storable(write_tally(tally)),
         first_at=row.first_at or timeline.first_at,
         last_at=timeline.last_at or row.last_at,
-        tasks=[make_row(play) for play in plays if play.message_count and (before is None or play.is_touched)],
+        tasks=[*tasks, *map(copy_row, others.values())],
         counts=counts,
+        subject=row.subject,
         is_whole=before is None,
+        since=before.border if before is not None else b"",
     )
 
 
@@ -196,10 +214,27 @@ def _find_subject(nodes: Sequence[StoredNode]) -> tuple[uuid.UUID | None, int]:
     return best.id if best else None, 2 if asked else 1 if best else 0
 
 
+def make_conversation(summed: Sum) -> Conversation:
+    """The row of a conversation as it would be; it is not to be saved."""
+    return Conversation(
+        pk=summed.conversation.pk,
+        settled_digest=summed.digest,
+        subject=_name_subject(summed, _read_topics([summed])),
+        state=summed.state,
+        agents=summed.agents,
+        dialects=summed.dialects,
+        message_count=summed.message_count,
+        missing_count=summed.missing_count,
+        severity=summed.severity,
+        tally=summed.tally,
+        first_at=summed.first_at,
+        last_at=summed.last_at,
+    )
+
+
 def write_sums(sums: Sequence[Sum]) -> None:
     """Write the rows of these conversations; call inside the transaction that holds them."""
-    ids = [each.subject_of for each in sums if each.subject_of]
-    topics = dict(Message.objects.filter(pk__in=ids).values_list("id", "topic")) if ids else {}
+    topics = _read_topics(sums)
     now = timezone.now()
     rows = [
         (
@@ -223,11 +258,16 @@ def write_sums(sums: Sequence[Sum]) -> None:
     update_rows(model=Conversation, columns=_COLUMNS, rows=rows)
     write_tasks(
         [(each.conversation, each.tasks) for each in sums],
-        resumed={each.conversation.pk for each in sums if not each.is_whole},
+        since={each.conversation.pk: each.since for each in sums if not each.is_whole},
     )
+
+
+def _read_topics(sums: Sequence[Sum]) -> dict[uuid.UUID, str]:
+    ids = [each.subject_of for each in sums if each.subject_of]
+    return dict(Message.objects.filter(pk__in=ids).values_list("id", "topic")) if ids else {}
 
 
 def _name_subject(each: Sum, topics: Mapping[uuid.UUID, str]) -> str:
     if each.subject_of is not None:
         return topics.get(each.subject_of, "")[:500]
-    return "" if each.is_whole else each.conversation.subject
+    return each.subject

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.db import models
 
 from inspector.accounts.models import Workspace
+
+from ..placing.places import PLACE_BYTES
 
 
 class Carry(models.Model):
     """What is carried over the end of a conversation as it was settled: see `carries`.
 
-    It holds for the settled generation that it names and for no other.
+    That of the settled generation is carried over its end. Those of earlier generations are milestones, which settling
+    can go back to (`milestones`): `stood` says how the conversation and its tasks stood there, `directory` and `latest`
+    are those of its tree. `reached` is the time of the last message in microseconds since 1970, `count` how many there
+    are up to it.
     """
 
-    conversation = models.OneToOneField(
-        "threads.Conversation", on_delete=models.CASCADE, primary_key=True, related_name="carry"
+    conversation = models.ForeignKey(
+        "threads.Conversation", on_delete=models.CASCADE, related_name="carries", db_index=False
     )
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     generation = models.BigIntegerField()
+    reached = models.BigIntegerField()
+    count = models.BigIntegerField()
+    # The place that the next message has at least: see `places`.
+    border = models.BinaryField(max_length=PLACE_BYTES)
     data = models.BinaryField()
+    stood = models.BinaryField(null=True)
+    directory = models.BinaryField(null=True)
+    latest = models.BigIntegerField(null=True)
+
+    class Meta:
+        # Finds those of a conversation, and that of its settled generation.
+        constraints: ClassVar = [models.UniqueConstraint(fields=["conversation", "generation"], name="carry_once")]
 
     def __str__(self) -> str:
-        return f"carry of {self.conversation_id}"
+        return f"carry of {self.conversation_id} at {self.generation}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from inspector.intake.bulk import update_rows
 from inspector.intake.text import make_storable
@@ -20,7 +20,7 @@ from ..telling.sights import decide_established
 from ..telling.teller import ToldRow
 from ..telling.wordings import History, keep_wordings
 from ..trees.grafting import Shoot
-from ..trees.growing import Growth, UngrowableError, grow_trees
+from ..trees.growing import Base, Growth, UngrowableError, grow_trees
 from ..trees.outline import ADJACENCY, Knot
 from ..trees.stored import Tree, write_trees
 from ..uncertainty import UncertainError
@@ -115,17 +115,32 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
 
 def write_outlines(outlines: Sequence[tuple[uuid.UUID, Sequence[StoredNode]]], *, workspace_id: uuid.UUID) -> None:
     """Draw the trees of these conversations, and write those blocks of them that are new or different."""
-    trees = [Tree(conversation_id, [_make_knot(node) for node in nodes]) for conversation_id, nodes in outlines]
+    trees = [Tree(conversation_id, make_knots(nodes)) for conversation_id, nodes in outlines]
     write_trees(trees=trees, owner="conversation", workspace_id=workspace_id)
 
 
-def grow_outlines(outlines: Sequence[tuple[uuid.UUID, Sequence[StoredNode]]], *, workspace_id: uuid.UUID) -> None:
-    """Put nodes that come after everything that was drawn into the trees of these conversations.
+class Appended(NamedTuple):
+    """What is added to the tree of a conversation: to the stored one, or to one that it was before.
+
+    `held` are the digests of blocks that other trees of it have which it was before.
+    """
+
+    conversation_id: uuid.UUID
+    nodes: Sequence[StoredNode]
+    base: Base | None
+    held: frozenset[bytes]
+
+
+def grow_outlines(appended: Sequence[Appended], *, workspace_id: uuid.UUID) -> None:
+    """Put these nodes into the trees of their conversations, which come after all that was drawn of them.
 
     Raises:
         UncertainError: where a tree must be drawn whole; nothing has been written of any.
     """
-    grown = [Growth(conversation_id, [_make_shoot(node) for node in nodes]) for conversation_id, nodes in outlines]
+    grown = [
+        Growth(each.conversation_id, [_make_shoot(node) for node in each.nodes], base=each.base, held=each.held)
+        for each in appended
+    ]
     if not grown:
         return
     try:
@@ -146,6 +161,11 @@ def _make_shoot(node: StoredNode) -> Shoot:
         ghost=knot.ghost,
         group=knot.group,
     )
+
+
+def make_knots(nodes: Iterable[StoredNode]) -> list[Knot]:
+    """These placed nodes as the tree of their conversation sees them."""
+    return [_make_knot(node) for node in nodes]
 
 
 def _make_knot(node: StoredNode) -> Knot:

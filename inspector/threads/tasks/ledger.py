@@ -6,7 +6,7 @@ import hashlib
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -85,6 +85,11 @@ def make_row(play: Play) -> TaskRow:
     return (*row, hashlib.sha256(repr(row).encode("utf-8", "backslashreplace")).digest(), play.place)
 
 
+def copy_row(task: Task) -> TaskRow:
+    """The columns of a task's row as they stand: those of `COLUMNS`."""
+    return tuple(getattr(task, name) for name in COLUMNS)
+
+
 def _count_seconds(start: datetime | None, end: datetime | None) -> float | None:
     """The seconds between two moments; None where either is not known, or the clocks contradict the order."""
     if start is None or end is None or end < start:
@@ -92,16 +97,21 @@ def _count_seconds(start: datetime | None, end: datetime | None) -> float | None
     return (end - start).total_seconds()
 
 
-def write_tasks(tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]], *, resumed: Container[uuid.UUID] = ()) -> None:
+def write_tasks(
+    tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]],
+    *,
+    since: Mapping[uuid.UUID, bytes],
+) -> None:
     """Write the tasks of these conversations that are new or came out otherwise; call where they are held.
 
     One whose place alone has moved costs no more than that.
 
     Args:
         tasks: the rows of each conversation: of every task of it, and what else is stored is dropped.
-        resumed: the ids of those of which these are the tasks alone that something was added to.
+        since: of those of which these are not every task, by their ids: every task that begins at that place or later
+            is among them.
     """
-    known = _read_known(tasks, resumed)
+    known = _read_known(tasks, since)
     fresh: list[TaskRow] = []
     changed: list[TaskRow] = []
     moved: list[TaskRow] = []
@@ -117,8 +127,7 @@ def write_tasks(tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]], *, resu
                 changed.append((pk, conversation.pk, *row))
             elif stands != row[_PLACE]:
                 moved.append((pk, conversation.pk, row[_PLACE]))
-        if conversation.pk not in resumed:
-            stale += stored
+        stale += stored
     if stale:
         Task.objects.filter(pk__in=stale).delete()
     held = ("id", "conversation_id")
@@ -132,15 +141,17 @@ def write_tasks(tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]], *, resu
 
 
 def _read_known(
-    tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]], resumed: Container[uuid.UUID]
+    tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]], since: Mapping[uuid.UUID, bytes]
 ) -> dict[uuid.UUID, dict[uuid.UUID, tuple[bytes, bytes]]]:
     """Digest and place of each stored task that matters, by conversation and id."""
     found: dict[uuid.UUID, dict[uuid.UUID, tuple[bytes, bytes]]] = defaultdict(dict)
-    whole = [conversation.pk for conversation, _ in tasks if conversation.pk not in resumed]
-    named = [make_task_id(each.pk, row[_KEY]) for each, rows in tasks if each.pk in resumed for row in rows]
-    for wanted in (Q(conversation_id__in=whole) if whole else None, Q(pk__in=named) if named else None):
-        if wanted is not None:
-            rows = Task.objects.filter(wanted).values_list("conversation_id", "id", "digest", "place")
-            for conversation_id, pk, digest, place in rows:
-                found[conversation_id][pk] = (bytes(digest), bytes(place))
+    whole = [conversation.pk for conversation, _ in tasks if conversation.pk not in since]
+    named = [make_task_id(each.pk, row[_KEY]) for each, rows in tasks if each.pk in since for row in rows]
+    ways = [Q(conversation_id__in=whole)] if whole else []
+    ways += [Q(pk__in=named)] if named else []
+    ways += [Q(conversation_id=pk, place__gte=place) for pk, place in since.items()]
+    for wanted in ways:
+        rows = Task.objects.filter(wanted).values_list("conversation_id", "id", "digest", "place")
+        for conversation_id, pk, digest, place in rows:
+            found[conversation_id][pk] = (bytes(digest), bytes(place))
     return found

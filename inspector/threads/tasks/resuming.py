@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -33,7 +33,12 @@ class Resumed:
 
 
 def load_tasks(
-    conversation_id: uuid.UUID, ids: Iterable[uuid.UUID], awaited: Mapping[bytes, tuple[str, str]]
+    conversation_id: uuid.UUID,
+    ids: Iterable[uuid.UUID],
+    awaited: Mapping[bytes, tuple[str, str]],
+    *,
+    changed: Mapping[uuid.UUID, Task],
+    border: bytes,
 ) -> Resumed:
     """Those of these tasks that are stored, and what each is part of.
 
@@ -42,6 +47,8 @@ def load_tasks(
         ids: of tasks that may be there.
         awaited: the keys of tasks that others are part of and that no message belongs to, with their ids on the wire
             and the states that those have brought them to.
+        changed: those that have changed since, by id, as they stood before that.
+        border: what begins at this place or later is none of them: it was not there yet.
 
     Raises:
         UncertainError: where tasks are part of each other beyond `MOST_LEVELS`.
@@ -55,7 +62,7 @@ def load_tasks(
     for _ in range(MOST_LEVELS):
         if not wanted:
             break
-        for row in Task.objects.filter(pk__in=wanted, conversation_id=conversation_id):
+        for row in _read_rows(conversation_id, wanted, changed, border):
             task = _make_task(row)
             resumed.add(task, _make_play(row, task))
             if row.within_key is not None:
@@ -68,6 +75,15 @@ def load_tasks(
         task.within = resumed.by_key[key]
         resumed.plays[task].within = resumed.plays[task.within]
     return resumed
+
+
+def _read_rows(
+    conversation_id: uuid.UUID, ids: Set[uuid.UUID], changed: Mapping[uuid.UUID, Task], border: bytes
+) -> Iterator[Task]:
+    yield from (changed[pk] for pk in ids & changed.keys())
+    unchanged = ids - changed.keys()
+    if unchanged:
+        yield from Task.objects.filter(pk__in=unchanged, conversation_id=conversation_id, place__lt=border)
 
 
 def _make_task(row: Task) -> Found:

@@ -79,6 +79,19 @@ def write_trees(*, trees: Sequence[Tree], owner: Owner, workspace_id: uuid.UUID)
     return written
 
 
+def add_tree(outline: StoredOutline, knots: Sequence[Knot]) -> tuple[bytes, int]:
+    """Write the blocks that an outline lacks of another tree of its messages, and leave its own tree as it is.
+
+    Returns:
+        the directory of that tree, and the place of its last message.
+    """
+    latest = _Latest(knots)
+    blocks = list(cut_blocks(map(latest.look, draw_lines(knots))))
+    known = {entry.digest for entry in read_directory(outline.directory)}
+    put_blocks([(outline.id, block) for block in blocks if block.entry.digest not in known])
+    return write_directory([block.entry for block in blocks]), latest.at
+
+
 class _Latest:
     """Notes, as the lines go by, at which place the last message stands."""
 

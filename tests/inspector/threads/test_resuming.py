@@ -6,14 +6,24 @@ import json
 import os
 import random
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from inspector.intake.models import Door
-from inspector.threads.models import AgentTotal, Appearance, Conversation, Declaration, Exchange, Outline, PairTotal
+from inspector.threads.models import (
+    AgentTotal,
+    Appearance,
+    Carry,
+    Conversation,
+    Declaration,
+    Exchange,
+    Outline,
+    PairTotal,
+)
 from inspector.threads.placing import earlier, nodes, runs
-from inspector.threads.settling import carries, settler, writing
+from inspector.threads.settling import carries, hindsight, milestones, settler, writing
 from inspector.threads.tasks import asked, ledger, standing
 
 from ..conftest import Cast, deliver, settle_all
@@ -23,8 +33,8 @@ from .wholes import assert_whole
 
 pytestmark = pytest.mark.django_db
 
-# SEEDS=100 LINES=400 babbles as much.
-SEEDS, LINES = int(os.environ.get("SEEDS", "3")), int(os.environ.get("LINES", "90"))
+# SEEDS=100 BABBLED=400 babbles as much. (LINES is the size of a terminal, which the workers of a run have set.)
+SEEDS, BABBLED = int(os.environ.get("SEEDS", "3")), int(os.environ.get("BABBLED", "90"))
 COUNTS = (Appearance, Exchange, Declaration, AgentTotal, PairTotal)
 
 
@@ -37,10 +47,13 @@ def courses(monkeypatch: pytest.MonkeyPatch) -> Courses:
     """Every conversation carries something, however short it is."""
     counted = Courses()
     monkeypatch.setattr(carries, "LEAST_MESSAGES", 1)
+    monkeypatch.setattr(hindsight, "LEAST_BACK", 5)
 
     class Counting(settler._Settling):
         def write(self, *given: Any) -> None:
             counted["resumed"] += len(self.give_up())
+            starts = [course.resumed for course in self._courses.values() if course.resumed is not None]
+            counted.update(["gone back"] * sum(start.tree is not None for start in starts))
             counted["from the beginning"] += len(self._courses) - len(self.give_up())
             super().write(*given)
 
@@ -63,7 +76,7 @@ def test_what_is_appended_bit_by_bit_is_what_is_settled_at_once(
     cast: Cast, courses: Courses, monkeypatch: pytest.MonkeyPatch, seed: int, most: int
 ) -> None:
     bound(monkeypatch, most)
-    lines = list(Babbler(seed).babble(LINES))
+    lines = list(Babbler(seed).babble(BABBLED))
     chance = random.Random(seed)
     left = list(lines)
     while left:
@@ -83,6 +96,34 @@ def test_what_is_appended_bit_by_bit_is_what_is_settled_at_once(
     deliver(cast, *lines, door=Door.API)
     settle_all()
     assert_same(found, picture())
+
+
+@pytest.mark.parametrize("most", [400, 3])
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.long(seconds=20)
+def test_what_comes_late_bit_by_bit_is_what_is_settled_at_once(
+    cast: Cast, courses: Courses, monkeypatch: pytest.MonkeyPatch, seed: int, most: int
+) -> None:
+    """After a third of them every line comes up to some lines too late, and most of them by less."""
+    bound(monkeypatch, most)
+    chance = random.Random(seed)
+    lines = list(Babbler(seed, ids=60).babble(BABBLED))
+    first = len(lines) // 3
+    late = sorted(range(first, len(lines)), key=lambda at: at + chance.choice((0, 0, 0, 1, 2, 5)))
+    deliver(cast, *lines[:first], door=Door.API)
+    settle_all()
+    while late:
+        size = chance.randint(1, 6)
+        deliver(cast, *(lines[at] for at in late[:size]), door=Door.API)
+        del late[:size]
+        settle_all()
+        for conversation in Conversation.objects.all():
+            assert_whole(conversation)
+    found, counted = picture(), picture_counts()
+    assert courses["gone back"], courses
+    settle_from_scratch()
+    assert_same(found, picture())
+    assert_same(counted, picture_counts())
 
 
 def assert_appending_tells_all(cast: Cast, courses: Courses, *lines: dict[str, Any]) -> None:
@@ -168,6 +209,44 @@ def test_what_is_late_is_settled_from_the_beginning(cast: Cast, courses: Courses
     found = picture()
     settle_from_scratch()
     assert_same(found, picture())
+
+
+@pytest.mark.parametrize("held", [60, 300])
+def test_what_is_late_by_a_few_reads_a_few_rows_however_many_there_are(
+    cast: Cast, courses: Courses, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    late = [held - 1, held - 3, held - 2, held - 4]
+    deliver(cast, *write_plain(0, held - 4), *write_plain(held, held + 2), door=Door.API)
+    settle_all()
+    deliver(cast, *write_plain(late[0], late[0] + 1), door=Door.API)
+    settle_all()
+    assert courses == {"resumed": 0, "from the beginning": 2}
+    made = Courses()
+    make_node = nodes._make_node
+    monkeypatch.setattr(nodes, "_make_node", lambda *given: made.update(["nodes"]) or make_node(*given))
+    for number in late[1:]:
+        deliver(cast, *write_plain(number, number + 1), door=Door.API)
+        settle_all()
+    assert courses == {"resumed": 3, "from the beginning": 2, "gone back": 3}
+    assert made["nodes"] <= 60
+    found = picture()
+    settle_from_scratch()
+    assert_same(found, picture())
+
+
+def test_milestones_are_few_and_reach_far(cast: Cast, courses: Courses, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However far back within half of a conversation something is late, about three times as much is settled again."""
+    monkeypatch.setattr(milestones, "MOST_BACK", 4)
+    for at in range(0, 160, 2):
+        deliver(cast, *write_plain(at, at + 2), door=Door.API)
+        settle_all()
+    counts = list(Carry.objects.order_by("count").values_list("count", flat=True))
+    assert len(counts) <= 10
+    assert counts[-1] == 160
+    for nearer, further in pairwise(reversed([160 - count for count in counts])):
+        assert further <= max(4, 3 * nearer), counts
+    assert 160 - counts[0] >= 160 // 6
+    assert set(Carry.objects.filter(stood=None).values_list("count", flat=True)) == {160}
 
 
 def test_a_settling_that_dies_half_way_leaves_nothing_to_go_on_with(

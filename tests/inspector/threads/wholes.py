@@ -58,7 +58,7 @@ def assert_whole(conversation: Conversation) -> None:
         pk: (bytes(digest), bytes(at)) for pk, digest, at in conversation.tasks.values_list("pk", "digest", "place")
     }
     assert stored == rows, name
-    gathered = gather_exchanges(conversation, timeline)
+    gathered = gather_exchanges(conversation, timeline.nodes)
     for model, columns in _COUNTED.items():
         held: set[tuple[Any, ...]] = set(model._default_manager.filter(conversation=conversation).values_list(*columns))
         assert held == gathered.rows[model], (name, model.__name__)
