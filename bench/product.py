@@ -42,6 +42,7 @@ TABLES = (
     "threads_pairtotal",
     "threads_task",
     "threads_carry",
+    "threads_shelvedname",
     "threads_tracecarry",
     "threads_wording",
     "threads_announcement",

@@ -26,6 +26,7 @@ from .settling.tables import Carry as Carry
 from .standing import Standing
 from .tasks.tables import Task as Task
 from .telling.sights import IN_SIGHT
+from .telling.tables import ShelvedName as ShelvedName
 from .telling.tables import Wording as Wording
 from .trees.tables import Outline as Outline
 from .trees.tables import OutlineBlock as OutlineBlock

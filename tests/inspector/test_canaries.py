@@ -30,6 +30,7 @@ from inspector.intake.models import Delivery, Record, Sighting
 from inspector.logs import LineFormatter
 from inspector.threads.models import Agent, Conversation, Message, Trace
 from inspector.threads.settling import carries
+from inspector.threads.telling import carried
 from inspector.threads.trees import tracing
 
 from .conftest import Cast, settle_all
@@ -280,6 +281,7 @@ def test_planted_secrets_are_found_nowhere(
     # However short a conversation or a trace is, it carries something, which is looked through as well.
     monkeypatch.setattr(carries, "LEAST_MESSAGES", 1)
     monkeypatch.setattr(tracing, "SMALL", 0)
+    monkeypatch.setattr(carried, "MOST_NAMES", 1)
     plant(cast, sign_in, token, tmp_path, finds)
     settle_all()
     viewer = sign_in(cast.viewer)
@@ -320,6 +322,8 @@ def look_at_columns(finds: Finds) -> int:
             cursor.execute(f'SELECT "{column}"::text FROM "{table}" WHERE "{column}" IS NOT NULL')
             for (value,) in cursor.fetchall():
                 finds.look(f"{table}.{column}", value)
+        cursor.execute("SELECT count(*) FROM threads_shelvedname")
+        assert cursor.fetchone()[0]
         # JSON as bytes.
         for table, column in (("threads_carry", "data"), ("threads_carry", "stood"), ("threads_tracecarry", "data")):
             cursor.execute(f"SELECT convert_from({column}, 'UTF8') FROM {table} WHERE {column} IS NOT NULL")

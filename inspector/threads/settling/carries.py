@@ -37,20 +37,18 @@ from ..tasks.plays import Playing
 from ..tasks.resuming import load_tasks
 from ..tasks.standing import Standing
 from ..telling import contexts
-from ..telling.contexts import TrackedContext
+from ..telling.carried import CarriedContext
 from ..trees.growing import Base
 from ..uncertainty import UncertainError
 from .past import Tasks
 from .summing import Before, Counts
 
 # The form of what is written; another one is not read, nor what another decoder wrote.
-_FORM: Final = 2
+_FORM: Final = 3
 # A conversation of fewer messages is settled from its beginning sooner than what it would carry is loaded.
 LEAST_MESSAGES = 400
 # What is larger is not carried: it would be written with every message.
 MOST_BYTES: Final = 512 * 1024
-# Every request in CLowl establishes one: how its task stands.
-MOST_ENTRIES: Final = 2000
 MOST_UNMET: Final = 400
 MOST_AWAITED: Final = 200
 
@@ -67,7 +65,7 @@ class Course:
 
     placed: Placed
     spoken: dict[str, None]
-    context: TrackedContext
+    context: CarriedContext
     membership: Membership
     playing: Playing
     # The placed messages that the nodes may follow or answer, by id.
@@ -124,7 +122,7 @@ def begin(conversation: Conversation, nodes: Sequence[StoredNode]) -> Course:
     return Course(
         placed=Placed(Earlier(find_asked(nodes))),
         spoken={},
-        context=TrackedContext(),
+        context=CarriedContext(),
         membership=Membership(conversation.pk),
         playing=Playing(),
     )
@@ -177,7 +175,7 @@ def resume(conversation: Conversation, start: Start, nodes: Sequence[StoredNode]
     return Course(
         placed=placed,
         spoken=dict.fromkeys(written["spoken"]),
-        context=TrackedContext.resume(written["context"]),
+        context=CarriedContext.resume(written["context"], conversation.pk),
         membership=Membership(conversation.pk),
         playing=Playing(),
         known=known,
@@ -306,13 +304,12 @@ def write_carry(course: Course, counts: Counts, timeline: Timeline) -> tuple[int
         if course.resumed is not None
         else None
     )
-    context = course.context.write()
     awaited = [
         [task.key.hex(), task.native_id, play.state]
         for task, play in course.playing.plays.items()
         if not play.message_count
     ]
-    if last is None or len(context) > MOST_ENTRIES or len(awaited) > MOST_AWAITED:
+    if last is None or len(awaited) > MOST_AWAITED:
         return None
     unmet = sorted(name.hex() for name in placed.unmet)
     # What a log says may hold what only Python's JSON hands on as it is: lone surrogates, numbers of any size.
@@ -326,7 +323,7 @@ def write_carry(course: Course, counts: Counts, timeline: Timeline) -> tuple[int
             "unmet": unmet[:MOST_UNMET],
             "is_cut": placed.is_cut or len(unmet) > MOST_UNMET,
             "spoken": list(course.spoken),
-            "context": context,
+            "context": course.context.write(placed.count),
             "standing": course.membership.standing.write(),
             "awaited": awaited,
             "counts": counts.write(),

@@ -17,7 +17,7 @@ from ..placing.nodes import StoredNode, Timeline, find_misread
 from ..placing.placer import place
 from ..tasks.found import make_task_id
 from ..tasks.ledger import TaskRow
-from ..telling.contexts import TrackedContext
+from ..telling.carried import CarriedContext
 from . import carries
 from .carries import assign_tasks, begin, is_current, write_carry
 from .milestones import find_furthest
@@ -70,7 +70,7 @@ def _is_border(node: StoredNode, following: StoredNode) -> bool:
 
 
 def look_back(
-    conversation: Conversation, nodes: Sequence[StoredNode], context: TrackedContext, summed: Sum, hidden: int
+    conversation: Conversation, nodes: Sequence[StoredNode], context: CarriedContext, summed: Sum, hidden: int
 ) -> Hindsight | None:
     """How a conversation would stand if these were all its messages; None where they would not stand as they do.
 

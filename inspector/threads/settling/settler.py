@@ -30,8 +30,9 @@ from ..placing.links import Guess, guess_of
 from ..placing.nodes import Timeline, find_misread, load_timelines
 from ..placing.numbering import write_directories
 from ..placing.placer import place
-from ..telling.contexts import TrackedContext
+from ..telling.carried import Carried, CarriedContext
 from ..telling.retelling import Retelling, load_together
+from ..telling.shelves import write_shelves
 from ..telling.wordings import History, note_rest
 from ..uncertainty import UncertainError
 from .carries import Course, Start, assign_tasks, begin, resume, write_carry
@@ -251,9 +252,10 @@ class _Settling:
             return None
         return find_cut(conversation, self._timelines[conversation.pk].nodes)
 
-    def _look_back(self, conversation: Conversation, cut: int | None, context: TrackedContext, summed: Sum) -> None:
+    def _look_back(self, conversation: Conversation, cut: int | None, held: Carried, summed: Sum) -> None:
         """Find a milestone before what was late, so that the next that is late is not settled from the beginning."""
         nodes = self._timelines[conversation.pk].nodes[:cut]
+        context = CarriedContext.resume(held, conversation.pk)
         found = look_back(conversation, nodes, context, summed, self._count_hidden(conversation))
         if found is not None:
             self._hindsights[conversation] = found
@@ -288,6 +290,7 @@ class _Settling:
                 rows.append((each, *carried))
         write_ends(rows)
         ended = {each for each, *_ in rows}
+        write_shelves([(each, self._courses[each.pk].context) for each in settled if each in ended])
         write_milestones({each: found for each, found in self._hindsights.items() if each in ended})
         for each, _, count, *_ in rows:
             if self._courses[each.pk].resumed is not None:
@@ -314,17 +317,17 @@ def _write_window(conversation: Conversation, fence: Fence, changes: Changes) ->
 
 def _tell(
     retelling: Retelling, changes: Changes, write: Callable[[Changes], None] | None, cut: int | None
-) -> TrackedContext | None:
+) -> Carried | None:
     """Tell what must be told, and keep what changes; where it becomes much, it is written on the way.
 
     Returns:
-        what holds after so many nodes as `cut` says, where it says so.
+        what is carried of what holds after so many nodes as `cut` says, where it says so.
     """
     held = None
     for at, (node, row, established) in enumerate(retelling.go_through(), start=1):
         changes.take(node, row, established)
         if at == cut:
-            held = TrackedContext.resume(retelling.context.write())
+            held = retelling.context.write(at)
         if write is not None and changes.is_window:
             write(changes)
             changes.clear()

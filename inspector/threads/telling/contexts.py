@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from functools import cache, lru_cache
 from typing import Any
 
@@ -29,8 +29,12 @@ DECODER_VERSION = f"3.{SHAPE_VERSION}"
 _MODULUS = 1 << 128
 
 
-_POSITION, _SIZE, _ALL = "position", "size", "all"
-# Who asks more than this is taken to have asked for everything.
+_POSITION, _SIZE = "position", "size"
+# Who asks for too much asks for everything.
+ALL = "all"
+# Added to a question, it asks whether there are any of a kind.
+KNOWN = "known"
+# Who asks more than this asks for too much.
 _MOST_QUESTIONS = 24
 
 
@@ -50,9 +54,14 @@ def _digest(text: str, size_bytes: int) -> bytes:
 
 # Every message of a dialect asks much the same.
 @lru_cache(maxsize=1024)
-def _question(kind: str, name: str | None = None, *more: str) -> str:
+def make_question(kind: str, name: str | None = None, *more: str) -> str:
     """A short name for what can be asked: an entry of a kind, all of them, or whether there are any."""
     return _digest(json.dumps([kind, name, *more]), 12).hex()
+
+
+def name_secret() -> str:
+    """What tells digests that were made under this secret from those of another one."""
+    return _digest("secret", 12).hex()
 
 
 def _weight(said: list[Any]) -> int:
@@ -78,6 +87,8 @@ class TrackedContext(Context):
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         # By the digest of a question, the digest of its answer: names by themselves, and kinds as a whole.
         self._answers: dict[str, int] = {}
+        # How many names of a kind are established; and of each name, as the how manieth of its kind it was.
+        self._counts: dict[str, int] = {}
         self._ranks: dict[tuple[str, str], int] = {}
         self._changes: list[list[Any]] = []
         self._asked: dict[str, int] = {}
@@ -95,31 +106,31 @@ class TrackedContext(Context):
     def find(self, kind: str, name: str, *, speaker: str | None = None) -> Entry | None:
         """The entry now in force, or None; with `speaker`, the latest that this speaker made."""
         if kind not in self._forgotten:
-            self._note(_question(kind, name))
+            self._note(make_question(kind, name))
         return super().find(kind, name, speaker=speaker)
 
     def knows(self, kind: str) -> bool:
         """Whether anything of a kind was ever established."""
         if kind not in self._forgotten:
-            self._note(_question(kind, None, "known"))
+            self._note(make_question(kind, None, KNOWN))
         return super().knows(kind)
 
     def all_of(self, kind: str) -> dict[str, Entry]:
         """Every entry in force of a kind, by name, in the order in which the names were first established."""
         if kind not in self._forgotten:
-            self._note(_question(kind))
+            self._note(make_question(kind))
         return super().all_of(kind)
 
     @property
     def size(self) -> int:
         """How many names are established. Only whether there are any counts as asked."""
         self._note(_SIZE)
-        return len(self._latest)
+        return self.names
 
     @property
     def names(self) -> int:
-        """How many names are established, for whom it is no answer."""
-        return len(self._latest)
+        """How many names are established, where that is not asked for a telling."""
+        return sum(self._counts.values())
 
     @property
     def position(self) -> int:
@@ -133,7 +144,7 @@ class TrackedContext(Context):
 
     def _note(self, question: str) -> None:
         if len(self._asked) == _MOST_QUESTIONS:
-            self._asked[_ALL] = self._answer(_ALL)
+            self._asked[ALL] = self._answer(ALL)
         if len(self._asked) <= _MOST_QUESTIONS or question == _POSITION:
             self._asked.setdefault(question, self._answer(question))
 
@@ -141,10 +152,17 @@ class TrackedContext(Context):
         if question == _POSITION:
             return self._position
         if question == _SIZE:
-            return int(bool(self._latest))
-        if question == _ALL:
-            return _weight([[kind, self._answers[_question(kind)]] for kind in sorted(self._kinds)])
+            return int(bool(self._counts))
+        if question == ALL:
+            return _weight([[kind, self._answers[make_question(kind)]] for kind in sorted(self._counts)])
+        return self._find_answer(question)
+
+    def _find_answer(self, question: str) -> int:
+        """The digest of the answer about a name or a kind; 0 where nothing is established."""
         return self._answers.get(question, 0)
+
+    def expect(self, questions: Iterable[str]) -> None:
+        """Have these answered together where that costs less: they are about to be asked."""
 
     # What changes it, each change kept.
 
@@ -156,7 +174,7 @@ class TrackedContext(Context):
             # what holds already: where the record stands elsewhere, it may not.
             if plain.source is not None or plain.kind != "dialect":
                 self._changes.append(self._write_change(plain))
-            held = self._latest.get((plain.kind, plain.name))
+            held = self._find_held(plain.kind, plain.name)
             if held and next(reversed(held.values())) == plain:
                 continue
             super().add((plain,))
@@ -166,62 +184,44 @@ class TrackedContext(Context):
         """Forget a kind: the dialect's own reset."""
         self._changes.append([kind])
         self._forgotten.add(kind)
-        if kind not in self._kinds:
+        if self._counts.pop(kind, None) is None:
             return
-        for name in self._kinds[kind]:
-            self._answers.pop(_question(kind, name), None)
+        for name in self._kinds.get(kind, {}):
+            self._answers.pop(make_question(kind, name), None)
             del self._ranks[kind, name]
-        self._answers.pop(_question(kind), None)
-        self._answers.pop(_question(kind, None, "known"), None)
+        self._answers.pop(make_question(kind), None)
+        self._answers.pop(make_question(kind, None, KNOWN), None)
         super().remove(kind)
+
+    def _find_held(self, kind: str, name: str) -> dict[str | None, Entry] | None:
+        """The entries in force of a name, by speaker."""
+        return self._latest.get((kind, name))
 
     def _weigh(self, kind: str, name: str) -> None:
         """Bring the answers up to date that an entry changes."""
-        held = self._latest[kind, name]
-        rank = self._ranks.setdefault((kind, name), len(self._kinds[kind]))
-        # The order in which speakers and names were established can decide what a dialect finds.
-        said = [[each.speaker, each.value, each.source, each.position] for each in held.values()]
-        question, whole = _question(kind, name), _question(kind)
+        rank = self._ranks.get((kind, name))
+        if rank is None:
+            rank = self._ranks[kind, name] = self._counts[kind] = self._counts.get(kind, 0) + 1
+        question, whole = make_question(kind, name), make_question(kind)
         before = self._answers.get(question)
-        self._answers[_question(kind, None, "known")] = 1
-        self._answers[question] = after = _weight([kind, name, said])
+        self._answers[make_question(kind, None, KNOWN)] = 1
+        after = self._weigh_name(kind, name)
+        # The order in which names were established can decide what a dialect finds.
         total = self._answers.get(whole, 0) + _weight([rank, after])
         self._answers[whole] = (total - (_weight([rank, before]) if before is not None else 0)) % _MODULUS
+
+    def _weigh_name(self, kind: str, name: str) -> int:
+        """Bring the answer up to date that a name by itself is, in the order in which its speakers spoke."""
+        held = self._latest[kind, name]
+        said = [[each.speaker, each.value, each.source, each.position] for each in held.values()]
+        self._answers[make_question(kind, name)] = weight = _weight([kind, name, said])
+        return weight
 
     def _write_change(self, entry: Entry) -> list[Any]:
         record, part = entry.source or (None, 0)
         identity = self.identities.get(str(record), "") if record is not None else ""
         at = None if entry.position is None else "here" if entry.position == self._position else entry.position
         return [entry.kind, entry.name, entry.value, entry.speaker, record, part, identity, at]
-
-    # What is carried over the end of a conversation.
-
-    def write(self) -> list[list[Any]]:
-        """Every entry in force, as JSON takes it, in the order in which `resume` has to be given them."""
-        return [
-            self._write_entry(entry)
-            for kind, names in self._kinds.items()
-            for name in names
-            for entry in self._latest[kind, name].values()
-        ]
-
-    def _write_entry(self, entry: Entry) -> list[Any]:
-        record, part = entry.source or (None, 0)
-        identity = self.identities.get(str(record), "") if record is not None else ""
-        return [entry.kind, entry.name, entry.value, entry.speaker, record, part, identity, entry.position]
-
-    @classmethod
-    def resume(cls, written: Iterable[list[Any]]) -> TrackedContext:
-        """The context that `write` wrote."""
-        context = cls()
-        for kind, name, value, speaker, record, part, identity, position in written:
-            source = None if record is None else (record, part)
-            if record is not None:
-                context.identities[record] = identity
-            entry = Entry(kind=kind, name=name, value=value, speaker=speaker, source=source, position=position)
-            context.add([entry])
-        context._changes = []
-        return context
 
     # One record at a time.
 
@@ -248,7 +248,7 @@ class TrackedContext(Context):
         changes, self._changes, self._hide = self._changes, [], None
         if not any(change[4:5] == [self.record] for change in changes):
             self.identities.pop(self.record, None)
-        asked = sorted(self._asked if _ALL not in self._asked else self._asked.keys() & {_ALL, _POSITION, _SIZE})
+        asked = sorted(self._asked if ALL not in self._asked else self._asked.keys() & {ALL, _POSITION, _SIZE})
         told_in = f"{DECODER_VERSION} {dialect} {','.join(asked)}={_seal(self._asked[name] for name in asked)}"
         return (f"{told_in}+", _write_plain(changes)) if changes else (told_in, "")
 
@@ -283,6 +283,13 @@ class TrackedContext(Context):
         self._changes = []
 
 
+def list_established(established: str) -> Iterator[str]:
+    """The questions for the entries that a record established."""
+    for kind, *rest in json.loads(established):
+        if rest:
+            yield make_question(kind, rest[0])
+
+
 def questions_of(told_in: str) -> frozenset[str]:
     """The digests of what a telling asked of its context, as `asks_for` takes them."""
     asked = told_in.rpartition(" ")[2].rstrip("+").partition("=")[0]
@@ -291,7 +298,7 @@ def questions_of(told_in: str) -> frozenset[str]:
 
 def asks_for(asked: Set[str], kind: str, name: str) -> bool:
     """Whether a telling asked for an entry: for itself, for all of its kind, or for everything."""
-    return _ALL in asked or _question(kind, name) in asked or _question(kind) in asked
+    return ALL in asked or make_question(kind, name) in asked or make_question(kind) in asked
 
 
 def is_common(told_in: str) -> bool:

@@ -12,7 +12,8 @@ from inspector.intake.models import Record
 from ..arriving.inserts import read_record
 from ..models import Message
 from ..placing.nodes import StoredNode
-from .contexts import TrackedContext, has_established
+from .carried import CarriedContext
+from .contexts import has_established, list_established, questions_of
 from .teller import Telling, ToldRow, tell_record
 
 # How far ahead is looked for what will be needed, and how much of it is held at once.
@@ -31,13 +32,14 @@ class Retelling:
     """
 
     def __init__(
-        self, nodes: Sequence[StoredNode], fence: Callable[[], None], context: TrackedContext | None = None
+        self, nodes: Sequence[StoredNode], fence: Callable[[], None], context: CarriedContext | None = None
     ) -> None:
         self._fence = fence
         self._runs = [list(same) for _, same in groupby(nodes, key=lambda node: node.record)]
-        self.context = context if context is not None else TrackedContext()
+        self.context = context if context is not None else CarriedContext()
         self._records: Mapping[uuid.UUID, Record] = {}
         self._established: dict[uuid.UUID, str] = {}
+        self.context.expect(chain.from_iterable(questions_of(node.told_in) for node in nodes))
         # The dialects that the context knows to be spoken, since it was last changed by anything else.
         self._spoken: set[str] = set()
         # So many runs from the first on stand as they are, and have been passed by.
@@ -114,6 +116,7 @@ class Retelling:
     def _load_established(self, at: int) -> None:
         heads = (run[0] for run in islice(self._runs, at, at + _AHEAD) if run[0].is_established)
         self._established = load_established(node.id for node in _within_bounds(heads))
+        self.context.expect(chain.from_iterable(map(list_established, self._established.values())))
 
     def _tell(self, at: int, run: Run) -> Telling:
         first = run[0]

@@ -1,4 +1,4 @@
-"""Earlier wordings of messages, as they are kept."""
+"""What telling keeps beside the messages: their earlier wordings, and what conversations established long ago."""
 
 from __future__ import annotations
 
@@ -55,3 +55,30 @@ class Wording(models.Model):
 
     def __str__(self) -> str:
         return self.english
+
+
+class ShelvedName(models.Model):
+    """What a name of a conversation's context stands for, where the conversation does not carry it: see `shelves`.
+
+    `question` is the digest of the question for it, `since` how many messages the conversation had when it was put
+    here, `said` JSON text.
+    """
+
+    conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, db_index=False, related_name="+")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    question = models.BinaryField(max_length=12)
+    since = models.BigIntegerField()
+    said = models.TextField()
+
+    class Meta:
+        constraints: ClassVar = [
+            # Finds what is asked for.
+            models.UniqueConstraint(fields=["conversation", "question", "since"], name="shelved_once"),
+        ]
+        indexes: ClassVar = [
+            # Finds what is settled again.
+            models.Index(fields=["conversation", "since"], name="shelved_since"),
+        ]
+
+    def __str__(self) -> str:
+        return f"shelved of {self.conversation_id}"

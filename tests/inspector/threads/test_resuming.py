@@ -25,6 +25,7 @@ from inspector.threads.models import (
 from inspector.threads.placing import earlier, nodes, runs
 from inspector.threads.settling import carries, hindsight, milestones, settler, writing
 from inspector.threads.tasks import asked, ledger, standing
+from inspector.threads.telling import carried
 
 from ..conftest import Cast, deliver, settle_all
 from .babble import Babbler
@@ -67,6 +68,7 @@ def bound(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     for module in (earlier, runs, asked, standing):
         monkeypatch.setattr(module, "MOST_CARRIED", most)
     monkeypatch.setattr(carries, "MOST_UNMET", most)
+    monkeypatch.setattr(carried, "MOST_NAMES", most)
 
 
 @pytest.mark.parametrize("most", [400, 3])
