@@ -17,6 +17,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from .adding import measure_added, write
 from .appending import measure_appending, measure_lengthening
 from .installation import Installation
 from .measure import Goal, Row
@@ -32,16 +33,9 @@ P21: Final = Goal("P21", "growth of {what} less that of sorting the same ids, {s
 LATE: Final = Goal("late", "blocks written for one late message {where} of {count:,}, {shape}", 4, 2, is_share=True)
 SETTLED: Final = Goal("late", "settling one late message {where} of {count:,} v settling all", 1.0, 0.2, is_share=True)
 
-# What a message more costs must not depend on how many there are: each step's time where there are ten times as many.
-ADDED: Final = Goal(
-    "late", "{step} after one message {where}, in {large:,} v {small:,} messages", 1.5, 1.1, is_share=True
-)
-
 LARGE, SMALL, HUGE = 100_000, 10_000, 1_000_000
 GROWING: Final = (10_000, 40_000, 160_000)
 SETTLED_COUNT: Final = 10_000
-ADDED_COUNTS: Final = (2_000, 20_000)
-STEPS: Final = ("settle", "trace", "examine")
 ROUNDS: Final = 60
 WINDOW: Final = 200
 # The parent of the message n (from 1 on; 0 is the first), as SQL and as Python.
@@ -198,36 +192,6 @@ def trees_of(trace: Trace) -> list[Any]:
 
     tree = load_tree(trace)
     return list(tree.entries) if tree is not None else []
-
-
-def measure_added(product: Product) -> Iterator[Row]:
-    """Settling, drawing the trace and examining after one message more: the least of five times on the clock."""
-    spent: dict[tuple[int, str, str], float] = {}
-    for count in ADDED_COUNTS:
-        product.clear()
-        product.take([write(10 + number, f"m{number}") for number in range(count)])
-        product.work()
-        seconds = {"near the front": 11, "late by ten": count, "at the end": 10 + count}
-        for where, second in seconds.items():
-            times: dict[str, list[float]] = {step: [] for step in STEPS}
-            for number in range(5):
-                product.take([write(second + number * (where == "at the end"), f"{where} {number}")])
-                product.work(kinds=("ingest",))
-                for step in STEPS:
-                    times[step].append(_time(lambda step=step: product.work(kinds=(step,))))
-            spent |= {(count, where, step): min(times[step]) for step in STEPS}
-    small, large = ADDED_COUNTS
-    for step in STEPS:
-        for where in ("at the end", "late by ten", "near the front"):
-            few, many = spent[small, where, step], spent[large, where, step]
-            goal = _fill(ADDED, step=step, where=where, large=large, small=small)
-            yield Row(goal, many / few, remark=f"{1000 * many:.0f} v {1000 * few:.0f} ms")
-
-
-def write(second: int, name: str) -> bytes:
-    """A line of the one conversation and trace of these measures."""
-    said = {"raw": f"Line {name}.", "id": name, "conversation": "c", "from": "a", "to": ["b"], "trace": "t"}
-    return json.dumps(said | {"at": 1_763_715_600 + second}).encode() + b"\n"
 
 
 def measure_late(product: Product) -> Iterator[Row]:
