@@ -129,7 +129,7 @@ def insert_arrivals(
     )
     ids: dict[uuid.UUID, dict[int, uuid.UUID]] = defaultdict(dict)
     if moved:
-        mark_traces(messages=old, workspace_id=workspace_id)
+        mark_traces(messages=old, workspace_id=workspace_id, is_whole=True)
         keep_moved(messages=old, at=now)
         suspect_answers(moved=old, among=changed | added_to)
         for record_id, part, message_id in old.values_list("record_id", "part", "id"):
@@ -186,7 +186,7 @@ def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | N
     """
     old = MessageRow.objects.filter(conversation=conversation, record=arrival.record)
     ids = dict(old.values_list("part", "id"))
-    mark_traces(messages=old, workspace_id=conversation.workspace_id)
+    mark_traces(messages=old, workspace_id=conversation.workspace_id, is_whole=True)
     old.delete()
     count = len(arrival.reading.messages)
     telling = foretell(arrival, [(conversation.channel_id, bytes(conversation.key))] * count)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Sequence, Set
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db import connection
-from django.db.models import Case, F, Min, QuerySet, Value, When
+from django.db.models import F, Min, QuerySet
 from django.utils import timezone
 
 from inspector.accounts.models import make_id
@@ -49,23 +49,7 @@ def mark_conversations(
     ask(kind=Job.Kind.SETTLE, subjects=ids, workspace_id=workspace_id, delay_seconds=settle_after_seconds)
 
 
-class _Mark(NamedTuple):
-    """What is to be counted of a trace: the earliest message that came new, and whether anything else has changed."""
-
-    fresh_at: datetime | None
-    is_changed: bool
-
-    def join(self, other: _Mark | None) -> _Mark:
-        """This and another one of the same trace."""
-        if other is None:
-            return self
-        times = [at for at in (self.fresh_at, other.fresh_at) if at is not None]
-        return _Mark(min(times, default=None), self.is_changed or other.is_changed)
-
-
-def mark_traces(
-    *, messages: QuerySet[Message], workspace_id: uuid.UUID, fresh: Collection[uuid.UUID] = frozenset()
-) -> None:
+def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whole: bool) -> None:
     """Mark the traces of these messages; call inside a transaction, after conversations and their jobs were locked.
 
     A trace id that only the wire says has a trace in its channel. One from the envelope has one there too, and one
@@ -75,22 +59,20 @@ def mark_traces(
     Args:
         messages: what has changed, or is about to.
         workspace_id: the workspace of all of them.
-        fresh: the ids of those of which all that has changed is that they stand in their conversation now and did not
-            before.
+        is_whole: whether messages come or go that were settled before, or change their time or their trace; if not,
+            they are where they were in the timeline, or settled for the first time, and what stands before the
+            earliest of them has not changed.
     """
     rows = messages.filter(trace_key__isnull=False).order_by()
-    is_fresh = Case(When(pk__in=fresh, then=Value(True)), default=Value(False)) if fresh else Value(False)
-    found = rows.annotate(is_fresh=is_fresh).values_list(
-        "channel_id", "trace_key", "trace_basis", "trace_id", "is_fresh"
-    )
+    found = rows.values_list("channel_id", "trace_key", "trace_basis", "trace_id")
     wanted: dict[tuple[bytes, uuid.UUID | None], str] = {}
-    marks: dict[tuple[bytes, uuid.UUID | None], _Mark] = {}
-    for channel_id, key, basis, native_id, is_new, first_at in found.annotate(first_at=Min("order_time")):
+    # Since when something has changed in each.
+    fresh: dict[tuple[bytes, uuid.UUID | None], datetime] = {}
+    for channel_id, key, basis, native_id, first_at in found.annotate(first_at=Min("order_time")):
         key = bytes(key or b"")
-        mark = _Mark(first_at, False) if is_new else _Mark(None, True)
         # A trace across channels may lose or win a channel by what only the wire says there.
         for place in ((key, channel_id), (key, None)):
-            marks[place] = mark.join(marks.get(place))
+            fresh[place] = min(first_at, fresh.get(place, first_at))
         if basis != RANDOM:
             wanted[key, channel_id] = native_id
         if basis in (ENVELOPE, RANDOM):
@@ -99,8 +81,8 @@ def mark_traces(
         return
     _insert_traces(wanted, workspace_id)
     held = [
-        (pk, marks[key, channel_id])
-        for pk, key, channel_id in _hold_traces(workspace_id, {key for key, _ in marks})
+        (pk, fresh[key, channel_id])
+        for pk, key, channel_id in _hold_traces(workspace_id, {key for key, _ in fresh})
         if channel_id is None or (key, channel_id) in wanted
     ]
     with connection.cursor() as cursor:
@@ -108,16 +90,12 @@ def mark_traces(
             """
             UPDATE threads_trace AS trace
                SET generation = generation + 1,
-                   whole_generation = CASE WHEN mark.is_changed THEN generation + 1 ELSE whole_generation END,
+                   whole_generation = CASE WHEN %s THEN generation + 1 ELSE whole_generation END,
                    fresh_at = least(trace.fresh_at, mark.fresh_at)
-              FROM unnest(%s::uuid[], %s::timestamptz[], %s::boolean[]) AS mark (id, fresh_at, is_changed)
+              FROM unnest(%s::uuid[], %s::timestamptz[]) AS mark (id, fresh_at)
              WHERE trace.id = mark.id
             """,
-            [
-                [pk for pk, _ in held],
-                [mark.fresh_at for _, mark in held],
-                [mark.is_changed for _, mark in held],
-            ],
+            [is_whole, [pk for pk, _ in held], [fresh_at for _, fresh_at in held]],
         )
     ids = [pk for pk, _ in held]
     ask(kind=Job.Kind.TRACE, subjects=ids, workspace_id=workspace_id, delay_seconds=_DELAY_SECONDS)

@@ -34,4 +34,4 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
     else:
         mark_conversations(conversation_ids=dirty, workspace_id=workspace_id)
     # What is hidden or shown again belongs to its trace no longer, or again, before its conversation is settled.
-    mark_traces(messages=rows, workspace_id=workspace_id)
+    mark_traces(messages=rows, workspace_id=workspace_id, is_whole=True)

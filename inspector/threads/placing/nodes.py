@@ -106,14 +106,24 @@ class StoredNode(Node):
     is_assigned: bool = False
     task_id: uuid.UUID | None = None
     was_placed: int = 0
+    was_linked: int = 0
 
     def hash_place(self) -> int:
         """A hash, within this process, of everything that placing decides of the row."""
         return _hash_place(self.place, self.run, self.parent, self.cited, self.basis, self.why, self.task_id)
 
+    def hash_link(self) -> int:
+        """The same of what it answers alone, which is what a trace shows of how it is placed."""
+        return _hash_link(self.parent, self.cited, self.basis, self.why)
+
 
 def _hash_place(*place: object) -> int:
     return hash(place)
+
+
+def _hash_link(parent: uuid.UUID | None, cited: bytes | None, basis: str, why: str) -> int:
+    # What merely follows answers nothing.
+    return hash(() if parent is not None and basis == "adjacency" else (parent, cited, basis, why))
 
 
 @dataclass(slots=True)
@@ -267,6 +277,7 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
             why,
             task_id,
         ),
+        was_linked=_hash_link(parent, None if parent_key is None else bytes(parent_key), basis, why),
     )
 
 

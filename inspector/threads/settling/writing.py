@@ -45,8 +45,9 @@ class Changes:
     told: list[tuple[Any, ...]] = field(default_factory=list)
     leaned: list[tuple[Any, ...]] = field(default_factory=list)
     placed: list[tuple[Any, ...]] = field(default_factory=list)
-    # Those that no reader has seen yet.
+    # Those that no reader has seen yet, and those of which a trace shows something else now.
     fresh: list[uuid.UUID] = field(default_factory=list)
+    traced: list[uuid.UUID] = field(default_factory=list)
     size_bytes: int = 0
 
     @property
@@ -61,6 +62,9 @@ class Changes:
         self.history.pass_by(node, is_changed=is_changed)
         if node.is_new:
             self.fresh.append(node.id)
+        is_told = row is not None and row.digest != node.was_told
+        if node.is_new or is_told or node.hash_link() != node.was_linked:
+            self.traced.append(node.id)
         key = (node.id, self.conversation_id, node.at, node.source, node.index)
         placed = (node.place, node.run, node.parent, node.cited, node.basis, make_storable(node.why), node.task_id)
         if row is None:
@@ -69,7 +73,7 @@ class Changes:
             return
         leaned = (*key, *placed, node.told_in, established, row.sights | decide_established(established))
         self.size_bytes += len(established)
-        if row.digest == node.was_told:
+        if not is_told:
             self.leaned.append(leaned)
             return
         told = (row.severity, row.is_sealed, row.english, row.body, row.words, row.atoms, row.digest, self.history.at)
@@ -85,7 +89,7 @@ class Changes:
 
     def clear(self) -> None:
         """Forget what has been written."""
-        self.told, self.leaned, self.placed, self.fresh, self.size_bytes = [], [], [], [], 0
+        self.told, self.leaned, self.placed, self.fresh, self.traced, self.size_bytes = [], [], [], [], [], 0
 
 
 def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> None:
@@ -109,7 +113,8 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
     fresh = [message_id for each in changes for message_id in each.fresh]
     if written:
         look_across(messages=written)
-        mark_traces(messages=MessageRow.objects.filter(pk__in=written), workspace_id=workspace_id, fresh=fresh)
+    traced = MessageRow.objects.filter(pk__in=[message_id for each in changes for message_id in each.traced])
+    mark_traces(messages=traced, workspace_id=workspace_id, is_whole=False)
     announce(messages=fresh, workspace_id=workspace_id)
 
 

@@ -142,6 +142,11 @@ def write_directory(entries: Iterable[Entry]) -> bytes:
     return b"".join([_ENTRY.pack(*entry) for entry in entries])
 
 
+def list_digests(data: bytes) -> list[bytes]:
+    """The digests of the blocks in a directory, in order."""
+    return [data[at : at + 16] for at in range(0, len(data), _ENTRY.size)]
+
+
 def read_directory(data: bytes | memoryview) -> list[Entry]:
     """The entries that `write_directory` wrote."""
     return [Entry(*said) for said in _ENTRY.iter_unpack(data)]

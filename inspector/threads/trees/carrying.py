@@ -1,15 +1,13 @@
-"""What is carried over the end of a drawn trace, so that what is appended to it can be summed up without the rest."""
+"""What is carried over a point of a drawn trace, so that what comes after it can be summed up without the rest."""
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..models import Trace, TraceCarry
 from .outline import cut_circles
 from .strands import Strand
 
@@ -19,10 +17,10 @@ _MOST_CARRIED: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What the row of a trace does not say of the messages that were drawn.
+    """What the row of a trace does not say of the messages up to a point.
 
     `channels` are those whose messages a trace across channels has, `awaited` the ids of messages that are answered in
-    it and do not belong to it; `is_asked` and `is_named` say whether a request, or any message, has a topic. `last` is
+    it and are not among them; `is_asked` and `is_named` say whether a request, or any message, has a topic. `last` is
     the id of the last message of the timeline.
     """
 
@@ -55,12 +53,8 @@ def carry(strand: Strand, before: Carried | None = None) -> Carried | None:
     return None if is_much or cut_circles(parents) != parents else found
 
 
-def find_carried(trace: Trace) -> Carried | None:
-    """What was carried over the end of a trace as it was drawn last, if it was."""
-    row = TraceCarry.objects.filter(trace=trace, generation=trace.settled_generation).first()
-    if row is None:
-        return None
-    said = json.loads(bytes(row.data))
+def read_carried(said: Mapping[str, Any]) -> Carried:
+    """What `tell_carried` told."""
     return Carried(
         dialects=Counter(dict(said["dialects"])),
         conversations=frozenset(map(bytes.fromhex, said["conversations"])),
@@ -72,24 +66,8 @@ def find_carried(trace: Trace) -> Carried | None:
     )
 
 
-def keep_carried(carried: Sequence[tuple[Trace, Carried | None]]) -> None:
-    """Keep what is carried over the ends of these traces as they are drawn now, and nothing of before."""
-    TraceCarry.objects.filter(trace__in=[trace for trace, _ in carried]).delete()
-    rows = [
-        TraceCarry(
-            trace=trace,
-            workspace_id=trace.workspace_id,
-            generation=trace.generation,
-            data=json.dumps(_tell(each)).encode(),
-        )
-        for trace, each in carried
-        if each is not None
-    ]
-    if rows:
-        TraceCarry.objects.bulk_create(rows)
-
-
-def _tell(carried: Carried) -> dict[str, Any]:
+def tell_carried(carried: Carried) -> dict[str, Any]:
+    """What is carried, as JSON has it."""
     return {
         # In their order, which decides between those of equal number.
         "dialects": list(carried.dialects.items()),

@@ -90,13 +90,18 @@ class _Growing:
         """Whose tree it is."""
         return self.growth.owner_id
 
+    @property
+    def is_earlier(self) -> bool:
+        """Whether it grows from a tree that is not the stored one."""
+        return self.growth.base is not None and self.growth.base.directory != self.outline.directory
+
     def begin(self) -> None:
         """Ask for the first blocks; where nothing is appended the tree is what it grows from."""
         if self.reason:
             return
         if self.growth.shoots:
             self.go_on(None)
-        elif self.growth.base is not None:
+        elif self.growth.base is not None and self.is_earlier:
             self.grafted = Grafted(self.entries, (), self.growth.base.latest, 0)
 
     def go_on(self, blocks: Mapping[int, Packed] | None) -> None:
@@ -123,7 +128,7 @@ def grow_trees(grown: Sequence[Growth], owner: Owner, workspace_id: uuid.UUID) -
     """
     outlines = find_outlines(owner, [growth.owner_id for growth in grown])
     trees = [_start(growth, outlines[growth.owner_id]) for growth in grown if growth.owner_id in outlines]
-    _find_lacking([tree for tree in trees if tree.growth.base is not None])
+    _find_lacking([tree for tree in trees if tree.is_earlier])
     for tree in trees:
         tree.begin()
     opened = 0

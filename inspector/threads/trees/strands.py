@@ -117,8 +117,11 @@ def _channel_name(trace: Trace) -> str:
     return str(trace.channel_id or "")
 
 
-def load_strands(traces: Sequence[Trace]) -> dict[uuid.UUID, Strand]:
-    """What is drawn and summed up of each of these traces."""
+def load_strands(traces: Sequence[Trace], until: datetime | None = None) -> dict[uuid.UUID, Strand]:
+    """What is drawn and summed up of each of these traces, of their messages until then where that is given.
+
+    Which channels a trace has is decided by all of its messages nevertheless.
+    """
     members = select_members(traces)
     if [each.channel_id is None for each in traces] == [False] and members.exclude(trace_basis=WIRE).exists():
         # The trace across channels has all of this channel's: however many they are, none of them is read.
@@ -135,7 +138,7 @@ def load_strands(traces: Sequence[Trace]) -> dict[uuid.UUID, Strand]:
         trace.pk: Gatherer(Strand(channels=frozenset() if trace.channel_id else frozenset(channels[bytes(trace.key)])))
         for trace in traces
     }
-    for row in read_members(members):
+    for row in read_members(members if until is None else members.filter(order_time__lte=until)):
         key, channel_id = bytes(row[0]), row[CHANNEL]
         owner = wanted.get((key, None if (key, channel_id) in joined else channel_id))
         if owner is not None:

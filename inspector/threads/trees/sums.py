@@ -6,7 +6,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.utils import timezone
 
@@ -16,6 +16,7 @@ from ..models import Message, Trace
 from .strands import Strand
 
 LONGEST_SUBJECT: Final = 500
+_TIMES: Final = ("first_at", "last_at")
 
 
 class Sum(NamedTuple):
@@ -33,6 +34,18 @@ class Sum(NamedTuple):
     severity: int
     first_at: datetime | None
     last_at: datetime | None
+
+
+def tell_sum(said: Sum) -> dict[str, Any]:
+    """What a row says, as JSON has it."""
+    times = {name: at.isoformat() if (at := getattr(said, name)) else None for name in _TIMES}
+    return said._asdict() | times | {"digest": said.digest.hex()}
+
+
+def read_sum(said: dict[str, Any]) -> Sum:
+    """What `tell_sum` told."""
+    times = {name: datetime.fromisoformat(said[name]) if said[name] else None for name in _TIMES}
+    return Sum(**said | times | {"digest": bytes.fromhex(said["digest"])})
 
 
 def sum_up(strand: Strand, subject: str) -> Sum:
@@ -59,6 +72,12 @@ def read_topics(message_ids: Iterable[uuid.UUID | None]) -> dict[uuid.UUID | Non
     rows = Message.objects.filter(pk__in=[pk for pk in message_ids if pk]).values_list("id", "topic")
     found.update((pk, topic[:LONGEST_SUBJECT]) for pk, topic in rows)
     return found
+
+
+def write_sum(trace: Trace, said: Sum, **more: Any) -> None:
+    """Write the row of this trace, drawn up to its generation as loaded, and more columns of it."""
+    drawn = {"settled_generation": trace.generation, "settled_at": timezone.now()}
+    Trace.objects.filter(pk=trace.pk).update(**drawn, **said._asdict(), **more)
 
 
 def write_sums(sums: Sequence[tuple[Trace, Sum]]) -> None:

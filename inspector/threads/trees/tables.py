@@ -17,9 +17,9 @@ class Trace(models.Model):
     """The messages that carry one trace id, across conversations; across channels where decision 10 lets them join.
 
     `channel` is None for what joins across channels, else the channel that scopes the id. `generation` counts what
-    changed, as for a conversation. `whole_generation` is the last one that changed more than that messages came new;
-    `fresh_at` is the earliest of those that came new since they were read to draw it. One without messages (`last_at`
-    None) is not shown.
+    changed, as for a conversation. `fresh_at` is the earliest time of a message that came new or changed since they
+    were read to draw it; `whole_generation` is the last one that changed what no such time tells. One without messages
+    (`last_at` None) is not shown.
     """
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
@@ -65,18 +65,28 @@ class Trace(models.Model):
 
 
 class TraceCarry(models.Model):
-    """What is carried over the end of a trace as it was drawn: see `carrying`.
+    """A point of a trace: what is carried over it (`carrying`), what the row said and how the tree stood (`points`).
 
-    It holds for the settled generation that it names and for no other.
+    It stands behind the messages up to `last_at`, and holds for the settled generation that it names and for no other.
     """
 
-    trace = models.OneToOneField(Trace, on_delete=models.CASCADE, primary_key=True, related_name="carry")
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, db_index=False, related_name="carries")
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     generation = models.BigIntegerField()
+    last_at = models.DateTimeField()
+    message_count = models.BigIntegerField()
     data = models.BinaryField()
+    # Of the tree, as an outline has them.
+    directory = models.BinaryField()
+    latest = models.BigIntegerField()
+
+    class Meta:
+        # Finds the points of a trace, the newest first.
+        constraints: ClassVar = [models.UniqueConstraint(fields=["trace", "last_at"], name="trace_carry_once")]
 
     def __str__(self) -> str:
-        return f"carry of {self.trace_id}"
+        return f"carry of {self.trace_id} over {self.last_at}"
 
 
 class Outline(models.Model):

@@ -1,7 +1,8 @@
 """Tracing: the tree of a trace and what its row says, from the messages that carry its id; a pure function of them.
 
 It depends on the settled messages alone, with their order keys: on no conversation's order of processing. What comes
-later in the timeline than everything that was drawn is appended (`lengthening`); anything else draws the trace whole.
+at the end of the timeline or near it is drawn from a point before it (`lengthening`); anything else draws the trace
+whole. Where that was needed because something was late, a point is made on the way, to go back to when it is so again.
 """
 
 from __future__ import annotations
@@ -9,17 +10,20 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Count
 
 from ..arriving.marking import hold_traces
-from ..models import Trace, TraceCarry
-from .carrying import Carried, carry, keep_carried
-from .lengthening import lengthen_trace
+from ..models import Trace
+from .carrying import carry
+from .growing import UngrowableError
+from .lengthening import advance, count_from, find_cut, lengthen_trace
+from .points import FARTHEST, Point, find_bases, forget_points, keep_points, list_held
 from .stored import Tree, write_trees
 from .strands import Strand, load_strands, select_members
-from .sums import read_topics, sum_up, write_sums
+from .sums import Sum, read_topics, sum_up, write_sum, write_sums
 
 # Traces of at most so many messages are drawn together, and so many of theirs at once. None of them is lengthened:
 # to draw it whole costs as little.
@@ -45,7 +49,9 @@ def draw_traces(
     """
     if trace.message_count > SMALL and lengthen_trace(trace.pk, fence=fence, finish=finish):
         return
-    _begin(trace, fence)
+    cut = _begin(trace, fence)
+    if cut is not None and _draw_over(cut, trace, fence, finish):
+        return
     together = _find_together(trace, others)
     strands = load_strands(together)
     with transaction.atomic():
@@ -57,31 +63,79 @@ def draw_traces(
         drawn = [each for each in together if each.pk in kept]
         trees = [Tree(each.pk, strands[each.pk].knots) for each in drawn]
         write_trees(trees=trees, owner="trace", workspace_id=trace.workspace_id)
-        _write_sums(drawn, strands)
-        keep_carried([(each, _carry(strands[each.pk])) for each in drawn])
+        sums = _sum_up(strands)
+        write_sums([(each, sums[each.pk]) for each in drawn])
+        _keep_ends(drawn, strands, sums)
         finish()
 
 
-def _begin(trace: Trace, fence: Callable[[], None]) -> None:
-    """Count from now on when messages come new to a trace: those before are among what is read to draw it whole.
+def _begin(trace: Trace, fence: Callable[[], None]) -> datetime | None:
+    """Count from now on what comes new to a trace or changes: what did before is among what is read to draw it whole.
 
-    Until that is done, nothing is carried over the end of what was drawn before.
+    Until that is done, no point of it holds.
+
+    Returns:
+        where to make a point on the way, if something is late and there was a point that would have done before.
     """
     with transaction.atomic():
         hold_traces([trace])
         fence()
-        TraceCarry.objects.filter(trace=trace).delete()
+        had_points = forget_points([trace]) > 0
+        fresh_at, last_at = Trace.objects.values_list("fresh_at", "last_at").get(pk=trace.pk)
         Trace.objects.filter(pk=trace.pk).update(fresh_at=None)
+    if not had_points or fresh_at is None or last_at is None or fresh_at > last_at:
+        return None
+    # What is very late is once so: what is late next is likelier to be near the end.
+    is_near = count_from(trace, fresh_at, FARTHEST) < FARTHEST
+    return find_cut(trace, fresh_at if is_near else None)
 
 
-def _carry(strand: Strand) -> Carried | None:
-    return carry(strand) if len(strand.knots) > SMALL else None
+def _draw_over(cut: datetime, trace: Trace, fence: Callable[[], None], finish: Callable[[], None]) -> bool:
+    """Draw a trace up to a point and go on from there, so that it can be gone back to.
+
+    Returns:
+        whether it could be done; if not, nothing was done.
+    """
+    strands = load_strands([trace], until=cut)
+    strand = strands[trace.pk]
+    carried = carry(strand) if strand.knots else None
+    if carried is None:
+        return False
+    said = _sum_up(strands)[trace.pk]
+    try:
+        with transaction.atomic():
+            hold_traces([trace])
+            fence()
+            stood = list_held(base.directory for base in find_bases([trace]).values())
+            write_trees(trees=[Tree(trace.pk, strand.knots)], owner="trace", workspace_id=trace.workspace_id)
+            point = Point(carried, said, find_bases([trace])[trace.pk])
+            end = advance(trace, point, held=stood | list_held([point.base.directory]))
+            write_sum(trace, end.said)
+            keep_points(trace, [point, end])
+            finish()
+    except UngrowableError:
+        return False
+    return True
 
 
-def _write_sums(traces: Sequence[Trace], strands: dict[uuid.UUID, Strand]) -> None:
-    subjects = {trace.pk: strands[trace.pk].asked_of or strands[trace.pk].named_of for trace in traces}
+def _keep_ends(traces: Sequence[Trace], strands: dict[uuid.UUID, Strand], sums: dict[uuid.UUID, Sum]) -> None:
+    """Keep points at the ends of those of these traces that may be lengthened, as they are drawn now, and no other."""
+    forget_points(traces)
+    ends = [
+        (trace, carried)
+        for trace in traces
+        if len(strands[trace.pk].knots) > SMALL and (carried := carry(strands[trace.pk])) is not None
+    ]
+    bases = find_bases([trace for trace, _ in ends])
+    for trace, carried in ends:
+        keep_points(trace, [Point(carried, sums[trace.pk], bases[trace.pk])])
+
+
+def _sum_up(strands: dict[uuid.UUID, Strand]) -> dict[uuid.UUID, Sum]:
+    """What the rows of these traces say."""
+    subjects = {pk: strand.asked_of or strand.named_of for pk, strand in strands.items()}
     topics = read_topics(subjects.values())
-    write_sums([(trace, sum_up(strands[trace.pk], topics[subjects[trace.pk]])) for trace in traces])
+    return {pk: sum_up(strand, topics[subjects[pk]]) for pk, strand in strands.items()}
 
 
 def _find_together(trace: Trace, others: Sequence[Trace]) -> list[Trace]:
