@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("accounts", "0002_api_key_agents"),
-        ("threads", "0021_lengthening"),
+        ("threads", "0024_shelves"),
     ]
 
     operations = [
