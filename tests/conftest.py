@@ -1,4 +1,4 @@
-"""What every test shares: static files are listed once, `-n auto` knows when workers pay, and who begins with what."""
+"""What every test shares: static files are listed once, tables are emptied quickly, and who begins with what."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import connection, transaction
-from django.db.backends.postgresql.operations import DatabaseOperations
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from inspector import memory
+
+from .emptying import empty_by_deleting
 from .spreading import spread
 
 # Each has a server, an interpreter and, for a while, a browser of its own: about a gigabyte.
@@ -39,6 +40,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = spread(items, workers)
 
 
+def pytest_collection_finish() -> None:
+    """Go through what was collected no more: hundreds of thousands of objects, which stay to the end."""
+    memory.collect_seldom()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def static_files() -> Iterator[None]:
     """List the static files once a run: each new test client starts the middleware anew, which would list them again.
@@ -61,19 +67,7 @@ def static_files() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def flushed_trail() -> Iterator[None]:
-    """Let the tests' own emptying of the tables pass the trigger that keeps the trail; nothing else passes it.
-
-    Only whoever owns the table can do this: the role of the tests does, and that of the product need not.
-    """
-    empty = DatabaseOperations.execute_sql_flush
-
-    def empty_trail_too(operations: DatabaseOperations, statements: list[str]) -> None:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("ALTER TABLE trail_deed DISABLE TRIGGER deeds_kept")
-            empty(operations, statements)
-            cursor.execute("ALTER TABLE trail_deed ENABLE ALWAYS TRIGGER deeds_kept")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DatabaseOperations, "execute_sql_flush", empty_trail_too)
+def emptied_tables() -> Iterator[None]:
+    """Let the tables be emptied quickly after each test that commits."""
+    with empty_by_deleting():
         yield
