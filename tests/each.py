@@ -20,16 +20,21 @@ def for_each(
     def decorate(rule: Callable[[Item], None]) -> Callable[[], None]:
         def hold() -> None:
             assert items, "there is nothing to hold the rule to"
-            broken = [said for item in items if (said := _find_fault(rule, item))]
-            named = "\n".join(broken[:MOST_NAMED])
-            assert not broken, f"{len(broken)} of {len(items)} break the rule:\n{named}"
+            broken = [(item, error) for item in items if (error := _find_fault(rule, item))]
+            if not broken:
+                return
+            named = "\n".join(
+                f"{name_of(item)}: {type(error).__name__}: {error}" for item, error in broken[:MOST_NAMED]
+            )
+            # The first of them with its place and its values, as if it stood alone.
+            raise AssertionError(f"{len(broken)} of {len(items)} break the rule:\n{named}") from broken[0][1]
 
-        def _find_fault(rule: Callable[[Item], None], item: Item) -> str:
+        def _find_fault(rule: Callable[[Item], None], item: Item) -> Exception | None:
             try:
                 rule(item)
             except Exception as error:  # noqa: BLE001  # whatever it is, it is told with the name of the thing
-                return f"{name_of(item)}: {type(error).__name__}: {error}"
-            return ""
+                return error
+            return None
 
         hold.__name__, hold.__qualname__, hold.__doc__, hold.__module__ = (
             rule.__name__,

@@ -19,6 +19,7 @@ import dialects
 from dialects._scan import leaves
 from dialects.agent_lingua.notes import NOTES
 
+from ..each import for_each
 from .cases import cases
 
 LINGUA = dialects.get_dialect("agent_lingua")
@@ -104,9 +105,10 @@ def find_act(domain: str, action: str, *, has_identifier: bool) -> str:
     return ACTS[action]
 
 
-@pytest.mark.parametrize(("domain", "action"), list(itertools.product(range(16), range(16))))
-def test_every_domain_and_action_is_told(domain: int, action: int) -> None:
+@for_each(list(itertools.product(range(16), range(16))))
+def test_every_domain_and_action_is_told(codes: tuple[int, int]) -> None:
     """All 256 pairs, with and without an identifier: the act, the codes' names, and one whole sentence."""
+    domain, action = codes
     for identifier in ("", "|#item-5"):
         wire = f"👽{HEX[domain]}{HEX[action]}{identifier}{SIGNATURE}"
         reading = dialects.decode(wire, dialects.Envelope(sender="quill"))
@@ -226,7 +228,7 @@ def observe(message: dialects.Message) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("seed", range(400))
+@for_each(range(400))
 def test_generated_statements_read_as_they_were_made(seed: int) -> None:
     variant = Variant(seed)
     fields = variant.fields()
@@ -278,7 +280,7 @@ def test_statements_joined_and_lined_up_read_alike(seed: int) -> None:
     assert joined.footer == lined.footer == {"version": "0.4", "source": "agent-lingua"}
 
 
-@pytest.mark.parametrize("case", [case for case in cases("valid") if case.dialect == "agent_lingua"], ids=str)
+@for_each([case for case in cases("valid") if case.dialect == "agent_lingua"])
 def test_every_quotation_stands_at_its_characters(case: Any) -> None:
     """A segment that cites text, or the beginning of a key, names the span of that very text, on its own layer."""
     reading = case.decode()

@@ -20,6 +20,7 @@ from dialects._scan import leaves
 from dialects.clowl import DIALECT, reading
 from dialects.clowl.parts import divide
 
+from ..each import for_each
 from .cases import Case, cases, plain
 from .test_laws import assert_covers
 
@@ -131,7 +132,7 @@ def test_the_reference_line_of_a_vector(case: Case) -> None:
     assert [message.reference_line for message in case.decode().messages] == case.data["reference_lines"]
 
 
-@pytest.mark.parametrize("seed", range(240))
+@for_each(range(240))
 def test_a_generated_message_is_read_as_it_was_made(seed: int) -> None:
     record, data, said = make_message(seed)
     wire = write_json(data, " " if seed % 3 == 0 else "")
@@ -146,7 +147,7 @@ def test_a_generated_message_is_read_as_it_was_made(seed: int) -> None:
     assert {"".join(part.text for part in message.english)} == {message.sentence}
 
 
-@pytest.mark.parametrize("seed", range(120))
+@for_each(range(120))
 def test_both_ways_of_reading_agree(seed: int) -> None:
     wire = write_json(make_message(seed)[1], "")
     short = reading.read(wire)
@@ -573,7 +574,7 @@ def test_the_advice_names_the_machine_its_state_and_the_act() -> None:
     assert case.wire[note.span[1] : note.span[2]] == '"p":"DONE"'
 
 
-@pytest.mark.parametrize("case", [case for case in cases("malformed") if case.dialect == "clowl"], ids=str)
+@for_each([case for case in cases("malformed") if case.dialect == "clowl"])
 def test_notes_speak_in_words_and_not_in_paths(case: Case) -> None:
     reading = case.decode()
     for note in (*reading.notes, *(note for message in reading.messages for note in message.notes)):

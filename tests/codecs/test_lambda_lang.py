@@ -18,6 +18,7 @@ from dialects.lambda_lang.lexicon import find_word
 from dialects.lambda_lang.protocol import ERRORS
 from dialects.lambda_lang.vocabulary import histories, load_vocabulary, other_meanings
 
+from ..each import for_each
 from .cases import Case, cases
 from .test_laws import assert_covers
 
@@ -110,7 +111,7 @@ def build(rng: random.Random) -> Wanted:
     return wanted
 
 
-@pytest.mark.parametrize("seed", range(300))
+@for_each(range(300))
 def test_a_generated_statement_holds_what_was_built(seed: int) -> None:
     wanted = build(random.Random(seed))
     wire = wanted.write()
@@ -562,7 +563,7 @@ def test_a_statement_has_one_verb_in_its_own_tense(wire: str, said: str) -> None
     assert message.sentence == said
 
 
-@pytest.mark.parametrize("case", [case for case in cases("valid") if case.dialect == "lambda_lang"], ids=str)
+@for_each([case for case in cases("valid") if case.dialect == "lambda_lang"])
 def test_what_was_told_before_is_told_alike(case: Case) -> None:
     """A short statement is kept for the next time: that must not show, wherever it stands."""
     case.decode()

@@ -11,6 +11,7 @@ import pytest
 
 import dialects
 
+from ..each import for_each
 from .test_laws import assert_covers
 
 LOOK_ALIKES = {
@@ -53,7 +54,7 @@ def write(rng: random.Random, text: str, names: dict[str, str]) -> tuple[str, di
     return json.dumps(given, ensure_ascii=rng.random() < 0.5, indent=rng.choice([None, 2])), given
 
 
-@pytest.mark.parametrize("seed", range(200))
+@for_each(range(200))
 def test_a_generated_envelope_tells_what_its_text_tells(seed: int) -> None:
     rng = random.Random(seed)
     text = rng.choice(TEXTS)
@@ -194,7 +195,7 @@ THINGS = {"da": "data", "er": "the error", "nd": "the node", "tr": "truth"}
 MODALS = {"m": "necessary", "s": "should", "w": "wanted", "y": "permitted"}
 
 
-@pytest.mark.parametrize("seed", range(200))
+@for_each(range(200))
 def test_a_generated_modal_or_passive_says_who_does_what(seed: int) -> None:
     rng = random.Random(seed)
     subject, verb, thing = rng.choice([*SUBJECTS]), rng.choice([*VERBS]), rng.choice([*THINGS])

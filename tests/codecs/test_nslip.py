@@ -19,6 +19,7 @@ from dialects.nslip import DIALECT
 from dialects.nslip.base62 import read_number, write_number
 from dialects.nslip.tables import ACTS, FRAMES, LARGEST, SLOTS
 
+from ..each import for_each
 from .cases import Case, cases, load, plain
 from .test_laws import assert_covers
 
@@ -298,7 +299,7 @@ def test_look_alikes_are_not_taken_for_tags(text: str) -> None:
     assert candidate is None or candidate.score < 0.3, candidate
 
 
-@pytest.mark.parametrize("case", OTHERS, ids=str)
+@for_each(OTHERS)
 def test_other_dialects_messages_are_not_taken_for_tags(case: Case) -> None:
     candidate = DIALECT.sniff(case.wire)
     assert candidate is None or candidate.score < 0.3, candidate
@@ -425,7 +426,7 @@ def test_identity_is_the_conversation_alone(wire: str, conversation: str | None)
     assert (identity.conversation, identity.id, identity.time) == (conversation, None, None)
 
 
-@pytest.mark.parametrize("case", OWN, ids=str)
+@for_each(OWN)
 def test_identity_agrees_with_the_record(case: Case) -> None:
     read = (message.conversation_id for message in DIALECT.read(case.wire, None).messages)
     assert DIALECT.identify(case.wire).conversation == next((name for name in read if name is not None), None)

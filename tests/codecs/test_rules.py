@@ -6,12 +6,13 @@ import json
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 import dialects
 
+from ..each import for_each
 from .cases import load
 
 HOME = Path(__file__).parent / "rules"
@@ -26,8 +27,17 @@ def rules_of(slug: str) -> list[dict[str, Any]]:
     return json.loads((HOME / f"{slug}.json").read_text("utf-8"))["rules"]
 
 
-RULES = [(slug, rule) for slug in SLUGS for rule in rules_of(slug)]
-each_rule = pytest.mark.parametrize(("slug", "rule"), RULES, ids=[f"{slug}-{rule['id']}" for slug, rule in RULES])
+class Rule(NamedTuple):
+    """A rule as its file has it, and whose it is."""
+
+    slug: str
+    said: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.slug}-{self.said['id']}"
+
+
+each_rule = for_each([Rule(slug, said) for slug in SLUGS for said in rules_of(slug)])
 each_dialect = pytest.mark.parametrize("slug", SLUGS)
 
 
@@ -51,26 +61,26 @@ def test_an_id_names_one_rule_and_one_vector(slug: str) -> None:
 
 
 @each_rule
-def test_a_rule_is_one_sentence_with_a_stable_id(slug: str, rule: dict[str, Any]) -> None:
-    assert re.fullmatch(r"[a-z][1-9][0-9]?", rule["id"])
-    assert rule["rule"].endswith(".")
-    assert rule.keys() <= {"id", "rule", "vectors", "reason", "tests", "notes", "severities"}
+def test_a_rule_is_one_sentence_with_a_stable_id(rule: Rule) -> None:
+    assert re.fullmatch(r"[a-z][1-9][0-9]?", rule.said["id"])
+    assert rule.said["rule"].endswith(".")
+    assert rule.said.keys() <= {"id", "rule", "vectors", "reason", "tests", "notes", "severities"}
 
 
 @each_rule
-def test_a_rule_has_vectors_or_a_reason(slug: str, rule: dict[str, Any]) -> None:
-    assert rule.get("vectors") or rule.get("reason"), "neither a vector nor a reason"
+def test_a_rule_has_vectors_or_a_reason(rule: Rule) -> None:
+    assert rule.said.get("vectors") or rule.said.get("reason"), "neither a vector nor a reason"
 
 
 @each_rule
-def test_the_vectors_of_a_rule_exist(slug: str, rule: dict[str, Any]) -> None:
-    known = {vector["id"] for vector in vectors_of(slug)}
-    assert [name for name in rule.get("vectors", ()) if name not in known] == []
+def test_the_vectors_of_a_rule_exist(rule: Rule) -> None:
+    known = {vector["id"] for vector in vectors_of(rule.slug)}
+    assert [name for name in rule.said.get("vectors", ()) if name not in known] == []
 
 
 @each_rule
-def test_the_tests_of_a_rule_exist(slug: str, rule: dict[str, Any]) -> None:
-    for name in rule.get("tests", ()):
+def test_the_tests_of_a_rule_exist(rule: Rule) -> None:
+    for name in rule.said.get("tests", ()):
         path, function = name.split("::")
         assert f"\ndef {function}(" in (PROJECT / path).read_text("utf-8"), (
             f"{name} is gone: name what shows the rule now"
@@ -78,9 +88,9 @@ def test_the_tests_of_a_rule_exist(slug: str, rule: dict[str, Any]) -> None:
 
 
 @each_rule
-def test_the_severities_of_a_rule_hold(slug: str, rule: dict[str, Any]) -> None:
-    held = {kind.code: kind.severity for kind in dialects.get_dialect(slug).notes}
-    expected = rule.get("severities", {})
+def test_the_severities_of_a_rule_hold(rule: Rule) -> None:
+    held = {kind.code: kind.severity for kind in dialects.get_dialect(rule.slug).notes}
+    expected = rule.said.get("severities", {})
     assert {code: held.get(code) for code in expected} == expected
 
 

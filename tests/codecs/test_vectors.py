@@ -6,6 +6,7 @@ import pytest
 
 import dialects
 
+from ..each import for_each
 from .cases import HOME, Case, cases, load, plain
 
 
@@ -15,31 +16,31 @@ def test_every_dialect_has_vectors(dialect: str) -> None:
     assert load(dialect)["spec"]
 
 
-@pytest.mark.parametrize("case", cases("valid"), ids=str)
+@for_each(cases("valid"))
 def test_decodes_to_its_messages(case: Case) -> None:
     reading = case.decode()
     assert reading.dialect == case.dialect
     assert [plain(message) for message in reading.messages] == case.data["messages"]
 
 
-@pytest.mark.parametrize("case", cases("valid"), ids=str)
+@for_each(cases("valid"))
 def test_reads_as_its_english(case: Case) -> None:
     assert [message.sentence for message in case.decode().messages] == case.data["english"]
 
 
-@pytest.mark.parametrize("case", cases("valid"), ids=str)
+@for_each(cases("valid"))
 def test_carries_its_notes(case: Case) -> None:
     reading = case.decode()
     found = [*reading.notes, *(note for message in reading.messages for note in message.notes)]
     assert sorted(note.code for note in found) == sorted(case.data["notes"])
 
 
-@pytest.mark.parametrize("case", [case for case in cases("valid") if "also" in case.data], ids=str)
+@for_each([case for case in cases("valid") if "also" in case.data])
 def test_also_carries_what_it_says(case: Case) -> None:
     assert [[part.text for part in message.also] for message in case.decode().messages] == case.data["also"]
 
 
-@pytest.mark.parametrize("case", cases("malformed"), ids=str)
+@for_each(cases("malformed"))
 def test_malformed_is_shown_with_its_offset(case: Case) -> None:
     reading = case.decode()
     notes = [*reading.notes, *(note for message in reading.messages for note in message.notes)]
@@ -49,7 +50,7 @@ def test_malformed_is_shown_with_its_offset(case: Case) -> None:
     assert expected[0].span[1] == case.data["offset"]
 
 
-@pytest.mark.parametrize("case", cases("malformed"), ids=str)
+@for_each(cases("malformed"))
 def test_malformed_says_whether_it_was_read(case: Case) -> None:
     """An error is a malformed record (one message, no act); an odd one that is read has its act."""
     reading = case.decode()
