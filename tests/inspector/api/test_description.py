@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -131,13 +132,19 @@ def count_examples() -> int:
     return -(-LONG // (2 * len(OPERATIONS))) if LONG else SHORT_EXAMPLES
 
 
+@cache
+def read_description() -> Any:
+    """The API as described, read once: making the description takes longer than most tests that go by it."""
+    return schemathesis.openapi.from_wsgi("/api/schema/?format=json", get_wsgi_application())
+
+
 @pytest.fixture
 def api(db: None) -> Iterator[Any]:
     """The API as described, asked within the transaction of the test: no request may close its connection."""
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     try:
-        yield schemathesis.openapi.from_wsgi("/api/schema/?format=json", get_wsgi_application())
+        yield read_description()
     finally:
         for signal in (request_started, request_finished):
             signal.connect(close_old_connections)
