@@ -64,16 +64,20 @@ class Babbler:
     Args:
         seed: of its chance.
         ids: how many different ids, tasks and handles it uses: the fewer, the more of them mean one another.
+        is_clowl: whether it speaks nothing but CLowl, in which every request establishes something.
     """
 
-    def __init__(self, seed: int, *, ids: int = 6) -> None:
+    def __init__(self, seed: int, *, ids: int = 6, is_clowl: bool = False) -> None:
         self._chance = random.Random(seed)
         self._ids = ids
         self._said: list[str] = []
         self._turn = 0
         self._turns: list[str] = []
         self._at = 0
-        self._ways: tuple[Callable[[], dict[str, Any]], ...] = (
+        self._ways: tuple[Callable[[], dict[str, Any]], ...] = (self._clowl, self._clowl, self._coordinate)
+        if is_clowl:
+            return
+        self._ways = (
             *(self._clowl, self._lingua, self._lambda, self._nslip),
             *(self._clowl, self._lingua, self._lambda, self._nslip),
             *(self._coordinate, self._coordinate, self._offer, self._prose),

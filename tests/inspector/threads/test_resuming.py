@@ -21,6 +21,7 @@ from inspector.threads.models import (
     Exchange,
     Outline,
     PairTotal,
+    ShelvedName,
 )
 from inspector.threads.placing import earlier, nodes, runs
 from inspector.threads.settling import carries, hindsight, milestones, settler, writing
@@ -78,8 +79,23 @@ def test_what_is_appended_bit_by_bit_is_what_is_settled_at_once(
     cast: Cast, courses: Courses, monkeypatch: pytest.MonkeyPatch, seed: int, most: int
 ) -> None:
     bound(monkeypatch, most)
-    lines = list(Babbler(seed).babble(BABBLED))
-    chance = random.Random(seed)
+    assert_bit_by_bit(cast, list(Babbler(seed).babble(BABBLED)), random.Random(seed))
+    assert courses["resumed"] >= (5 if most > 100 else 1), courses
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.long(seconds=20)
+def test_what_requests_without_end_have_established_is_found_on_the_shelf(
+    cast: Cast, courses: Courses, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(carried, "MOST_NAMES", 3)
+    assert_bit_by_bit(cast, list(Babbler(seed, is_clowl=True).babble(BABBLED)), random.Random(seed))
+    assert courses["resumed"] >= 5, courses
+    assert ShelvedName.objects.count() >= BABBLED // 9
+
+
+def assert_bit_by_bit(cast: Cast, lines: list[bytes], chance: random.Random) -> None:
+    """Deliver these lines by and by, each settling looked at: it comes out as all of them at once do."""
     left = list(lines)
     while left:
         size = chance.randint(1, 9)
@@ -89,11 +105,9 @@ def test_what_is_appended_bit_by_bit_is_what_is_settled_at_once(
         for conversation in Conversation.objects.all():
             assert_whole(conversation)
     found, counted = picture(), picture_counts()
-    resumed = courses["resumed"]
     settle_from_scratch()
     assert_same(found, picture())
     assert_same(counted, picture_counts())
-    assert resumed >= (5 if most > 100 else 1), courses
     forget()
     deliver(cast, *lines, door=Door.API)
     settle_all()
