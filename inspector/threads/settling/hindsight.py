@@ -20,7 +20,7 @@ from ..tasks.ledger import TaskRow
 from ..telling.carried import CarriedContext
 from . import carries
 from .carries import assign_tasks, begin, is_current, write_carry
-from .milestones import find_furthest
+from .milestones import find_furthest, is_too_much
 from .past import make_task, write_stood
 from .summing import Sum, make_conversation, sum_nodes
 from .together import look_up
@@ -99,7 +99,7 @@ def look_back(
         return None
     tasks = {make_task_id(conversation.pk, row[0]): row for row in before.tasks}
     stood = write_stood(make_conversation(before), _find_changed(conversation, tasks, summed))
-    return Hindsight(*carried, stood, timeline.nodes)
+    return Hindsight(*carried, stood, timeline.nodes) if not is_too_much(stood) else None
 
 
 def _copy_unplaced(node: StoredNode) -> StoredNode:

@@ -102,8 +102,12 @@ def keep_milestones(starts: Mapping[Conversation, Start], changing: Mapping[uuid
         found = (stored.get(pk) for pk in changing[conversation.pk] if pk not in start.tasks)
         tasks = dict(start.tasks) | {task.pk: task for task in found if task and bytes(task.place) < start.border}
         own.filter(generation__gt=start.generation).delete()
+        stood = write_stood(start.row, tasks)
+        if is_too_much(stood):
+            _drop_up_to(conversation, start.generation)
+            continue
         milestone = own.filter(generation=start.generation)
-        milestone.update(stood=write_stood(start.row, tasks))
+        milestone.update(stood=stood)
         if start.tree is None:
             tree = Outline.objects.filter(conversation=conversation)
             milestone.update(directory=tree.values("directory"), latest=tree.values("latest"))
@@ -128,26 +132,41 @@ def thin_out(conversation: Conversation, count: int) -> None:
     at = 1
     while at < len(near) - 1:
         newer, older = near[at - 1][1], near[at + 1][1]
-        if count - older <= 3 * (count - newer):
-            _join(conversation, near[at + 1][0], near[at][0])
+        if count - older > 3 * (count - newer):
+            at += 1
+        elif _join(conversation, near[at + 1][0], near[at][0]):
             del near[at]
         else:
-            at += 1
+            return
 
 
-def _join(conversation: Conversation, older: int, newer: int) -> None:
-    """Drop a milestone: what has changed since it is what has changed since the one before it."""
+def is_too_much(stood: bytes) -> bool:
+    """Whether so much has changed since a milestone that it is none."""
+    return len(stood) > MOST_BYTES
+
+
+def _drop_up_to(conversation: Conversation, generation: int) -> None:
+    """Drop a milestone whose changes are too much, and without these nothing before it can be gone back to either."""
+    Carry.objects.filter(conversation=conversation, generation__lte=generation).delete()
+
+
+def _join(conversation: Conversation, older: int, newer: int) -> bool:
+    """Drop a milestone: what has changed since it is what has changed since the one before it.
+
+    Returns:
+        whether that one is still there; if it is too much, both are gone, and all before them.
+    """
     rows = Carry.objects.only("stood", "border", "generation").in_bulk([older, newer])
     row, tasks = read_stood(conversation, bytes(rows[older].stood or b""))
     _, later = read_stood(conversation, bytes(rows[newer].stood or b""))
     border = bytes(rows[older].border)
     stood = write_stood(row, {pk: task for pk, task in (later | tasks).items() if bytes(task.place) < border})
-    own = Carry.objects.filter(conversation=conversation, stood__isnull=False)
-    if len(stood) > MOST_BYTES:
-        # Without what has changed since, nothing before it can be gone back to either.
-        own.filter(generation__lte=rows[newer].generation).delete()
-    own.filter(pk=older).update(stood=stood)
-    own.filter(pk=newer).delete()
+    if is_too_much(stood):
+        _drop_up_to(conversation, rows[newer].generation)
+        return False
+    Carry.objects.filter(pk=older).update(stood=stood)
+    Carry.objects.filter(pk=newer).delete()
+    return True
 
 
 def list_held(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, frozenset[bytes]]:

@@ -16,10 +16,13 @@ from inspector.threads.placing.nodes import load_timelines
 from inspector.threads.placing.numbering import load_places
 from inspector.threads.placing.placer import place
 from inspector.threads.settling.carries import assign_tasks, begin
-from inspector.threads.settling.summing import sum_nodes
+from inspector.threads.settling.summing import make_conversation, sum_nodes
 from inspector.threads.settling.together import look_up
+from inspector.threads.settling.writing import make_knots
 from inspector.threads.tasks.found import make_task_id
 from inspector.threads.telling.retelling import Retelling
+from inspector.threads.trees.outline import draw_lines
+from inspector.threads.trees.windows import load_tree
 
 _SUMMED = ("state", "agents", "dialects", "message_count", "missing_count", "severity", "tally", "first_at", "last_at")
 _COUNTED = {
@@ -53,11 +56,15 @@ def assert_whole(conversation: Conversation) -> None:
     assert summed.digest == bytes(conversation.settled_digest or b""), name
     for column in _SUMMED:
         assert getattr(summed, column) == getattr(conversation, column), (name, column)
+    assert make_conversation(summed).subject == conversation.subject, name
     rows = {make_task_id(conversation.pk, row[0]): row[-2:] for row in summed.tasks}
     stored = {
         pk: (bytes(digest), bytes(at)) for pk, digest, at in conversation.tasks.values_list("pk", "digest", "place")
     }
     assert stored == rows, name
+    tree = load_tree(conversation)
+    lines = [] if tree is None else [(line.id, line.kind, depth, *line[2:]) for depth, line in tree.read_all()]
+    assert lines == [line[:-1] for line in draw_lines(make_knots(timeline.nodes))], name
     gathered = gather_exchanges(conversation, timeline.nodes)
     for model, columns in _COUNTED.items():
         held: set[tuple[Any, ...]] = set(model._default_manager.filter(conversation=conversation).values_list(*columns))
