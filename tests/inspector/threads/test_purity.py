@@ -318,6 +318,7 @@ def picture_findings() -> dict[str, Any]:
 
 # Committed as the product commits: what is locked in one transaction stays so until its end.
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.long(seconds=20)
 def test_findings_are_the_same_in_any_order_and_any_batches(
     cast: Cast, record_property: Callable[[str, object], None]
 ) -> None:
