@@ -26,6 +26,8 @@ from .homes import make_cluster
 from .processes import Supervisor
 from .state import open_state
 
+# How long a connection may take: where everything runs at once the server is late, and is not away.
+PATIENCE_S = 60
 KEPT_FROM_TESTS = ("INSPECTOR_STATE_DIR", "DATABASE_URL", "CELERY_BROKER_URL")
 
 
@@ -67,7 +69,7 @@ class ThrowAwayServer:
             return
         self.cluster = make_cluster(state, is_throw_away=True)
         self.cluster.prepare()
-        os.environ["DATABASE_URL"] = self.cluster.url
+        os.environ["DATABASE_URL"] = f"{self.cluster.url}&connect_timeout={PATIENCE_S}"
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_setupnodes(self) -> None:
