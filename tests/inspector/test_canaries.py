@@ -12,6 +12,7 @@ import io
 import json
 import logging
 import re
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -28,7 +29,7 @@ from inspector.accounts.services import create_api_key
 from inspector.audit.models import Finding
 from inspector.intake.models import Delivery, Record, Sighting
 from inspector.logs import LineFormatter
-from inspector.threads.models import Agent, Conversation, Message, Trace
+from inspector.threads.models import Agent, Carry, Conversation, Message, ShelvedName, Trace
 from inspector.threads.settling import carries
 from inspector.threads.telling import carried
 from inspector.threads.trees import tracing
@@ -322,10 +323,12 @@ def look_at_columns(finds: Finds) -> int:
             cursor.execute(f'SELECT "{column}"::text FROM "{table}" WHERE "{column}" IS NOT NULL')
             for (value,) in cursor.fetchall():
                 finds.look(f"{table}.{column}", value)
-        cursor.execute("SELECT count(*) FROM threads_shelvedname")
-        assert cursor.fetchone()[0]
-        # JSON as bytes.
-        for table, column in (("threads_carry", "data"), ("threads_carry", "stood"), ("threads_tracecarry", "data")):
+        assert ShelvedName.objects.exists()
+        assert Carry.objects.exists()
+        # JSON as bytes, some of it compressed.
+        for row in Carry.objects.all():
+            finds.look("threads_carry.data", zlib.decompress(row.data).decode())
+        for table, column in (("threads_carry", "stood"), ("threads_tracecarry", "data")):
             cursor.execute(f"SELECT convert_from({column}, 'UTF8') FROM {table} WHERE {column} IS NOT NULL")
             carried = cursor.fetchall()
             assert carried or column == "stood", table
