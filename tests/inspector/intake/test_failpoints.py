@@ -69,7 +69,7 @@ FAILURES: dict[str, Callable[[], None]] = {
 
 
 # Every statement fails in the first two ways, one ours and one the line's; in the others, which differ only in how they
-# are retried, every fourth one does. The worker's work is hundreds of statements: there each fails in the first way, and
+# are retried, every fourth one does. A worker's work is hundreds of statements: there each fails in the first way, and
 # half as many in the others. `make failpoints` lets every statement fail in every way.
 FIRST_AND_STEP = {
     "exception": (1, 1),
