@@ -73,7 +73,14 @@ class Course:
     known: Mapping[uuid.UUID, StoredNode] = field(default_factory=dict)
     before: Before | None = None
     resumed: Start | None = None
+    # The messages that are settled from there on, and stand there no more.
+    since: Set[uuid.UUID] = frozenset()
     blocks: Sequence[BlockSize] = ()
+
+    @property
+    def start_count(self) -> int:
+        """How many messages there were where it goes on from."""
+        return self.resumed.written["count"] if self.resumed is not None else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,24 +139,33 @@ def begin(conversation: Conversation, nodes: Sequence[StoredNode]) -> Course:
     )
 
 
-def resume(conversation: Conversation, start: Start, nodes: Sequence[StoredNode]) -> Course:
+def resume(
+    conversation: Conversation,
+    start: Start,
+    nodes: Sequence[StoredNode],
+    *,
+    among: Sequence[StoredNode] | None = None,
+) -> Course:
     """The course of a conversation that is gone on with.
 
     Args:
         conversation: its row.
         start: where it is gone on from.
         nodes: those that come after that, in order key: those that were added, and those that were placed there.
+        among: where these are only the first of them, all of them.
 
     Raises:
         UncertainError: where one of them is late, or the conversation is not as it was carried.
     """
     written = start.written
+    among = nodes if among is None else among
+    since = frozenset(node.id for node in among)
     if nodes and not start.precedes(nodes[0]):
         raise UncertainError
     stored = load_places(conversation)
     places = stored.cut(written["count"])
-    again = frozenset(node.id for node in nodes if not node.is_new)
-    if stored.count - len(again) != written["count"] or conversation.message_count != stored.count:
+    again = sum(not node.is_new for node in among)
+    if stored.count - again != written["count"] or conversation.message_count != stored.count:
         raise UncertainError
     if start.row.message_count != written["count"]:
         raise UncertainError
@@ -158,7 +174,7 @@ def resume(conversation: Conversation, start: Start, nodes: Sequence[StoredNode]
     known = {node.id: node for node in _load(conversation, Q(pk__in=named), places)} if named else {}
     if len(known) != len(named):
         raise UncertainError
-    borne = _find_borne(conversation, nodes, known, places, again)
+    borne = _find_borne(conversation, nodes, known, places, since)
     earlier = Earlier.read(written["earlier"], known)
 
     @lru_cache(maxsize=1024)
@@ -184,6 +200,7 @@ def resume(conversation: Conversation, start: Start, nodes: Sequence[StoredNode]
         playing=Playing(),
         known=known,
         resumed=start,
+        since=since,
         blocks=places.blocks,
     )
 
@@ -201,14 +218,14 @@ def _find_borne(
     nodes: Sequence[StoredNode],
     known: dict[uuid.UUID, StoredNode],
     places: Places,
-    again: Set[uuid.UUID],
+    since: Set[uuid.UUID],
 ) -> dict[bytes, list[StoredNode]]:
-    """The messages before these nodes by the ids that they cite or bear; `again` are those of them that were placed.
+    """The messages before these nodes by the ids that they cite or bear; `since` are those that come after these.
 
     Raises:
         UncertainError: where one before them cites what one of these bears: it is a ghost no longer.
     """
-    of_channel = Q(workspace_id=conversation.workspace_id, channel_id=conversation.channel_id) & ~Q(pk__in=again)
+    of_channel = Q(workspace_id=conversation.workspace_id, channel_id=conversation.channel_id) & ~Q(pk__in=since)
     own = {name for node in nodes for name in (*node.correlation, *((node.key,) if node.key else ()))}
     if own:
         citing = Message.objects.filter(of_channel, conversation=conversation, parent_key__in=own, place__isnull=False)
@@ -260,7 +277,7 @@ def _resume_tasks(conversation: Conversation, course: Course, start: Start, node
         border=start.border,
         counts=Counts.read(written["counts"]),
         standings={play: play.standing for play in tasks.plays.values()},
-        missing=_find_missing(conversation, nodes),
+        missing=_find_missing(conversation, nodes, course.since),
     )
 
 
@@ -274,7 +291,7 @@ def _find_keys(nodes: Iterable[StoredNode]) -> set[bytes]:
     return keys
 
 
-def _find_missing(conversation: Conversation, nodes: Sequence[StoredNode]) -> frozenset[bytes]:
+def _find_missing(conversation: Conversation, nodes: Sequence[StoredNode], since: Set[uuid.UUID]) -> frozenset[bytes]:
     """Which of the messages that these nodes miss were missing before them."""
     ghosts = {node.ghost for node in nodes if node.ghost is not None}
     if not ghosts:
@@ -287,7 +304,7 @@ def _find_missing(conversation: Conversation, nodes: Sequence[StoredNode]) -> fr
         parent__isnull=True,
         place__isnull=False,
     )
-    rows = rows.exclude(pk__in=[node.id for node in nodes if not node.is_new])
+    rows = rows.exclude(pk__in=since)
     rows = rows.exclude(parent_basis="").exclude(parent_why__contains=SEVERAL)
     return frozenset(bytes(key) for key in rows.values_list("parent_key", flat=True) if key)
 

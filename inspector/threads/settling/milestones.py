@@ -174,9 +174,23 @@ def list_held(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, frozense
     found: dict[uuid.UUID, frozenset[bytes]] = {}
     rows = Carry.objects.filter(conversation_id__in=conversation_ids, directory__isnull=False)
     for pk, directory in rows.values_list("conversation_id", "directory"):
-        digests = frozenset(entry.digest for entry in read_directory(bytes(directory or b"")))
-        found[pk] = found.get(pk, frozenset()) | digests
+        found[pk] = found.get(pk, frozenset()) | _read_digests(bytes(directory or b""))
     return found
+
+
+def read_trees(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Base]:
+    """The trees of these conversations as they are stored."""
+    outlines = find_outlines("conversation", conversation_ids)
+    return {pk: Base(each.directory, each.latest) for pk, each in outlines.items()}
+
+
+def list_digests(tree: Base) -> frozenset[bytes]:
+    """The digests of the blocks of a tree."""
+    return _read_digests(tree.directory)
+
+
+def _read_digests(directory: bytes) -> frozenset[bytes]:
+    return frozenset(entry.digest for entry in read_directory(directory))
 
 
 def write_ends(rows: Sequence[tuple[Conversation, int, int, bytes, bytes]]) -> None:
@@ -203,23 +217,28 @@ def write_ends(rows: Sequence[tuple[Conversation, int, int, bytes, bytes]]) -> N
         )
 
 
-def write_milestones(found: Mapping[Conversation, Hindsight]) -> None:
-    """Write milestones that were found after the fact, of conversations that have no other; their trees are written."""
+def write_milestones(found: Mapping[Conversation, Hindsight], trees: Mapping[uuid.UUID, Base]) -> None:
+    """Write milestones that were found after the fact, the latest of their conversations; their trees are written.
+
+    Args:
+        found: the milestones.
+        trees: those that they have, as far as these were drawn already.
+    """
     outlines = find_outlines("conversation", [each.pk for each in found])
     for conversation, each in found.items():
-        directory, latest = add_tree(outlines[conversation.pk], make_knots(each.nodes))
+        tree = trees.get(conversation.pk) or Base(*add_tree(outlines[conversation.pk], make_knots(each.nodes)))
         Carry.objects.create(
             conversation=conversation,
             workspace_id=conversation.workspace_id,
-            # That of its end is greater, and no other holds any more.
+            # That of its end is greater, and the end of that generation does not hold any more.
             generation=conversation.settled_generation,
             reached=each.reached,
             count=each.count,
             border=each.border,
             data=each.carried,
             stood=each.stood,
-            directory=directory,
-            latest=latest,
+            directory=tree.directory,
+            latest=tree.latest,
         )
 
 

@@ -34,16 +34,19 @@ from ..telling.carried import Carried, CarriedContext
 from ..telling.retelling import Retelling, load_together
 from ..telling.shelves import write_shelves
 from ..telling.wordings import History, note_rest
+from ..trees.growing import Base
 from ..uncertainty import UncertainError
 from .carries import Course, Start, assign_tasks, begin, resume, write_carry
-from .hindsight import Hindsight, find_cut, look_back
+from .hindsight import Hindsight, find_cut, find_nearer_cut, look_back
 from .milestones import (
     drop_all,
     go_back,
     keep_milestones,
+    list_digests,
     list_held,
     load_ends,
     load_since,
+    read_trees,
     thin_out,
     write_ends,
     write_milestones,
@@ -114,6 +117,8 @@ class _Settling:
         self._timelines: dict[uuid.UUID, Timeline] = {}
         self._courses: dict[uuid.UUID, Course] = {}
         self._hindsights: dict[Conversation, Hindsight] = {}
+        # The trees of those of them whose conversations were gone on with.
+        self._trees: dict[uuid.UUID, Base] = {}
         self._load(together)
         self._together = bound(together, self._timelines)
         self._place(self._together)
@@ -215,7 +220,7 @@ class _Settling:
             timeline, course = timelines[each.pk], courses[each.pk]
             changes[each.pk] = Changes(each.pk, self._histories[each.pk])
             write = partial(_write_window, conversation, fence) if each is conversation else None
-            held = _tell(retellings.pop(each.pk), changes[each.pk], write, cuts[each.pk])
+            held = _tell(retellings.pop(each.pk), changes[each.pk], write, cuts[each.pk], start=course.start_count)
             sums[each.pk] = sum_nodes(
                 each,
                 timeline,
@@ -224,7 +229,7 @@ class _Settling:
                 before=course.before,
             )
             if held is not None:
-                self._look_back(each, cuts[each.pk], held, sums[each.pk])
+                self._look_back(each, held, sums[each.pk], cuts[each.pk] or 0)
             exchanges[each.pk] = gather_exchanges(
                 each, timeline.nodes if course.resumed is None else timeline.list_new()
             )
@@ -248,15 +253,20 @@ class _Settling:
             finish()
 
     def _find_cut(self, conversation: Conversation) -> int | None:
-        if self._courses[conversation.pk].resumed is not None:
-            return None
-        return find_cut(conversation, self._timelines[conversation.pk].nodes)
+        start, nodes = self._courses[conversation.pk].resumed, self._timelines[conversation.pk].nodes
+        return find_cut(conversation, nodes) if start is None else find_nearer_cut(start, nodes)
 
-    def _look_back(self, conversation: Conversation, cut: int | None, held: Carried, summed: Sum) -> None:
-        """Find a milestone before what was late, so that the next that is late is not settled from the beginning."""
-        nodes = self._timelines[conversation.pk].nodes[:cut]
-        context = CarriedContext.resume(held, conversation.pk)
-        found = look_back(conversation, nodes, context, summed, self._count_hidden(conversation))
+    def _look_back(self, conversation: Conversation, held: Carried, summed: Sum, cut: int) -> None:
+        """Find a milestone not far before what was late, so that the next that is late is settled from there."""
+        found = look_back(
+            conversation,
+            self._timelines[conversation.pk].nodes,
+            cut,
+            CarriedContext.resume(held, conversation.pk),
+            summed,
+            hidden=self._count_hidden(conversation),
+            start=self._courses[conversation.pk].resumed,
+        )
         if found is not None:
             self._hindsights[conversation] = found
 
@@ -270,15 +280,26 @@ class _Settling:
         workspace_id = self._conversation.workspace_id
         whole = [each.pk for each in settled if self._courses[each.pk].resumed is None]
         write_outlines([(pk, self._timelines[pk].nodes) for pk in whole], workspace_id=workspace_id)
-        grown = {each.pk: start for each in settled if (start := self._courses[each.pk].resumed) is not None}
-        held = list_held(list(grown))
-        grow_outlines(
-            [
-                Appended(pk, self._timelines[pk].nodes, start.tree, held.get(pk, frozenset()))
-                for pk, start in grown.items()
-            ],
-            workspace_id=workspace_id,
-        )
+        grown = {each: start for each in settled if (start := self._courses[each.pk].resumed) is not None}
+        held = list_held([each.pk for each in grown])
+        nearer = {each: found for each, found in self._hindsights.items() if each in grown}
+        if nearer:
+            # They grow up to there first. Who has read a directory that is stored now still finds its blocks.
+            stored = read_trees([each.pk for each in nearer])
+            held |= {pk: held.get(pk, frozenset()) | list_digests(tree) for pk, tree in stored.items()}
+            firsts = [
+                Appended(each.pk, found.nodes, grown[each].tree, held.get(each.pk, frozenset()))
+                for each, found in nearer.items()
+            ]
+            grow_outlines(firsts, workspace_id=workspace_id)
+            self._trees = read_trees([each.pk for each in nearer])
+        rest = []
+        for each, start in grown.items():
+            nodes, tree = self._timelines[each.pk].nodes, start.tree
+            if each in nearer:
+                nodes, tree = nodes[len(nearer[each].nodes) :], None
+            rest.append(Appended(each.pk, nodes, tree, held.get(each.pk, frozenset())))
+        grow_outlines(rest, workspace_id=workspace_id)
 
     def _write_ends(self, settled: Sequence[Conversation], sums: Mapping[uuid.UUID, Sum]) -> None:
         rows = []
@@ -291,7 +312,7 @@ class _Settling:
         write_ends(rows)
         ended = {each for each, *_ in rows}
         write_shelves([(each, self._courses[each.pk].context) for each in settled if each in ended])
-        write_milestones({each: found for each, found in self._hindsights.items() if each in ended})
+        write_milestones({each: found for each, found in self._hindsights.items() if each in ended}, self._trees)
         for each, _, count, *_ in rows:
             if self._courses[each.pk].resumed is not None:
                 thin_out(each, count)
@@ -316,18 +337,25 @@ def _write_window(conversation: Conversation, fence: Fence, changes: Changes) ->
 
 
 def _tell(
-    retelling: Retelling, changes: Changes, write: Callable[[Changes], None] | None, cut: int | None
+    retelling: Retelling, changes: Changes, write: Callable[[Changes], None] | None, cut: int | None, *, start: int
 ) -> Carried | None:
     """Tell what must be told, and keep what changes; where it becomes much, it is written on the way.
 
+    Args:
+        retelling: the messages.
+        changes: takes what changes.
+        write: writes it on the way.
+        cut: after so many of them it is asked what is carried.
+        start: how many there are before them.
+
     Returns:
-        what is carried of what holds after so many nodes as `cut` says, where it says so.
+        what is carried after so many nodes as `cut` says, where it says so.
     """
     held = None
     for at, (node, row, established) in enumerate(retelling.go_through(), start=1):
         changes.take(node, row, established)
         if at == cut:
-            held = retelling.context.write(at)
+            held = retelling.context.write(start + at)
         if write is not None and changes.is_window:
             write(changes)
             changes.clear()

@@ -317,7 +317,7 @@ def picture_counts() -> dict[str, Any]:
         for model in COUNTS
     }
     for each in Conversation.objects.all():
-        messages = each.messages.order_by("order_time", "order_source", "order_index", "pk")
+        messages = each.messages.shown().order_by("order_time", "order_source", "order_index", "pk")
         columns = ("pk", "task", "place", "told_in", "established", "parent")
         counts[f"{each.native_id} {each.pk}"] = {
             "tally": each.tally,
