@@ -134,9 +134,11 @@ def shrink(monkeypatch: pytest.MonkeyPatch, chance: random.Random) -> None:
             monkeypatch.setattr(module, name, value)
 
 
-def change(line: bytes, chance: random.Random, coarse: int) -> bytes:
-    """A line whose time is given in so many seconds, and now and then in none or without an id."""
+def change(line: bytes, chance: random.Random, coarse: int, *, is_one: bool) -> bytes:
+    """A line whose time is given in so many seconds, now and then in none; all in one conversation if it is to be."""
     said = json.loads(line)
+    if is_one:
+        said["conversation"] = "mixed"
     at = datetime.fromisoformat(said["at"]).timestamp()
     said["at"] = at - at % coarse
     if chance.random() < 0.005:
@@ -161,8 +163,11 @@ def test_what_is_late_within_small_bounds_is_what_is_settled_at_once(
 ) -> None:
     chance = random.Random(seed)
     shrink(monkeypatch, chance)
-    coarse = chance.choice((1, 1, 1, 4))
-    lines = [change(line, chance, coarse) for line in Babbler(seed, ids=chance.choice((12, 60, 200))).babble(BABBLED)]
+    coarse, is_one = chance.choice((1, 1, 1, 4)), chance.random() < 0.7
+    lines = [
+        change(line, chance, coarse, is_one=is_one)
+        for line in Babbler(seed, ids=chance.choice((12, 60, 200))).babble(BABBLED)
+    ]
     first = len(lines) // 4
     delays = chance.choice(((0, 0, 0, 1), (0, 0, 1, 2, 5), (0, 3, 12)))
     late = sorted(range(first, len(lines)), key=lambda at: at + chance.choice(delays))
