@@ -116,6 +116,10 @@ def draft_record(
     else:
         rule = BY_RECEIPT
         identity = digest_parts(b"receipt", series.bytes, framed.chain)
+    if framed.problem is not None:
+        # What cannot be read is never what can be: where a file is cut right at the end of a line, the whole file has
+        # the same bytes there, and they are to be read.
+        identity = digest_parts(b"quarantined", identity)
     time, basis = find_time(wire_time, said.at, start, received_at)
     return Draft(
         framed=framed,

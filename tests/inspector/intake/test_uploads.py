@@ -8,6 +8,7 @@ import io
 import os
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -22,6 +23,7 @@ from inspector.intake.archives import RefusedArchiveError
 from inspector.intake.models import Chunk, Delivery, Door, Job, Record, Scaffold, Sighting
 from inspector.intake.selectors import read_arrival, read_source, rebuild_stream
 from inspector.intake.services import open_delivery, take_file, take_stream
+from inspector.threads.models import Message
 
 from ..conftest import Cast, settle_all
 
@@ -222,6 +224,21 @@ def test_the_whole_file_after_its_cut_one_adds_only_what_was_missing(cast: Cast)
     assert (received, quarantined) == (6000, 0)
     assert stored < duplicate
     assert Record.objects.filter(is_quarantined=False).count() == 6000
+
+
+def test_a_line_that_was_cut_off_after_its_last_letter_is_read_when_the_whole_file_comes(cast: Cast) -> None:
+    """The bytes are the same in both files; from the one that ends there nobody can know that the line is whole."""
+    pack = zlib.compressobj(wbits=31)
+    cut = pack.compress(b"one\ntwo\nthree") + pack.flush(zlib.Z_SYNC_FLUSH)
+    (first,) = upload(cast, cut)
+    (whole,) = upload(cast, cut + pack.compress(b"\nfour\n") + pack.flush())
+    settle_all()
+    # The line without an end, and the bytes of the file itself.
+    assert counts(first) == (4, 2, 0, 2)
+    assert counts(whole) == (4, 2, 2, 0)
+    read = Record.objects.filter(is_quarantined=False)
+    assert sorted(bytes(record.source) for record in read) == [b"four", b"one", b"three", b"two"]
+    assert sorted(Message.objects.values_list("english", flat=True)) == ["four", "one", "three", "two"]
 
 
 # ---------------------------------------------------------------- zip
