@@ -23,7 +23,8 @@ from ..tasks.ledger import TaskRow
 from ..telling.carried import CarriedContext
 from ..uncertainty import UncertainError
 from . import carries
-from .carries import Course, Start, assign_tasks, begin, is_current, resume, write_carry
+from .carries import Start, is_current, write_carry
+from .courses import Course, assign_tasks, begin, resume
 from .milestones import find_furthest, is_too_much
 from .past import make_task, write_stood
 from .summing import Sum, make_conversation, sum_nodes

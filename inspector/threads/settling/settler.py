@@ -16,17 +16,12 @@ from functools import partial
 
 from django.db import transaction
 
-from inspector.intake.models import Record
-
 from ..agents.exchanges import Exchanges, gather_exchanges, write_exchanges
-from ..arriving.arrivals import find_citing, find_keys, replace_parts
-from ..arriving.holding import hold_channels, hold_conversations
-from ..arriving.inserts import read_record
-from ..arriving.marking import mark_conversations
+from ..arriving.holding import hold_conversations
 from ..hidden import count_hidden_by_conversation
 from ..models import Conversation
 from ..opening.opener import ask_opening
-from ..placing.links import Guess, guess_of
+from ..placing.links import Guess
 from ..placing.nodes import Timeline, find_misread, load_timelines
 from ..placing.numbering import write_directories
 from ..placing.placer import place
@@ -36,24 +31,24 @@ from ..telling.shelves import write_shelves
 from ..telling.wordings import History, note_rest
 from ..trees.growing import Base
 from ..uncertainty import UncertainError
-from .carries import Course, Start, assign_tasks, begin, resume, write_carry
+from .carries import Start, write_carry
+from .courses import Course, assign_tasks, begin, resume
+from .drawing import draw_trees
 from .hindsight import Hindsight, find_cut, find_nearer_cut, look_back
 from .milestones import (
     drop_all,
     go_back,
     keep_milestones,
-    list_digests,
-    list_held,
     load_ends,
     load_since,
-    read_trees,
     thin_out,
     write_ends,
     write_milestones,
 )
+from .rereading import read_again
 from .summing import Sum, sum_nodes, write_sums
 from .together import bound, find_together, is_small, look_up
-from .writing import Appended, Changes, grow_outlines, write_changes, write_outlines
+from .writing import Changes, write_changes
 
 Fence = Callable[[], None]
 # Ends the jobs of the other conversations, and says which of them are still to be written.
@@ -166,7 +161,7 @@ class _Settling:
                 raise UncertainError
             for record_id, dialect, guess in misread:
                 self._fence()
-                _read_again(self._histories[conversation.pk], record_id, dialect, guess, self._fence)
+                read_again(self._histories[conversation.pk], record_id, dialect, guess, self._fence)
             if start is None:
                 self._timelines |= load_timelines([conversation.pk])
             else:
@@ -242,7 +237,8 @@ class _Settling:
             self._keep_milestones(settled, sums)
             write_changes([changes[pk] for pk in kept], workspace_id=conversation.workspace_id)
             write_directories([(each, timelines[each.pk].blocks) for each in settled])
-            self._write_trees(settled)
+            starts = {each: courses[each.pk].resumed for each in settled}
+            self._trees = draw_trees(starts, timelines, self._hindsights, workspace_id=conversation.workspace_id)
             write_sums([sums[pk] for pk in kept])
             write_exchanges([exchanges[pk] for pk in kept], resumed=resumed)
             self._write_ends(settled, sums)
@@ -275,31 +271,6 @@ class _Settling:
         starts = {each: start for each in settled if (start := self._courses[each.pk].resumed) is not None}
         keep_milestones(starts, {each.pk: sums[each.pk].list_tasks() for each in starts})
         drop_all(each.pk for each in settled if each not in starts)
-
-    def _write_trees(self, settled: Sequence[Conversation]) -> None:
-        workspace_id = self._conversation.workspace_id
-        whole = [each.pk for each in settled if self._courses[each.pk].resumed is None]
-        write_outlines([(pk, self._timelines[pk].nodes) for pk in whole], workspace_id=workspace_id)
-        grown = {each: start for each in settled if (start := self._courses[each.pk].resumed) is not None}
-        held = list_held([each.pk for each in grown])
-        nearer = {each: found for each, found in self._hindsights.items() if each in grown}
-        if nearer:
-            # They grow up to there first. Who has read a directory that is stored now still finds its blocks.
-            stored = read_trees([each.pk for each in nearer])
-            held |= {pk: held.get(pk, frozenset()) | list_digests(tree) for pk, tree in stored.items()}
-            firsts = [
-                Appended(each.pk, found.nodes, grown[each].tree, held.get(each.pk, frozenset()))
-                for each, found in nearer.items()
-            ]
-            grow_outlines(firsts, workspace_id=workspace_id)
-            self._trees = read_trees([each.pk for each in nearer])
-        rest = []
-        for each, start in grown.items():
-            nodes, tree = self._timelines[each.pk].nodes, start.tree
-            if each in nearer:
-                nodes, tree = nodes[len(nearer[each].nodes) :], None
-            rest.append(Appended(each.pk, nodes, tree, held.get(each.pk, frozenset())))
-        grow_outlines(rest, workspace_id=workspace_id)
 
     def _write_ends(self, settled: Sequence[Conversation], sums: Mapping[uuid.UUID, Sum]) -> None:
         rows = []
@@ -360,19 +331,3 @@ def _tell(
             write(changes)
             changes.clear()
     return held
-
-
-def _read_again(history: History, record_id: uuid.UUID, dialect: str | None, guess: Guess | None, fence: Fence) -> None:
-    """Put the messages of a record that is read otherwise in the place of its earlier ones, and mark who cites them."""
-    conversation = history.conversation
-    arrival = read_record(Record.objects.get(pk=record_id), dialect=dialect)
-    guess = guess or guess_of(arrival.reading)
-    with transaction.atomic():
-        hold_channels([conversation.channel_id], is_shared=True)
-        cited = {conversation.channel_id: find_keys(conversation, arrival)}
-        citing = find_citing(cited, conversation.workspace_id) - {conversation.pk}
-        hold_conversations({conversation.pk, *citing})
-        fence()
-        mark_conversations(conversation_ids=citing, workspace_id=conversation.workspace_id)
-        history.read_anew(record_id, is_outdated=dialect is None)
-        replace_parts(arrival, conversation, guess, at=history.at)

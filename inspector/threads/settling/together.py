@@ -14,7 +14,7 @@ from ..models import Message as MessageRow
 from ..placing.bearers import find_bearers
 from ..placing.nodes import Timeline
 from ..placing.placer import Citation, Elsewhere, LookUp, find_cited
-from .carries import Course
+from .courses import Course
 
 # Conversations of at most so many messages and bytes are settled together, and so many of theirs at once.
 SMALL, TOGETHER = 1000, 2000

@@ -15,7 +15,7 @@ from inspector.threads.models import Conversation
 from inspector.threads.placing.nodes import load_timelines
 from inspector.threads.placing.numbering import load_places
 from inspector.threads.placing.placer import place
-from inspector.threads.settling.carries import assign_tasks, begin
+from inspector.threads.settling.courses import assign_tasks, begin
 from inspector.threads.settling.summing import make_conversation, sum_nodes
 from inspector.threads.settling.together import look_up
 from inspector.threads.settling.writing import make_knots
