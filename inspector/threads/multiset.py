@@ -1,0 +1,77 @@
+"""Digests of sets that change in place: what is put in or taken out is worked in alone, in any order. Pure.
+
+Each element is expanded to 4,032 bits (SHAKE-128) and these are added up modulo 2^4032, which is AdHash (Bellare and
+Micciancio 1997); the digest is SHA-256 of the sum and of how many elements there are. Who finds two sets of one digest
+has found a collision of one of both hashes, which takes 2^128 steps, or numbers among those that SHAKE gives which add
+up to nothing, each taken once, with plus or minus. No better ways are known to these than Wagner's generalized birthday
+(2^150 steps for sets of up to 2^32 elements, never less than 2^126) and the reduction of lattices (far more).
+
+So it is for sets. An element that is there twice counts twice, and to sums with large factors lattices lead much sooner:
+let each element say what tells it apart from all others. Where the order matters, let it say its place, in terms that
+do not move when others come or go. A product (MuHash) would not mind equal elements; it takes about ten times as long.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+# Three blocks of SHAKE-128, of which each costs as much as the last.
+WIDTH_BYTES: Final = 3 * 168
+_MASK: Final = (1 << 8 * WIDTH_BYTES) - 1
+_COUNT: Final = struct.Struct("<Q")
+SIZE_BYTES: Final = WIDTH_BYTES + _COUNT.size
+
+
+@dataclass(frozen=True, slots=True)
+class Multiset:
+    """What is known of a set of elements: their sum, and how many they are."""
+
+    total: int = 0
+    count: int = 0
+
+    def add(self, elements: Iterable[bytes]) -> Multiset:
+        """This set and these elements beside it; about three microseconds for each."""
+        return self._change(elements, 1)
+
+    def remove(self, elements: Iterable[bytes]) -> Multiset:
+        """This set without these elements, all of which are in it.
+
+        Raises:
+            ValueError: there are fewer in it than that.
+        """
+        left = self._change(elements, -1)
+        if left.count < 0:
+            raise ValueError("a set has not as many elements as are taken from it")
+        return left
+
+    def _change(self, elements: Iterable[bytes], sign: int) -> Multiset:
+        shake, read = hashlib.shake_128, int.from_bytes
+        total = count = 0
+        for element in elements:
+            total += read(shake(element).digest(WIDTH_BYTES), "little")
+            count += 1
+        return Multiset((self.total + sign * total) & _MASK, self.count + sign * count)
+
+    def seal(self) -> bytes:
+        """The digest of the set, 32 bytes: the same whatever it came from and in which order."""
+        return hashlib.sha256(self.write()).digest()
+
+    def write(self) -> bytes:
+        """The set as `SIZE_BYTES` bytes, from which it can be gone on with."""
+        return _COUNT.pack(self.count) + self.total.to_bytes(WIDTH_BYTES, "little")
+
+
+def read_multiset(data: bytes | memoryview) -> Multiset:
+    """The set that `Multiset.write` wrote.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if len(data) != SIZE_BYTES:
+        raise ValueError(f"a set is {SIZE_BYTES} bytes, and these are {len(data)}")
+    (count,) = _COUNT.unpack_from(data)
+    return Multiset(int.from_bytes(data[_COUNT.size :], "little"), count)
