@@ -10,15 +10,15 @@ from __future__ import annotations
 import uuid
 from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from django.db import connection
 from psycopg import sql
 
-from .blocks import Block, Entry, read_directory, read_ids, write_directory
+from .blocks import Entry, read_directory, read_ids
 from .grafting import Grafted, GraftError, Shoot, Wanted, graft
 from .opened import Packed
-from .stored import Owner, StoredOutline, drop_others, find_outlines, put_blocks, put_outlines
+from .stored import Owner, Rewritten, StoredOutline, find_outlines, put_trees
 
 # Of so many ids the database searches the blocks, which takes as long as there are ids; for more they are gone through.
 _FEW_NAMES: Final = 8
@@ -95,6 +95,10 @@ class _Growing:
         """Whether it grows from a tree that is not the stored one."""
         return self.growth.base is not None and self.growth.base.directory != self.outline.directory
 
+    def rewrite(self, grafted: Grafted) -> Rewritten:
+        """What is to be written of it."""
+        return Rewritten(self.owner_id, self.outline, grafted.entries, grafted.blocks, grafted.latest, self.growth.held)
+
     def begin(self) -> None:
         """Ask for the first blocks; where nothing is appended the tree is what it grows from."""
         if self.reason:
@@ -144,7 +148,7 @@ def grow_trees(grown: Sequence[Growth], owner: Owner, workspace_id: uuid.UUID) -
     grafted = [tree.grafted for tree in trees if tree.grafted is not None]
     return Effort(
         opened,
-        _write(trees, owner, workspace_id),
+        put_trees([tree.rewrite(tree.grafted) for tree in trees if tree.grafted is not None], owner, workspace_id),
         sum(each.answered for each in grafted),
     )
 
@@ -191,13 +195,14 @@ def _fetch(waiting: Sequence[_Growing]) -> dict[uuid.UUID, dict[int, Packed]]:
                 found[tree.owner_id][numbers[digest]] = packed
         else:
             plain |= {(tree.outline.id, digest): (tree, number) for digest, number in numbers.items()}
-    for outline_id, digest, packed in _read_blocks(list(plain)):
+    for outline_id, digest, packed in read_blocks(list(plain)):
         tree, number = plain[outline_id, digest]
         found[tree.owner_id][number] = packed
     return found
 
 
-def _read_blocks(keys: Sequence[tuple[uuid.UUID, bytes]]) -> Iterator[tuple[uuid.UUID, bytes, Packed]]:
+def read_blocks(keys: Sequence[tuple[uuid.UUID, bytes]]) -> Iterator[tuple[uuid.UUID, bytes, Packed]]:
+    """These blocks, each named by its outline and its digest; those that are not there are left out."""
     if not keys:
         return
     with connection.cursor() as cursor:
@@ -219,7 +224,7 @@ def _search(outline_id: uuid.UUID, digests: Sequence[bytes], names: Set[bytes]) 
     if len(names) > _FEW_NAMES:
         for low in range(0, len(digests), _BLOCKS_AT_ONCE):
             keys = [(outline_id, digest) for digest in digests[low : low + _BLOCKS_AT_ONCE]]
-            for _, digest, packed in _read_blocks(keys):
+            for _, digest, packed in read_blocks(keys):
                 if not names.isdisjoint(read_ids(packed.lines)):
                     yield digest, packed
         return
@@ -233,24 +238,3 @@ def _search(outline_id: uuid.UUID, digests: Sequence[bytes], names: Set[bytes]) 
         )
         for digest, depths, lines in cursor:
             yield bytes(digest), Packed(bytes(depths), bytes(lines))
-
-
-def _write(trees: Sequence[_Growing], owner: Owner, workspace_id: uuid.UUID) -> int:
-    fresh: list[tuple[uuid.UUID, Block]] = []
-    rows: list[tuple[Any, ...]] = []
-    kept: dict[uuid.UUID, set[bytes]] = {}
-    for tree in trees:
-        if tree.grafted is None:
-            continue
-        outline_id, entries = tree.outline.id, tree.grafted.entries
-        fresh.extend((outline_id, block) for block in tree.grafted.blocks)
-        count = sum(entry.size for entry in entries)
-        rows.append((outline_id, workspace_id, tree.owner_id, count, tree.grafted.latest, write_directory(entries)))
-        # Who has read the directory that was still finds its blocks.
-        before = read_directory(tree.outline.directory)
-        kept[outline_id] = {entry.digest for entry in (*before, *entries)} | tree.growth.held
-    for low in range(0, len(fresh), _BLOCKS_AT_ONCE):
-        put_blocks(fresh[low : low + _BLOCKS_AT_ONCE])
-    put_outlines(owner, rows)
-    drop_others(kept)
-    return len(fresh)

@@ -155,12 +155,12 @@ class OpenedBlocks:
         touched = self._changed.keys() | self._added.keys()
         for number, entry in enumerate(self.entries):
             if number in touched:
-                yield from ((block.entry, block) for block in _split(self._write(number), bounds))
+                yield from ((block.entry, block) for block in cut_packed(self._write(number), bounds))
             else:
                 yield entry, None
         if not self.entries and self._added:
             self._packed[0] = Packed(b"", b"")
-            yield from ((block.entry, block) for block in _split(self._write(0), bounds))
+            yield from ((block.entry, block) for block in cut_packed(self._write(0), bounds))
 
     def _write(self, number: int) -> Packed:
         depths, lines = self._packed[number]
@@ -170,21 +170,21 @@ class OpenedBlocks:
         pieces: list[Packed] = []
         low = 0
         for high, new in sorted(self._added[number], key=lambda each: each[0]):
-            pieces += (_slice(depths, text, low, high), new)
+            pieces += (slice_packed(depths, text, low, high), new)
             low = high
-        pieces.append(_slice(depths, text, low, len(depths) // DEPTH_BYTES))
+        pieces.append(slice_packed(depths, text, low, len(depths) // DEPTH_BYTES))
         return Packed(b"".join(piece.depths for piece in pieces), b"".join(piece.lines for piece in pieces))
 
 
-def _slice(depths: bytes, lines: bytes | bytearray, low: int, high: int) -> Packed:
+def slice_packed(depths: bytes, lines: bytes | bytearray, low: int, high: int) -> Packed:
     """The lines of a block from one place up to another."""
     return Packed(depths[low * DEPTH_BYTES : high * DEPTH_BYTES], bytes(lines[low * LINE_BYTES : high * LINE_BYTES]))
 
 
-def _split(packed: Packed, bounds: Bounds) -> Iterator[Block]:
+def cut_packed(packed: Packed, bounds: Bounds) -> Iterator[Block]:
     """The blocks of these lines, of about the same size: one where that is not too large."""
     size = len(packed.depths) // DEPTH_BYTES
     count = 1 if size <= bounds.most else -(-size // ((bounds.least + bounds.most) // 2))
     borders = [size * number // count for number in range(count + 1)]
     for low, high in pairwise(borders):
-        yield seal_block(*_slice(packed.depths, packed.lines, low, high))
+        yield seal_block(*slice_packed(packed.depths, packed.lines, low, high))

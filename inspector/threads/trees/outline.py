@@ -32,7 +32,7 @@ class Outcome(IntEnum):
 
 
 # The answers that end a request; any other prolongs it.
-_ENDS: Final = {
+ENDS: Final = {
     "done": Outcome.DONE,
     "failure": Outcome.FAILED,
     "reject": Outcome.FAILED,
@@ -140,8 +140,8 @@ def prolong(outcome: Outcome, start: int, end: int, answers: Sequence[Knot]) -> 
     if outcome not in (Outcome.OPEN, Outcome.ANSWERED) or not answers:
         return outcome, end
     for answer in answers:
-        if answer.performative in _ENDS:
-            return _ENDS[answer.performative], max(start, answer.at)
+        if answer.performative in ENDS:
+            return ENDS[answer.performative], max(start, answer.at)
     return Outcome.ANSWERED, max(end, *(answer.at for answer in answers))
 
 

@@ -44,6 +44,20 @@ class StoredOutline(NamedTuple):
     directory: bytes
 
 
+class Rewritten(NamedTuple):
+    """What becomes of a stored tree: its directory, the blocks that are new in it, and the place of its last message.
+
+    `held` are the digests of blocks that are needed later, whether or not the tree has them.
+    """
+
+    owner_id: uuid.UUID
+    outline: StoredOutline
+    entries: Sequence[Entry]
+    blocks: Sequence[Block]
+    latest: int
+    held: frozenset[bytes]
+
+
 def write_trees(*, trees: Sequence[Tree], owner: Owner, workspace_id: uuid.UUID) -> int:
     """Draw these trees and write what differs; call inside a transaction that holds their owners.
 
@@ -77,6 +91,29 @@ def write_trees(*, trees: Sequence[Tree], owner: Owner, workspace_id: uuid.UUID)
     put_outlines(owner, rows)
     drop_others(kept)
     return written
+
+
+def put_trees(trees: Sequence[Rewritten], owner: Owner, workspace_id: uuid.UUID) -> int:
+    """Write what becomes of these stored trees; call inside a transaction that holds their owners.
+
+    Returns:
+        how many blocks were written.
+    """
+    fresh = [(tree.outline.id, block) for tree in trees for block in tree.blocks]
+    rows: list[tuple[Any, ...]] = []
+    kept: dict[uuid.UUID, set[bytes]] = {}
+    for tree in trees:
+        count = sum(entry.size for entry in tree.entries)
+        text = write_directory(tree.entries)
+        rows.append((tree.outline.id, workspace_id, tree.owner_id, count, tree.latest, text))
+        # Who has read the directory that was still finds its blocks.
+        before = read_directory(tree.outline.directory)
+        kept[tree.outline.id] = {entry.digest for entry in (*before, *tree.entries)} | tree.held
+    for low in range(0, len(fresh), _BLOCKS_AT_ONCE):
+        put_blocks(fresh[low : low + _BLOCKS_AT_ONCE])
+    put_outlines(owner, rows)
+    drop_others(kept)
+    return len(fresh)
 
 
 def add_tree(outline: StoredOutline, knots: Sequence[Knot]) -> tuple[bytes, int]:
