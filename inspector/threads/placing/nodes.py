@@ -52,6 +52,7 @@ _COLUMNS = (
     "told_at",
     "order_basis",
     "status",
+    "record__identity",
     "place",
     "run",
     "parent",
@@ -78,6 +79,8 @@ class StoredNode(Node):
     # For its outline: microseconds since 1970, and a number that its order key gives.
     instant: int = 0
     mark: int = 0
+    # Of its record: what it is known by.
+    identity: bytes = b""
     # Of its order key, and where it stands: see `places`.
     source: bytes = b""
     index: int = 0
@@ -227,7 +230,7 @@ def order_by_identity(rows: list[Sequence[Any]]) -> list[Sequence[Any]]:
 def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNode:
     (_, at, _, _, record, part, message_id, dialect, performative, sender, receivers) = row[:11]
     (is_broadcast, task, turn, severity, links_text, told_in, told_digest, *rest) = row[11:]
-    is_established, has_topic, trace, told_at, order_basis, status, *placed = rest
+    is_established, has_topic, trace, told_at, order_basis, status, identity, *placed = rest
     place, run, parent, parent_key, basis, why, task_id = placed
     source = known.setdefault(source := bytes(row[2]), source)
     links = read_links(links_text) if links_text else None
@@ -252,6 +255,7 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
         declared=links.declared if links else (),
         instant=count_microseconds(row[1]),
         mark=make_mark(source, row[3], part),
+        identity=bytes(identity),
         source=source,
         index=row[3],
         performative=intern(performative) if performative is not None else None,

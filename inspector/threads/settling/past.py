@@ -16,7 +16,7 @@ from ..tasks.ledger import COLUMNS
 
 _SUMMED: Final = (
     *("state", "subject", "agents", "dialects", "message_count", "missing_count", "severity", "tally"),
-    *("first_at", "last_at", "settled_digest"),
+    *("first_at", "last_at"),
 )
 
 # Tasks by id, as they stood.

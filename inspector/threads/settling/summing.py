@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
+import base64
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -16,12 +16,14 @@ from inspector.intake.bulk import update_rows
 from inspector.intake.text import make_storable
 
 from ..models import Conversation, Message, Task
+from ..multiset import Multiset, read_multiset
 from ..placing.nodes import StoredNode, Timeline
 from ..placing.several import count_bearers
 from ..tasks.found import make_task_id
 from ..tasks.ledger import TaskRow, copy_row, make_row, write_tasks
 from ..tasks.lifecycle import derive_state
 from ..tasks.plays import Play
+from .digests import Moment, find_latest, list_elements
 from .tallies import ASKING, GREETING, add_tallies, count_nodes, read_tally, write_tally
 
 _COLUMNS = (
@@ -51,13 +53,16 @@ class Counts:
 
     `dialects` counts messages, in the order in which their dialects were first spoken; `standings` counts tasks.
     `severities` are those of the gravest messages, by their places in hexadecimal. `named` is 2 where its subject is
-    that of what asked first, 1 of what was said first, 0 where it has none.
+    that of what asked first, 1 of what was said first, 0 where it has none. `latest` is the time of its latest
+    messages, and `settled` what its digest is of: see `digests`.
     """
 
     dialects: Counter[str] = field(default_factory=Counter)
     standings: Counter[Standing] = field(default_factory=Counter)
     severities: dict[str, int] = field(default_factory=dict)
     named: int = 0
+    latest: Moment | None = None
+    settled: Multiset = field(default_factory=Multiset)
 
     def write(self) -> dict[str, Any]:
         """They as JSON takes them."""
@@ -66,13 +71,22 @@ class Counts:
             "standings": [[*standing, count] for standing, count in self.standings.items() if count],
             "severities": self.severities,
             "named": self.named,
+            "latest": self.latest,
+            "settled": base64.b64encode(self.settled.write()).decode(),
         }
 
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> Counts:
         """What `write` wrote."""
         standings = Counter({(is_part, state): count for is_part, state, count in written["standings"]})
-        return cls(Counter(written["dialects"]), standings, dict(written["severities"]), written["named"])
+        return cls(
+            Counter(written["dialects"]),
+            standings,
+            dict(written["severities"]),
+            written["named"],
+            Moment(*written["latest"]) if written["latest"] else None,
+            read_multiset(base64.b64decode(written["settled"])),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +176,15 @@ def sum_nodes(
     for (is_part, state), count in counts.standings.items():
         if count:
             states[is_part].add(state)
+    counts.settled = counts.settled.add(list_elements(nodes, counts.latest))
+    counts.latest = find_latest(nodes, counts.latest)
     tasks = [make_row(play) for play in plays if play.message_count and (before is None or play.is_touched)]
     others = dict(before.changed) if before is not None else {}
     for task in tasks:
         others.pop(make_task_id(conversation.pk, task[0]), None)
     return Sum(
         conversation=conversation,
-        digest=digest_nodes(nodes, bytes(row.settled_digest or b"")),
+        digest=counts.settled.seal(),
         state=derive_state(*states),
         subject_of=subject_of,
         agents=list(agents),
@@ -185,25 +201,6 @@ def sum_nodes(
         is_whole=before is None,
         since=before.border if before is not None else b"",
     )
-
-
-def digest_nodes(nodes: Iterable[StoredNode], digest: bytes = b"") -> bytes:
-    """A chain of SHA-256 over what a reader sees of a conversation: its messages as told, and what each answers.
-
-    A parent stands by how many messages before it is, or by the content of its record where it is in another
-    conversation; so that nothing changes where only ids do.
-
-    Args:
-        nodes: the messages, in the order of the timeline.
-        digest: of what comes before them.
-    """
-    for node in nodes:
-        parent: object = node.parent_elsewhere
-        if node.above is not None:
-            parent = node.position - node.above.position
-        said = (node.run, parent, node.cited, node.ghost is None, node.basis, node.why, node.told_digest)
-        digest = hashlib.sha256(digest + repr(said).encode("utf-8", "backslashreplace")).digest()
-    return digest or hashlib.sha256().digest()
 
 
 def _find_subject(nodes: Sequence[StoredNode]) -> tuple[uuid.UUID | None, int]:
