@@ -6,7 +6,7 @@ has found a collision of one of both hashes, which takes 2^128 steps, or numbers
 up to nothing, each taken once, with plus or minus. No better ways are known to these than Wagner's generalized birthday
 (2^150 steps for sets of up to 2^32 elements, never less than 2^126) and the reduction of lattices (far more).
 
-So it is for sets. An element that is there twice counts twice, and to sums with large factors lattices lead much sooner:
+So it is for sets. An element that is there twice counts twice, and to sums with large factors lattices lead sooner:
 let each element say what tells it apart from all others. Where the order matters, let it say its place, in terms that
 do not move when others come or go. A product (MuHash) would not mind equal elements; it takes about ten times as long.
 """
