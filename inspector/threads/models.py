@@ -32,6 +32,7 @@ from .trees.tables import Outline as Outline
 from .trees.tables import OutlineBlock as OutlineBlock
 from .trees.tables import Trace as Trace
 from .trees.tables import TraceCarry as TraceCarry
+from .trees.tables import TraceChange as TraceChange
 
 
 class Conversation(models.Model):

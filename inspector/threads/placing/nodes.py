@@ -220,6 +220,8 @@ def _read_rows(wanted: Q) -> MessageQuerySet:
 
 def order_by_identity(rows: list[Sequence[Any]]) -> list[Sequence[Any]]:
     """Rows of one order key by the identity of their records: ids are random and must decide nothing."""
+    if len(rows) == 1:
+        return rows
     records = {row[4] for row in rows}
     if len(records) == 1:
         return rows

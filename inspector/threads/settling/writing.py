@@ -13,6 +13,7 @@ from inspector.intake.text import make_storable
 
 from ..arriving.announcements import announce
 from ..arriving.marking import mark_traces
+from ..arriving.noting import read_stood
 from ..models import Message as MessageRow
 from ..placing.across import look_across
 from ..placing.nodes import StoredNode
@@ -99,6 +100,10 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
     """
     for each in changes:
         each.keep_wordings()
+    fresh = [message_id for each in changes for message_id in each.fresh]
+    traced = [message_id for each in changes for message_id in each.traced]
+    # As they stand until now.
+    stood = read_stood(list(set(traced).difference(fresh)))
     columns = (*_KEY, *_PLACED, *_LEANED, *_TOLD)
     written: list[uuid.UUID] = []
     for rows, width in (
@@ -110,11 +115,10 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
         if held:
             update_rows(model=MessageRow, columns=columns[:width], rows=held, key_columns=len(_KEY))
             written.extend(row[0] for row in held)
-    fresh = [message_id for each in changes for message_id in each.fresh]
     if written:
         look_across(messages=written)
-    traced = MessageRow.objects.filter(pk__in=[message_id for each in changes for message_id in each.traced])
-    mark_traces(messages=traced, workspace_id=workspace_id, is_whole=False)
+    marked = MessageRow.objects.filter(pk__in=traced)
+    mark_traces(messages=marked, workspace_id=workspace_id, is_whole=False, stood=stood)
     announce(messages=fresh, workspace_id=workspace_id)
 
 

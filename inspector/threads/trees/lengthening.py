@@ -20,20 +20,22 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence, Set
 from datetime import datetime
-from typing import Final
+from itertools import repeat
+from typing import Any, Final
 
 from django.db import transaction
 
 from ..models import Trace, TraceCarry
+from ..placing.instants import count_microseconds
 from ..placing.keys import WIRE
-from ..placing.several import SEVERAL
 from .carrying import carry
+from .elements import CONTENT, name_content
 from .grafting import Shoot
 from .growing import Effort, Growth, UngrowableError, grow_trees
 from .points import SLACK, Point, choose_kept, find_bases, keep_points, list_held, load_points, read_point
-from .strands import BASIS, CHANNEL, CONTENT, Gatherer, Strand, name_content, read_members, select_members
+from .strands import BASIS, CHANNEL, Gatherer, Strand, find_missed, read_members, select_members
 from .sums import Sum, read_topics, write_sum
 
 # How many points are tried where one does not do: each is at least as far back as all before it together.
@@ -42,31 +44,23 @@ _TRIES: Final = 3
 _FAR: Final = 4
 
 
-def lengthen_trace(trace_id: uuid.UUID, *, fence: Callable[[], None], finish: Callable[[], None]) -> bool:
-    """Draw and sum up what came to a trace since it was drawn, in one transaction.
+def lengthen_trace(trace: Trace, rows: Sequence[TraceCarry]) -> bool:
+    """Draw and sum up what came to a trace since it was drawn; call inside a transaction that holds it.
 
     Args:
-        trace_id: the trace.
-        fence: called inside the transaction; raises when another worker has taken over.
-        finish: called inside it at its end.
+        trace: the row, as it is locked.
+        rows: those of its points that hold before everything that came new or changed, the newest first.
 
     Returns:
-        whether it could be done; if not, nothing was done, and the trace is to be drawn whole.
+        whether it could be done; if not, nothing was done.
     """
-    with transaction.atomic():
-        trace = Trace.objects.select_for_update(no_key=True).filter(pk=trace_id).first()
-        fence()
-        if trace is None or trace.last_at is None or trace.whole_generation > trace.settled_generation:
-            return False
-        rows = list_standing(trace)
-        for at in range(min(len(rows), _TRIES)):
-            try:
-                _lengthen(trace, rows[at:])
-            except UngrowableError:
-                continue
-            finish()
-            return True
-        return False
+    for at in range(min(len(rows), _TRIES)):
+        try:
+            _lengthen(trace, rows[at:])
+        except UngrowableError:
+            continue
+        return True
+    return False
 
 
 def list_standing(trace: Trace) -> list[TraceCarry]:
@@ -159,27 +153,37 @@ def _load_after(trace: Trace, start: Point, until: datetime | None) -> Strand:
     """The messages after a point, in a strand that goes on from what the row said there."""
     said, channels = start.said, start.carried.channels
     strand = Strand(
-        agents=dict.fromkeys(said.agents),
+        agents=dict(zip(said.agents, start.carried.agents_at or repeat(None), strict=False)),
         dialects=Counter(start.carried.dialects),
+        dialects_at=dict(start.carried.dialects_at),
         state=said.state,
+        decided_at=start.carried.decided_at,
         channels=channels,
         severity=said.severity,
         first_at=said.first_at,
         last_at=said.last_at,
-        digest=said.digest,
+        elements=start.carried.elements,
     )
     gatherer = Gatherer(strand)
     members = select_members([trace]).filter(order_time__gt=said.last_at)
     for row in read_members(members if until is None else members.filter(order_time__lte=until)):
-        is_joined = row[BASIS] != WIRE
-        if trace.channel_id is not None or row[CHANNEL] not in channels:
-            # What only the wire says stays in its channel until anything else there joins what other channels say.
-            if is_joined:
-                raise UngrowableError({trace.pk: "a channel joins others"})
-            if trace.channel_id is None:
-                continue
-        gatherer.add(row)
+        if takes_in(trace, channels, row):
+            gatherer.add(row)
     return gatherer.end(_name_answered(trace, start, gatherer.outside))
+
+
+def takes_in(trace: Trace, channels: Set[uuid.UUID], row: Sequence[Any]) -> bool:
+    """Whether a trace that has these channels takes in a message of its id.
+
+    Raises:
+        UngrowableError: a channel joins others.
+    """
+    if trace.channel_id is None and row[CHANNEL] in channels:
+        return True
+    # What only the wire says stays in its channel until anything else there joins what other channels say.
+    if row[BASIS] != WIRE:
+        raise UngrowableError({trace.pk: "a channel joins others"})
+    return trace.channel_id is not None
 
 
 def _name_answered(trace: Trace, start: Point, ids: set[bytes]) -> dict[bytes, bytes]:
@@ -190,19 +194,17 @@ def _name_answered(trace: Trace, start: Point, ids: set[bytes]) -> dict[bytes, b
     rows = rows.filter(order_time__lte=start.said.last_at)
     if trace.channel_id is None:
         rows = rows.filter(channel_id__in=start.carried.channels)
-    return {pk.bytes: name_content(*content) for pk, *content in rows.values_list("id", *CONTENT)}
+    return {
+        pk.bytes: name_content(count_microseconds(at), part, bytes(told or b""))
+        for pk, at, part, told in rows.values_list("id", *CONTENT)
+    }
 
 
 def _find_missed(trace: Trace, start: Point, strand: Strand) -> set[tuple[bytes, uuid.UUID]]:
     """Those of the messages that the strand misses which are missed up to the point before it."""
     if not strand.ghosts:
         return set()
-    rows = select_members([trace]).filter(
-        parent_key__in=[key for key, _ in strand.ghosts], parent__isnull=True, order_time__lte=start.said.last_at
-    )
-    rows = rows.exclude(parent_basis="").exclude(parent_why__contains=SEVERAL)
-    found = rows.values_list("parent_key", "channel_id").distinct()
-    return {(bytes(key or b""), channel_id) for key, channel_id in found}
+    return find_missed(select_members([trace]).filter(order_time__lte=start.said.last_at), strand.ghosts)
 
 
 def _make_shoots(strand: Strand) -> list[Shoot]:
@@ -226,12 +228,12 @@ def _add_up(trace: Trace, start: Point, strand: Strand, effort: Effort) -> Sum:
     said, carried = start.said, start.carried
     subject = said.subject
     topic_of = None
-    if not carried.is_asked:
-        topic_of = strand.asked_of or (None if carried.is_named else strand.named_of)
+    if carried.asked_at is None:
+        topic_of = strand.asked_of or (None if carried.named_at is not None else strand.named_of)
     if topic_of is not None:
         subject = read_topics([topic_of])[topic_of]
     return Sum(
-        digest=strand.digest,
+        digest=strand.elements.seal(),
         state=strand.state,
         subject=subject,
         agents=list(strand.agents),

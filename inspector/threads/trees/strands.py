@@ -7,10 +7,9 @@ id is random by form; else their channel has a trace of its own. Small facts of 
 from __future__ import annotations
 
 import hashlib
-import struct
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
@@ -20,15 +19,15 @@ from typing import Any, Final
 from django.db.models import Case, Q, TextField, Value, When
 
 from ..models import Conversation, Message, MessageQuerySet, Trace
-from ..placing.instants import count_microseconds
+from ..multiset import Multiset
 from ..placing.keys import WIRE
 from ..placing.links import read_links
 from ..placing.nodes import make_mark, order_by_identity
 from ..placing.several import SEVERAL
+from .elements import Place, describe, name_content, number_element, read_place
 from .outline import ADJACENCY, ASKING, Knot
 
 _ROWS_AT_ONCE: Final = 2000
-_TIME_AND_PART: Final = struct.Struct(">qI")
 
 # Whether it may be tried again, and whether it was put up for everyone, stand among the links alone.
 _TELLS_OF_WORK: Final = Q(performative="failure") | Q(performative="request", receivers=[], is_broadcast=False)
@@ -66,22 +65,24 @@ _COLUMNS: Final = (
     "trace_basis",
 )
 # The places of columns that those who read the rows decide by.
-CHANNEL, BASIS = _COLUMNS.index("channel_id"), _COLUMNS.index("trace_basis")
-# What names a message by what it says, whatever its random id: see `name_content`.
-CONTENT: Final = ("order_time", "part", "told_digest")
+ID, CHANNEL, BASIS = (_COLUMNS.index(name) for name in ("id", "channel_id", "trace_basis"))
 
 
 @dataclass(slots=True)
 class Strand:
     """The messages of one trace, or those appended to it, and what they add up to together with those before.
 
-    Of what was appended `answers` says which message before it answers, by its place among the knots.
+    Of what was appended `answers` says which message before it answers, by its place among the knots. What the first
+    message of something decides, or the last, is held with where that stands in the timeline.
     """
 
     knots: list[Knot] = field(default_factory=list)
-    agents: dict[str, None] = field(default_factory=dict)
+    # In the order of their first appearance, each with the place of that.
+    agents: dict[str, Place | None] = field(default_factory=dict)
     dialects: Counter[str] = field(default_factory=Counter)
+    dialects_at: dict[str, Place] = field(default_factory=dict)
     state: str = Conversation.State.OPEN
+    decided_at: Place | None = None
     # What is cited and was not received: the keys of ids, each with its channel.
     ghosts: set[tuple[bytes, uuid.UUID]] = field(default_factory=set)
     conversations: set[bytes] = field(default_factory=set)
@@ -92,11 +93,15 @@ class Strand:
     # Of a trace across channels: those whose messages it has.
     channels: frozenset[uuid.UUID] = frozenset()
     severity: int = 0
+    # The first request with a topic, and the first message with one.
     asked_of: uuid.UUID | None = None
+    asked_at: Place | None = None
     named_of: uuid.UUID | None = None
+    named_at: Place | None = None
     first_at: datetime | None = None
     last_at: datetime | None = None
-    digest: bytes = b""
+    # What the digest is of.
+    elements: Multiset = field(default_factory=Multiset)
 
     def count_open(self) -> int:
         """How many requests nothing among these messages answers."""
@@ -163,10 +168,17 @@ def read_members(members: MessageQuerySet) -> Iterator[Sequence[Any]]:
         yield from order_by_identity(list(same))
 
 
-def name_content(at: datetime, part: int, told_digest: bytes | None) -> bytes:
-    """Sixteen bytes that name a message by its time and by how it is told, whatever it came with."""
-    said = _TIME_AND_PART.pack(count_microseconds(at), part) + bytes(told_digest or b"")
-    return hashlib.blake2b(said, digest_size=16).digest()
+def hash_ghost(cited: bytes, channel_id: uuid.UUID) -> bytes:
+    """What a missing message is known by in a trace: the same id may be missing in two channels."""
+    return hashlib.sha256(cited + channel_id.bytes).digest()
+
+
+def find_missed(members: MessageQuerySet, keys: Collection[tuple[bytes, uuid.UUID]]) -> set[tuple[bytes, uuid.UUID]]:
+    """Those of these keys that messages among the members cite and lack."""
+    rows = members.filter(parent_key__in={key for key, _ in keys}, parent__isnull=True)
+    rows = rows.exclude(parent_basis="").exclude(parent_why__contains=SEVERAL)
+    found = rows.values_list("parent_key", "channel_id").distinct()
+    return {(bytes(key or b""), channel_id) for key, channel_id in found}.intersection(keys)
 
 
 class Gatherer:
@@ -174,36 +186,40 @@ class Gatherer:
 
     def __init__(self, strand: Strand) -> None:
         """Begin with an empty strand, or with one that goes on from what was summed up before."""
-        self._strand = strand
-        self._places: dict[bytes, int] = {}
-        self._parents: list[bytes | None] = []
-        # By what content each message is known, and what it cites that is missing.
-        self._contents: list[bytes] = []
-        self._cited: dict[int, bytes] = {}
+        self.strand = strand
+        self._numbers: dict[bytes, int] = {}
+        # Of each message by its number what it answers, where it stands and how it is told, and what it lacks.
+        self.parents: list[bytes | None] = []
+        self.places: list[Place] = []
+        self.told: list[bytes] = []
+        self.cited: dict[int, bytes] = {}
         self._conversations: dict[uuid.UUID, bytes] = {}
 
     def add(self, row: Sequence[Any]) -> None:
         """Take the next message."""
         (_, at, source, index, _, part, message_id, channel_id, conversation_id, dialect, performative) = row[:11]
         (sender, receivers, severity, told_digest, parent, parent_key, basis, has_topic, work, has_several) = row[11:21]
-        strand = self._strand
+        strand, name = self.strand, message_id.bytes
         links = read_links(work) if work else None
-        group = self._conversations.setdefault(conversation_id, conversation_id.bytes)
+        group = self._conversations.get(conversation_id)
+        if group is None:
+            group = self._conversations[conversation_id] = conversation_id.bytes
         ghost = None
         if parent is None and parent_key is not None and basis:
-            self._cited[len(strand.knots)] = bytes(parent_key)
-            # The same id may be missing in two channels; a line shows the beginning of its key.
-            ghost = hashlib.sha256(bytes(parent_key) + channel_id.bytes).digest()
+            self.cited[len(strand.knots)] = bytes(parent_key)
+            ghost = hash_ghost(bytes(parent_key), channel_id)
             if not has_several:
                 strand.ghosts.add((bytes(parent_key), channel_id))
-        self._places[message_id.bytes] = len(strand.knots)
-        self._parents.append(parent.bytes if parent is not None and basis != ADJACENCY else None)
-        self._contents.append(name_content(at, part, told_digest))
+        self._numbers[name] = len(strand.knots)
+        self.parents.append(parent.bytes if parent is not None and basis != ADJACENCY else None)
+        place = read_place(at, source, index, part)
+        self.places.append(place)
+        self.told.append(bytes(told_digest or b""))
         strand.knots.append(
             Knot(
-                id=message_id.bytes,
-                mark=make_mark(source, index, part),
-                at=count_microseconds(at),
+                id=name,
+                mark=make_mark(place[1], index, part),
+                at=place[0],
                 performative=None if links and links.work.is_public else performative,
                 severity=severity,
                 parent=None,
@@ -211,48 +227,68 @@ class Gatherer:
                 group=group,
             )
         )
-        strand.agents.update(dict.fromkeys(name for name in (sender, *receivers) if name))
+        for agent in (sender, *receivers):
+            if agent and agent not in strand.agents:
+                strand.agents[agent] = place
+        if dialect not in strand.dialects:
+            strand.dialects_at[dialect] = place
         strand.dialects[dialect] += 1
         is_public = links is not None and links.work.is_public
         if (performative in _REOPENS and not is_public) or (links is not None and links.is_retryable):
-            strand.state = Conversation.State.OPEN
+            strand.state, strand.decided_at = Conversation.State.OPEN, place
         elif performative in _STATES:
-            strand.state = _STATES[performative]
+            strand.state, strand.decided_at = _STATES[performative], place
         strand.severity = max(strand.severity, severity)
         strand.first_at = strand.first_at or at
         strand.last_at = at
         if has_topic:
-            strand.named_of = strand.named_of or message_id
-            if performative in ASKING:
-                strand.asked_of = strand.asked_of or message_id
+            if strand.named_of is None:
+                strand.named_of, strand.named_at = message_id, place
+            if strand.asked_of is None and performative in ASKING:
+                strand.asked_of, strand.asked_at = message_id, place
 
     @property
     def outside(self) -> set[bytes]:
         """The ids of messages that are answered and are not among those taken."""
-        return {parent for parent in self._parents if parent is not None and parent not in self._places}
+        return {parent for parent in self.parents if parent is not None and parent not in self._numbers}
 
     def end(self, before: Mapping[bytes, bytes] | None = None) -> Strand:
-        """The strand, each knot with the place of the message that it answers.
+        """The strand, each knot with the number of the message that it answers.
 
         Args:
             before: of a strand that goes on: the messages before it that are answered, by id, each named by its
                 content.
         """
-        strand = self._strand
-        for at, parent in enumerate(self._parents):
+        strand = self.strand
+        strand.elements = strand.elements.add(self._link(before or {}))
+        strand.conversations = set(self._conversations.values())
+        return strand
+
+    def _link(self, before: Mapping[bytes, bytes]) -> Iterator[bytes]:
+        """Link the knots; what the digest has of each comes out on the way."""
+        strand, cited = self.strand, self.cited
+        names: dict[int, bytes] = {}
+        # What stands at one instant, and how often.
+        instant, counts = -1, dict[bytes, int]()
+        for at, (parent, place, told) in enumerate(zip(self.parents, self.places, self.told, strict=True)):
             answered = b""
-            place = self._places.get(parent) if parent is not None else None
-            if place is not None:
-                strand.knots[at] = strand.knots[at]._replace(parent=place)
-                strand.answered.add(place)
-                answered = self._contents[place]
-            elif parent is not None and before and parent in before:
+            number = self._numbers.get(parent) if parent is not None else None
+            if number is not None:
+                strand.knots[at] = strand.knots[at]._replace(parent=number)
+                strand.answered.add(number)
+                answered = names.get(number) or names.setdefault(number, self._name(number))
+            elif parent is not None and parent in before:
                 strand.answers[at] = parent
                 answered = before[parent]
             elif parent is not None:
                 strand.awaited.add(parent)
-            said = self._contents[at] + answered.ljust(16, b"\0") + self._cited.get(at, b"")
-            # A chain: what is appended goes on from the digest of what was there.
-            strand.digest = hashlib.sha256(strand.digest + said).digest()
-        strand.conversations = set(self._conversations.values())
-        return strand
+            if place[0] != instant:
+                instant = place[0]
+                counts.clear()
+            said = describe(instant, place[3], told, answered, cited.get(at, b""))
+            count = counts[said] = counts.get(said, -1) + 1
+            yield number_element(said, count)
+
+    def _name(self, number: int) -> bytes:
+        at, _, _, part = self.places[number]
+        return name_content(at, part, self.told[number])

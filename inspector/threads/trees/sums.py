@@ -51,7 +51,7 @@ def read_sum(said: dict[str, Any]) -> Sum:
 def sum_up(strand: Strand, subject: str) -> Sum:
     """What all the messages of a trace add up to."""
     return Sum(
-        digest=strand.digest,
+        digest=strand.elements.seal(),
         state=strand.state,
         subject=subject,
         agents=list(strand.agents),

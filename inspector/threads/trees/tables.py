@@ -89,6 +89,31 @@ class TraceCarry(models.Model):
         return f"carry of {self.trace_id} over {self.last_at}"
 
 
+class TraceChange(models.Model):
+    """A message that came new to a trace or changed since it was drawn, and how it stood as it was drawn (`noting`).
+
+    `parent` is what it answered, `cited` the key of what it cited and was missing, `is_several` whether several bear
+    that. Where `message_id` is None something has changed that is not named.
+    """
+
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, db_index=False, related_name="changes")
+    message_id = models.UUIDField(null=True)
+    is_new = models.BooleanField()
+    parent = models.UUIDField(null=True)
+    cited = models.BinaryField(max_length=32, null=True)
+    is_several = models.BooleanField()
+    told_digest = models.BinaryField(max_length=32, null=True)
+
+    class Meta:
+        # Finds what has changed of a trace; the first to name a message says how it stood.
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["trace", "message_id"], name="trace_change_once", nulls_distinct=False),
+        ]
+
+    def __str__(self) -> str:
+        return f"change of {self.message_id} in {self.trace_id}"
+
+
 class Outline(models.Model):
     """The tree of a conversation or a trace in display order; `directory` says in which blocks it stands (`blocks`).
 

@@ -16,18 +16,22 @@ from django.db import transaction
 from django.db.models import Count
 
 from ..arriving.marking import hold_traces
+from ..arriving.noting import SMALL, forget_noted, note_unnamed
 from ..models import Trace
 from .carrying import carry
 from .growing import UngrowableError
-from .lengthening import advance, count_from, find_cut, lengthen_trace
+from .lengthening import advance, count_from, find_cut, lengthen_trace, list_standing
+from .patching import patch_trace
 from .points import FARTHEST, Point, find_bases, forget_points, keep_points, list_held
 from .stored import Tree, write_trees
 from .strands import Strand, load_strands, select_members
 from .sums import Sum, read_topics, sum_up, write_sum, write_sums
 
-# Traces of at most so many messages are drawn together, and so many of theirs at once. None of them is lengthened:
-# to draw it whole costs as little.
-SMALL, TOGETHER = 200, 2000
+# What is at most so many messages from the end, or from a point, is drawn from there sooner than patched.
+NEAR = 200
+# Small traces are drawn together, so many of their messages at once. None of them is lengthened or patched: to draw it
+# whole costs as little.
+TOGETHER = 2000
 
 
 def draw_traces(
@@ -47,10 +51,10 @@ def draw_traces(
         others: more traces of the same workspace: those of them that are small are drawn together with it.
         end_others: called inside the transaction with the ids of those; says which are still to be written.
     """
-    if trace.message_count > SMALL and lengthen_trace(trace.pk, fence=fence, finish=finish):
+    if trace.message_count > SMALL and _go_on(trace.pk, fence, finish):
         return
-    cut = _begin(trace, fence)
-    if cut is not None and _draw_over(cut, trace, fence, finish):
+    began, cut = _begin(trace, fence)
+    if cut is not None and _draw_over(cut, trace, fence, finish, began):
         return
     together = _find_together(trace, others)
     strands = load_strands(together)
@@ -66,31 +70,56 @@ def draw_traces(
         sums = _sum_up(strands)
         write_sums([(each, sums[each.pk]) for each in drawn])
         _keep_ends(drawn, strands, sums)
+        _end_noting([each for each in drawn if len(strands[each.pk].knots) > SMALL], trace, began)
         finish()
 
 
-def _begin(trace: Trace, fence: Callable[[], None]) -> datetime | None:
+def _go_on(trace_id: uuid.UUID, fence: Callable[[], None], finish: Callable[[], None]) -> bool:
+    """Go on with a trace from what was drawn of it, in one transaction; what is near its end is drawn from there.
+
+    Returns:
+        whether it could be done; if not, nothing was done, and the trace is to be drawn whole.
+    """
+    with transaction.atomic():
+        trace = Trace.objects.select_for_update(no_key=True).filter(pk=trace_id).first()
+        fence()
+        if trace is None or trace.last_at is None or trace.whole_generation > trace.settled_generation:
+            return False
+        rows = list_standing(trace)
+        is_near = bool(rows) and trace.message_count - rows[0].message_count <= NEAR
+        ways = (lengthen_trace, patch_trace) if is_near else (patch_trace, lengthen_trace)
+        if not any(way(trace, rows) for way in ways):
+            return False
+        forget_noted([trace])
+        finish()
+        return True
+
+
+def _begin(trace: Trace, fence: Callable[[], None]) -> tuple[int, datetime | None]:
     """Count from now on what comes new to a trace or changes: what did before is among what is read to draw it whole.
 
     Until that is done, no point of it holds.
 
     Returns:
-        where to make a point on the way, if something is late and there was a point that would have done before.
+        up to which generation that was; and where to make a point on the way, if something is late and there was a
+        point that would have done before.
     """
     with transaction.atomic():
         hold_traces([trace])
         fence()
         had_points = forget_points([trace]) > 0
-        fresh_at, last_at = Trace.objects.values_list("fresh_at", "last_at").get(pk=trace.pk)
+        forget_noted([trace])
+        columns = ("generation", "fresh_at", "last_at")
+        generation, fresh_at, last_at = Trace.objects.values_list(*columns).get(pk=trace.pk)
         Trace.objects.filter(pk=trace.pk).update(fresh_at=None)
     if not had_points or fresh_at is None or last_at is None or fresh_at > last_at:
-        return None
+        return generation, None
     # What is very late is once so: what is late next is likelier to be near the end.
     is_near = count_from(trace, fresh_at, FARTHEST) < FARTHEST
-    return find_cut(trace, fresh_at if is_near else None)
+    return generation, find_cut(trace, fresh_at if is_near else None)
 
 
-def _draw_over(cut: datetime, trace: Trace, fence: Callable[[], None], finish: Callable[[], None]) -> bool:
+def _draw_over(cut: datetime, trace: Trace, fence: Callable[[], None], finish: Callable[[], None], began: int) -> bool:
     """Draw a trace up to a point and go on from there, so that it can be gone back to.
 
     Returns:
@@ -112,6 +141,7 @@ def _draw_over(cut: datetime, trace: Trace, fence: Callable[[], None], finish: C
             end = advance(trace, point, held=stood | list_held([point.base.directory]))
             write_sum(trace, end.said)
             keep_points(trace, [point, end])
+            _end_noting([trace], trace, began)
             finish()
     except UngrowableError:
         return False
@@ -129,6 +159,22 @@ def _keep_ends(traces: Sequence[Trace], strands: dict[uuid.UUID, Strand], sums: 
     bases = find_bases([trace for trace, _ in ends])
     for trace, carried in ends:
         keep_points(trace, [Point(carried, sums[trace.pk], bases[trace.pk])])
+
+
+def _end_noting(drawn: Sequence[Trace], trace: Trace, began: int) -> None:
+    """Let be noted what changes in these traces from now on; call where they are locked.
+
+    Of what changed since they were read it is not known whether that is drawn.
+
+    Args:
+        drawn: those of more than a few messages.
+        trace: that which was begun with.
+        began: up to which generation it had been marked then.
+    """
+    if not drawn:
+        return
+    is_same = Trace.objects.filter(pk=trace.pk, generation=began).exists()
+    note_unnamed([each for each in drawn if each.pk != trace.pk or not is_same])
 
 
 def _sum_up(strands: dict[uuid.UUID, Strand]) -> dict[uuid.UUID, Sum]:
