@@ -207,8 +207,11 @@ class Units:
 
 def is_moved(change: Change, stood: Standing) -> bool:
     """Whether a message of the tree stands elsewhere now, there or in the timeline."""
-    now = change.now
-    return now is None or change.is_elsewhere or now.at != stood.line.start or find_anchor(now) != stood.hangs
+    now, was = change.now, change.was
+    if now is None or change.is_elsewhere or now.at != stood.line.start or find_anchor(now) != stood.hangs:
+        return True
+    # A ghost stands below the heading of the first message that cites it.
+    return was is not None and was.group != now.group
 
 
 def sort_units(order: Order, units: Sequence[Unit]) -> Steps[list[Unit]]:

@@ -127,6 +127,8 @@ class Memory:
     def _keep(self, regrafted: Regrafted, bounds: Bounds) -> Regrafted:
         self._packed |= {block.entry.digest: Packed(block.depths, block.lines) for block in regrafted.blocks}
         assert all(block.entry.size <= bounds.most for block in regrafted.blocks)
+        small = [sum(entry.size < bounds.least for entry in entries) for entries in (self.entries, regrafted.entries)]
+        assert small[1] <= max(small[0], 1), "what is taken out of a block is made up for"
         assert regrafted.opened == len(self.read)
         self.entries, self.latest = regrafted.entries, regrafted.latest
         return regrafted
@@ -189,13 +191,16 @@ class Maker:
             rank=self.choose_rank(at),
             performative=self.chance.choice(ACTS),
             severity=self.chance.choice((0, 0, 0, 1, 2, 4)),
-            group=bytes([200 + self.chance.randrange(1 + self.made // 8)]) * 16 if self.is_grouped else b"",
+            group=self.choose_group(),
         )
         world[said.id] = said = self.hang(said, world)
         return said
 
     def choose_rank(self, at: int) -> float:
         return at + self.chance.uniform(-40, 40) if self.is_by_turn else self.chance.uniform(0, 100)
+
+    def choose_group(self) -> bytes:
+        return bytes([200 + self.chance.randrange(1 + self.made // 8)]) * 16 if self.is_grouped else b""
 
     def choose_time(self) -> int:
         return self.chance.randrange(-20, self.reach + 40)
@@ -221,7 +226,7 @@ class Maker:
         other = dict(world)
         for _ in range(count):
             way = self.chance.choice(
-                ("late", "late", "late", "leaves", "moves", "found", "time", "act", "severity", "turn")
+                ("late", "late", "late", "leaves", "moves", "found", "time", "act", "severity", "turn", "group")
             )
             if way == "late" or not other:
                 self.say(other, self.choose_time())
@@ -241,6 +246,8 @@ class Maker:
                 other[said.id] = replace(said, at=self.choose_time())
             elif way == "act":
                 other[said.id] = replace(said, performative=self.chance.choice(ACTS))
+            elif way == "group" and self.is_grouped:
+                other[said.id] = replace(said, group=self.choose_group())
             elif way == "severity":
                 other[said.id] = replace(said, severity=self.chance.randrange(5))
             else:
