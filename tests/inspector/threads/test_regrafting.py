@@ -169,8 +169,8 @@ class Maker:
             chance,
             shape=chance.choice(SHAPES),
             is_grouped=chance.random() < 0.4,
-            is_by_turn=chance.random() < 0.2,
-            has_ties=chance.random() < 0.3,
+            is_by_turn=chance.random() < 0.25,
+            has_ties=chance.random() < 0.4,
             circles=chance.choice((0.0, 0.0, 0.02, 0.2)),
         )
 
@@ -189,7 +189,7 @@ class Maker:
             id=self.chance.randbytes(16),
             at=at // 50 * 50 if self.has_ties else at + self.chance.randrange(10),
             rank=self.choose_rank(at),
-            performative=self.chance.choice(ACTS),
+            performative=self.chance.choice(ACTS if world else ("request", None)),
             severity=self.chance.choice((0, 0, 0, 1, 2, 4)),
             group=self.choose_group(),
         )
@@ -197,7 +197,7 @@ class Maker:
         return said
 
     def choose_rank(self, at: int) -> float:
-        return at + self.chance.uniform(-40, 40) if self.is_by_turn else self.chance.uniform(0, 100)
+        return at + self.chance.uniform(-200, 200) if self.is_by_turn else self.chance.uniform(0, 100)
 
     def choose_group(self) -> bytes:
         return bytes([200 + self.chance.randrange(1 + self.made // 8)]) * 16 if self.is_grouped else b""
