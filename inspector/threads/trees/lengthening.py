@@ -34,7 +34,7 @@ from .carrying import carry
 from .elements import CONTENT, name_content
 from .grafting import Shoot
 from .growing import Effort, Growth, UngrowableError, grow_trees
-from .points import SLACK, Point, choose_kept, find_bases, keep_points, list_held, load_points, read_point
+from .points import SLACK, Point, choose_kept, find_bases, keep_points, list_held, read_point
 from .strands import BASIS, CHANNEL, Gatherer, Strand, find_missed, read_members, select_members
 from .sums import Sum, read_topics, write_sum
 
@@ -63,9 +63,9 @@ def lengthen_trace(trace: Trace, rows: Sequence[TraceCarry]) -> bool:
     return False
 
 
-def list_standing(trace: Trace) -> list[TraceCarry]:
-    """The points of a trace before everything that came new or changed since it was drawn, the newest first."""
-    return [row for row in load_points(trace) if trace.fresh_at is None or row.last_at < trace.fresh_at]
+def list_standing(trace: Trace, rows: Sequence[TraceCarry]) -> list[TraceCarry]:
+    """Those of the points of a trace that are before everything that came new or changed since it was drawn."""
+    return [row for row in rows if trace.fresh_at is None or row.last_at < trace.fresh_at]
 
 
 def _lengthen(trace: Trace, rows: Sequence[TraceCarry]) -> None:

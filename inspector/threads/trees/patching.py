@@ -26,17 +26,18 @@ from .elements import PLACED, read_place
 from .growing import Base, UngrowableError
 from .merging import UnpatchableError, merge
 from .noticed import Noticed, notice
-from .points import Point, choose_kept, find_bases, keep_points, list_held, load_points, read_point
+from .points import Point, choose_kept, find_bases, keep_points, list_held, read_point
 from .reckoning import reckon, select_ids
 from .strands import find_missed
 from .sums import Sum, read_topics, write_sum
 
 
-def patch_trace(trace: Trace, rows: Sequence[TraceCarry]) -> bool:
+def patch_trace(trace: Trace, end: TraceCarry, rows: Sequence[TraceCarry]) -> bool:
     """Put what was noted of a trace into what was drawn of it; call inside a transaction that holds it.
 
     Args:
         trace: the row, as it is locked.
+        end: the newest of its points.
         rows: those of its points that hold before everything that came new or changed, the newest first.
 
     Returns:
@@ -48,14 +49,14 @@ def patch_trace(trace: Trace, rows: Sequence[TraceCarry]) -> bool:
         return False
     try:
         with transaction.atomic():
-            _patch(trace, rows, noted)
+            _patch(trace, end, rows, noted)
     except (UngrowableError, UnpatchableError):
         return False
     return True
 
 
-def _patch(trace: Trace, rows: Sequence[TraceCarry], noted: Sequence[Noted]) -> None:
-    point = _find_end(trace)
+def _patch(trace: Trace, end: TraceCarry, rows: Sequence[TraceCarry], noted: Sequence[Noted]) -> None:
+    point = _read_end(trace, end)
     found = notice(trace, point.carried, noted)
     kept = choose_kept(rows, trace.message_count + len(found.new.knots))
     after = _apply(trace, point, found, list_held(bytes(row.directory) for row in kept))
@@ -63,10 +64,9 @@ def _patch(trace: Trace, rows: Sequence[TraceCarry], noted: Sequence[Noted]) -> 
     keep_points(trace, [after], kept)
 
 
-def _find_end(trace: Trace) -> Point:
-    """The point at the end of what was drawn, where it is what the row and the tree say."""
-    row = next(iter(load_points(trace)), None)
-    if row is None or (row.last_at, row.message_count) != (trace.last_at, trace.message_count):
+def _read_end(trace: Trace, row: TraceCarry) -> Point:
+    """The point at the end of what was drawn, where this is it and is what the row and the tree say."""
+    if (row.last_at, row.message_count) != (trace.last_at, trace.message_count):
         raise UnpatchableError("nothing is carried over its end")
     point = read_point(row)
     if find_bases([trace]).get(trace.pk) != point.base:

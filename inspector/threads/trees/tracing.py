@@ -11,6 +11,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 from django.db.models import Count
@@ -22,7 +23,7 @@ from .carrying import carry
 from .growing import UngrowableError
 from .lengthening import advance, count_from, find_cut, lengthen_trace, list_standing
 from .patching import patch_trace
-from .points import FARTHEST, Point, find_bases, forget_points, keep_points, list_held
+from .points import FARTHEST, Point, find_bases, forget_points, keep_points, list_held, load_points
 from .stored import Tree, write_trees
 from .strands import Strand, load_strands, select_members
 from .sums import Sum, read_topics, sum_up, write_sum, write_sums
@@ -85,10 +86,13 @@ def _go_on(trace_id: uuid.UUID, fence: Callable[[], None], finish: Callable[[], 
         fence()
         if trace is None or trace.last_at is None or trace.whole_generation > trace.settled_generation:
             return False
-        rows = list_standing(trace)
-        is_near = bool(rows) and trace.message_count - rows[0].message_count <= NEAR
-        ways = (lengthen_trace, patch_trace) if is_near else (patch_trace, lengthen_trace)
-        if not any(way(trace, rows) for way in ways):
+        rows = load_points(trace)
+        if not rows:
+            return False
+        standing = list_standing(trace, rows)
+        is_near = bool(standing) and trace.message_count - standing[0].message_count <= NEAR
+        lengthen, patch = partial(lengthen_trace, trace, standing), partial(patch_trace, trace, rows[0], standing)
+        if not any(way() for way in ((lengthen, patch) if is_near else (patch, lengthen))):
             return False
         forget_noted([trace])
         finish()
