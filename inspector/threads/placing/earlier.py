@@ -5,17 +5,22 @@ whom it speaks, the other party is whoever it speaks to; else anyone else, first
 
 What is known of earlier messages can be written down at the end of a conversation, and read again for what is appended
 to it. Only the latest of each kind are written; a look-up that might have found an older one is uncertain then.
+
+Each kind of entries is kept in the order in which they changed, so that the latest are at its end.
 """
 
 from __future__ import annotations
 
 import uuid
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Set
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from ..reads import Key, Reads
 from ..uncertainty import UncertainError
-from .latest import Latest, LatestTurn, Waiting, drop_answered
+from .latest import Latest, LatestTurn, Waiting, drop_answered, list_differing, list_held, renew
 
 if TYPE_CHECKING:
     from .placer import Node
@@ -48,49 +53,64 @@ class Earlier:
 
     Args:
         asked: which of the questions in `KEPT_FOR` will be put; what answers no other is not kept.
+
+    `reads` takes what is looked up and found before where it starts, None where nobody wants to know.
     """
 
     def __init__(self, asked: Set[str]) -> None:
         self.asked = asked
+        self.reads: Reads | None = None
         self._asks_latest = _LATEST in asked
         self._asks_open = _OPEN in asked
         self._correlated: dict[bytes, Latest] = defaultdict(Latest)
         # Those of the ids that stand for a message beside its own: nothing else remembers who bears them.
-        self._handles: set[bytes] = set()
+        self._handles: dict[bytes, Latest] = {}
         # By receiver, run and task, and by dialect and run: the latest, and the latest of an earlier turn.
-        self._to_me: dict[tuple[str, int, str | None], LatestTurn] = defaultdict(LatestTurn)
-        self._previous: dict[tuple[str, int], LatestTurn] = defaultdict(LatestTurn)
+        self._to_me: dict[tuple[str, int, str | None], LatestTurn] = {}
+        self._previous: dict[tuple[str, int], LatestTurn] = {}
         self._said = Latest()
-        self._said_to: dict[str, Latest] = defaultdict(Latest)
+        self._said_to: dict[str, Latest] = {}
         self._said_between: dict[tuple[str | None, str], Node] = {}
         # Statements that wait for an answer, of each dialect by itself.
         self._open: dict[str, Waiting] = defaultdict(Waiting)
         self._open_to: dict[tuple[str, str], Waiting] = defaultdict(Waiting)
         self._open_between: dict[tuple[str, str | None, str], list[Node]] = defaultdict(list)
+        self._statements: list[Node] = []
         # Of which of these older entries were left out when they were written, and up to where.
         self._cut: dict[str, _Cut] = {}
+        # From which position on there is which run, of whatever dialect.
+        self._runs: list[tuple[int, int]] = []
         # The tasks that were there before, as far as they may be asked for: (run, id). None where all entries are here.
         self.is_known_task: Callable[[int, str], bool] = _is_any_task
 
     def add(self, node: Node) -> None:
         """Let a message be earlier than those that are asked for from here on; its place is known."""
+        if not self._runs or node.run > self._runs[-1][1]:
+            self._runs.append((node.position, node.run))
         for receiver in node.receivers:
-            self._to_me[receiver, node.run, node.task].add(node)
-        self._previous[node.dialect, node.run].add(node)
+            renew(self._to_me, (receiver, node.run, node.task), LatestTurn).add(node)
+        renew(self._previous, (node.dialect, node.run), LatestTurn).add(node)
         receivers = node.receivers or (_ANYONE,)
         if self._asks_latest:
             self._said.add(node)
             for receiver in receivers:
-                self._said_to[receiver].add(node)
+                renew(self._said_to, receiver, Latest).add(node)
+                self._said_between.pop((node.sender, receiver), None)
                 self._said_between[node.sender, receiver] = node
         if is_answer(node):
             return
         self.add_bearer(node, node.correlation)
-        self._handles.update(node.handles)
+        for name in node.correlation:
+            if name != node.key or name in self._handles:
+                self._handles.pop(name, None)
+                self._handles[name] = self._correlated[name]
+                if self.reads is not None:
+                    self.reads.note("borne", name)
         if self._asks_open and node.is_statement:
             self._wait(node)
 
     def _wait(self, node: Node) -> None:
+        self._statements.append(node)
         self._open[node.dialect].add(node)
         for receiver in node.receivers or (_ANYONE,):
             self._open_to[node.dialect, receiver].add(node)
@@ -116,6 +136,7 @@ class Earlier:
                 return None
             to_me = self._to_me.get((node.sender, node.run, node.task))
             found = to_me.before(node) if to_me else None
+            self._note("to_me", found, (node.sender, node.run, node.task))
             is_left_out = found is None and "to_me" in self._cut
             if is_left_out and node.task is not None and not self.is_known_task(node.run, node.task):
                 return None
@@ -125,7 +146,9 @@ class Earlier:
         if whom == _OPEN:
             return self._find_unanswered(node)
         before = self._previous.get((node.dialect, node.run))
-        return self._prove("previous", before.before(node) if before else None, node.run)
+        found = before.before(node) if before else None
+        self._note("previous", found, (node.dialect, node.run))
+        return self._prove("previous", found, node.run)
 
     def find_correlated(self, node: Node, name: bytes) -> Node | None:
         """The latest statement of anyone else that bears an id, else its sender's own.
@@ -134,8 +157,9 @@ class Earlier:
             UncertainError: where one that was not carried over may be meant.
         """
         bearing = self._correlated.get(name)
-        found = self._prove("correlated", bearing.of_other(node.sender) if bearing else None)
-        return found or (bearing.node if bearing else None)
+        found = bearing.of_other(node.sender) if bearing else None
+        self._note("correlated", found, (name,))
+        return self._prove("correlated", found) or (bearing.node if bearing else None)
 
     def _prove(self, kind: str, found: Node | None, run: int = 0) -> Node | None:
         """What was found among the entries of a kind, unless it may be one that was left out: none of those is later.
@@ -155,28 +179,45 @@ class Earlier:
         if not me:
             return None
         pairs = [pair for other in node.receivers if other != me for pair in _pairs(other, me)]
-        if pairs and (told := self._prove("said_between", _latest(map(self._said_between.get, pairs)))):
-            return told
+        if pairs:
+            told = _latest(map(self._said_between.get, pairs))
+            self._note("said_between", told, *pairs)
+            if told := self._prove("said_between", told):
+                return told
         groups = (self._said_to.get(receiver) for receiver in (me, _ANYONE))
-        found = self._prove("said_to", _latest(group.of_other(me) for group in groups if group))
-        return found or self._said.of_other(me)
+        found = _latest(group.of_other(me) for group in groups if group)
+        self._note("said_to", found, (me,), (_ANYONE,))
+        if found := self._prove("said_to", found):
+            return found
+        found = self._said.of_other(me)
+        self._note("said", found, ())
+        return found
 
     def _find_unanswered(self, node: Node) -> Node | None:
         me, dialect = node.sender, node.dialect
         if not me:
             return None
-        told = [
-            drop_answered(self._open_between.get((dialect, *pair)))
-            for other in node.receivers
-            if other != me
-            for pair in _pairs(other, me)
-        ]
-        if told and (latest := self._prove("open", _latest(told))):
-            return latest
+        pairs = [(dialect, *pair) for other in node.receivers if other != me for pair in _pairs(other, me)]
+        if pairs:
+            told = _latest(drop_answered(self._open_between.get(pair)) for pair in pairs)
+            self._note("open_between", told, *pairs)
+            if told := self._prove("open", told):
+                return told
         groups = (self._open_to.get((dialect, receiver)) for receiver in (me, _ANYONE))
-        found = self._prove("open", _latest(group.of_other(me) for group in groups if group))
+        found = _latest(group.of_other(me) for group in groups if group)
+        self._note("open_to", found, (dialect, me), (dialect, _ANYONE))
+        if found := self._prove("open", found):
+            return found
         everyone = self._open.get(dialect)
-        return found or (everyone.of_other(me) if everyone else None)
+        found = everyone.of_other(me) if everyone else None
+        self._note("open", found, (dialect,))
+        return found
+
+    def _note(self, kind: str, found: Node | None, *keys: Key) -> None:
+        """Note that these entries were asked for their latest message, and that it is this one."""
+        if self.reads is not None:
+            for key in keys:
+                self.reads.note_found(None if found is None else found.position, kind, *key)
 
     # What is carried over the end of a conversation.
 
@@ -184,61 +225,96 @@ class Earlier:
         """What is known, as JSON takes it: messages by the hexadecimal of their ids."""
         cut = dict(self._cut)
 
-        def leave_out(kind: str, nodes: Sequence[Node]) -> None:
-            for node in nodes:
-                run, position = cut.get(kind, _Cut(0, 0))
-                cut[kind] = _Cut(max(run, node.run), max(position, node.position))
+        def leave_out(kind: str, latest: Node) -> None:
+            """Leave out a message and all before it."""
+            run, position = cut.get(kind, _Cut(0, 0))
+            cut[kind] = _Cut(max(run, self._find_run(latest.position)), max(position, latest.position))
 
-        def take(kind: str, entries: Iterable[tuple[Any, Latest | LatestTurn | Node]]) -> list[Any]:
-            rows = sorted(((_nodes_of(held), key) for key, held in entries), key=_position_of_first, reverse=True)
-            leave_out(kind, [nodes[0] for nodes, _ in rows[MOST_CARRIED:]])
-            return [[key, *(node.id.hex for node in nodes)] for nodes, key in rows[:MOST_CARRIED]]
+        def take(kind: str, entries: dict[Any, Any]) -> list[Any]:
+            rows = [(key, list_held(held)) for key, held in islice(reversed(entries.items()), MOST_CARRIED + 1)]
+            if len(rows) > MOST_CARRIED:
+                leave_out(kind, rows.pop()[1][0])
+            return [[key, *(node.id.hex for node in nodes)] for key, nodes in rows]
 
-        waiting = {node.id: node for each in self._open.values() for node in each.list_unanswered()}
-        statements = sorted(waiting.values(), key=_position_of)
-        leave_out("open", statements[:-MOST_CARRIED])
+        statements = self._take_unanswered(MOST_CARRIED + 1)
+        if len(statements) > MOST_CARRIED:
+            leave_out("open", statements.pop(0))
         return {
             "asked": sorted(self.asked),
-            "correlated": take("correlated", ((name.hex(), self._correlated[name]) for name in self._handles)),
-            "to_me": take("to_me", self._to_me.items()),
-            "previous": take("previous", self._previous.items()),
-            "said": [node.id.hex for node in _nodes_of(self._said)],
-            "said_to": take("said_to", self._said_to.items()),
-            "said_between": take("said_between", self._said_between.items()),
-            "open": [node.id.hex for node in statements[-MOST_CARRIED:]],
+            "correlated": [[name.hex(), *named] for name, *named in take("correlated", self._handles)],
+            "to_me": take("to_me", self._to_me),
+            "previous": take("previous", self._previous),
+            "said": [node.id.hex for node in list_held(self._said)],
+            "said_to": take("said_to", self._said_to),
+            "said_between": take("said_between", self._said_between),
+            "open": [node.id.hex for node in statements],
             "cut": cut,
         }
 
+    def _find_run(self, position: int) -> int:
+        """The greatest run up to a position, of whatever dialect."""
+        at = bisect_right(self._runs, position, key=_position_of_run)
+        return self._runs[at - 1][1] if at else 0
+
+    def _take_unanswered(self, most: int) -> list[Node]:
+        """The latest statements that wait for an answer, so many at most; what has been answered is forgotten."""
+        found: list[Node] = []
+        while self._statements and len(found) < most:
+            node = self._statements.pop()
+            if not node.is_answered:
+                found.append(node)
+        found.reverse()
+        self._statements += found
+        return found
+
     @classmethod
-    def read(cls, written: Written, nodes: Mapping[uuid.UUID, Node]) -> Earlier:
+    def read(cls, written: Written, nodes: Mapping[uuid.UUID, Node], *, moved: int = 0) -> Earlier:
         """What `write` wrote.
 
         Args:
             written: that.
             nodes: the messages that it names (`list_named`), placed.
+            moved: so many messages have come in before the last of these since, and all after them stand later by that.
         """
         held = cls(frozenset(written["asked"]))
 
         def of(names: Iterable[str]) -> list[Node]:
             return [nodes[uuid.UUID(hex=name)] for name in names]
 
-        held._cut = {kind: _Cut(*up_to) for kind, up_to in written["cut"].items()}
-        for name, *named in written["correlated"]:
+        held._cut = {kind: _Cut(run, position + moved) for kind, (run, position) in written["cut"].items()}
+        # The latest come first in what is written, and last in what is known.
+        for name, *named in reversed(written["correlated"]):
             key = bytes.fromhex(name)
-            held._handles.add(key)
-            held._correlated[key] = Latest(*of(named))
-        for (receiver, run, task), *named in written["to_me"]:
+            held._handles[key] = held._correlated[key] = Latest(*of(named))
+        for (receiver, run, task), *named in reversed(written["to_me"]):
             held._to_me[receiver, run, task] = LatestTurn(*of(named))
-        for (dialect, run), *named in written["previous"]:
+        for (dialect, run), *named in reversed(written["previous"]):
             held._previous[dialect, run] = LatestTurn(*of(named))
         held._said = Latest(*of(written["said"]))
-        for receiver, *named in written["said_to"]:
+        for receiver, *named in reversed(written["said_to"]):
             held._said_to[receiver] = Latest(*of(named))
-        for (sender, receiver), *named in written["said_between"]:
+        for (sender, receiver), *named in reversed(written["said_between"]):
             held._said_between[sender, receiver] = of(named)[0]
         for node in of(written["open"]):
             held._wait(node)
+        for node in sorted(of(cls.list_named(written)), key=_position_of):
+            if not held._runs or node.run > held._runs[-1][1]:
+                held._runs.append((node.position, node.run))
         return held
+
+    def list_differences(self, other: Earlier) -> set[Key]:
+        """What one would find here and another one there, in what came of the same after different messages."""
+        return {
+            *list_differing("correlated", self._correlated, other._correlated),
+            *list_differing("to_me", self._to_me, other._to_me),
+            *list_differing("previous", self._previous, other._previous),
+            *list_differing("said", {(): self._said}, {(): other._said}),
+            *list_differing("said_to", self._said_to, other._said_to),
+            *list_differing("said_between", self._said_between, other._said_between),
+            *list_differing("open", self._open, other._open),
+            *list_differing("open_to", self._open_to, other._open_to),
+            *list_differing("open_between", self._open_between, other._open_between),
+        }
 
     @staticmethod
     def list_named(written: Written) -> set[str]:
@@ -256,15 +332,8 @@ def _position_of(node: Node) -> int:
     return node.position
 
 
-def _position_of_first(row: tuple[list[Node], Any]) -> int:
-    return row[0][0].position
-
-
-def _nodes_of(held: Latest | LatestTurn | Node) -> list[Node]:
-    """The messages that an entry holds, the latest first."""
-    if isinstance(held, (Latest, LatestTurn)):
-        return [node for node in (held.node, held.other) if node is not None]
-    return [held]
+def _position_of_run(pair: tuple[int, int]) -> int:
+    return pair[0]
 
 
 def _pairs(other: str, me: str) -> tuple[tuple[str, str], tuple[str, str]]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Mapping
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dialects import get_dialect
 
+from ..reads import Key
+
 if TYPE_CHECKING:
     from .placer import Node
+
+Name = TypeVar("Name")
+Entry = TypeVar("Entry")
 
 
 def drop_answered(nodes: list[Node] | None) -> Node | None:
@@ -80,8 +85,9 @@ class Waiting:
         self._at[-node.position] = node
         heappush(self._heap, -node.position)
 
-    def list_unanswered(self) -> Iterable[Node]:
-        return (node for waiting in self._of.values() for node in waiting if not node.is_answered)
+    def list_all(self) -> list[Node]:
+        """Those that were not forgotten yet, some of which may have been answered; in no order."""
+        return [node for waiting in self._of.values() for node in waiting]
 
     def of_other(self, sender: str | None) -> Node | None:
         best: Node | None = None
@@ -104,3 +110,34 @@ class Waiting:
         for entry in own:
             heappush(self._heap, entry)
         return best
+
+
+def renew(entries: dict[Name, Entry], name: Name, make: Callable[[], Entry]) -> Entry:
+    """An entry that is about to change, as the last of all; a new one where there is none."""
+    entry = entries.pop(name, None) or make()
+    entries[name] = entry
+    return entry
+
+
+def list_held(entry: Latest | LatestTurn | Waiting | list[Node] | Node) -> list[Node]:
+    """The messages that an entry of a look-up holds, of `Latest` and `LatestTurn` the latest first."""
+    if isinstance(entry, (Latest, LatestTurn)):
+        return [node for node in (entry.node, entry.other) if node is not None]
+    if isinstance(entry, Waiting):
+        return entry.list_all()
+    return entry if isinstance(entry, list) else [entry]
+
+
+def list_differing(kind: str, one: Mapping[Any, Any], other: Mapping[Any, Any]) -> Iterator[Key]:
+    """The keys of those entries of a kind that are not the same in both: of those that wait, who still does."""
+    is_waiting = kind.startswith("open")
+    for name in one.keys() | other.keys():
+        held, others = (list_held(entries[name]) if name in entries else [] for entries in (one, other))
+        if is_waiting:
+            is_same = {node.id for node in held if not node.is_answered} == {
+                node.id for node in others if not node.is_answered
+            }
+        else:
+            is_same = [node.id for node in held] == [node.id for node in others]
+        if not is_same:
+            yield (kind, *name) if isinstance(name, tuple) else (kind, name)

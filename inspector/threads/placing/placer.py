@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from dialects import get_dialect
 
+from ..reads import Key, Reads
 from ..uncertainty import UncertainError
+from .cuts import Cut, Cuts
 from .earlier import KEPT_FOR, Earlier, is_answer
 from .links import Way
 from .runs import Runs
@@ -97,7 +100,9 @@ class Placed:
     """What is placed already, as far as it matters to messages that come after all of it; empty at the beginning.
 
     `borne` are the messages by the ids that the others cite or bear. `unmet` are ids that correlate and that nobody
-    bore: who bears one of them now is what they meant, and `is_cut` whether some of them were left out.
+    bore: who bears one of them now is what they meant, and `is_cut` whether some of them were left out. `borne_later`
+    are as `borne`, where messages are placed for a while that others come after: none of those may be answered.
+    `coming` are the ids of those messages that were not there when what is placed already was placed; None of all.
     """
 
     earlier: Earlier
@@ -106,6 +111,15 @@ class Placed:
     borne: Mapping[bytes, Sequence[Node]] = field(default_factory=dict)
     unmet: set[bytes] = field(default_factory=set)
     is_cut: bool = False
+    borne_later: Mapping[bytes, Sequence[Node]] = field(default_factory=dict)
+    coming: Set[uuid.UUID] | None = None
+
+    def list_differences(self, other: Placed) -> set[Key]:
+        """What messages that come after these would find here and there, of what came of the same after others."""
+        keys = self.earlier.list_differences(other.earlier)
+        for dialect in self.runs.keys() | other.runs.keys():
+            keys |= self.runs.get(dialect, Runs()).list_differences(other.runs.get(dialect, Runs()), dialect)
+        return keys | {("borne", name) for name in self.unmet ^ other.unmet}
 
 
 def find_asked(nodes: Iterable[Node]) -> frozenset[str]:
@@ -132,13 +146,16 @@ def find_cited(nodes: Sequence[Node], borne: Container[bytes] = ()) -> set[Citat
     return {citation for citation in cited if citation.key not in own and citation.key not in borne}
 
 
-def place(nodes: Iterable[AnyNode], look_up: LookUp, placed: Placed | None = None) -> list[AnyNode]:
+def place(
+    nodes: Iterable[AnyNode], look_up: LookUp, placed: Placed | None = None, cuts: Cuts | None = None
+) -> list[AnyNode]:
     """Order the nodes and give each its parent, its ghost, or neither.
 
     Args:
         nodes: messages of one conversation, in any order: every one, or those that come after all that are placed.
         look_up: finds messages of other conversations in the channel by their ids, those of the same trace first.
         placed: those before them; they are added to it.
+        cuts: where to make cuts, and takes what is made there and what is read.
 
     Returns:
         the same nodes in the order of the timeline, each with position, run, parent or ghost, basis and why.
@@ -150,10 +167,18 @@ def place(nodes: Iterable[AnyNode], look_up: LookUp, placed: Placed | None = Non
     if placed is None:
         placed = Placed(Earlier(find_asked(given)))
     first = placed.count
-    ordered = _order(sorted(given, key=lambda node: node.rank), placed.runs)
+    by_rank = sorted(given, key=lambda node: node.rank)
+    # What they were before is gone through again with the cuts.
+    runs = deepcopy(placed.runs) if cuts is not None else placed.runs
+    ordered = _order(by_rank, placed.runs)
     for position, node in enumerate(ordered, start=first):
         node.position = position
-    _Placer(ordered, look_up, placed).place_all()
+    placer = _Placer(ordered, look_up, placed)
+    if cuts is None:
+        placer.place_all(ordered)
+    else:
+        placer.cut(cuts, cuts.find_clean(ordered, by_rank, first))
+        _cut_runs(by_rank, runs, cuts)
     _break_cycles(ordered, first)
     placed.count += len(ordered)
     return ordered
@@ -172,6 +197,22 @@ def _order(nodes: list[AnyNode], counters: dict[str, Runs]) -> list[AnyNode]:
         for place_in_timeline, node in zip(places, by_turn, strict=True):
             ordered[place_in_timeline] = node
     return ordered
+
+
+def _cut_runs(nodes: Sequence[Node], counters: dict[str, Runs], cuts: Cuts) -> None:
+    """Go through the runs again, and note at each cut what is known of them there.
+
+    Args:
+        nodes: by order key.
+        counters: as they were before these.
+        cuts: the cuts, which have been made.
+    """
+    for cut, reads, stretch in cuts.cut(nodes):
+        if cut is not None:
+            cut.placed["runs"] = {dialect: runs.write() for dialect, runs in counters.items()}
+        for node in stretch:
+            if node.turn is not None and get_dialect(node.dialect).orders_by_turn:
+                counters[node.dialect].number(node, reads)
 
 
 def _turn_key(node: Node) -> tuple[int, int]:
@@ -195,21 +236,27 @@ class _Placer:
             if not is_answer(node):
                 for name in node.correlation:
                     self._later.setdefault(name, node)
-        missing = find_cited(nodes, placed.borne)
+        for key, bearers in placed.borne_later.items():
+            self._by_id[key] = [*self._by_id.get(key, ()), *bearers]
+        self._beyond = {node.id for bearers in placed.borne_later.values() for node in bearers}
+        missing = find_cited(nodes, placed.borne.keys() | placed.borne_later.keys())
         self._elsewhere = look_up(missing) if missing else {}
         self._prove_apart()
 
     def _prove_apart(self) -> None:
         """Nobody who is placed already looked for what one of these bears: else its parent would be another now."""
         placed = self._placed
-        if not placed.count:
+        if not placed.count and placed.coming is None:
             return
         if not find_asked(self._nodes) <= self._seen.asked:
             raise UncertainError
-        names = {name for node in self._nodes for name in (*node.correlation, *((node.key,) if node.key else ()))}
+        coming = [node for node in self._nodes if placed.coming is None or node.id in placed.coming]
+        names = {name for node in coming for name in (*node.correlation, *((node.key,) if node.key else ()))}
         if not names.isdisjoint(placed.unmet) or (names and placed.is_cut):
             raise UncertainError
-        if any(node.key in placed.borne for node in self._nodes):
+        if any(node.key in placed.borne or node.key in placed.borne_later for node in coming):
+            raise UncertainError
+        if placed.coming is not None and any(node.key and len(self._by_id[node.key]) > 1 for node in coming):
             raise UncertainError
         for name, bearers in placed.borne.items():
             if not self._seen.knows(name):
@@ -217,8 +264,23 @@ class _Placer:
                     if not is_answer(bearer):
                         self._seen.add_bearer(bearer, (name,))
 
-    def place_all(self) -> None:
-        for node in self._nodes:
+    def cut(self, cuts: Cuts, clean: Iterable[int]) -> None:
+        """Place all of them, and make these cuts where they are clean."""
+        self._seen.reads = cuts.reads
+        at, furthest = 0, -1
+        for end in (*clean, len(self._nodes)):
+            stretch = self._nodes[at:end]
+            self.place_all(stretch)
+            ahead = (node.above.position for node in stretch if node.above is not None)
+            furthest = max(furthest, max(ahead, default=-1))
+            at, position = end, self._placed.count + end
+            if end < len(self._nodes) and furthest < position and cuts.is_far(position):
+                self._seen.reads = Reads(position)
+                cuts.made.append(Cut(position, self._seen.reads, {"earlier": self._seen.write()}))
+
+    def place_all(self, nodes: Iterable[Node]) -> None:
+        """Give each of these its parent, in their order."""
+        for node in nodes:
             for way in node.ways:
                 if self._follow(node, way):
                     break
@@ -258,6 +320,7 @@ class _Placer:
             return True
         node.basis, node.why = way.basis, way.why
         if bearers:
+            self._prove_near(bearers[0])
             node.parent, node.above, bearers[0].is_answered = bearers[0].id, bearers[0], True
             return True
         node.cited = way.key
@@ -272,13 +335,22 @@ class _Placer:
             node.why = f"{way.why}; it is in another conversation"
         return True
 
+    def _prove_near(self, bearer: Node) -> None:
+        """It is not one of those that come after these, where nothing would know that it is answered."""
+        if bearer.id in self._beyond:
+            raise UncertainError
+
     def _find(self, node: Node, way: Way) -> Node | None:
         if way.whom == "correlation-id":
             if way.key is None:
                 return None
             found = self._seen.find_correlated(node, way.key) or self._later.get(way.key)
             if found is None:
+                for bearer in self._placed.borne_later.get(way.key, ()):
+                    self._prove_near(bearer)
                 self._placed.unmet.add(way.key)
+                if self._seen.reads is not None:
+                    self._seen.reads.note("sought", way.key)
             return found
         return self._seen.find(node, way.whom)
 

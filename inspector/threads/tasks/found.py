@@ -37,6 +37,12 @@ class Found:
     is_awaited: bool = False
 
     @property
+    def said(self) -> tuple[object, ...]:
+        """All that membership knows of it."""
+        within = self.within.key if self.within is not None else None
+        return self.request, self.requester, self.act, self.asked_elsewhere, within, self.ends, self.ending
+
+    @property
     def has_ended(self) -> bool:
         """Whether it has ended, and was not asked for again since."""
         return self.ending in (FAILED, ENDED)

@@ -8,10 +8,12 @@ says by which rule (`LINKS`).
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from ..placing.cuts import Cuts
 from ..placing.nodes import StoredNode
+from ..reads import Key, Reads
 from ..uncertainty import UncertainError
 from .asked import RETRIED, WITHDRAWN
 from .found import Found, key_of_id, make_key, make_task_id
@@ -62,14 +64,31 @@ class Membership:
         self._conversation_id = conversation_id
         self.tasks: dict[bytes, Found] = dict(known or {})
         self.standing = asked or Standing()
+        # What is noted of the tasks that were there before: see `Cuts`.
+        self._reads: Reads | None = None
 
-    def assign(self, nodes: Sequence[StoredNode]) -> None:
+    def assign(self, nodes: Sequence[StoredNode], cuts: Cuts | None = None) -> None:
         """Give each of these placed nodes its task; they come after those that were assigned before.
+
+        Args:
+            nodes: the nodes.
+            cuts: those that were made when they were placed; they take what is known there, and what is read.
 
         Raises:
             UncertainError: where what comes now changes what was assigned before.
         """
         self._find_requests(nodes)
+        if cuts is None:
+            self._assign_all(nodes)
+            return
+        for cut, reads, stretch in cuts.cut(nodes):
+            self._reads = reads
+            self.standing.take_reads(reads)
+            if cut is not None:
+                cut.assigned = self.standing.write()
+            self._assign_all(stretch)
+
+    def _assign_all(self, nodes: Sequence[StoredNode]) -> None:
         for start in nodes:
             # A parent whose clock ran ahead stands later; placing has cut every circle.
             waiting = [start]
@@ -83,6 +102,18 @@ class Membership:
                 if not node.is_assigned:
                     node.is_assigned = True
                     self._assign(node)
+
+    def list_differences(self, other: Membership) -> set[Key]:
+        """What messages that come after these would find here and there, in what came of the same after others.
+
+        To tell how nodes differ of those gone through themselves is for `list_moved`.
+        """
+        keys = self.standing.list_differences(other.standing)
+        for key in self.tasks.keys() | other.tasks.keys():
+            one, two = self.tasks.get(key), other.tasks.get(key)
+            if one is None or two is None or one.said != two.said:
+                keys.add(("task", key))
+        return keys
 
     def _find_requests(self, nodes: Sequence[StoredNode]) -> None:
         """Who asked, for each task that has an id: the first to ask for work, else the first to ask for anything."""
@@ -107,12 +138,21 @@ class Membership:
             self.tasks[key] = task
         return task
 
+    def _touch(self, task: Found | None) -> None:
+        """Note that it matters how a task stands: call it before that is looked at or changed."""
+        if self._reads is not None and task is not None:
+            self._reads.note("task", task.key)
+
     def _assign(self, node: StoredNode) -> None:
         linked = node.basis in LINKED
         above = node.above.of_task if linked and node.above is not None else None
+        if self._reads is not None and linked and node.above is not None:
+            self._reads.note_found(node.above.position, "above", node.above.id.hex)
+            self._touch(above)
         is_asking = node.performative in ASKS
         if node.task is not None:
             task: Found | None = self._find_by_id(node.run, node.task)
+            self._touch(task)
             self._place_within(task, node, above)
         elif is_asking:
             task = self._begin(node, above)
@@ -121,6 +161,7 @@ class Membership:
         if task is not None and task.is_awaited:
             # What is part of it was played before anything was known of it.
             raise UncertainError
+        self._touch(task)
         node.of_task = task
         node.task_id = task.id if task is not None else None
         self.standing.remember(node, task)
@@ -188,5 +229,47 @@ class Membership:
         return found
 
 
+def list_moved(one: Iterable[StoredNode], other: Iterable[StoredNode]) -> set[Key]:
+    """Which nodes those that answer them find in other tasks, where nodes were assigned with different ones among them.
+
+    Args:
+        one: nodes, assigned.
+        other: the same messages but for some.
+    """
+    found, others = ({node.id: _say_task(node) for node in nodes} for nodes in (one, other))
+    return {("above", pk.hex) for pk in found.keys() | others.keys() if found.get(pk) != others.get(pk)}
+
+
+def _say_task(node: StoredNode) -> tuple[bytes | None, str | None]:
+    return node.of_task.key if node.of_task is not None else None, node.performative
+
+
 def _name_request(task: Found, node: StoredNode) -> None:
     task.request, task.requester, task.act = node.id, node.sender or "", node.performative or ""
+
+
+def find_links(node: StoredNode, task: Found, above: uuid.UUID | None) -> set[str]:
+    """How a placed message may belong to the task that it was assigned to; of several only the fold knows which.
+
+    Args:
+        node: the message.
+        task: its task.
+        above: the id of the task of the message that it answers, where that is in the conversation and has one.
+    """
+    if node.task is not None or node.id == task.request:
+        return {""}
+    linked, work = node.basis in LINKED, node.work
+    if node.performative in ASKS:
+        links = {TURN if node.basis == TURN else ""} if linked and above == task.id else set()
+        return links | ({"" if node.handles else RETRY} if work.is_retry and not work.is_public else set())
+    if linked and (node.basis != TURN or above is None):
+        return {""}
+    if linked:
+        is_better = node.performative in _ANSWERS and (above != task.id or asked_for(task, node))
+        return ({TURN} if above == task.id else set()) | ({LATEST} if is_better else set())
+    if node.performative in WITHDRAWN:
+        return {TAKEN_BACK}
+    if node.performative not in _STATES:
+        return {LATEST}
+    says_more = node.meaning or work.has_progress or work.has_result
+    return ({NEXT_WORD} if task.act == "query" else set()) | ({LATEST} if says_more else set())

@@ -29,7 +29,8 @@ DECODER_VERSION = f"3.{SHAPE_VERSION}"
 _MODULUS = 1 << 128
 
 
-_POSITION, _SIZE = "position", "size"
+# What is asked beside entries: where the message stands, and whether anything is established.
+POSITION, SIZE = "position", "size"
 # Who asks for too much asks for everything.
 ALL = "all"
 # Added to a question, it asks whether there are any of a kind.
@@ -124,7 +125,7 @@ class TrackedContext(Context):
     @property
     def size(self) -> int:
         """How many names are established. Only whether there are any counts as asked."""
-        self._note(_SIZE)
+        self._note(SIZE)
         return self.names
 
     @property
@@ -135,7 +136,7 @@ class TrackedContext(Context):
     @property
     def position(self) -> int:
         """The one-based place of the message being told."""
-        self._note(_POSITION)
+        self._note(POSITION)
         return self._position
 
     @position.setter
@@ -145,13 +146,13 @@ class TrackedContext(Context):
     def _note(self, question: str) -> None:
         if len(self._asked) == _MOST_QUESTIONS:
             self._asked[ALL] = self._answer(ALL)
-        if len(self._asked) <= _MOST_QUESTIONS or question == _POSITION:
+        if len(self._asked) <= _MOST_QUESTIONS or question == POSITION:
             self._asked.setdefault(question, self._answer(question))
 
     def _answer(self, question: str) -> int:
-        if question == _POSITION:
+        if question == POSITION:
             return self._position
-        if question == _SIZE:
+        if question == SIZE:
             return int(bool(self._counts))
         if question == ALL:
             return _weight([[kind, self._answers[make_question(kind)]] for kind in sorted(self._counts)])
@@ -241,14 +242,14 @@ class TrackedContext(Context):
     @property
     def has_answered(self) -> bool:
         """Whether anything that was asked since `begin` is something that a conversation decides."""
-        return any(answer for question, answer in self._asked.items() if question != _SIZE)
+        return any(answer for question, answer in self._asked.items() if question != SIZE)
 
     def end(self, dialect: str) -> tuple[str, str]:
         """What the telling since `begin` asked, and what it established; as they are stored with the message."""
         changes, self._changes, self._hide = self._changes, [], None
         if not any(change[4:5] == [self.record] for change in changes):
             self.identities.pop(self.record, None)
-        asked = sorted(self._asked if ALL not in self._asked else self._asked.keys() & {ALL, _POSITION, _SIZE})
+        asked = sorted(self._asked if ALL not in self._asked else self._asked.keys() & {ALL, POSITION, SIZE})
         told_in = f"{DECODER_VERSION} {dialect} {','.join(asked)}={_seal(self._asked[name] for name in asked)}"
         return (f"{told_in}+", _write_plain(changes)) if changes else (told_in, "")
 
@@ -292,8 +293,12 @@ def list_established(established: str) -> Iterator[str]:
 
 def questions_of(told_in: str) -> frozenset[str]:
     """The digests of what a telling asked of its context, as `asks_for` takes them."""
-    asked = told_in.rpartition(" ")[2].rstrip("+").partition("=")[0]
-    return frozenset(name for name in asked.split(",") if name) - {_POSITION, _SIZE}
+    return frozenset(list_asked(told_in)) - {POSITION, SIZE}
+
+
+def list_asked(told_in: str) -> Iterator[str]:
+    """All that a telling asked: as `questions_of`, and `POSITION` and `SIZE`."""
+    return (name for name in told_in.rpartition(" ")[2].rstrip("+").partition("=")[0].split(",") if name)
 
 
 def asks_for(asked: Set[str], kind: str, name: str) -> bool:

@@ -12,8 +12,9 @@ from inspector.intake.models import Record
 from ..arriving.inserts import read_record
 from ..models import Message
 from ..placing.nodes import StoredNode
+from ..reads import Reads
 from .carried import CarriedContext
-from .contexts import has_established, list_established, questions_of
+from .contexts import has_established, list_asked, list_established, questions_of
 from .teller import Telling, ToldRow, tell_record
 
 # How far ahead is looked for what will be needed, and how much of it is held at once.
@@ -135,6 +136,15 @@ class Retelling:
         ids = {node.record for node in _within_bounds(stale)}
         self._records = {}
         self._records = Record.objects.in_bulk(ids)
+
+
+def note_told(reads: Reads, nodes: Iterable[StoredNode]) -> None:
+    """Note what the telling of these nodes asked, whether it was established before them or among them."""
+    for node in nodes:
+        for question in list_asked(node.told_in):
+            reads.note("context", question)
+        if node.guess is not None:
+            reads.note("spoken")
 
 
 def load_together(retellings: Sequence[Retelling], fence: Callable[[], None]) -> None:
