@@ -27,7 +27,7 @@ KEY_BYTES: Final = _SLOT.size
 PLACE_BYTES: Final = KEY_BYTES + _RANK.size
 _HALF: Final = 1 << 63
 # Sorts behind every place.
-_BEYOND: Final = b"\xff" * PLACE_BYTES
+BEYOND: Final = b"\xff" * PLACE_BYTES
 
 
 class Slot(NamedTuple):
@@ -83,6 +83,26 @@ def read_sizes(data: bytes | memoryview) -> list[BlockSize]:
     return [BlockSize(*said) for said in _ENTRY.iter_unpack(data)]
 
 
+def name_slot(instant: int, source: bytes, line: int) -> bytes:
+    """The place of a message of this order key where it begins a block; it sorts as its timeline does."""
+    return _SLOT.pack(instant + _HALF, source[:16], line + _HALF, 0) + _RANK.pack(0)
+
+
+def begins_block(mark: int) -> bool:
+    """Whether a message of this mark begins a block, whatever comes before it."""
+    return mark % _SPACING == 0
+
+
+def read_instant_of(place: bytes) -> int:
+    """The time of the order key that begins the block of a place, in microseconds since 1970."""
+    return int(_SLOT.unpack(place[:KEY_BYTES])[0]) - _HALF
+
+
+def follow_place(place: bytes) -> bytes:
+    """What is greater than a place, and not greater than any that comes after it."""
+    return place[:KEY_BYTES] + _RANK.pack(_RANK.unpack(place[KEY_BYTES:])[0] + 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
     """The directory of a timeline as it is asked: positions count its messages from zero."""
@@ -108,6 +128,10 @@ class Places:
             blocks.append(BlockSize(self._keys[at], count - self._starts[at]))
         return Places(blocks)
 
+    def list_from(self, count: int) -> list[BlockSize]:
+        """The blocks that come after so many messages, where one ends there."""
+        return list(self.blocks[bisect_right(self._starts, count) - 1 :])
+
     @property
     def border(self) -> bytes:
         """What is greater than every place in it, and not greater than any that comes after."""
@@ -124,6 +148,6 @@ class Places:
     def find_place(self, position: int) -> bytes:
         """The place of a position; beyond the end one behind every place."""
         if not 0 <= position < self.count:
-            return b"" if position < 0 else _BEYOND
+            return b"" if position < 0 else BEYOND
         at = bisect_right(self._starts, position) - 1
         return self._keys[at] + _RANK.pack(position - self._starts[at])

@@ -52,14 +52,11 @@ def list_elements(nodes: Iterable[StoredNode], before: Moment | None = None) -> 
         yield b"".join((head, parent, elsewhere, cited, told, _write_words(node.basis, node.why)))
 
 
-def find_latest(nodes: Sequence[StoredNode], before: Moment | None = None) -> Moment | None:
-    """The latest time of these messages and of those before them."""
-    if not nodes:
-        return before
+def find_latest(nodes: Sequence[StoredNode]) -> Moment | None:
+    """The latest time of these messages; None of none."""
     instants = [node.instant for node in nodes]
-    latest = max(instants)
-    held = before.messages if before is not None and before.instant == latest else 0
-    return Moment(latest, held + instants.count(latest))
+    latest = max(instants, default=None)
+    return None if latest is None else Moment(latest, instants.count(latest))
 
 
 @lru_cache(maxsize=4096)

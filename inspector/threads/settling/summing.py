@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.utils import timezone
 
@@ -16,15 +14,15 @@ from inspector.intake.bulk import update_rows
 from inspector.intake.text import make_storable
 
 from ..models import Conversation, Message, Task
-from ..multiset import Multiset, read_multiset
 from ..placing.nodes import StoredNode, Timeline
-from ..placing.several import count_bearers
+from ..placing.places import BEYOND
 from ..tasks.found import make_task_id
 from ..tasks.ledger import TaskRow, copy_row, make_row, write_tasks
 from ..tasks.lifecycle import derive_state
 from ..tasks.plays import Play
-from .digests import Moment, find_latest, list_elements
-from .tallies import ASKING, GREETING, add_tallies, count_nodes, read_tally, write_tally
+from .counts import Counts, Standing
+from .reckoning import Reckoned, reckon
+from .tallies import write_tally
 
 _COLUMNS = (
     "id",
@@ -42,51 +40,6 @@ _COLUMNS = (
     "first_at",
     "last_at",
 )
-
-# How a task stands: whether another gave rise to it, and its state. See `Play.standing`.
-Standing = tuple[bool, str]
-
-
-@dataclass(slots=True)
-class Counts:
-    """What a conversation's row does not say of what it sums up, and what is needed to go on with it.
-
-    `dialects` counts messages, in the order in which their dialects were first spoken; `standings` counts tasks.
-    `severities` are those of the gravest messages, by their places in hexadecimal. `named` is 2 where its subject is
-    that of what asked first, 1 of what was said first, 0 where it has none. `latest` is the time of its latest
-    messages, and `settled` what its digest is of: see `digests`.
-    """
-
-    dialects: Counter[str] = field(default_factory=Counter)
-    standings: Counter[Standing] = field(default_factory=Counter)
-    severities: dict[str, int] = field(default_factory=dict)
-    named: int = 0
-    latest: Moment | None = None
-    settled: Multiset = field(default_factory=Multiset)
-
-    def write(self) -> dict[str, Any]:
-        """They as JSON takes them."""
-        return {
-            "dialects": dict(self.dialects),
-            "standings": [[*standing, count] for standing, count in self.standings.items() if count],
-            "severities": self.severities,
-            "named": self.named,
-            "latest": self.latest,
-            "settled": base64.b64encode(self.settled.write()).decode(),
-        }
-
-    @classmethod
-    def read(cls, written: Mapping[str, Any]) -> Counts:
-        """What `write` wrote."""
-        standings = Counter({(is_part, state): count for is_part, state, count in written["standings"]})
-        return cls(
-            Counter(written["dialects"]),
-            standings,
-            dict(written["severities"]),
-            written["named"],
-            Moment(*written["latest"]) if written["latest"] else None,
-            read_multiset(base64.b64decode(written["settled"])),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,68 +100,106 @@ def sum_nodes(
         before: what it sums up already; None where the nodes are all of it.
     """
     nodes = timeline.nodes
-    row = before.row if before is not None else Conversation()
-    counts = before.counts if before is not None else Counts()
-    agents = dict.fromkeys(row.agents)
-    for node in nodes:
-        agents.update(dict.fromkeys(name for name in (node.sender, *node.receivers) if name))
-        counts.dialects[node.dialect] += 1
-    for play in plays:
-        standing, was = play.standing, before.standings.get(play) if before is not None else None
-        if standing != was:
-            counts.standings.update([standing] if standing else ())
-            counts.standings.subtract([was] if was else ())
-    subject_of, named = _find_subject(nodes)
-    if named > counts.named:
-        counts.named = named
-    else:
-        subject_of = None
-    tally = count_nodes(nodes, list(agents), hidden=hidden)
-    grave = ((node.place.hex(), node.severity) for node in nodes if node.severity >= Message.Severity.WARNING)
-    severities = {place: severity for place, severity in grave if place in tally.gravest}
-    if before is not None:
-        severities |= counts.severities
-        tally = add_tallies(read_tally(row.tally), tally, list(agents), severities, hidden=hidden)
-    counts.severities = {place: severities[place] for place in tally.gravest}
-    missing = {node.ghost for node in nodes if node.ghost and not count_bearers(node.why)}
-    missing -= before.missing if before is not None else set()
-    states: tuple[set[str], set[str]] = (set(), set())
-    for (is_part, state), count in counts.standings.items():
-        if count:
-            states[is_part].add(state)
-    counts.settled = counts.settled.add(list_elements(nodes, counts.latest))
-    counts.latest = find_latest(nodes, counts.latest)
+    reckoned = reckon(
+        before.row if before is not None else Conversation(),
+        before.counts if before is not None else Counts(),
+        (),
+        nodes,
+        standings=_count_standings(plays, before),
+        missing=before.missing if before is not None else (),
+        hidden=hidden,
+        end=before.border if before is not None else b"",
+    )
     tasks = [make_row(play) for play in plays if play.message_count and (before is None or play.is_touched)]
     others = dict(before.changed) if before is not None else {}
     for task in tasks:
         others.pop(make_task_id(conversation.pk, task[0]), None)
+    return _make_sum(
+        conversation,
+        reckoned,
+        [*tasks, *map(copy_row, others.values())],
+        subject=before.row.subject if before is not None else "",
+        since=before.border if before is not None else b"",
+        is_whole=before is None,
+    )
+
+
+def change_sum(
+    conversation: Conversation,
+    counts: Counts,
+    old: Sequence[StoredNode],
+    new: Sequence[StoredNode],
+    *,
+    standings: Mapping[Standing, int],
+    ghosts: Collection[bytes],
+    hidden: int,
+    tasks: Sequence[TaskRow] = (),
+) -> Sum:
+    """What the conversation's row says once a stretch of its timeline has come out otherwise.
+
+    Args:
+        conversation: the row as it stands.
+        counts: what is carried beside it.
+        old: the messages of the stretch as they were, placed and told, in the order of the timeline. Nobody outside it
+            stands between two of them, has the time of one of them, or has another place now.
+        new: those that are there now.
+        standings: by how many more of its tasks stand so.
+        ghosts: which of the ids that are missing in either are missing in messages outside the stretch as well.
+        hidden: how many messages a withdrawal hides.
+        tasks: the rows of the tasks that came out otherwise.
+
+    Raises:
+        UncertainError: where that is not known.
+    """
+    reckoned = reckon(conversation, counts, old, new, standings=standings, missing=ghosts, hidden=hidden)
+    return _make_sum(conversation, reckoned, tasks, subject=conversation.subject, since=BEYOND, is_whole=False)
+
+
+def _make_sum(
+    conversation: Conversation,
+    reckoned: Reckoned,
+    tasks: Sequence[TaskRow],
+    *,
+    subject: str,
+    since: bytes,
+    is_whole: bool,
+) -> Sum:
+    counts = reckoned.counts
+    states: tuple[set[str], set[str]] = (set(), set())
+    for is_part, state in counts.standings:
+        states[is_part].add(state)
+    # The commonest first, and of as many messages the one that was spoken first.
+    dialects = sorted(counts.dialects, key=lambda name: -counts.dialects[name].messages)
     return Sum(
         conversation=conversation,
         digest=counts.settled.seal(),
         state=derive_state(*states),
-        subject_of=subject_of,
-        agents=list(agents),
-        dialects=[name for name, _ in counts.dialects.most_common()],
-        message_count=row.message_count + len(nodes),
-        missing_count=row.missing_count + len(missing),
-        severity=max((row.severity, *(node.severity for node in nodes))),
-        tally=make_storable(write_tally(tally)),
-        first_at=row.first_at or timeline.first_at,
-        last_at=timeline.last_at or row.last_at,
-        tasks=[*tasks, *map(copy_row, others.values())],
+        subject_of=reckoned.subject_of,
+        agents=reckoned.agents,
+        dialects=dialects,
+        message_count=reckoned.message_count,
+        missing_count=reckoned.missing_count,
+        severity=max(reckoned.tally.severities, default=0),
+        tally=make_storable(write_tally(reckoned.tally)),
+        first_at=reckoned.first_at,
+        last_at=reckoned.last_at,
+        tasks=tasks,
         counts=counts,
-        subject=row.subject,
-        is_whole=before is None,
-        since=before.border if before is not None else b"",
+        subject=subject,
+        is_whole=is_whole,
+        since=since,
     )
 
 
-def _find_subject(nodes: Sequence[StoredNode]) -> tuple[uuid.UUID | None, int]:
-    """What is asked for names a conversation better than what is announced before it: a message, and `Counts.named`."""
-    named = [node for node in nodes if node.has_topic and node.performative not in GREETING]
-    asked = next((node for node in named if node.performative in ASKING), None)
-    best = asked or (named[0] if named else None)
-    return best.id if best else None, 2 if asked else 1 if best else 0
+def _count_standings(plays: Sequence[Play], before: Before | None) -> Counter[Standing]:
+    """By how many more tasks stand so than before."""
+    changed: Counter[Standing] = Counter()
+    for play in plays:
+        standing, was = play.standing, before.standings.get(play) if before is not None else None
+        if standing != was:
+            changed.update([standing] if standing else ())
+            changed.subtract([was] if was else ())
+    return changed
 
 
 def make_conversation(summed: Sum) -> Conversation:

@@ -12,10 +12,10 @@ from inspector.threads.agents.exchanges import gather_exchanges
 from inspector.threads.agents.tables import Appearance, Declaration, Exchange
 from inspector.threads.hidden import count_hidden_by_conversation
 from inspector.threads.models import Conversation
-from inspector.threads.placing.nodes import load_timelines
+from inspector.threads.placing.nodes import Timeline, load_timelines
 from inspector.threads.placing.numbering import load_places
 from inspector.threads.placing.placer import place
-from inspector.threads.settling.courses import assign_tasks, begin
+from inspector.threads.settling.courses import Course, assign_tasks, begin
 from inspector.threads.settling.summing import make_conversation, sum_nodes
 from inspector.threads.settling.together import look_up
 from inspector.threads.settling.writing import make_knots
@@ -35,8 +35,8 @@ _COUNTED = {
 }
 
 
-def assert_whole(conversation: Conversation) -> None:
-    """Prove that all that is stored of a settled conversation is what settling it from its beginning comes to."""
+def place_whole(conversation: Conversation) -> tuple[Timeline, Course]:
+    """All messages of a settled conversation, placed and assigned anew; nothing is written."""
     timelines = load_timelines([conversation.pk])
     timeline = timelines[conversation.pk]
     course = begin(conversation, timeline.nodes)
@@ -44,6 +44,12 @@ def assert_whole(conversation: Conversation) -> None:
     timeline.nodes = place(timeline.nodes, looked_up[conversation.pk], course.placed)
     timeline.give_places()
     assign_tasks(conversation, course, timeline.nodes)
+    return timeline, course
+
+
+def assert_whole(conversation: Conversation) -> None:
+    """Prove that all that is stored of a settled conversation is what settling it from its beginning comes to."""
+    timeline, course = place_whole(conversation)
     name = conversation.native_id
     assert list(timeline.blocks) == list(load_places(conversation).blocks), name
     differing = [node for node in timeline.nodes if node.hash_place() != node.was_placed]
