@@ -61,6 +61,7 @@ CASES: Final = (
         ("settle",),
         lambda number: write_clowl(10 + number, f"m{number}", f"m{number - 1}" if number % 2 else None),
         {
+            "near the front": lambda _, number: write_clowl(11, f"front {number}"),
             "late by ten": lambda count, number: write_clowl(count, f"late {number}"),
             "that asks": lambda count, number: write_clowl(10 + count + number, f"new {number}"),
             "that answers the first": lambda count, number: write_clowl(20 + count + number, f"old {number}", "m0"),

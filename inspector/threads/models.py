@@ -23,6 +23,8 @@ from .opening.tables import OpenedMessage as OpenedMessage
 from .opening.tables import OpeningTrial as OpeningTrial
 from .placing.places import PLACE_BYTES
 from .settling.tables import Carry as Carry
+from .settling.tables import Lack as Lack
+from .settling.tables import Stretch as Stretch
 from .standing import Standing
 from .tasks.tables import Task as Task
 from .telling.sights import IN_SIGHT
@@ -217,6 +219,8 @@ class Message(models.Model):
                 name="message_of_trace",
                 condition=models.Q(trace_key__isnull=False),
             ),
+            # Serves playing a task again from all its messages.
+            models.Index(fields=["task"], name="message_of_task", condition=models.Q(task__isnull=False)),
             # Serves finding what a new key may open.
             models.Index(
                 fields=["workspace", "conversation"], name="message_sealed", condition=models.Q(is_sealed=True)

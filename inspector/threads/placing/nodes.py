@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -22,10 +23,10 @@ from ..models import Message, MessageQuerySet
 from ..tasks.found import Found
 from ..tasks.signs import read_status
 from ..telling.contexts import DECODER_VERSION, is_common
-from .instants import count_microseconds
+from .instants import count_microseconds, read_instant
 from .links import NO_WORK, Declared, Guess, Work, read_links
 from .placer import Node
-from .places import BlockSize, Slot, cut_places
+from .places import BEYOND, BlockSize, Slot, cut_places, name_slot, read_instant_of
 
 _COLUMNS = (
     "conversation_id",
@@ -111,6 +112,11 @@ class StoredNode(Node):
     was_placed: int = 0
     was_linked: int = 0
 
+    @property
+    def slot(self) -> bytes:
+        """The place that it would have if it began a block: slots sort as the timeline does."""
+        return name_slot(self.instant, self.source, self.index)
+
     def hash_place(self) -> int:
         """A hash, within this process, of everything that placing decides of the row."""
         return _hash_place(self.place, self.run, self.parent, self.cited, self.basis, self.why, self.task_id)
@@ -178,6 +184,18 @@ def load_timelines(
     for conversation_id, at in since.items():
         _load(timelines, Q(conversation_id=conversation_id, order_time__gte=at), known)
     return timelines
+
+
+def load_between(conversation_id: uuid.UUID, border: bytes, until: bytes) -> list[StoredNode]:
+    """The nodes of a conversation from the beginning of one block of places on, up to that of another or the end."""
+    timeline = Timeline([])
+    wanted = Q(conversation_id=conversation_id)
+    if until != BEYOND:
+        wanted &= Q(order_time__lte=read_instant(read_instant_of(until)))
+    if border:
+        wanted &= Q(order_time__gte=read_instant(read_instant_of(border)))
+    _load({conversation_id: timeline}, wanted, {})
+    return [node for node in timeline.nodes if border <= node.slot < until]
 
 
 def _load(timelines: Mapping[uuid.UUID, Timeline], wanted: Q, known: dict[Any, Any]) -> None:
@@ -285,6 +303,16 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
         ),
         was_linked=_hash_link(parent, None if parent_key is None else bytes(parent_key), basis, why),
     )
+
+
+def copy_unplaced(node: StoredNode) -> StoredNode:
+    """A node as it is before it is placed."""
+    unplaced = copy(node)
+    unplaced.run, unplaced.parent, unplaced.above, unplaced.parent_elsewhere = 1, None, None, b""
+    unplaced.cited, unplaced.ghost, unplaced.basis, unplaced.why = None, None, "", ""
+    unplaced.is_answered, unplaced.opens_run = False, False
+    unplaced.of_task, unplaced.link, unplaced.is_assigned, unplaced.task_id = None, "", False, None
+    return unplaced
 
 
 def make_mark(source: bytes | memoryview, index: int, part: int) -> int:

@@ -25,8 +25,8 @@ from ..placing.nodes import StoredNode, Timeline
 from ..placing.places import Places
 from ..telling import contexts
 from ..trees.growing import Base
+from .counts import Counts
 from .past import Tasks
-from .summing import Counts
 
 if TYPE_CHECKING:
     from .courses import Course
@@ -69,7 +69,7 @@ class Start:
         return read_instant(self.written["last"][0])
 
 
-def _name_version() -> str:
+def name_version() -> str:
     return f"{_FORM} {contexts.DECODER_VERSION}"
 
 
@@ -85,11 +85,19 @@ def read_carry(data: bytes | memoryview) -> Written | None:
     if bytes(data[:1]) == b"{":
         return None
     written: Written = json.loads(zlib.decompress(data))
-    return written if written["version"] == _name_version() else None
+    return written if written["version"] == name_version() else None
 
 
-def write_carry(course: Course, counts: Counts, timeline: Timeline) -> tuple[int, int, bytes, bytes] | None:
+def write_carry(
+    course: Course, counts: Counts, timeline: Timeline, *, awaited: Sequence[Any] | None = None
+) -> tuple[int, int, bytes, bytes] | None:
     """What is carried over the end of a settled conversation; None where it is not enough, or too much.
+
+    Args:
+        course: how far its settling has come.
+        counts: what is carried beside its row.
+        timeline: its nodes, or those since it was gone on from.
+        awaited: what is carried of tasks that no message belongs to, where it is as it was.
 
     Returns:
         the instant of its last message, how many there are, the place that the next has at least, and what is carried.
@@ -104,18 +112,19 @@ def write_carry(course: Course, counts: Counts, timeline: Timeline) -> tuple[int
         if course.resumed is not None
         else None
     )
-    awaited = [
-        [task.key.hex(), task.native_id, play.state]
-        for task, play in course.playing.plays.items()
-        if not play.message_count
-    ]
+    if awaited is None:
+        awaited = [
+            [task.key.hex(), task.native_id, play.state]
+            for task, play in course.playing.plays.items()
+            if not play.message_count
+        ]
     if last is None or len(awaited) > MOST_AWAITED:
         return None
     unmet = sorted(name.hex() for name in placed.unmet)
-    # What a log says may hold what only Python's JSON hands on as it is: lone surrogates, numbers of any size.
-    data = json.dumps(
+    border = Places(timeline.blocks).border
+    data = pack_carry(
         {
-            "version": _name_version(),
+            "version": name_version(),
             "count": placed.count,
             "last": last,
             "earlier": placed.earlier.write(),
@@ -123,16 +132,22 @@ def write_carry(course: Course, counts: Counts, timeline: Timeline) -> tuple[int
             "unmet": unmet[:MOST_UNMET],
             "is_cut": placed.is_cut or len(unmet) > MOST_UNMET,
             "spoken": list(course.spoken),
-            "context": course.context.write(placed.count),
+            "context": course.context.write(border),
             "standing": course.membership.standing.write(),
             "awaited": awaited,
+            "read": course.write_read(),
             "counts": counts.write(),
-        },
-        separators=(",", ":"),
-    ).encode()
-    border = Places(timeline.blocks).border
+        }
+    )
+    return (last[0], placed.count, border, data) if data is not None else None
+
+
+def pack_carry(written: Written) -> bytes | None:
+    """What is carried, as it is stored; None where that is too much."""
+    # What a log says may hold what only Python's JSON hands on as it is: lone surrogates, numbers of any size.
+    text = json.dumps(written, separators=(",", ":")).encode()
     # It is written with every settling, and most of it are digests and ids in hexadecimal.
-    return (last[0], placed.count, border, zlib.compress(data, 1)) if len(data) <= MOST_BYTES else None
+    return zlib.compress(text, 1) if len(text) <= MOST_BYTES else None
 
 
 def is_before(written: Written, node: StoredNode) -> bool:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from django.db.models import Q
 
 from ..models import Conversation, Message, Task
+from ..placing.cuts import Cuts
 from ..placing.earlier import Earlier
 from ..placing.nodes import StoredNode, load_placed
 from ..placing.numbering import load_places
@@ -28,8 +29,10 @@ from ..tasks.resuming import load_tasks
 from ..tasks.standing import Standing
 from ..telling.carried import CarriedContext
 from ..uncertainty import UncertainError
-from .carries import Start
-from .summing import Before, Counts
+from .carries import Start, Written
+from .counts import Counts
+from .stretches import Making, begin_stretches, resume_stretches
+from .summing import Before
 
 
 @dataclass(slots=True)
@@ -52,21 +55,32 @@ class Course:
     # The messages that are settled from there on, and stand there no more.
     since: Set[uuid.UUID] = frozenset()
     blocks: Sequence[BlockSize] = ()
+    # The stretches of a long conversation, as they come to be.
+    making: Making | None = None
+
+    def cut(self, nodes: Sequence[StoredNode]) -> Cuts | None:
+        """Where these messages, in order key, are to be cut; they are about to be placed."""
+        return self.making.cut(nodes) if self.making is not None else None
 
     @property
-    def start_count(self) -> int:
-        """How many messages there were where it goes on from."""
-        return self.resumed.written["count"] if self.resumed is not None else 0
+    def cuts(self) -> Cuts | None:
+        """Where they were cut."""
+        return self.making.cuts if self.making is not None else None
+
+    def write_read(self) -> str | None:
+        """What its last stretch has read, as text; None where it has no stretches."""
+        return self.making.write_running() if self.making is not None else None
 
 
-def begin(conversation: Conversation, nodes: Sequence[StoredNode]) -> Course:
-    """The course of a conversation that is settled from its beginning."""
+def begin(conversation: Conversation, nodes: Sequence[StoredNode], *, is_long: bool = False) -> Course:
+    """The course of a conversation that is settled from its beginning; a long one is cut into stretches."""
     return Course(
         placed=Placed(Earlier(find_asked(nodes))),
         spoken={},
         context=CarriedContext(),
         membership=Membership(conversation.pk),
         playing=Playing(),
+        making=begin_stretches() if is_long else None,
     )
 
 
@@ -100,27 +114,55 @@ def resume(
         raise UncertainError
     if start.row.message_count != written["count"]:
         raise UncertainError
+    course = go_on(conversation, written, start.border, nodes, places=places, since=since, changed=start.tasks)
+    course.placed.unmet = {bytes.fromhex(name) for name in written["unmet"]}
+    course.placed.is_cut = written["is_cut"]
+    course.resumed = start
+    course.making = resume_stretches(conversation, written, places)
+    return course
+
+
+def go_on(
+    conversation: Conversation,
+    written: Written,
+    border: bytes,
+    nodes: Sequence[StoredNode],
+    *,
+    places: Places,
+    since: Set[uuid.UUID],
+    changed: Mapping[uuid.UUID, Task],
+    moved: int = 0,
+) -> Course:
+    """The course of a conversation that is gone on with, of which no more is checked than that nobody awaits its nodes.
+
+    Args:
+        conversation: its row.
+        written: what is known where it is gone on from.
+        border: the place that these nodes have at least.
+        nodes: those that come now.
+        places: the directory up to there.
+        since: the messages that are settled from there on, by id, and stand there no more.
+        changed: the tasks that have changed since, as they stood there.
+        moved: by how many messages more than when it was written they come later.
+
+    Raises:
+        UncertainError: where it does not tell.
+    """
     named = {uuid.UUID(hex=name) for name in Earlier.list_named(written["earlier"])}
     named |= {uuid.UUID(hex=name) for name, _ in Standing.list_named(written["standing"])}
     known = {node.id: node for node in _load(conversation, Q(pk__in=named), places)} if named else {}
     if len(known) != len(named):
         raise UncertainError
     borne = _find_borne(conversation, nodes, known, places, since)
-    earlier = Earlier.read(written["earlier"], known)
+    earlier = Earlier.read(written["earlier"], known, moved=moved)
 
     @lru_cache(maxsize=1024)
     def is_known_task(run: int, native_id: str) -> bool:
         pk = make_task_id(conversation.pk, key_of_id(run, native_id))
-        return pk in start.tasks or Task.objects.filter(pk=pk, place__lt=start.border).exists()
+        return pk in changed or Task.objects.filter(pk=pk, place__lt=border).exists()
 
     earlier.is_known_task = is_known_task
-    placed = Placed(
-        earlier,
-        count=places.count,
-        borne=borne,
-        unmet={bytes.fromhex(name) for name in written["unmet"]},
-        is_cut=written["is_cut"],
-    )
+    placed = Placed(earlier, count=places.count, borne=borne)
     for dialect, run in written["runs"].items():
         placed.runs[dialect] = Runs.read(run)
     return Course(
@@ -130,7 +172,6 @@ def resume(
         membership=Membership(conversation.pk),
         playing=Playing(),
         known=known,
-        resumed=start,
         since=since,
         blocks=places.blocks,
     )
@@ -181,7 +222,7 @@ def assign_tasks(conversation: Conversation, course: Course, nodes: Sequence[Sto
     """
     if course.resumed is not None:
         _resume_tasks(conversation, course, course.resumed, nodes)
-    course.membership.assign(nodes)
+    course.membership.assign(nodes, course.cuts)
     course.playing.play(nodes)
 
 
@@ -191,9 +232,8 @@ def _resume_tasks(conversation: Conversation, course: Course, start: Start, node
     named = {uuid.UUID(hex=task) for _, task in Standing.list_named(written["standing"])}
     above = [node.above for node in nodes if node.above is not None and node.above.task_id is not None]
     ids = named | {node.task_id for node in above if node.task_id is not None}
-    ids |= {make_task_id(conversation.pk, key) for key in _find_keys(nodes)}
-    awaited = {bytes.fromhex(key): (native_id, state) for key, native_id, state in written["awaited"]}
-    tasks = load_tasks(conversation.pk, ids, awaited, changed=start.tasks, border=start.border)
+    ids |= {make_task_id(conversation.pk, key) for key in find_task_keys(nodes)}
+    tasks = load_tasks(conversation.pk, ids, read_awaited(written), changed=start.tasks, border=start.border)
     if not named <= tasks.by_id.keys() or any(node.task_id not in tasks.by_id for node in above):
         raise UncertainError
     for node in above:
@@ -208,11 +248,16 @@ def _resume_tasks(conversation: Conversation, course: Course, start: Start, node
         border=start.border,
         counts=Counts.read(written["counts"]),
         standings={play: play.standing for play in tasks.plays.values()},
-        missing=_find_missing(conversation, nodes, course.since),
+        missing=find_missing(conversation, nodes, course.since),
     )
 
 
-def _find_keys(nodes: Iterable[StoredNode]) -> set[bytes]:
+def read_awaited(written: Written) -> dict[bytes, tuple[str, str]]:
+    """The tasks that no message belongs to, by key: their ids on the wire, and the states that their parts led to."""
+    return {bytes.fromhex(key): (native_id, state) for key, native_id, state in written["awaited"]}
+
+
+def find_task_keys(nodes: Iterable[StoredNode]) -> set[bytes]:
     """The keys of the tasks that these nodes name, as an id or by what they answer."""
     keys = set()
     for node in nodes:
@@ -222,8 +267,8 @@ def _find_keys(nodes: Iterable[StoredNode]) -> set[bytes]:
     return keys
 
 
-def _find_missing(conversation: Conversation, nodes: Sequence[StoredNode], since: Set[uuid.UUID]) -> frozenset[bytes]:
-    """Which of the messages that these nodes miss were missing before them."""
+def find_missing(conversation: Conversation, nodes: Sequence[StoredNode], since: Set[uuid.UUID]) -> frozenset[bytes]:
+    """Which of the messages that these nodes miss are missing in others too, those of `since` left out."""
     ghosts = {node.ghost for node in nodes if node.ghost is not None}
     if not ghosts:
         return frozenset()

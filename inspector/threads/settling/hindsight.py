@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 
 from ..models import Conversation, Task
-from ..placing.nodes import StoredNode, Timeline, find_misread
+from ..placing.nodes import StoredNode, Timeline, copy_unplaced, find_misread
 from ..placing.placer import place
 from ..tasks.found import make_task_id
 from ..tasks.ledger import TaskRow
@@ -27,6 +26,7 @@ from .carries import Start, is_current, write_carry
 from .courses import Course, assign_tasks, begin, resume
 from .milestones import find_furthest, is_too_much
 from .past import make_task, write_stood
+from .stretches import is_long
 from .summing import Sum, make_conversation, sum_nodes
 from .together import look_up
 
@@ -136,10 +136,10 @@ def _look_back(
     hidden: int,
     start: Start | None,
 ) -> Hindsight | None:
-    timeline = Timeline(sorted(map(_copy_unplaced, nodes[:cut]), key=_rank_of))
+    timeline = Timeline(sorted(map(copy_unplaced, nodes[:cut]), key=_rank_of))
     timeline.first_at, timeline.last_at = timeline.nodes[0].at, timeline.nodes[-1].at
     if start is None:
-        course = begin(conversation, timeline.nodes)
+        course = begin(conversation, timeline.nodes, is_long=is_long(nodes))
     else:
         course = resume(conversation, start, timeline.nodes, among=nodes)
     course.context = context
@@ -147,11 +147,13 @@ def _look_back(
     if any(True for _ in find_misread(timeline.nodes, course.spoken)):
         return None
     look_ups = look_up([conversation], {conversation.pk: timeline}, {conversation.pk: course})
-    timeline.nodes = place(timeline.nodes, look_ups[conversation.pk], course.placed)
+    timeline.nodes = place(timeline.nodes, look_ups[conversation.pk], course.placed, course.cut(timeline.nodes))
     timeline.give_places()
     assign_tasks(conversation, course, timeline.nodes)
     if any(map(_stands_otherwise, timeline.nodes, nodes)):
         return None
+    if course.making is not None:
+        course.making.note(timeline.nodes)
     plays = list(course.playing.plays.values())
     before = sum_nodes(conversation, timeline, plays, hidden=hidden, before=course.before)
     carried = write_carry(course, before.counts, timeline)
@@ -159,16 +161,6 @@ def _look_back(
         return None
     stood = write_stood(make_conversation(before), _find_changed(conversation, before, summed, course))
     return Hindsight(*carried, stood, timeline.nodes) if not is_too_much(stood) else None
-
-
-def _copy_unplaced(node: StoredNode) -> StoredNode:
-    """A node as it is before it is placed."""
-    unplaced = copy(node)
-    unplaced.run, unplaced.parent, unplaced.above, unplaced.parent_elsewhere = 1, None, None, b""
-    unplaced.cited, unplaced.ghost, unplaced.basis, unplaced.why = None, None, "", ""
-    unplaced.is_answered, unplaced.opens_run = False, False
-    unplaced.of_task, unplaced.link, unplaced.is_assigned, unplaced.task_id = None, "", False, None
-    return unplaced
 
 
 def _rank_of(node: StoredNode) -> int:

@@ -10,31 +10,30 @@ batches, each of which proves that the lease still holds.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 
-from django.db import transaction
-
 from ..agents.exchanges import Exchanges, gather_exchanges, write_exchanges
-from ..arriving.holding import hold_conversations
 from ..hidden import count_hidden_by_conversation
 from ..models import Conversation
 from ..opening.opener import ask_opening
 from ..placing.links import Guess
-from ..placing.nodes import Timeline, find_misread, load_timelines
+from ..placing.nodes import StoredNode, Timeline, find_misread, load_timelines
 from ..placing.numbering import write_directories
 from ..placing.placer import place
+from ..placing.places import follow_place
 from ..telling.carried import Carried, CarriedContext
 from ..telling.retelling import Retelling, load_together
 from ..telling.shelves import write_shelves
 from ..telling.wordings import History, note_rest
 from ..trees.growing import Base
 from ..uncertainty import UncertainError
+from .alone import Fence, hold_alone
 from .carries import Start, write_carry
 from .courses import Course, assign_tasks, begin, resume
 from .drawing import draw_trees
 from .hindsight import Hindsight, find_cut, find_nearer_cut, look_back
+from .late import settle_late
 from .milestones import (
     drop_all,
     go_back,
@@ -46,11 +45,11 @@ from .milestones import (
     write_milestones,
 )
 from .rereading import read_again
+from .stretches import LEAST_LONG, drop_stretches, is_lacking, is_long
 from .summing import Sum, sum_nodes, write_sums
 from .together import bound, find_together, is_small, look_up
 from .writing import Changes, write_changes
 
-Fence = Callable[[], None]
 # Ends the jobs of the other conversations, and says which of them are still to be written.
 EndOthers = Callable[[set[uuid.UUID]], set[uuid.UUID]]
 
@@ -75,6 +74,8 @@ def settle(
         end_others: called inside it with the ids of those that were settled; says which of them are still to be
             written. Not called where there are none.
     """
+    if settle_late(conversation, fence=fence, finish=finish):
+        return
     whole: set[uuid.UUID] = set()
     while True:
         settling = _Settling(conversation, others, fence, whole)
@@ -143,7 +144,10 @@ class _Settling:
                 self._timelines[conversation.pk] = load_since(conversation, start)
         self._read_misread(conversation, start)
         timeline = self._timelines[conversation.pk]
-        course = begin(conversation, timeline.nodes) if start is None else resume(conversation, start, timeline.nodes)
+        if start is None:
+            course = begin(conversation, timeline.nodes, is_long=is_long(timeline.nodes))
+        else:
+            course = resume(conversation, start, timeline.nodes)
         timeline.blocks = course.blocks
         # What they speak was found out before their course was known.
         for _ in find_misread(timeline.nodes, course.spoken):
@@ -184,7 +188,7 @@ class _Settling:
         for each in conversations:
             timeline, course = self._timelines[each.pk], self._courses[each.pk]
             try:
-                timeline.nodes = place(timeline.nodes, look_ups[each.pk], course.placed)
+                timeline.nodes = place(timeline.nodes, look_ups[each.pk], course.placed, course.cut(timeline.nodes))
                 timeline.give_places()
                 assign_tasks(each, course, timeline.nodes)
             except UncertainError:
@@ -206,7 +210,9 @@ class _Settling:
             each.pk: Retelling(timelines[each.pk].nodes, fence, courses[each.pk].context) for each in together
         }
         cuts = {each.pk: self._find_cut(each) for each in together}
-        small = (each.pk for each in together if is_small(timelines[each.pk]) and cuts[each.pk] is None)
+        # Where it matters what is established on the way, nothing is passed by before.
+        plain = (each.pk for each in together if cuts[each.pk] is None and courses[each.pk].making is None)
+        small = (pk for pk in plain if is_small(timelines[pk]))
         load_together([retellings[pk] for pk in small], fence)
         changes: dict[uuid.UUID, Changes] = {}
         sums: dict[uuid.UUID, Sum] = {}
@@ -215,7 +221,8 @@ class _Settling:
             timeline, course = timelines[each.pk], courses[each.pk]
             changes[each.pk] = Changes(each.pk, self._histories[each.pk])
             write = partial(_write_window, conversation, fence) if each is conversation else None
-            held = _tell(retellings.pop(each.pk), changes[each.pk], write, cuts[each.pk], start=course.start_count)
+            held = _tell(course, timeline.nodes, retellings.pop(each.pk), changes[each.pk], write, cuts[each.pk])
+            self._prove_known(each)
             sums[each.pk] = sum_nodes(
                 each,
                 timeline,
@@ -229,7 +236,7 @@ class _Settling:
                 each, timeline.nodes if course.resumed is None else timeline.list_new()
             )
         resumed = self.give_up()
-        with _alone([each.pk for each in together], fence):
+        with hold_alone([each.pk for each in together], fence):
             kept = {conversation.pk}
             if len(together) > 1:
                 kept |= end_others(changes.keys() - kept)
@@ -241,12 +248,38 @@ class _Settling:
             self._trees = draw_trees(starts, timelines, self._hindsights, workspace_id=conversation.workspace_id)
             write_sums([sums[pk] for pk in kept])
             write_exchanges([exchanges[pk] for pk in kept], resumed=resumed)
+            self._write_stretches(settled)
             self._write_ends(settled, sums)
             for pk in kept:
                 self._histories[pk].forget_unchanged()
             note_rest([self._histories[pk] for pk in kept])
             ask_opening(workspace_id=conversation.workspace_id, conversation_ids=kept)
             finish()
+
+    def _prove_known(self, conversation: Conversation) -> None:
+        """Nothing was asked that what is carried over its border does not tell rightly.
+
+        Raises:
+            UncertainError: otherwise.
+        """
+        course = self._courses[conversation.pk]
+        start, making = course.resumed, course.making
+        if making is not None and start is not None and is_lacking(conversation, start.border, making.read):
+            raise UncertainError
+
+    def _write_stretches(self, settled: Sequence[Conversation]) -> None:
+        for each in settled:
+            course = self._courses[each.pk]
+            if course.making is None and each.message_count < LEAST_LONG:
+                continue
+            start = course.resumed
+            if start is None or course.making is None:
+                drop_stretches(each)
+            else:
+                drop_stretches(each, start.border)
+            if course.making is not None:
+                spoken = start.written["spoken"] if start is not None else ()
+                course.making.write(each, self._timelines[each.pk].nodes, spoken)
 
     def _find_cut(self, conversation: Conversation) -> int | None:
         start, nodes = self._courses[conversation.pk].resumed, self._timelines[conversation.pk].nodes
@@ -292,41 +325,41 @@ class _Settling:
         return self._hidden.get(conversation.pk, 0)
 
 
-@contextmanager
-def _alone(conversation_ids: Iterable[uuid.UUID], fence: Fence) -> Iterator[None]:
-    """A transaction that locks conversations and then their jobs, in the order in which arriving locks them."""
-    with transaction.atomic():
-        hold_conversations(conversation_ids)
-        fence()
-        yield
-
-
 def _write_window(conversation: Conversation, fence: Fence, changes: Changes) -> None:
-    with _alone([conversation.pk], fence):
+    with hold_alone([conversation.pk], fence):
         drop_all([conversation.pk])
         write_changes([changes], workspace_id=conversation.workspace_id)
 
 
 def _tell(
-    retelling: Retelling, changes: Changes, write: Callable[[Changes], None] | None, cut: int | None, *, start: int
+    course: Course,
+    nodes: Sequence[StoredNode],
+    retelling: Retelling,
+    changes: Changes,
+    write: Callable[[Changes], None] | None,
+    cut: int | None,
 ) -> Carried | None:
     """Tell what must be told, and keep what changes; where it becomes much, it is written on the way.
 
     Args:
-        retelling: the messages.
+        course: of their conversation.
+        nodes: the messages.
+        retelling: of these.
         changes: takes what changes.
         write: writes it on the way.
         cut: after so many of them it is asked what is carried.
-        start: how many there are before them.
 
     Returns:
         what is carried after so many nodes as `cut` says, where it says so.
     """
-    held = None
-    for at, (node, row, established) in enumerate(retelling.go_through(), start=1):
+    held, latest = None, b""
+    making = course.making
+    told = retelling.go_through() if making is None else making.tell(nodes, retelling)
+    for at, (node, row, established) in enumerate(told, start=1):
         changes.take(node, row, established)
+        latest = max(latest, node.place)
         if at == cut:
-            held = retelling.context.write(start + at)
+            held = retelling.context.write(follow_place(latest))
         if write is not None and changes.is_window:
             write(changes)
             changes.clear()

@@ -147,7 +147,7 @@ def grow_outlines(appended: Sequence[Appended], *, workspace_id: uuid.UUID) -> N
         UncertainError: where a tree must be drawn whole; nothing has been written of any.
     """
     grown = [
-        Growth(each.conversation_id, [_make_shoot(node) for node in each.nodes], base=each.base, held=each.held)
+        Growth(each.conversation_id, [make_shoot(node) for node in each.nodes], base=each.base, held=each.held)
         for each in appended
     ]
     if not grown:
@@ -158,7 +158,8 @@ def grow_outlines(appended: Sequence[Appended], *, workspace_id: uuid.UUID) -> N
         raise UncertainError from error
 
 
-def _make_shoot(node: StoredNode) -> Shoot:
+def make_shoot(node: StoredNode) -> Shoot:
+    """A placed node as the tree of its conversation takes it in."""
     knot = _make_knot(node)
     return Shoot(
         id=knot.id,

@@ -108,6 +108,12 @@ class Task(models.Model):
             models.Index(fields=["workspace", "state", "-last_at"], name="task_by_state"),
             # Serves examining: those that a rule may have to look at, in order.
             models.Index(fields=["conversation", "first_at", "key"], name="task_remarkable", condition=REMARKABLE),
+            # Serves playing a task again together with what is part of it.
+            models.Index(
+                fields=["conversation", "within_key"],
+                name="task_within",
+                condition=models.Q(within_key__isnull=False),
+            ),
             # Serves search: whether a message asked for something that stands so.
             models.Index(fields=["workspace", "request"], name="task_of_request"),
         ]

@@ -16,8 +16,9 @@ from typing import Any, Final
 
 from dialects import Entry
 
+from ..reads import Key
 from ..uncertainty import UncertainError
-from .contexts import ALL, KNOWN, TrackedContext, make_question, name_secret
+from .contexts import ALL, KNOWN, SIZE, TrackedContext, make_question, name_secret
 from .shelves import Shelf
 
 # Of a kind of which more than this is to be carried, half as much is carried on, and the rest goes on the shelf.
@@ -34,19 +35,24 @@ class CarriedContext(TrackedContext):
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._shelf: Shelf | None = None
-        # By kind of which names are on the shelf: from which count of messages on its rows hold.
-        self._since: dict[str, int] = {}
+        # By kind of which names are on the shelf: from which place on its rows hold.
+        self._since: dict[str, bytes] = {}
         # Questions that the shelf does not answer.
         self._absent: set[str] = set()
         # The names that are not on the shelf as they stand, those that changed last at the end.
         self._fresh: dict[_Name, None] = {}
-        self._shelved: list[tuple[str, int, str]] = []
+        self._shelved: list[tuple[str, bytes, str]] = []
         super().__init__(entries)
 
     @property
-    def started(self) -> int:
-        """How many messages there were where it was gone on with; 0 where it is known from the beginning."""
-        return self._shelf.count if self._shelf is not None else 0
+    def started(self) -> bytes:
+        """The place where it was gone on with; none where it is known from the beginning."""
+        return self._shelf.border if self._shelf is not None else b""
+
+    @property
+    def has_shelved(self) -> bool:
+        """Whether there is something to be put on the shelf."""
+        return bool(self._shelved)
 
     # What is asked and changed, fetched before.
 
@@ -86,6 +92,27 @@ class CarriedContext(TrackedContext):
         self._fresh.pop((kind, name), None)
         self._fresh[kind, name] = None
 
+    def list_differences(self, other: CarriedContext) -> set[Key]:
+        """The questions that this and another one answer otherwise; both were resumed alike, and neither was written.
+
+        Raises:
+            UncertainError: where one of them has forgotten what was on the shelf.
+        """
+        if self._since != other._since:
+            raise UncertainError
+        names = [make_question(kind, name) for kind, name in self._fresh.keys() | other._fresh.keys()]
+        for each in (self, other):
+            each.expect(names)
+        kinds = self._counts.keys() | other._counts.keys()
+        wholes = {make_question(kind) for kind in kinds}
+        asked = {*names, *wholes, *(make_question(kind, None, KNOWN) for kind in kinds)}
+        differing = {each for each in asked if self._find_answer(each) != other._find_answer(each)}
+        if not wholes.isdisjoint(differing):
+            differing.add(ALL)
+        if bool(self._counts) != bool(other._counts):
+            differing.add(SIZE)
+        return {("context", question) for question in differing}
+
     # The shelf.
 
     def _look_for(self, kind: str, name: str) -> None:
@@ -107,37 +134,42 @@ class CarriedContext(TrackedContext):
         self._absent |= wanted
         for kind, since, said in self._shelf.find(wanted):
             # What a kind stood for before it was forgotten stays on the shelf, and holds no more.
-            if since >= self._since.get(kind, since + 1):
+            if kind in self._since and since >= self._since[kind]:
                 self._restore(kind, *said)
 
     def _fetch_all(self, kind: str) -> None:
         for each, since, said in self._shelf.find_all() if self._shelf is not None else ():
-            if each == kind and since >= self._since.get(kind, since + 1) and (kind, said[0]) not in self._latest:
+            is_held = each == kind and kind in self._since and since >= self._since[kind]
+            if is_held and (kind, said[0]) not in self._latest:
                 self._restore(kind, *said)
         if len(self._kinds[kind]) != self._counts[kind]:
             raise UncertainError
 
     # What is carried, and what is put on the shelf.
 
-    def write(self, count: int) -> Carried:
+    def write(self, border: bytes) -> Carried:
         """What is carried over the end of a conversation, as JSON takes it; the rest is for `take_shelved`.
 
         Args:
-            count: how many messages the conversation has.
+            border: the place that the next message has at least.
         """
         carried: dict[str, list[list[Any]]] = defaultdict(list)
         for kind, name in self._fresh:
             carried[kind].append(self._write_name(kind, name))
         for kind, names in carried.items():
             if len(names) > MOST_NAMES or len(_write(names)) > MOST_CHARACTERS:
-                self._put_aside(kind, names, count)
+                self._put_aside(kind, names, border)
         kinds = {
-            kind: [number, self._answers[make_question(kind)], self._since.get(kind), carried.get(kind, [])]
+            kind: [number, self._answers[make_question(kind)], self._write_since(kind), carried.get(kind, [])]
             for kind, number in self._counts.items()
         }
-        return {"secret": name_secret(), "count": count, "kinds": kinds}
+        return {"secret": name_secret(), "border": border.hex(), "kinds": kinds}
 
-    def take_shelved(self) -> list[tuple[str, int, str]]:
+    def _write_since(self, kind: str) -> str | None:
+        since = self._since.get(kind)
+        return None if since is None else since.hex()
+
+    def take_shelved(self) -> list[tuple[str, bytes, str]]:
         """What is to be put on the shelf: by question, since when it holds, and what it says."""
         shelved, self._shelved = self._shelved, []
         return shelved
@@ -152,18 +184,18 @@ class CarriedContext(TrackedContext):
         if written["secret"] != name_secret():
             raise UncertainError
         context = cls()
-        context._shelf = Shelf(conversation_id, written["count"])
+        context._shelf = Shelf(conversation_id, bytes.fromhex(written["border"]))
         for kind, (number, total, since, names) in written["kinds"].items():
             context._counts[kind], context._kinds[kind] = number, {}
             context._answers |= {make_question(kind): total, make_question(kind, None, KNOWN): 1}
             if since is not None:
-                context._since[kind] = since
+                context._since[kind] = bytes.fromhex(since)
             for said in names:
                 context._restore(kind, *said)
                 context._fresh[kind, said[0]] = None
         return context
 
-    def _put_aside(self, kind: str, names: list[list[Any]], count: int) -> None:
+    def _put_aside(self, kind: str, names: list[list[Any]], border: bytes) -> None:
         """Leave the latest of these names, and note the others for the shelf."""
         left = characters = 0
         for said in reversed(names):
@@ -173,10 +205,10 @@ class CarriedContext(TrackedContext):
             left += 1
         aside = len(names) - left
         for said in names[:aside]:
-            self._shelved.append((make_question(kind, said[0]), count, _write([kind, *said])))
+            self._shelved.append((make_question(kind, said[0]), border, _write([kind, *said])))
             del self._fresh[kind, said[0]]
         del names[:aside]
-        self._since.setdefault(kind, count)
+        self._since.setdefault(kind, border)
 
     def _write_name(self, kind: str, name: str) -> list[Any]:
         """A name as `_restore` takes it: itself, as the how manieth of its kind it came, and what each speaker said."""

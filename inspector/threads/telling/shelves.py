@@ -1,7 +1,7 @@
 """Shelves: what a conversation has established and does not carry, each name in a row of its own.
 
-A row says what a name stood for from the so manieth message of its conversation on, until a later row of that name. It
-is never changed. So whoever goes on from an earlier end of the conversation finds what stood there.
+A row says what a name stood for from a place in the timeline on, until a later row of that name. It is never changed.
+So whoever goes on from an earlier end of the conversation finds what stood there.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class Shelved(NamedTuple):
     """A name as it stands on a shelf: its kind, and what `CarriedContext` wrote of it."""
 
     kind: str
-    since: int
+    since: bytes
     said: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """The shelf of a conversation as it was when that had so many messages."""
+    """The shelf of a conversation as it was when the next message was to stand at a place, or behind it."""
 
     conversation_id: uuid.UUID
-    count: int
+    border: bytes
 
     def find(self, questions: Collection[str]) -> Iterator[Shelved]:
         """The names that these questions ask for, by their digests; one query."""
@@ -48,12 +48,12 @@ class Shelf:
         return self._read(None)
 
     def _read(self, questions: Collection[bytes] | None) -> Iterator[Shelved]:
-        rows = ShelvedName.objects.filter(conversation_id=self.conversation_id, since__lte=self.count)
+        rows = ShelvedName.objects.filter(conversation_id=self.conversation_id, since__lte=self.border)
         if questions is not None:
             rows = rows.filter(question__in=questions)
         for since, text in rows.order_by("question", "-since").distinct("question").values_list("since", "said"):
             kind, *said = json.loads(text)
-            yield Shelved(kind, since, said)
+            yield Shelved(kind, bytes(since), said)
 
 
 def write_shelves(carried: Sequence[tuple[Conversation, CarriedContext]]) -> None:
@@ -67,8 +67,8 @@ def write_shelves(carried: Sequence[tuple[Conversation, CarriedContext]]) -> Non
         cursor.execute(
             """
             DELETE FROM threads_shelvedname AS shelved
-             USING unnest(%s::uuid[], %s::bigint[]) AS started (conversation_id, count)
-             WHERE shelved.conversation_id = started.conversation_id AND shelved.since > started.count
+             USING unnest(%s::uuid[], %s::bytea[]) AS started (conversation_id, border)
+             WHERE shelved.conversation_id = started.conversation_id AND shelved.since > started.border
             """,
             [[conversation.pk for conversation, _ in carried], [context.started for _, context in carried]],
         )

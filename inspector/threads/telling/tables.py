@@ -10,6 +10,8 @@ from django.db import models
 from inspector.accounts.models import Workspace, make_id
 from inspector.intake.models import Record
 
+from ..placing.places import PLACE_BYTES
+
 
 class Wording(models.Model):
     """An earlier English of a message, which stood until its conversation was told otherwise. Never changed.
@@ -60,14 +62,14 @@ class Wording(models.Model):
 class ShelvedName(models.Model):
     """What a name of a conversation's context stands for, where the conversation does not carry it: see `shelves`.
 
-    `question` is the digest of the question for it, `since` how many messages the conversation had when it was put
-    here, `said` JSON text.
+    `question` is the digest of the question for it, `since` the place in the timeline from which it holds, `said` JSON
+    text.
     """
 
     conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, db_index=False, related_name="+")
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     question = models.BinaryField(max_length=12)
-    since = models.BigIntegerField()
+    since = models.BinaryField(max_length=PLACE_BYTES)
     said = models.TextField()
 
     class Meta:
