@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .courses import Course
 
 # The form of what is written; another one is not read, nor what another decoder wrote.
-_FORM: Final = 4
+_FORM: Final = 5
 # A conversation of fewer messages is settled from its beginning sooner than what it would carry is loaded.
 LEAST_MESSAGES = 400
 # What is larger is not carried: it would be written with every message.
