@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, Final
 
 from django.db.models import Min
@@ -53,13 +54,16 @@ _NEAR: Final = 2 * SPACING
 def settle_late(conversation: Conversation, *, fence: Fence, finish: Callable[[], None]) -> bool:
     """Settle what has come late into a conversation, where that can be done by itself.
 
+    Where more has come that is not late, that is left: the conversation is settled up to the generation before this
+    one then, and goes on from there.
+
     Args:
-        conversation: the row; its generation as loaded is what this run settles.
+        conversation: the row; its generation as loaded is what this run settles. What is written in it is loaded anew.
         fence: called inside the writing transaction and as a sign of life; raises when another worker has taken over.
         finish: called inside the transaction, so that the job ends together with its work.
 
     Returns:
-        whether it was done; if not, nothing was.
+        whether all is done.
     """
     if conversation.message_count < LEAST_LONG or not _has_late(conversation):
         return False
@@ -67,16 +71,22 @@ def settle_late(conversation: Conversation, *, fence: Fence, finish: Callable[[]
     if end is None or end.written["read"] is None:
         return False
     coming = load_timelines([], new_in=[conversation.pk])[conversation.pk].nodes
-    if not coming or len(coming) > MOST_COMING or end.precedes(coming[0]):
+    late = [node for node in coming if not end.precedes(node)]
+    if not late or len(late) > MOST_COMING:
         return False
     stored = load_places(conversation)
-    if not stored.count == end.written["count"] == conversation.message_count or _is_near(conversation, end, coming[0]):
+    if not stored.count == end.written["count"] == conversation.message_count or _is_near(conversation, end, late[0]):
         return False
     try:
-        _write(conversation, end, _find_window(conversation, end, stored, coming, fence), fence, finish)
+        window = _find_window(conversation, end, stored, late, coming, fence)
+        is_all = window.until == BEYOND or len(late) == len(coming)
+        if is_all:
+            _write(conversation, end, window, fence, finish)
+        else:
+            _write_part(conversation, end, window, fence)
     except (UncertainError, UngrowableError):
         return False
-    return True
+    return is_all
 
 
 def _has_late(conversation: Conversation) -> bool:
@@ -96,9 +106,22 @@ def _is_near(conversation: Conversation, end: Start, node: StoredNode) -> bool:
 
 
 def _find_window(
-    conversation: Conversation, end: Start, stored: Places, coming: Sequence[StoredNode], fence: Fence
+    conversation: Conversation,
+    end: Start,
+    stored: Places,
+    late: Sequence[StoredNode],
+    coming: Sequence[StoredNode],
+    fence: Fence,
 ) -> Window:
-    """The stretches of these messages, and as many after them as it takes until the rest comes out as it did.
+    """The stretches of what is late, and as many after them as it takes until the rest comes out as it did.
+
+    Args:
+        conversation: the row.
+        end: what is carried over its end.
+        stored: its directory.
+        late: the messages.
+        coming: all that has come, which is settled with them where they reach to the end.
+        fence: as `settle` takes it.
 
     Raises:
         UncertainError: where that cannot be known.
@@ -106,8 +129,8 @@ def _find_window(
     rows = Stretch.objects.filter(conversation=conversation).order_by("border")
     borders = [bytes(border) for border in rows.values_list("border", flat=True)]
     # Where one begins at the same moment, the message may belong to the one before it.
-    at = bisect_left(borders, coming[0].slot)
-    to = bisect_right(borders, coming[-1].slot)
+    at = bisect_left(borders, late[0].slot)
+    to = bisect_right(borders, late[-1].slot)
     if not at:
         raise UncertainError
     while True:
@@ -116,7 +139,7 @@ def _find_window(
             conversation,
             end,
             stored,
-            coming,
+            coming if until == BEYOND else late,
             borders=borders[:at],
             within=borders[at:to],
             until=until,
@@ -131,8 +154,22 @@ def _find_window(
             return window
 
 
-def _write(conversation: Conversation, end: Start, window: Window, fence: Fence, finish: Callable[[], None]) -> None:
-    """Write what came out otherwise, in one transaction.
+def _write_part(conversation: Conversation, end: Start, window: Window, fence: Fence) -> None:
+    """Write what came out otherwise for what is late, and let the conversation be as if nothing else had come yet."""
+    part = copy(conversation)
+    part.generation -= 1
+    if part.generation < conversation.settled_generation:
+        raise UncertainError
+    _write(part, end, window, fence)
+    generation = conversation.generation
+    conversation.refresh_from_db()
+    conversation.generation = generation
+
+
+def _write(
+    conversation: Conversation, end: Start, window: Window, fence: Fence, finish: Callable[[], None] | None = None
+) -> None:
+    """Write what came out otherwise, in one transaction; where the job goes on after it, there is nothing to finish.
 
     Raises:
         UncertainError: where tasks or counts cannot be told.
@@ -155,9 +192,10 @@ def _write(conversation: Conversation, end: Start, window: Window, fence: Fence,
             _write_same_end(conversation, end, window, summed, awaited)
         window.now.making.rewrite(conversation, window.now.nodes, window.spoken)
         window.history.forget_unchanged()
-        note_rest([window.history])
         ask_opening(workspace_id=conversation.workspace_id, conversation_ids={conversation.pk})
-        finish()
+        if finish is not None:
+            note_rest([window.history])
+            finish()
 
 
 def _sum(conversation: Conversation, end: Start, window: Window, replayed: Replayed) -> Sum:

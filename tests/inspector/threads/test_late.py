@@ -50,12 +50,15 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> Counter[bool]:
 def test_what_comes_late_is_what_is_settled_at_once(cast: Cast, tried: Counter[bool], seed: int) -> None:
     chance = random.Random(seed)
     lines = list(Babbler(seed, ids=chance.choice([6, 30, 200])).babble(BABBLED))
+    after = [lines.pop() for _ in range(len(lines) // 6)]
     held = [lines.pop(at) for at in sorted(chance.sample(range(len(lines)), len(lines) // 5), reverse=True)]
     chance.shuffle(held)
     deliver(cast, b"".join(lines), door=Door.API)
     settle_all()
     while held:
         some = [held.pop() for _ in range(min(len(held), chance.choice([1, 1, 1, 2, 3])))]
+        # Now and then something comes after the end together with what is late.
+        some += [after.pop() for _ in range(min(len(after), chance.choice([0, 0, 1, 3])))]
         deliver(cast, b"".join(some), door=Door.API)
         settle_all()
         for conversation in Conversation.objects.all():
