@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -112,13 +112,15 @@ def insert_arrivals(
     added_to: set[uuid.UUID] = set()
     told = _find_told(arrivals, foretold, workspace_id)
     conversations = _find_conversations(arrivals, workspace_id)
-    cited: dict[uuid.UUID, set[bytes]] = defaultdict(set)
+    # By channel and key of an id: the conversations that a message which bears it comes into.
+    borne: dict[uuid.UUID, dict[bytes, set[uuid.UUID]]] = defaultdict(lambda: defaultdict(set))
     for arrival in arrivals:
         for message, (key, _) in zip(arrival.reading.messages, arrival.places, strict=True):
-            added_to.add(conversations[arrival.record.channel_id, key])
+            conversation = conversations[arrival.record.channel_id, key]
+            added_to.add(conversation)
             if message.message_id:
-                cited[arrival.record.channel_id].add(key_of_id(message.message_id))
-    changed.update(find_citing(cited, workspace_id))
+                borne[arrival.record.channel_id][key_of_id(message.message_id)].add(conversation)
+    changed.update(_find_citing_elsewhere(borne, workspace_id))
     now = timezone.now()
     # Conversations before their messages: settling locks them in the same order.
     mark_conversations(
@@ -223,6 +225,23 @@ def _find_conversations(
         workspace_id=workspace_id, channel_id__in={channel for channel, _ in wanted}, key__in=[key for _, key in wanted]
     ).values_list("channel_id", "key", "id")
     return {(channel, bytes(key)): conversation for channel, key, conversation in rows}
+
+
+def _find_citing_elsewhere(
+    borne: Mapping[uuid.UUID, Mapping[bytes, Set[uuid.UUID]]], workspace_id: uuid.UUID
+) -> set[uuid.UUID]:
+    """The conversations that cite a message which has now arrived in another one of the channel.
+
+    Those that it has arrived in itself see it when they are settled.
+    """
+    found: set[uuid.UUID] = set()
+    rows = MessageRow.objects.filter(workspace_id=workspace_id)
+    for channel_id, arrived in borne.items():
+        citing = rows.filter(channel_id=channel_id, parent_key__in=list(arrived))
+        for conversation_id, key in citing.values_list("conversation_id", "parent_key").distinct():
+            if arrived[bytes(key or b"")] != {conversation_id}:
+                found.add(conversation_id)
+    return found
 
 
 def find_citing(cited: dict[uuid.UUID, set[bytes]], workspace_id: uuid.UUID) -> set[uuid.UUID]:

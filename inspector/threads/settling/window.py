@@ -7,13 +7,13 @@ what the two differ behind the window is all that the rest of the conversation m
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
 from ..models import Conversation, Message, Task
 from ..placing.nodes import StoredNode, Timeline, copy_unplaced, find_misread, load_between
-from ..placing.placer import place
+from ..placing.placer import Citation, Elsewhere, place
 from ..placing.places import BEYOND, BlockSize, Places
 from ..reads import Border, digest_keys, sees
 from ..tasks.memberships import list_moved
@@ -121,8 +121,13 @@ class Window:
         timeline = Timeline(nodes, blocks=course.blocks)
         if any(True for _ in find_misread(nodes, course.spoken)):
             raise UncertainError
-        look_ups = look_up([conversation], {conversation.pk: timeline}, {conversation.pk: course})
-        timeline.nodes = place(nodes, look_ups[conversation.pk], course.placed, making.cut_at(nodes, within))
+        look = look_up([conversation], {conversation.pk: timeline}, {conversation.pk: course})[conversation.pk]
+
+        def look_elsewhere(citations: Iterable[Citation]) -> dict[Citation, Elsewhere]:
+            # What comes only now stands in no other conversation, and was not there before.
+            return {each: found for each, found in look(citations).items() if found.id not in self._ids}
+
+        timeline.nodes = place(nodes, look_elsewhere, course.placed, making.cut_at(nodes, within))
         timeline.give_places()
         return Passage(course, making, timeline)
 
