@@ -120,7 +120,7 @@ def insert_arrivals(
             added_to.add(conversation)
             if message.message_id:
                 borne[arrival.record.channel_id][key_of_id(message.message_id)].add(conversation)
-    changed.update(_find_citing_elsewhere(borne, workspace_id))
+    changed.update(find_citing(borne, workspace_id))
     now = timezone.now()
     # Conversations before their messages: settling locks them in the same order.
     mark_conversations(
@@ -227,12 +227,15 @@ def _find_conversations(
     return {(channel, bytes(key)): conversation for channel, key, conversation in rows}
 
 
-def _find_citing_elsewhere(
-    borne: Mapping[uuid.UUID, Mapping[bytes, Set[uuid.UUID]]], workspace_id: uuid.UUID
-) -> set[uuid.UUID]:
-    """The conversations that cite a message which has now arrived in another one of the channel.
+def find_citing(borne: Mapping[uuid.UUID, Mapping[bytes, Set[uuid.UUID]]], workspace_id: uuid.UUID) -> set[uuid.UUID]:
+    """The conversations that cite a message which has now arrived elsewhere in the channel.
 
-    Those that it has arrived in itself see it when they are settled.
+    A ghost of theirs is filled, or a parent that they had found is no longer the only message of its id.
+
+    Args:
+        borne: by channel, the keys of the ids that messages bear, each with the conversations that these came into:
+            one that alone cites and bears an id sees it when it is settled, and is left out.
+        workspace_id: the workspace.
     """
     found: set[uuid.UUID] = set()
     rows = MessageRow.objects.filter(workspace_id=workspace_id)
@@ -241,16 +244,4 @@ def _find_citing_elsewhere(
         for conversation_id, key in citing.values_list("conversation_id", "parent_key").distinct():
             if arrived[bytes(key or b"")] != {conversation_id}:
                 found.add(conversation_id)
-    return found
-
-
-def find_citing(cited: dict[uuid.UUID, set[bytes]], workspace_id: uuid.UUID) -> set[uuid.UUID]:
-    """The conversations that cite a message which has now arrived elsewhere in the channel.
-
-    A ghost of theirs is filled, or a parent that they had found is no longer the only message of its id.
-    """
-    found: set[uuid.UUID] = set()
-    for channel_id, keys in cited.items():
-        citing = MessageRow.objects.filter(workspace_id=workspace_id, channel_id=channel_id, parent_key__in=list(keys))
-        found.update(citing.values_list("conversation_id", flat=True))
     return found

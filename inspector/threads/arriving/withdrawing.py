@@ -23,11 +23,11 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
     rows = Message.objects.filter(workspace_id=workspace_id, record_id__in=weighing.turned)
     turned = list(rows.values_list("conversation_id", "channel_id", "id_key"))
     hold_channels({channel_id for _, channel_id, _ in turned}, is_shared=True)
-    cited: dict[uuid.UUID, set[bytes]] = defaultdict(set)
-    for _, channel_id, key in turned:
+    borne: dict[uuid.UUID, dict[bytes, set[uuid.UUID]]] = defaultdict(lambda: defaultdict(set))
+    for conversation_id, channel_id, key in turned:
         if key is not None:
-            cited[channel_id].add(bytes(key))
-    dirty = {conversation_id for conversation_id, *_ in turned} | find_citing(cited, workspace_id)
+            borne[channel_id][bytes(key)].add(conversation_id)
+    dirty = {conversation_id for conversation_id, *_ in turned} | find_citing(borne, workspace_id)
     if weighing.moved:
         arrivals = [read_record(record) for record in Record.objects.filter(pk__in=weighing.moved).order_by("identity")]
         insert_arrivals(arrivals=arrivals, workspace_id=workspace_id, moved=weighing.moved, also_dirty=dirty)

@@ -26,8 +26,8 @@ def read_again(
     guess = guess or guess_of(arrival.reading)
     with transaction.atomic():
         hold_channels([conversation.channel_id], is_shared=True)
-        cited = {conversation.channel_id: find_keys(conversation, arrival)}
-        citing = find_citing(cited, conversation.workspace_id) - {conversation.pk}
+        borne = {conversation.channel_id: {key: {conversation.pk} for key in find_keys(conversation, arrival)}}
+        citing = find_citing(borne, conversation.workspace_id)
         hold_conversations({conversation.pk, *citing})
         fence()
         mark_conversations(conversation_ids=citing, workspace_id=conversation.workspace_id)

@@ -14,10 +14,8 @@ from django.test.utils import CaptureQueriesContext
 
 from inspector.intake.models import Door, Record
 from inspector.threads.models import Conversation
-from inspector.threads.placing.nodes import StoredNode, load_timelines
-from inspector.threads.placing.placer import place
-from inspector.threads.settling.courses import Course, assign_tasks, begin
-from inspector.threads.settling.together import look_up
+from inspector.threads.placing.nodes import StoredNode
+from inspector.threads.settling.courses import Course
 from inspector.threads.tasks import ledger, reloading
 from inspector.threads.tasks.found import make_task_id
 from inspector.threads.tasks.ledger import COLUMNS, make_row
@@ -28,6 +26,7 @@ from ..conftest import Cast, deliver, settle_all
 from .babble import Babbler
 from .test_purity import settle_from_scratch
 from .test_resuming import coordinate
+from .wholes import place_whole
 
 pytestmark = pytest.mark.django_db
 
@@ -41,13 +40,7 @@ Whole = tuple[Course, list[StoredNode]]
 
 def go_through(conversation: Conversation) -> Whole:
     """A conversation placed and assigned from its beginning, in memory."""
-    timelines = load_timelines([conversation.pk])
-    timeline = timelines[conversation.pk]
-    course = begin(conversation, timeline.nodes)
-    looked_up = look_up([conversation], timelines, {conversation.pk: course})
-    timeline.nodes = place(timeline.nodes, looked_up[conversation.pk], course.placed)
-    timeline.give_places()
-    assign_tasks(conversation, course, timeline.nodes)
+    timeline, course = place_whole(conversation)
     return course, timeline.nodes
 
 
