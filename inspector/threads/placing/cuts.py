@@ -59,6 +59,9 @@ class Cuts:
         at, greatest = 0, -1
         for position in self._candidates:
             end = position - first
+            if not end and nodes:
+                # All that was placed before comes before these.
+                yield end
             if not 0 < end < len(nodes):
                 continue
             greatest = max(greatest, max((node.rank for node in nodes[at:end]), default=-1))

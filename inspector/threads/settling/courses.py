@@ -19,7 +19,7 @@ from ..placing.earlier import Earlier
 from ..placing.nodes import StoredNode, load_placed
 from ..placing.numbering import load_places
 from ..placing.placer import Placed, find_asked
-from ..placing.places import BlockSize, Places
+from ..placing.places import BEYOND, BlockSize, Places
 from ..placing.runs import Runs
 from ..placing.several import SEVERAL
 from ..tasks.found import key_of_id, make_key, make_task_id
@@ -114,6 +114,9 @@ def resume(
         raise UncertainError
     if start.row.message_count != written["count"]:
         raise UncertainError
+    if any(place < start.border for place in find_citing(conversation, nodes)):
+        # It is a ghost no longer.
+        raise UncertainError
     course = go_on(conversation, written, start.border, nodes, places=places, since=since, changed=start.tasks)
     course.placed.unmet = {bytes.fromhex(name) for name in written["unmet"]}
     course.placed.is_cut = written["is_cut"]
@@ -132,8 +135,10 @@ def go_on(
     since: Set[uuid.UUID],
     changed: Mapping[uuid.UUID, Task],
     moved: int = 0,
+    until: bytes = BEYOND,
+    hidden: Set[uuid.UUID] = frozenset(),
 ) -> Course:
-    """The course of a conversation that is gone on with, of which no more is checked than that nobody awaits its nodes.
+    """The course of a conversation that is gone on with; nothing of that is checked.
 
     Args:
         conversation: its row.
@@ -144,6 +149,8 @@ def go_on(
         since: the messages that are settled from there on, by id, and stand there no more.
         changed: the tasks that have changed since, as they stood there.
         moved: by how many messages more than when it was written they come later.
+        until: the place that they do not reach.
+        hidden: messages that are placed and were not there when these were settled.
 
     Raises:
         UncertainError: where it does not tell.
@@ -153,7 +160,8 @@ def go_on(
     known = {node.id: node for node in _load(conversation, Q(pk__in=named), places)} if named else {}
     if len(known) != len(named):
         raise UncertainError
-    borne = _find_borne(conversation, nodes, known, places, since)
+    apart = Q(place__lt=border) | Q(place__gte=until)
+    borne = _find_borne(conversation, nodes, known, places, apart & ~Q(pk__in=hidden))
     earlier = Earlier.read(written["earlier"], known, moved=moved)
 
     @lru_cache(maxsize=1024)
@@ -185,33 +193,41 @@ def _load(conversation: Conversation, wanted: Q, places: Places) -> list[StoredN
     return nodes
 
 
+def find_citing(conversation: Conversation, nodes: Iterable[StoredNode]) -> list[bytes]:
+    """The places of the messages that cite in vain what is borne by those of these nodes that are new."""
+    names = _list_borne(nodes)
+    if not names:
+        return []
+    of_channel = Q(workspace_id=conversation.workspace_id, channel_id=conversation.channel_id)
+    citing = Message.objects.filter(of_channel, conversation=conversation, parent_key__in=names, place__isnull=False)
+    return [bytes(place) for place in citing.values_list("place", flat=True) if place is not None]
+
+
 def _find_borne(
     conversation: Conversation,
     nodes: Sequence[StoredNode],
     known: dict[uuid.UUID, StoredNode],
     places: Places,
-    since: Set[uuid.UUID],
+    apart: Q,
 ) -> dict[bytes, list[StoredNode]]:
-    """The messages before these nodes by the ids that they cite or bear; `since` are those that come after these.
-
-    Raises:
-        UncertainError: where one before them cites what one of these bears: it is a ghost no longer.
-    """
-    of_channel = Q(workspace_id=conversation.workspace_id, channel_id=conversation.channel_id) & ~Q(pk__in=since)
-    own = {name for node in nodes for name in (*node.correlation, *((node.key,) if node.key else ()))}
-    if own:
-        citing = Message.objects.filter(of_channel, conversation=conversation, parent_key__in=own, place__isnull=False)
-        if citing.exists():
-            raise UncertainError
-    keys = own | {way.key for node in nodes for way in node.ways if way.key is not None}
+    """The placed messages that stand apart from these nodes by the ids that these cite, or bear where they are new."""
+    keys = _list_borne(nodes) | {way.key for node in nodes for way in node.ways if way.key is not None}
     borne: dict[bytes, list[StoredNode]] = {}
     if not keys:
         return borne
-    for node in sorted(_load(conversation, of_channel & Q(id_key__in=keys), places), key=lambda each: each.position):
+    of_channel = Q(workspace_id=conversation.workspace_id, channel_id=conversation.channel_id)
+    found = _load(conversation, of_channel & Q(id_key__in=keys) & apart, places)
+    for node in sorted(found, key=lambda each: each.position):
         held = known.setdefault(node.id, node)
         if held.key is not None:
             borne.setdefault(held.key, []).append(held)
     return borne
+
+
+def _list_borne(nodes: Iterable[StoredNode]) -> set[bytes]:
+    """The ids that those of these nodes bear that have come now."""
+    new = [node for node in nodes if node.is_new]
+    return {name for node in new for name in (*node.correlation, *((node.key,) if node.key else ()))}
 
 
 def assign_tasks(conversation: Conversation, course: Course, nodes: Sequence[StoredNode]) -> None:

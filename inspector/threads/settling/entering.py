@@ -32,7 +32,14 @@ MOST_WORDS: Final = 2000
 
 
 def enter(
-    conversation: Conversation, state: State, border: bytes, nodes: Sequence[StoredNode], *, stored: Places
+    conversation: Conversation,
+    state: State,
+    border: bytes,
+    until: bytes,
+    nodes: Sequence[StoredNode],
+    *,
+    stored: Places,
+    hidden: Set[uuid.UUID] = frozenset(),
 ) -> Course:
     """The course of a conversation within a stretch of it.
 
@@ -40,16 +47,29 @@ def enter(
         conversation: its row.
         state: what is known where the stretch begins.
         border: the place at which it begins.
-        nodes: every message from there to where it is left, those that are placed and those that are new.
+        until: the place at which it is left.
+        nodes: every message between them, those that are placed and those that are new.
         stored: the directory of the conversation.
+        hidden: as `go_on` takes it.
 
     Raises:
-        UncertainError: where a message outside cites what one of these bears, or one behind them bears what they cite.
+        UncertainError: where one of these puts a question whose answer is not kept.
     """
     places = stored.cut(stored.find_position(border)) if border else Places()
     since = frozenset(node.id for node in nodes)
     moved = places.count - int(state["count"])
-    course = go_on(conversation, state, border, nodes, places=places, since=since, changed={}, moved=moved)
+    course = go_on(
+        conversation,
+        state,
+        border,
+        nodes,
+        places=places,
+        since=since,
+        changed={},
+        moved=moved,
+        until=until,
+        hidden=hidden,
+    )
     if not find_asked(nodes) <= course.placed.earlier.asked:
         # What answers such questions is not kept.
         raise UncertainError

@@ -139,7 +139,7 @@ def _look_back(
     timeline = Timeline(sorted(map(copy_unplaced, nodes[:cut]), key=_rank_of))
     timeline.first_at, timeline.last_at = timeline.nodes[0].at, timeline.nodes[-1].at
     if start is None:
-        course = begin(conversation, timeline.nodes, is_long=is_long(nodes))
+        course = begin(conversation, timeline.nodes, is_long=is_long(len(nodes)))
     else:
         course = resume(conversation, start, timeline.nodes, among=nodes)
     course.context = context

@@ -139,13 +139,16 @@ class _Settling:
         start = end
         if end is not None:
             nodes = self._timelines[conversation.pk].nodes
+            if end.written["read"] is None and is_long(end.written["count"] + len(nodes)):
+                # It has grown long by what was appended to it, and is cut into stretches this once.
+                raise UncertainError
             if nodes and not end.precedes(nodes[0]):
                 start = go_back(conversation, end, nodes[0])
                 self._timelines[conversation.pk] = load_since(conversation, start)
         self._read_misread(conversation, start)
         timeline = self._timelines[conversation.pk]
         if start is None:
-            course = begin(conversation, timeline.nodes, is_long=is_long(timeline.nodes))
+            course = begin(conversation, timeline.nodes, is_long=is_long(len(timeline.nodes)))
         else:
             course = resume(conversation, start, timeline.nodes)
         timeline.blocks = course.blocks

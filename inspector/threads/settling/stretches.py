@@ -50,18 +50,20 @@ class Making:
         borders: where stretches begin, up to the one in which the messages that come now begin.
         read: what that one had read before.
         first: how many messages there are before those that come now.
+        last: the instant of the last of them by order key, where a stretch may begin behind it.
     """
 
-    def __init__(self, borders: Sequence[Border], read: Digests, first: int) -> None:
+    def __init__(self, borders: Sequence[Border], read: Digests, first: int, last: int | None = None) -> None:
         self._borders = list(borders)
         self._read = read
         self._first = first
+        self._last = last
         self.cuts = Cuts((), Reads(borders[-1].position), spacing=SPACING)
         self._contexts: list[Carried] = []
 
     def cut(self, nodes: Sequence[StoredNode]) -> Cuts:
         """Where these messages, in order key, may be cut; they are about to be placed."""
-        candidates = [self._first + at for at in find_borders(nodes)]
+        candidates = [self._first + at for at in find_borders(nodes, self._last)]
         self.cuts = Cuts(candidates, Reads(self._borders[-1].position), spacing=SPACING)
         return self.cuts
 
@@ -149,9 +151,9 @@ class Making:
             _put(conversation, self._borders[known + number].place, state)
 
 
-def is_long(nodes: Sequence[StoredNode]) -> bool:
-    """Whether a conversation of these messages is cut into stretches."""
-    return len(nodes) >= LEAST_LONG
+def is_long(count: int) -> bool:
+    """Whether a conversation of so many messages is cut into stretches."""
+    return count >= LEAST_LONG
 
 
 def begin_stretches() -> Making:
@@ -166,7 +168,7 @@ def resume_stretches(conversation: Conversation, written: Written, places: Place
     borders = [each for each in load_borders(conversation, places) if each.position <= places.count]
     if not borders:
         raise UncertainError
-    return Making(borders, read_digests(base64.b64decode(written["read"])), places.count)
+    return Making(borders, read_digests(base64.b64decode(written["read"])), places.count, written["last"][0])
 
 
 def load_borders(conversation: Conversation, places: Places) -> list[Border]:
@@ -182,12 +184,18 @@ def drop_stretches(conversation: Conversation, since: bytes = b"") -> None:
         model._default_manager.filter(conversation=conversation, border__gte=since).delete()
 
 
-def find_borders(nodes: Sequence[StoredNode]) -> list[int]:
-    """At which of these nodes, which stand in order key, a block of places begins whatever comes before it."""
+def find_borders(nodes: Sequence[StoredNode], last: int | None = None) -> list[int]:
+    """At which of these nodes, which stand in order key, a block of places begins whatever comes before it.
+
+    Args:
+        nodes: the nodes.
+        last: the instant of the one before them, None where there is none, or no stretch may begin with the first.
+    """
     found = []
     for at, node in enumerate(nodes):
-        if at and begins_block(node.mark) and nodes[at - 1].instant != node.instant:
+        if last is not None and begins_block(node.mark) and last != node.instant:
             found.append(at)
+        last = node.instant
     return found
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
 from typing import Any, Final
 
 from dialects import Entry
@@ -19,7 +19,7 @@ from dialects import Entry
 from ..reads import Key
 from ..uncertainty import UncertainError
 from .contexts import ALL, KNOWN, SIZE, TrackedContext, make_question, name_secret
-from .shelves import Shelf
+from .shelves import Shelf, ShelvedRow
 
 # Of a kind of which more than this is to be carried, half as much is carried on, and the rest goes on the shelf.
 MOST_NAMES: Final = 400
@@ -41,7 +41,7 @@ class CarriedContext(TrackedContext):
         self._absent: set[str] = set()
         # The names that are not on the shelf as they stand, those that changed last at the end.
         self._fresh: dict[_Name, None] = {}
-        self._shelved: list[tuple[str, bytes, str]] = []
+        self._shelved: list[ShelvedRow] = []
         super().__init__(entries)
 
     @property
@@ -115,6 +115,29 @@ class CarriedContext(TrackedContext):
 
     # The shelf.
 
+    def list_shelved_kinds(self) -> Set[str]:
+        """The kinds of which whoever asks for a name that is not carried asks the shelf."""
+        return self._since.keys()
+
+    def list_new(self, other: CarriedContext, kinds: Set[str], since: bytes) -> list[ShelvedRow]:
+        """The names of these kinds that stand here and not in another one that was resumed alike, for the shelf.
+
+        Args:
+            other: the other one.
+            kinds: of the names.
+            since: the place from which they are to hold.
+        """
+        new = [(kind, name) for kind, name in self._fresh if kind in kinds]
+        return [
+            _make_shelved(kind, self._write_name(kind, name), since)
+            for kind, name in new
+            if not other._find_answer(make_question(kind, name))
+        ]
+
+    def miss(self, questions: Set[str]) -> None:
+        """Let these find nothing on the shelf: it answers them, and was not always able to."""
+        self._absent |= questions
+
     def _look_for(self, kind: str, name: str) -> None:
         if not self._since:
             return
@@ -169,8 +192,8 @@ class CarriedContext(TrackedContext):
         since = self._since.get(kind)
         return None if since is None else since.hex()
 
-    def take_shelved(self) -> list[tuple[str, bytes, str]]:
-        """What is to be put on the shelf: by question, since when it holds, and what it says."""
+    def take_shelved(self) -> list[ShelvedRow]:
+        """What is to be put on the shelf."""
         shelved, self._shelved = self._shelved, []
         return shelved
 
@@ -205,7 +228,7 @@ class CarriedContext(TrackedContext):
             left += 1
         aside = len(names) - left
         for said in names[:aside]:
-            self._shelved.append((make_question(kind, said[0]), border, _write([kind, *said])))
+            self._shelved.append(_make_shelved(kind, said, border))
             del self._fresh[kind, said[0]]
         del names[:aside]
         self._since.setdefault(kind, border)
@@ -233,3 +256,7 @@ class CarriedContext(TrackedContext):
         self._kinds[kind][name] = next(reversed(held.values()))
         self._ranks[kind, name] = rank
         self._weigh_name(kind, name)
+
+
+def _make_shelved(kind: str, said: Sequence[Any], since: bytes) -> ShelvedRow:
+    return make_question(kind, said[0]), since, _write([kind, *said])

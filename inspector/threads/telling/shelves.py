@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +20,9 @@ from ..models import Conversation, ShelvedName
 
 if TYPE_CHECKING:
     from .carried import CarriedContext
+
+# A name for the shelf: the question for it, the place from which it holds, and what is said of it.
+ShelvedRow = tuple[str, bytes, str]
 
 _COLUMNS = ("conversation_id", "workspace_id", "question", "since", "said")
 
@@ -72,10 +75,17 @@ def write_shelves(carried: Sequence[tuple[Conversation, CarriedContext]]) -> Non
             """,
             [[conversation.pk for conversation, _ in carried], [context.started for _, context in carried]],
         )
-    rows = [
-        (conversation.pk, conversation.workspace_id, bytes.fromhex(question), since, said)
-        for conversation, context in carried
-        for question, since, said in context.take_shelved()
-    ]
+    rows = [row for each, context in carried for row in _make_rows(each, context.take_shelved())]
     if rows:
         copy_rows(model=ShelvedName, columns=_COLUMNS, rows=rows)
+
+
+def put_on_shelf(conversation: Conversation, shelved: Sequence[ShelvedRow]) -> None:
+    """Put names on the shelf of a conversation beside what is there; call inside the transaction that holds it."""
+    if shelved:
+        copy_rows(model=ShelvedName, columns=_COLUMNS, rows=_make_rows(conversation, shelved))
+
+
+def _make_rows(conversation: Conversation, shelved: Iterable[ShelvedRow]) -> list[tuple[Any, ...]]:
+    head = (conversation.pk, conversation.workspace_id)
+    return [(*head, bytes.fromhex(question), since, said) for question, since, said in shelved]

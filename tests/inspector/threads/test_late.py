@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from inspector.intake.models import Door
-from inspector.threads.models import Conversation, Stretch
+from inspector.threads.models import Conversation, Message, Stretch
 from inspector.threads.placing import places
-from inspector.threads.settling import carries, late, settler, stretches
+from inspector.threads.settling import carries, fitting, late, settler, stretches
+from inspector.threads.telling import carried
 
 from ..conftest import Cast, deliver, settle_all
 from .babble import Babbler
@@ -34,13 +35,12 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(settler, "LEAST_LONG", 8)
     monkeypatch.setattr(late, "LEAST_LONG", 8)
     monkeypatch.setattr(late, "_NEAR", 0)
-    write = late._write
 
     def note(conversation: Conversation, *given: Any) -> None:
-        write(conversation, *given)
+        fitting.fit(conversation, *given)
         settled.append(conversation.native_id)
 
-    monkeypatch.setattr(late, "_write", note)
+    monkeypatch.setattr("inspector.threads.settling.late.fit", note)
     return settled
 
 
@@ -49,9 +49,9 @@ def say(second: int, **said: Any) -> bytes:
     return json.dumps({"at": 1_763_715_600 + second, "conversation": "c", **said}).encode() + b"\n"
 
 
-def say_clowl(second: int, name: str, answered: str = "") -> bytes:
+def say_clowl(second: int, name: str, answered: str = "", act: str = "DONE") -> bytes:
     """A request in CLowl, or an answer to one."""
-    pair = {"from": "b", "to": "a", "p": "DONE", "pid": answered} if answered else {"from": "a", "to": "b", "p": "REQ"}
+    pair = {"from": "b", "to": "a", "p": act, "pid": answered} if answered else {"from": "a", "to": "b", "p": "REQ"}
     body = {"body": {"t": "work", "status": "completed"}}
     return say(second, raw=json.dumps({"clowl": "0.2", "mid": name, "cid": "c", **pair, **body}))
 
@@ -89,24 +89,66 @@ def test_a_request_near_the_front_is_settled_with_the_answer_that_missed_it(cast
     assert Conversation.objects.get().missing_count == 0
 
 
-def test_a_request_whose_answer_stands_far_behind_is_settled_with_all(cast: Cast, windows: list[str]) -> None:
-    lines = [say(10 * at, raw=f"Line {at}.", id=f"m{at}", **{"from": "a", "to": ["b"]}) for at in range(60)]
-    settle_more(cast, *lines, say_clowl(700, "d", "asked"))
-    settle_more(cast, say_clowl(25, "asked"))
-    assert not windows
+def test_a_request_is_settled_with_those_who_missed_it_far_behind(
+    cast: Cast, windows: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # How each task stands is on the shelf, but for the last ones.
+    monkeypatch.setattr(carried, "MOST_NAMES", 2)
+    lines = [
+        line for at in range(30) for line in (say_clowl(20 * at, f"m{at}"), say_clowl(20 * at + 5, f"d{at}", f"m{at}"))
+    ]
+    asked, *_ = lines.pop(8), lines.pop(8)
+    settle_more(cast, *lines, say_clowl(313, "a4", "m4", "ACK"), say_clowl(512, "d4", "m4"), say_clowl(700, "end"))
+    assert Conversation.objects.get().missing_count == 1
+    settle_more(cast, asked)
+    # One window for what is late, and one for each of them.
+    assert windows == ["c", "c", "c"]
     assert Conversation.objects.get().missing_count == 0
+    answers = Message.objects.filter(native_id__in=["a4", "d4"])
+    assert {answer.parent for answer in answers} == {Message.objects.get(native_id="m4").pk}
+
+
+def test_a_parent_in_text_is_found_by_those_far_behind(cast: Cast, windows: list[str]) -> None:
+    pair = {"from": "a", "to": ["b"]}
+    lines = [say(10 * at, raw=f"Line {at}.", id=f"m{at}", **pair) for at in range(60)]
+    late = lines.pop(3)
+    lines[40] = say(405, raw="As you said.", id="x", parent="m3", **pair)
+    settle_more(cast, *lines)
+    # What comes after the end with it is settled behind it.
+    settle_more(cast, late, say(900, raw="New.", **pair))
+    assert windows == ["c", "c"]
+    assert Message.objects.get(native_id="x").parent == Message.objects.get(native_id="m3").pk
+
+
+def test_a_conversation_that_grew_is_cut_into_stretches(cast: Cast, windows: list[str]) -> None:
+    pair = {"from": "a", "to": ["b"]}
+    for at in range(40):
+        deliver(cast, say(10 * at, raw=f"Line {at}.", id=f"m{at}", **pair), door=Door.API)
+        settle_all()
+    assert_whole(Conversation.objects.get())
+    assert Stretch.objects.count() > 5
+    settle_more(cast, say(35, raw="Late.", id="late", **pair))
+    settle_more(cast, say(315, raw="Late too.", id="too", **pair))
+    assert windows == ["c", "c"]
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.long(seconds=20)
-def test_what_comes_late_is_what_is_settled_at_once(cast: Cast, windows: list[str], seed: int) -> None:
+def test_what_comes_late_is_what_is_settled_at_once(
+    cast: Cast, windows: list[str], monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
     chance = random.Random(seed)
     lines = list(Babbler(seed, ids=chance.choice([6, 30, 200])).babble(BABBLED))
     after = [lines.pop() for _ in range(len(lines) // 6)]
     held = [lines.pop(at) for at in sorted(chance.sample(range(len(lines)), len(lines) // 5), reverse=True)]
     chance.shuffle(held)
-    deliver(cast, b"".join(lines), door=Door.API)
-    settle_all()
+    if chance.random() < 0.5:
+        monkeypatch.setattr(carried, "MOST_NAMES", 3)
+    # Some have come at once, others grow.
+    size = chance.choice([len(lines), len(lines), 1, 5])
+    for at in range(0, len(lines), size):
+        deliver(cast, b"".join(lines[at : at + size]), door=Door.API)
+        settle_all()
     while held:
         some = [held.pop() for _ in range(min(len(held), chance.choice([1, 1, 1, 2, 3])))]
         # Now and then something comes after the end together with what is late.
