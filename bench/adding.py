@@ -16,6 +16,8 @@ ADDED: Final = Goal(
 COUNTS: Final = (2_000, 20_000)
 ROUNDS: Final = 5
 START: Final = 1_763_715_600
+# One of so many lines of CLowl answers a request that has not come.
+LOST: Final = 200
 
 
 class Case(NamedTuple):
@@ -44,6 +46,13 @@ def write_clowl(second: int, name: str, answered: str | None = None) -> bytes:
     return json.dumps(said | {"ts": START + second, "body": {"t": "work", "d": {}}}).encode() + b"\n"
 
 
+def write_exchanged(number: int) -> bytes:
+    """A line of an exchange in CLowl: each odd one answers the one before; some answer what has not come."""
+    if number % LOST == LOST - 1:
+        return write_clowl(10 + number, f"m{number}", f"lost {number // LOST}")
+    return write_clowl(10 + number, f"m{number}", f"m{number - 1}" if number % 2 else None)
+
+
 CASES: Final = (
     Case(
         "message",
@@ -59,9 +68,12 @@ CASES: Final = (
     Case(
         "message of CLowl",
         ("settle",),
-        lambda number: write_clowl(10 + number, f"m{number}", f"m{number - 1}" if number % 2 else None),
+        write_exchanged,
         {
             "near the front": lambda _, number: write_clowl(11, f"front {number}"),
+            "near the front that is answered at the end": (
+                lambda count, number: write_clowl(11, f"lost {count // LOST - 1 - number}")
+            ),
             "late by ten": lambda count, number: write_clowl(count, f"late {number}"),
             "that asks": lambda count, number: write_clowl(10 + count + number, f"new {number}"),
             "that answers the first": lambda count, number: write_clowl(20 + count + number, f"old {number}", "m0"),
