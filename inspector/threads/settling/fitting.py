@@ -29,7 +29,8 @@ from .carries import MOST_AWAITED, MOST_UNMET, Start, pack_carry, write_carry
 from .counts import Counts
 from .courses import find_missing, read_awaited
 from .milestones import write_ends
-from .stretches import drop_stretches, note_lacking
+from .readers import note_lacking
+from .stretches import drop_stretches
 from .summing import Sum, change_sum, write_sums
 from .window import Window
 from .writing import make_shoot, write_changes

@@ -32,7 +32,8 @@ from .alone import Fence
 from .carries import Start
 from .fitting import fit
 from .milestones import go_back, load_ends
-from .stretches import LEAST_LONG, SPACING, find_readers, read_running
+from .readers import find_readers, read_running
+from .stretches import LEAST_LONG, SPACING
 from .window import NOTHING, Filled, Window
 
 # So many messages are settled in this way at once.

@@ -44,8 +44,9 @@ from .milestones import (
     write_ends,
     write_milestones,
 )
+from .readers import is_lacking
 from .rereading import read_again
-from .stretches import LEAST_LONG, drop_stretches, is_lacking, is_long
+from .stretches import LEAST_LONG, drop_stretches, is_long
 from .summing import Sum, sum_nodes, write_sums
 from .together import bound, find_together, is_small, look_up
 from .writing import Changes, write_changes

@@ -14,7 +14,7 @@ import base64
 import json
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import islice
 from typing import Any, Final
@@ -25,20 +25,19 @@ from ..placing.earlier import Earlier
 from ..placing.nodes import StoredNode
 from ..placing.placer import find_asked
 from ..placing.places import Places, begins_block
-from ..reads import DIGEST_BYTES, Border, Digests, Reads, read_digests, sees, write_digests
+from ..reads import Border, Digests, Reads, read_digests, write_digests
 from ..tasks.memberships import Membership
 from ..telling.carried import Carried, CarriedContext
 from ..telling.retelling import Retelling, note_told
 from ..telling.teller import ToldRow
 from ..uncertainty import UncertainError
-from .carries import Start, Written, name_version
+from .carries import Written, name_version
+from .readers import keep_read, write_read
 
 # A stretch has at least so many messages.
 SPACING: Final = 1024
 # A conversation of so many messages is cut into stretches.
 LEAST_LONG: Final = 4096
-# Where more than so many things are not known rightly any more, the conversation is settled from its beginning.
-MOST_LACKING: Final = 1000
 
 State = dict[str, Any]
 
@@ -223,7 +222,7 @@ def _put(conversation: Conversation, border: bytes, state: State) -> None:
         workspace_id=conversation.workspace_id,
         border=border,
         state=pack_state(state),
-        **_write_read({}),
+        **write_read({}),
     )
 
 
@@ -241,70 +240,3 @@ def _make_beginning(nodes: Sequence[StoredNode]) -> State:
 
 def _merge(one: Digests, other: Digests) -> Digests:
     return {place: one.get(place, frozenset()) | other.get(place, frozenset()) for place in (*one, *other)}
-
-
-def cut_digests(data: bytes) -> set[bytes]:
-    """Digests that stand one behind the other."""
-    return {data[at : at + DIGEST_BYTES] for at in range(0, len(data), DIGEST_BYTES)}
-
-
-def read_running(end: Start) -> Digests:
-    """What the last stretch of a conversation has read."""
-    return read_digests(base64.b64decode(end.written["read"]))
-
-
-def keep_read(conversation: Conversation, border: bytes, read: Digests) -> None:
-    """Keep what a stretch has read, as it was settled now."""
-    Stretch.objects.filter(conversation=conversation, border=border).update(**_write_read(read))
-
-
-def _write_read(read: Digests) -> dict[str, Any]:
-    return {
-        "reads": sorted({number for each in read.values() for number in map(number_digest, each)}),
-        "depths": write_digests(read),
-    }
-
-
-def number_digest(digest: bytes) -> int:
-    """A digest as a number that the database can hold."""
-    return int.from_bytes(digest, "big", signed=True)
-
-
-def find_readers(conversation: Conversation, digests: Set[bytes], end: bytes, *, since: bytes = b"") -> list[bytes]:
-    """The borders of those stretches, from a place on, that have read what has changed.
-
-    Args:
-        conversation: the conversation.
-        digests: of what has changed.
-        end: the place before which all of it is.
-        since: the place from which on is looked.
-    """
-    numbers = [number_digest(digest) for digest in digests]
-    rows = Stretch.objects.filter(conversation=conversation, border__gte=since, reads__overlap=numbers)
-    found = rows.order_by("border").values_list("border", "depths") if numbers else []
-    return [bytes(border) for border, depths in found if sees(read_digests(depths), digests, end)]
-
-
-def is_lacking(conversation: Conversation, border: bytes, read: Digests) -> bool:
-    """Whether what was read of what is carried over a border is not known rightly there."""
-    rows = Lack.objects.filter(conversation=conversation, border__lte=border).values_list("border", "keys")
-    return any(sees(read, cut_digests(bytes(keys)), bytes(end)) for end, keys in rows)
-
-
-def note_lacking(conversation: Conversation, border: bytes, digests: Set[bytes]) -> None:
-    """Note that what is carried over a border and all behind it does not tell these rightly any more.
-
-    Raises:
-        UncertainError: where that is too much.
-    """
-    held = Lack.objects.filter(conversation=conversation)
-    count = sum(len(bytes(keys)) // DIGEST_BYTES for keys in held.values_list("keys", flat=True))
-    if count + len(digests) > MOST_LACKING:
-        raise UncertainError
-    if digests:
-        Lack.objects.create(
-            conversation=conversation,
-            workspace_id=conversation.workspace_id,
-            border=border,
-            keys=b"".join(sorted(digests)),
-        )

@@ -28,7 +28,8 @@ from .alone import Fence
 from .carries import Start
 from .courses import Course, find_citing, read_awaited
 from .entering import assign_entered, enter, find_tasks
-from .stretches import SPACING, Making, State, find_readers, is_lacking, load_state, read_running
+from .readers import find_readers, is_lacking, read_running
+from .stretches import SPACING, Making, State, load_state
 from .together import look_up
 from .writing import Changes
 
