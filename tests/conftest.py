@@ -1,4 +1,4 @@
-"""What every test shares: static files are listed once, tables are emptied quickly, and who begins with what."""
+"""What every test shares: static files are listed once, tables are emptied, and who begins with what."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import connection
+from django.db.backends.base.creation import TEST_DATABASE_PREFIX
+from pytest_django import DjangoDbBlocker
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from inspector import memory
 
-from .emptying import empty_by_deleting
+from .emptying import empty_by_deleting, give_pages_back
 from .spreading import spread
 
 # Each has a server, an interpreter and, for a while, a browser of its own: about a gigabyte.
@@ -43,6 +46,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Go through what was collected no more: hundreds of thousands of objects, which stay to the end."""
     memory.collect_seldom()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pages_given_back(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Leave no pages of what was undone to the next module, once there is a database of the tests."""
+    yield
+    if connection.settings_dict["NAME"].startswith(TEST_DATABASE_PREFIX):
+        with django_db_blocker.unblock():
+            give_pages_back()
 
 
 @pytest.fixture(scope="session", autouse=True)

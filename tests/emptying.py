@@ -5,6 +5,9 @@ permissions anew that it has just thrown away. After most tests a dozen tables h
 twentieth of that. Where a table has grown it is truncated with all the others, so that no test pays for what earlier
 ones left on its pages.
 
+After a test that is undone the rows it wrote count no more, and their pages are still there. When a module is over
+those of grown tables are given back: the server of the tests does not do that by itself.
+
 Only whoever owns the table of the trail can pass the trigger that keeps it: the role of the tests does, and that of
 the product need not.
 """
@@ -61,6 +64,18 @@ def empty_by_deleting() -> Iterator[None]:
         patch.setattr(DatabaseOperations, "execute_sql_flush", empty)
         patch.setattr(flush, "emit_post_migrate_signal", write)
         yield
+
+
+def give_pages_back() -> None:
+    """Give the pages back that hold only what was undone; the connection has no transaction open."""
+    names = connection.introspection.django_table_names(only_existing=True, include_views=False)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname FROM pg_class WHERE relname = ANY(%s) AND pg_relation_size(oid) > %s", [names, GROWN_BYTES]
+        )
+        grown = [name for (name,) in cursor.fetchall()]
+    for name in grown:
+        execute("VACUUM {}", name)
 
 
 def find_filled() -> tuple[list[str], bool]:

@@ -67,6 +67,7 @@ def test_the_server_listens_on_no_port_and_trusts_nobody(serve: Serve) -> None:
         assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
         assert connection.execute("SHOW data_checksums").fetchone() == ("on",)
         assert connection.execute("SHOW fsync").fetchone() == ("on",)
+        assert connection.execute("SHOW autovacuum").fetchone() == ("on",)
         assert connection.execute("SHOW server_encoding").fetchone() == ("UTF8",)
         role = connection.execute(
             "SELECT rolsuper, rolcreatedb, rolcreaterole FROM pg_roles WHERE rolname = current_user"

@@ -22,8 +22,9 @@ import pytest
 def test_asks():
     from django.db import connection
     with connection.cursor() as cursor:
-        cursor.execute("SHOW fsync")
-        assert cursor.fetchone() == ("off",)
+        for setting in ("fsync", "autovacuum"):
+            cursor.execute(f"SHOW {setting}")
+            assert cursor.fetchone() == ("off",)
     if os.environ.get("WAITS"):
         time.sleep(120)
 
