@@ -97,10 +97,8 @@ class Turns(threading.local):
         settling = [kind for kind in kinds if kind in AFTER_READING]
         reading = [kind for kind in kinds if kind not in AFTER_READING]
         is_settlings_turn = self._spent[True] < SETTLING_SHARE * self._spent[False]
-        for these in (settling, reading) if is_settlings_turn else (reading, settling):
-            job = jobs.claim(kinds=these) if these else None
-            if job is not None:
-                break
+        first, second = (settling, reading) if is_settlings_turn else (reading, settling)
+        job = jobs.claim(kinds=first, otherwise=second)
         is_settling = job is not None and job.kind in AFTER_READING
         if job is None or (is_settling and not is_settlings_turn):
             # Nothing is left to read: what settling takes now is nobody's, and is not held against it later.

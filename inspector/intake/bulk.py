@@ -1,17 +1,26 @@
-"""Many rows at once: COPY into a temporary table, then one INSERT … ON CONFLICT DO NOTHING, or one UPDATE.
+"""Many rows at once: one INSERT … ON CONFLICT DO NOTHING, or one UPDATE, of a temporary table that COPY has filled.
 
-Per-row saves are ten times slower (architecture, decision 4), and unsorted concurrent inserts deadlock.
+Per-row saves are ten times slower (architecture, decision 4), and unsorted concurrent inserts deadlock. A few rows
+stand in the statement itself: making and dropping the table takes several times as long as they do, and leaves dead
+rows in the catalogue, of which every session is told.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from itertools import chain
 from typing import Any, TypeVar
 
 from django.db import connection, models
 from psycopg import sql
 
 T = TypeVar("T")
+
+# So many values are few, as long as they hold no more characters and bytes than that.
+MOST_VALUES, MOST_VALUES_BYTES = 500, 64 * 1024
 
 
 def copy_rows(*, model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -25,8 +34,9 @@ def copy_rows(*, model: type[models.Model], columns: Sequence[str], rows: Iterab
     Raises:
         psycopg.IntegrityError: if one of them is there already.
     """
-    names = sql.SQL(", ").join(map(sql.Identifier, columns))
-    statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(model._meta.db_table), names)
+    statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
+        sql.Identifier(model._meta.db_table), _list_names(tuple(columns))
+    )
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         for row in rows:
             copy.write_row(row)
@@ -43,25 +53,13 @@ def insert_rows(
         rows: the values; bytes, str, datetime, uuid.UUID, lists and None as psycopg adapts them.
         order_by: the columns of the key; concurrent writers that insert in its order cannot deadlock.
     """
-    table = sql.Identifier(model._meta.db_table)
-    incoming = sql.Identifier(f"incoming_{model._meta.db_table}")
-    names = sql.SQL(", ").join(map(sql.Identifier, columns))
-    key = sql.SQL(", ").join(map(sql.Identifier, order_by))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            sql.SQL("CREATE TEMPORARY TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA").format(
-                incoming, names, table
-            )
-        )
-        with cursor.copy(sql.SQL("COPY {} ({}) FROM STDIN").format(incoming, names)) as copy:
-            for row in rows:
-                copy.write_row(row)
-        cursor.execute(
-            sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {} ORDER BY {} ON CONFLICT DO NOTHING").format(
-                table, names, names, incoming, key
-            )
-        )
-        cursor.execute(sql.SQL("DROP TABLE {}").format(incoming))
+    names = _list_names(tuple(columns))
+    with _lay_out(model=model, name="incoming", columns=columns, rows=rows) as laid_out:
+        if laid_out is not None:
+            source, values = laid_out
+            statement = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {} ORDER BY {} ON CONFLICT DO NOTHING")
+            table = sql.Identifier(model._meta.db_table)
+            _execute(statement.format(table, names, names, source, _list_names(tuple(order_by))), values)
 
 
 def write_array(texts: Sequence[str]) -> str:
@@ -103,23 +101,71 @@ def update_rows(
         rows: the values, in that order.
         key_columns: how many of the columns, from the first on, must be as given for a row to be written at all.
     """
+    table = model._meta.db_table
+    same = _pair(f'"{table}".', tuple(columns[:key_columns]), " AND ")
+    assigned = _pair("", tuple(columns[key_columns:]), ", ")
+    with _lay_out(model=model, name="changed", columns=columns, rows=rows) as laid_out:
+        if laid_out is not None:
+            source, values = laid_out
+            statement = sql.SQL("UPDATE {} SET {} FROM {} WHERE {}")
+            _execute(statement.format(sql.Identifier(table), assigned, source, same), values)
+
+
+@contextmanager
+def _lay_out(
+    *, model: type[models.Model], name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> Iterator[tuple[sql.Composable, list[Any]] | None]:
+    """Rows as something to select from by a name, with its values; None where there are no rows."""
+    left = iter(rows)
+    taken, is_all = _take_few(left, len(columns))
+    called, names = sql.Identifier(name), _list_names(tuple(columns))
+    if is_all:
+        values = sql.SQL(", ".join([_spell_row(model, tuple(columns))] * len(taken)))
+        source = sql.SQL("(VALUES {}) AS {} ({})").format(values, called, names)
+        yield (source, list(chain.from_iterable(taken))) if taken else None
+        return
     table = sql.Identifier(model._meta.db_table)
-    changed = sql.Identifier(f"changed_{model._meta.db_table}")
-    names = sql.SQL(", ").join(map(sql.Identifier, columns))
-    assignments = sql.SQL(", ").join(
-        sql.SQL("{0} = {1}.{0}").format(sql.Identifier(name), changed) for name in columns[key_columns:]
-    )
-    is_same = sql.SQL(" AND ").join(
-        sql.SQL("{0}.{2} = {1}.{2}").format(table, changed, sql.Identifier(name)) for name in columns[:key_columns]
-    )
+    copied = sql.Identifier(f"{name}_{model._meta.db_table}")
     with connection.cursor() as cursor:
-        cursor.execute(
-            sql.SQL("CREATE TEMPORARY TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA").format(
-                changed, names, table
-            )
-        )
-        with cursor.copy(sql.SQL("COPY {} ({}) FROM STDIN").format(changed, names)) as copy:
-            for row in rows:
-                copy.write_row(row)
-        cursor.execute(sql.SQL("UPDATE {} SET {} FROM {} WHERE {}").format(table, assignments, changed, is_same))
-        cursor.execute(sql.SQL("DROP TABLE {}").format(changed))
+        made = sql.SQL("CREATE TEMPORARY TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA")
+        cursor.execute(made.format(copied, names, table))
+        with cursor.copy(sql.SQL("COPY {} ({}) FROM STDIN").format(copied, names)) as copy:
+            for row_values in chain(taken, left):
+                copy.write_row(row_values)
+    yield sql.SQL("{} AS {}").format(copied, called), []
+    _execute(sql.SQL("DROP TABLE {}").format(copied), [])
+
+
+def _take_few(rows: Iterator[Sequence[Any]], width: int) -> tuple[list[Sequence[Any]], bool]:
+    """The first of these rows, and whether they are all of them and few."""
+    taken: list[Sequence[Any]] = []
+    size = 0
+    for row in rows:
+        taken.append(row)
+        size += sum(len(value) for value in row if isinstance(value, (str, bytes, memoryview)))
+        if len(taken) * width > MOST_VALUES or size > MOST_VALUES_BYTES:
+            return taken, False
+    return taken, True
+
+
+@cache
+def _spell_row(model: type[models.Model], columns: tuple[str, ...]) -> str:
+    """A place for a value of each column, of the column's type. It has no length: a cast to one would cut."""
+    types = {field.column: re.sub(r"\(.*?\)", "", field.db_type(connection) or "") for field in model._meta.fields}
+    return "(" + ", ".join(f"CAST(%s AS {types[column]})" for column in columns) + ")"
+
+
+@cache
+def _list_names(columns: tuple[str, ...]) -> sql.SQL:
+    return sql.SQL(", ".join(f'"{column}"' for column in columns))
+
+
+@cache
+def _pair(prefix: str, columns: tuple[str, ...], joint: str) -> sql.SQL:
+    """What each column is to equal, or to become, of what is laid out."""
+    return sql.SQL(joint.join(f'{prefix}"{column}" = "changed"."{column}"' for column in columns))
+
+
+def _execute(statement: sql.Composed, values: Sequence[Any]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values or None)

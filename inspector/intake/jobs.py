@@ -117,14 +117,18 @@ def ring_now(*, expires_seconds: float | None = None) -> bool:
     return True
 
 
-def claim(*, kinds: Iterable[str] = tuple(Job.Kind.values)) -> Job | None:
+def claim(*, kinds: Iterable[str] = tuple(Job.Kind.values), otherwise: Iterable[str] = ()) -> Job | None:
     """Lease the job that has been due longest, or None. One that has used up its attempts is buried instead.
 
-    The sign of life is taken in the same statement, so that no lease is ever seen without it.
+    Everything is one statement, and so one transaction: no lease is ever seen without its sign of life.
+
+    Args:
+        kinds: of which kind it is to be.
+        otherwise: of which, where no job of those kinds is due.
     """
     while True:
         token = uuid.uuid4()
-        with transaction.atomic(), connection.cursor() as cursor:
+        with connection.cursor() as cursor:
             cursor.execute(
                 """
                 UPDATE intake_job
@@ -136,10 +140,14 @@ def claim(*, kinds: Iterable[str] = tuple(Job.Kind.values)) -> Job | None:
                        lease_until = clock_timestamp() + make_interval(secs => %(lease)s), lease_token = %(token)s,
                        due_at = clock_timestamp() + make_interval(secs => %(lease)s),
                        claimed_at = clock_timestamp(), updated_at = clock_timestamp()
-                 WHERE id = (SELECT id FROM intake_job
-                              WHERE state IN ('queued', 'running') AND due_at <= clock_timestamp()
-                                AND kind = ANY(%(kinds)s)
-                              ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+                 WHERE id = COALESCE((SELECT id FROM intake_job
+                                       WHERE state IN ('queued', 'running') AND due_at <= clock_timestamp()
+                                         AND kind = ANY(%(kinds)s)
+                                       ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
+                                     (SELECT id FROM intake_job
+                                       WHERE state IN ('queued', 'running') AND due_at <= clock_timestamp()
+                                         AND kind = ANY(%(otherwise)s)
+                                       ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED))
              RETURNING id, state, CASE WHEN state = 'running' THEN pg_try_advisory_lock(%(sign)s) END
                 """,
                 {
@@ -149,6 +157,7 @@ def claim(*, kinds: Iterable[str] = tuple(Job.Kind.values)) -> Job | None:
                     "token": token,
                     "sign": key_of(token),
                     "kinds": list(kinds),
+                    "otherwise": list(otherwise),
                 },
             )
             row = cursor.fetchone()
@@ -264,17 +273,25 @@ def finish(job: Job, *, again_after_seconds: float = 0) -> None:
     Raises:
         LostLeaseError: if the lease has passed to another worker.
     """
-    held = Job.objects.select_for_update().filter(pk=job.pk, lease_token=job.lease_token, state=Job.State.RUNNING)
-    with transaction.atomic():
-        row = held.first()
-        if row is None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE intake_job
+               SET state = CASE WHEN requests = %(requests)s THEN 'done' ELSE 'queued' END,
+                   due_at = %(now)s + CASE WHEN requests = %(requests)s THEN 0 ELSE %(pause)s END * interval '1 second',
+                   attempts = 0, failure = '', lease_token = NULL, lease_until = NULL, updated_at = %(now)s
+             WHERE id = %(id)s AND lease_token = %(token)s AND state = 'running'
+            """,
+            {
+                "id": job.pk,
+                "token": job.lease_token,
+                "requests": job.requests,
+                "pause": again_after_seconds,
+                "now": timezone.now(),
+            },
+        )
+        if not cursor.rowcount:
             raise LostLeaseError(str(job.pk))
-        is_asked_again = row.requests != job.requests
-        row.state = Job.State.QUEUED if is_asked_again else Job.State.DONE
-        row.due_at = timezone.now() + timedelta(seconds=again_after_seconds if is_asked_again else 0)
-        row.attempts, row.failure, row.lease_token, row.lease_until = 0, "", None, None
-        row.updated_at = timezone.now()
-        row.save()
 
 
 def release(job: Job, *, delay_seconds: float = 0) -> None:

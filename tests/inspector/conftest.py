@@ -97,10 +97,11 @@ def settle_all() -> None:
     from inspector.audit.findings.sweeping import note_all_due
     from inspector.intake.models import Job
 
-    for _ in range(100):
-        Job.objects.filter(state=Job.State.QUEUED).update(due_at=timezone.now())
-        if not pipeline.run_due(seconds=60) and not note_all_due():
+    for turn in range(100):
+        waiting = Job.objects.filter(state=Job.State.QUEUED).update(due_at=timezone.now())
+        # At first there may be those whose workers are gone.
+        has_worked = bool(waiting or not turn) and pipeline.run_due(seconds=60)
+        if not has_worked and not note_all_due():
             break
-    failed = Job.objects.exclude(state=Job.State.DONE).exclude(failure="")
-    assert not failed.exists(), [job.failure for job in failed]
-    assert not Job.objects.exclude(state=Job.State.DONE).exists()
+    left = list(Job.objects.exclude(state=Job.State.DONE).values_list("kind", "state", "failure"))
+    assert not left

@@ -82,8 +82,8 @@ def test_settling_has_its_share_while_there_is_more_to_read(cast: Cast, monkeypa
     monkeypatch.setattr(pipeline.time, "monotonic", lambda: clock[0])
     waiting = dict.fromkeys((Job.Kind.INGEST, Job.Kind.SETTLE), 1000)
 
-    def claim(*, kinds: list[str]) -> Job | None:
-        return next((Job(kind=kind) for kind in kinds if waiting.get(Job.Kind(kind))), None)
+    def claim(*, kinds: list[str], otherwise: list[str]) -> Job | None:
+        return next((Job(kind=kind) for kind in (*kinds, *otherwise) if waiting.get(Job.Kind(kind))), None)
 
     monkeypatch.setattr(jobs, "claim", claim)
     turns = pipeline.Turns()
