@@ -18,16 +18,38 @@ PACKAGE = "no-such-package-of-the-inspector"
 pytestmark = pytest.mark.long(seconds=6, waits=True)
 
 
+def make_project(folder: Path) -> Path:
+    """A project with the bootstrap script and lock files that lock nothing, which pip installs at once."""
+    (folder / "inspector" / "embedded").mkdir(parents=True)
+    shutil.copy(BOOTSTRAP, folder / "inspector" / "embedded")
+    (folder / "requirements").mkdir()
+    for name in ("base", "dev"):
+        (folder / "requirements" / f"{name}.txt").write_text("")
+    shutil.copy(PROJECT / "Makefile", folder)
+    return folder
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with the bootstrap script and lock files that lock nothing, which pip installs at once."""
-    (tmp_path / "inspector" / "embedded").mkdir(parents=True)
-    shutil.copy(BOOTSTRAP, tmp_path / "inspector" / "embedded")
-    (tmp_path / "requirements").mkdir()
-    for name in ("base", "dev"):
-        (tmp_path / "requirements" / f"{name}.txt").write_text("")
-    shutil.copy(PROJECT / "Makefile", tmp_path)
-    return tmp_path
+    """A project without an environment."""
+    return make_project(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """A project whose environment was made by the script, from nothing, and what that told."""
+    folder = make_project(tmp_path_factory.mktemp("made"))
+    return folder, run_bootstrap(folder)
+
+
+@pytest.fixture
+def equipped(project: Path, made: tuple[Path, subprocess.CompletedProcess[str]]) -> Path:
+    """A project with a copy of that environment, in which nothing counts as installed yet."""
+    for name in (".venv", ".venv.lock"):
+        subprocess.run(["cp", "-a", made[0] / name, project], check=True)
+    for stamp in (project / ".venv").glob(".installed-*"):
+        stamp.unlink()
+    return project
 
 
 def run_bootstrap(project: Path, name: str = "base", **changes: str) -> subprocess.CompletedProcess[str]:
@@ -40,8 +62,10 @@ def run_bootstrap(project: Path, name: str = "base", **changes: str) -> subproce
     )
 
 
-def test_it_is_made_once_and_again_only_when_the_lock_file_changes(project: Path) -> None:
-    first = run_bootstrap(project)
+def test_it_is_made_once_and_again_only_when_the_lock_file_changes(
+    made: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    project, first = made
     assert first.returncode == 0, first.stderr
     assert "Creating" in first.stdout
     assert (project / ".venv" / "bin" / "python").exists()
@@ -53,25 +77,25 @@ def test_it_is_made_once_and_again_only_when_the_lock_file_changes(project: Path
     assert "Installing" in run_bootstrap(project).stdout
 
 
-def test_what_the_tests_need_holds_what_the_product_needs(project: Path) -> None:
-    assert run_bootstrap(project, "dev").returncode == 0
-    assert run_bootstrap(project, "base").stdout == ""
+def test_what_the_tests_need_holds_what_the_product_needs(equipped: Path) -> None:
+    assert run_bootstrap(equipped, "dev").returncode == 0
+    assert run_bootstrap(equipped, "base").stdout == ""
 
 
-def test_the_codecs_are_found_from_anywhere(project: Path) -> None:
-    (project / "codecs").mkdir()
-    (project / "codecs" / "found.py").write_text("print('here')\n")
-    assert run_bootstrap(project).returncode == 0
+def test_the_codecs_are_found_from_anywhere(equipped: Path) -> None:
+    (equipped / "codecs").mkdir()
+    (equipped / "codecs" / "found.py").write_text("print('here')\n")
+    assert run_bootstrap(equipped).returncode == 0
     told = subprocess.run(
-        [project / ".venv/bin/python", "-m", "found"], cwd="/", capture_output=True, text=True, check=True
+        [equipped / ".venv/bin/python", "-m", "found"], cwd="/", capture_output=True, text=True, check=True
     )
     assert told.stdout == "here\n"
 
 
-def test_an_environment_that_was_moved_is_made_anew(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    assert run_bootstrap(project).returncode == 0
-    (project / ".venv" / "bin" / "python").unlink()
-    again = run_bootstrap(project)
+def test_an_environment_that_was_moved_is_made_anew(equipped: Path) -> None:
+    assert run_bootstrap(equipped).returncode == 0
+    (equipped / ".venv" / "bin" / "python").unlink()
+    again = run_bootstrap(equipped)
     assert again.returncode == 0, again.stderr
     assert "Creating" in again.stdout
 
@@ -87,23 +111,23 @@ def test_an_environment_of_somebody_else_is_never_emptied(project: Path) -> None
     assert (project / ".venv" / "precious").read_text() == "theirs"
 
 
-def test_a_working_environment_of_somebody_else_is_used(project: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", project / ".venv"], check=True)
-    told = run_bootstrap(project)
+def test_a_working_environment_of_somebody_else_is_used(equipped: Path) -> None:
+    (equipped / ".venv.lock").unlink()
+    told = run_bootstrap(equipped)
     assert told.returncode == 0, told.stderr
     assert "Creating" not in told.stdout
 
 
 def test_a_package_without_a_wheel_here_is_named_and_no_index_is_asked_but_pips_own(
-    project: Path, tmp_path: Path
+    equipped: Path, tmp_path: Path
 ) -> None:
-    (project / "requirements" / "base.txt").write_text(f"{PACKAGE}==1.0 --hash=sha256:{'0' * 64}\n")
+    (equipped / "requirements" / "base.txt").write_text(f"{PACKAGE}==1.0 --hash=sha256:{'0' * 64}\n")
     (tmp_path / "wheels").mkdir()
-    told = run_bootstrap(project, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path / "wheels"))
+    told = run_bootstrap(equipped, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path / "wheels"))
     assert told.returncode == 1
     assert told.stderr.startswith(f"The package {PACKAGE} has no wheel for Python ")
     assert told.stderr.count("\n") == 1
-    assert not list((project / ".venv").glob(".installed-*")), "a failed installation leaves no stamp"
+    assert not list((equipped / ".venv").glob(".installed-*")), "a failed installation leaves no stamp"
 
 
 def test_a_missing_venv_module_is_one_sentence(
@@ -254,8 +278,8 @@ def test_the_lock_files_agree_and_name_no_address() -> None:
     assert pins["base"].items() <= pins["dev"].items(), "the tests run with other versions than the product"
 
 
-def test_the_stamp_names_the_lock_file_the_place_and_the_python(project: Path) -> None:
-    assert run_bootstrap(project).returncode == 0
-    stamp = json.loads((project / ".venv" / ".installed-base.json").read_text())
-    assert stamp["place"] == str(project)
+def test_the_stamp_names_the_lock_file_the_place_and_the_python(equipped: Path) -> None:
+    assert run_bootstrap(equipped).returncode == 0
+    stamp = json.loads((equipped / ".venv" / ".installed-base.json").read_text())
+    assert stamp["place"] == str(equipped)
     assert set(stamp) == {"lock", "place", "python"}
