@@ -20,6 +20,7 @@ from dialects.nslip.base62 import read_number, write_number
 from dialects.nslip.tables import ACTS, FRAMES, LARGEST, SLOTS
 
 from ..each import for_each
+from ..timing import is_within
 from .cases import Case, cases, load, plain
 from .test_laws import assert_covers
 
@@ -572,7 +573,7 @@ def test_text_that_would_read_as_a_tag_is_not_written_around_tags() -> None:
 def test_a_number_of_100_kb_is_kept_as_text_at_once(prefix: str) -> None:
     header = {"f": "0", "c": "1", "S": "0", "d": "1", "T": "1"} | {prefix: "z" * 100_000}
     wire = "|".join(["@a3", *(f"{name}{value}" for name, value in header.items())]) + "#"
-    assert measure(wire) < 0.25
+    assert is_within(0.25, lambda: measure(wire), tries=5)
     reading = decode(wire)
     assert codes(reading) == ["nslip.too-large"]
     assert reading.messages[0].attributes["unread"][prefix] == "z" * 100_000
@@ -602,16 +603,13 @@ def test_a_record_of_too_many_tags_keeps_the_rest_as_text() -> None:
 
 
 def measure(wire: str) -> float:
-    """Processor seconds to read, tell and unfold a text: the least of five, for other work only adds."""
-    taken = []
-    for _ in range(5):
-        start = time.thread_time()
-        assert DIALECT.identify(wire) is not None
-        DIALECT.sniff(wire)
-        told = DIALECT.tell(DIALECT.read(wire, None), Context(), NoKeys())
-        assert told.reading.fields
-        taken.append(time.thread_time() - start)
-    return min(taken)
+    """Processor seconds to read, tell and unfold a text; other work only adds to them."""
+    start = time.thread_time()
+    assert DIALECT.identify(wire) is not None
+    DIALECT.sniff(wire)
+    told = DIALECT.tell(DIALECT.read(wire, None), Context(), NoKeys())
+    assert told.reading.fields
+    return time.thread_time() - start
 
 
 WORST = {
@@ -638,8 +636,8 @@ WORST = {
 
 @pytest.mark.parametrize("name", WORST)
 def test_time_grows_linearly(name: str) -> None:
-    small, large = measure(WORST[name](1_000)), measure(WORST[name](10_000))
-    assert large < 40 * small + 0.02
+    short, long = WORST[name](1_000), WORST[name](10_000)
+    assert is_within(40 * min(measure(short) for _ in range(5)) + 0.02, lambda: measure(long), tries=5)
 
 
 def test_json_shows_every_reading() -> None:
