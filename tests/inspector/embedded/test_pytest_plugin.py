@@ -43,8 +43,8 @@ def temporary(tmp_path: Path) -> Path:
     return folder
 
 
-# Only the server is looked at: plugins that take seconds to import are left out, and tables come without their history.
-QUICK = ("-p", "no:schemathesis", "-p", "no:hypothesispytest", "--no-migrations")
+# Only the server is looked at: plugins that take seconds to import are left out, and so are the product's tables.
+QUICK = ("-p", "no:schemathesis", "-p", "no:hypothesispytest", "--ds", "tests.inspector.embedded.small_settings")
 
 
 def start_pytest(temporary: Path, *arguments: str, **changes: str) -> subprocess.Popen[str]:
