@@ -17,38 +17,33 @@ from ..agents.exchanges import Exchanges, gather_exchanges, write_exchanges
 from ..hidden import count_hidden_by_conversation
 from ..models import Conversation
 from ..opening.opener import ask_opening
-from ..placing.links import Guess
-from ..placing.nodes import StoredNode, Timeline, find_misread, load_timelines
+from ..placing.nodes import StoredNode
 from ..placing.numbering import write_directories
-from ..placing.placer import place
 from ..placing.places import follow_place
 from ..telling.carried import Carried, CarriedContext
 from ..telling.retelling import Retelling, load_together
 from ..telling.shelves import write_shelves
-from ..telling.wordings import History, note_rest
+from ..telling.wordings import note_rest
 from ..trees.growing import Base
 from ..uncertainty import UncertainError
 from .alone import Fence, hold_alone
-from .carries import Start, write_carry
-from .courses import Course, assign_tasks, begin, resume
+from .carries import write_carry
+from .courses import Course
 from .drawing import draw_trees
+from .entrants import Entrants
 from .hindsight import Hindsight, find_cut, find_nearer_cut, look_back
 from .late import settle_late
 from .milestones import (
     drop_all,
-    go_back,
     keep_milestones,
-    load_ends,
-    load_since,
     thin_out,
     write_ends,
     write_milestones,
 )
 from .readers import is_lacking
-from .rereading import read_again
-from .stretches import LEAST_LONG, drop_stretches, is_long
+from .stretches import LEAST_LONG, drop_stretches
 from .summing import Sum, sum_nodes, write_sums
-from .together import bound, find_together, is_small, look_up
+from .together import bound, find_together, is_small
 from .writing import Changes, write_changes
 
 # Ends the jobs of the other conversations, and says which of them are still to be written.
@@ -84,7 +79,7 @@ def settle(
             settling.write(finish, end_others)
         except UncertainError:
             # A stored tree did not tell where what was added belongs: its transaction wrote nothing.
-            whole |= settling.give_up()
+            whole |= settling.resumed
         else:
             return
 
@@ -108,99 +103,21 @@ class _Settling:
     ) -> None:
         self._conversation = conversation
         self._fence = fence
-        self._whole = whole
         together = find_together(conversation, others)
-        self._histories = {each.pk: History(each) for each in together}
-        self._timelines: dict[uuid.UUID, Timeline] = {}
-        self._courses: dict[uuid.UUID, Course] = {}
+        self._entrants = Entrants(together, whole, fence)
+        self._timelines, self._courses = self._entrants.timelines, self._entrants.courses
+        self._histories = self._entrants.histories
         self._hindsights: dict[Conversation, Hindsight] = {}
         # The trees of those of them whose conversations were gone on with.
         self._trees: dict[uuid.UUID, Base] = {}
-        self._load(together)
         self._together = bound(together, self._timelines)
-        self._place(self._together)
+        self._entrants.place(self._together)
         self._hidden = count_hidden_by_conversation(self._together)
 
-    def give_up(self) -> set[uuid.UUID]:
-        """The conversations that were gone on with, to be settled from their beginning."""
-        return {pk for pk, course in self._courses.items() if course.resumed is not None}
-
-    def _load(self, conversations: Sequence[Conversation]) -> None:
-        """The nodes that are to be settled, each record in the dialect that its conversation settles for it."""
-        ends = load_ends(each for each in conversations if each.pk not in self._whole)
-        self._timelines |= load_timelines([each.pk for each in conversations if each.pk not in ends], new_in=list(ends))
-        for each in conversations:
-            try:
-                self._courses[each.pk] = self._begin(each, ends.get(each.pk))
-            except UncertainError:
-                self._begin_anew(each)
-
-    def _begin(self, conversation: Conversation, end: Start | None) -> Course:
-        """The course of a conversation whose nodes are loaded: those that came since its end, or all of them."""
-        start = end
-        if end is not None:
-            nodes = self._timelines[conversation.pk].nodes
-            if end.written["read"] is None and is_long(end.written["count"] + len(nodes)):
-                # It has grown long by what was appended to it, and is cut into stretches this once.
-                raise UncertainError
-            if nodes and not end.precedes(nodes[0]):
-                start = go_back(conversation, end, nodes[0])
-                self._timelines[conversation.pk] = load_since(conversation, start)
-        self._read_misread(conversation, start)
-        timeline = self._timelines[conversation.pk]
-        if start is None:
-            course = begin(conversation, timeline.nodes, is_long=is_long(len(timeline.nodes)))
-        else:
-            course = resume(conversation, start, timeline.nodes)
-        timeline.blocks = course.blocks
-        # What they speak was found out before their course was known.
-        for _ in find_misread(timeline.nodes, course.spoken):
-            continue
-        return course
-
-    def _begin_anew(self, conversation: Conversation) -> None:
-        self._whole |= {conversation.pk}
-        self._load([conversation])
-
-    def _read_misread(self, conversation: Conversation, start: Start | None) -> None:
-        # Each record that is read otherwise can decide only for those after it, so that this comes to an end.
-        while misread := self._find_misread(conversation, start):
-            if start is not None and not self._are_new({record_id for record_id, _, _ in misread}, conversation):
-                raise UncertainError
-            for record_id, dialect, guess in misread:
-                self._fence()
-                read_again(self._histories[conversation.pk], record_id, dialect, guess, self._fence)
-            if start is None:
-                self._timelines |= load_timelines([conversation.pk])
-            else:
-                self._timelines[conversation.pk] = load_since(conversation, start)
-
-    def _find_misread(
-        self, conversation: Conversation, start: Start | None
-    ) -> list[tuple[uuid.UUID, str | None, Guess | None]]:
-        spoken = dict.fromkeys(start.written["spoken"] if start is not None else ())
-        return list(find_misread(self._timelines[conversation.pk].nodes, spoken))
-
-    def _are_new(self, records: set[uuid.UUID], conversation: Conversation) -> bool:
-        nodes = self._timelines[conversation.pk].nodes
-        return all(node.is_new for node in nodes if node.record in records)
-
-    def _place(self, conversations: Sequence[Conversation]) -> None:
-        """Place the nodes of these conversations, and assign and play their tasks."""
-        look_ups = look_up(conversations, self._timelines, self._courses)
-        anew = []
-        for each in conversations:
-            timeline, course = self._timelines[each.pk], self._courses[each.pk]
-            try:
-                timeline.nodes = place(timeline.nodes, look_ups[each.pk], course.placed, course.cut(timeline.nodes))
-                timeline.give_places()
-                assign_tasks(each, course, timeline.nodes)
-            except UncertainError:
-                anew.append(each)
-        if anew:
-            for each in anew:
-                self._begin_anew(each)
-            self._place(anew)
+    @property
+    def resumed(self) -> Set[uuid.UUID]:
+        """The conversations that are gone on with, and not settled from their beginning."""
+        return self._entrants.resumed
 
     def write(self, finish: Callable[[], None], end_others: EndOthers) -> None:
         """Tell what must be told, and write what came out otherwise.
@@ -239,7 +156,6 @@ class _Settling:
             exchanges[each.pk] = gather_exchanges(
                 each, timeline.nodes if course.resumed is None else timeline.list_new()
             )
-        resumed = self.give_up()
         with hold_alone([each.pk for each in together], fence):
             kept = {conversation.pk}
             if len(together) > 1:
@@ -251,7 +167,7 @@ class _Settling:
             starts = {each: courses[each.pk].resumed for each in settled}
             self._trees = draw_trees(starts, timelines, self._hindsights, workspace_id=conversation.workspace_id)
             write_sums([sums[pk] for pk in kept])
-            write_exchanges([exchanges[pk] for pk in kept], resumed=resumed)
+            write_exchanges([exchanges[pk] for pk in kept], resumed=self.resumed)
             self._write_stretches(settled)
             self._write_ends(settled, sums)
             for pk in kept:
