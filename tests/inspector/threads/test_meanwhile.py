@@ -85,7 +85,7 @@ def test_what_comes_between_the_load_and_the_write_is_settled_next(
     class Interrupted(settler._Settling):
         def write(self, *given: Any) -> None:
             if not came:
-                assert self.give_up()
+                assert self.resumed
                 MEANWHILE[name](cast)
                 assert pipeline.run_due(only=READING)
                 came.append(name)
