@@ -73,6 +73,8 @@ class Framer:
         self._fence = fence
         self._records: list[LogRecord] = []
         self._scaffold: list[Scaffold | Piece] = []
+        # How much is held: records, and what lies between them, such as the pieces of one over the limit.
+        self._held_bytes = 0
         self._reader = LogReader.from_state(state) if state else LogReader(options_of(delivery))
         self._measure = measure
         # How many bytes of the stream have been fed.
@@ -85,7 +87,7 @@ class Framer:
             self._take(self._reader.feed(piece))
             self.position += len(piece)
             self._delivery.framed_bytes = self._measure() if self._measure else self.position
-            if len(self._records) >= BATCH_RECORDS or self._count_bytes() >= BATCH_BYTES:
+            if len(self._records) >= BATCH_RECORDS or self._held_bytes >= BATCH_BYTES:
                 self._store()
                 give_back()
 
@@ -104,17 +106,14 @@ class Framer:
         """Store what is complete, so that another framer can go on from the kept state."""
         self._store()
 
-    def _count_bytes(self) -> int:
-        """How much is held: records, and what lies between them, such as the pieces of one over the limit."""
-        held = sum(len(record.source or b"") for record in self._records)
-        return held + sum(len(item.data) for item in self._scaffold)
-
     def _take(self, items: Iterable[Item]) -> None:
         for item in items:
             if isinstance(item, LogRecord):
                 self._records.append(item)
+                self._held_bytes += len(item.source or b"")
             else:
                 self._scaffold.append(item)
+                self._held_bytes += len(item.data)
 
     def _store(self) -> None:
         delivery = self._delivery
@@ -143,7 +142,7 @@ class Framer:
                 delivery.received, delivery.stored, delivery.duplicate, delivery.quarantined = counts
                 if not is_busy(error) or tries == MOST_TRIES:
                     raise
-        self._records, self._scaffold = [], []
+        self._records, self._scaffold, self._held_bytes = [], [], 0
 
 
 def frame_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival | None = None) -> Delivery:

@@ -68,9 +68,9 @@ def carrying(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def assert_all_whole() -> None:
-    for conversation in Conversation.objects.all():
-        assert conversation.is_settled
-        assert_whole(conversation)
+    conversations = list(Conversation.objects.all())
+    assert all(conversation.is_settled for conversation in conversations)
+    assert_whole(*conversations)
 
 
 @pytest.mark.parametrize("name", MEANWHILE)

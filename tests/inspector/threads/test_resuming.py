@@ -102,8 +102,7 @@ def assert_bit_by_bit(cast: Cast, lines: list[bytes], chance: random.Random) -> 
         deliver(cast, *left[:size], door=Door.API)
         del left[:size]
         settle_all()
-        for conversation in Conversation.objects.all():
-            assert_whole(conversation)
+        assert_whole(*Conversation.objects.all())
     found, counted = picture(), picture_counts()
     settle_from_scratch()
     assert_same(found, picture())
@@ -133,8 +132,7 @@ def test_what_comes_late_bit_by_bit_is_what_is_settled_at_once(
         deliver(cast, *(lines[at] for at in late[:size]), door=Door.API)
         del late[:size]
         settle_all()
-        for conversation in Conversation.objects.all():
-            assert_whole(conversation)
+        assert_whole(*Conversation.objects.all())
     found, counted = picture(), picture_counts()
     assert courses["gone back"] or most < 100, courses
     settle_from_scratch()

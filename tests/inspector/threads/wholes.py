@@ -6,23 +6,33 @@ every one of them can be looked at.
 
 from __future__ import annotations
 
+import uuid
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from django.db.models import Model
 
 from inspector.threads.agents.exchanges import gather_exchanges
 from inspector.threads.agents.tables import Appearance, Declaration, Exchange
 from inspector.threads.hidden import count_hidden_by_conversation
-from inspector.threads.models import Conversation
+from inspector.threads.models import Conversation, Outline, Task
 from inspector.threads.placing.nodes import Timeline, load_timelines
-from inspector.threads.placing.numbering import load_places
+from inspector.threads.placing.numbering import load_all_places
 from inspector.threads.placing.placer import place
+from inspector.threads.placing.places import Places
 from inspector.threads.settling.courses import Course, assign_tasks, begin
 from inspector.threads.settling.summing import make_conversation, sum_nodes
 from inspector.threads.settling.together import look_up
 from inspector.threads.settling.writing import make_knots
 from inspector.threads.tasks.found import make_task_id
 from inspector.threads.telling.retelling import Retelling
+from inspector.threads.trees.blocks import read_directory
 from inspector.threads.trees.outline import draw_lines
-from inspector.threads.trees.windows import load_tree
+from inspector.threads.trees.windows import StoredTree
+
+Whole = tuple[Timeline, Course]
 
 _SUMMED = ("state", "agents", "dialects", "message_count", "missing_count", "severity", "tally", "first_at", "last_at")
 _COUNTED = {
@@ -35,43 +45,86 @@ _COUNTED = {
 }
 
 
-def place_whole(conversation: Conversation) -> tuple[Timeline, Course]:
+def place_whole(conversation: Conversation) -> Whole:
     """All messages of a settled conversation, placed and assigned anew; nothing is written."""
-    timelines = load_timelines([conversation.pk])
-    timeline = timelines[conversation.pk]
-    course = begin(conversation, timeline.nodes)
-    looked_up = look_up([conversation], timelines, {conversation.pk: course})
-    timeline.nodes = place(timeline.nodes, looked_up[conversation.pk], course.placed)
-    timeline.give_places()
-    assign_tasks(conversation, course, timeline.nodes)
-    return timeline, course
+    return place_wholes([conversation])[conversation.pk]
 
 
-def assert_whole(conversation: Conversation) -> None:
-    """Prove that all that is stored of a settled conversation is what settling it from its beginning comes to."""
-    timeline, course = place_whole(conversation)
-    name = conversation.native_id
-    assert list(timeline.blocks) == list(load_places(conversation).blocks), name
+def place_wholes(conversations: Sequence[Conversation]) -> dict[uuid.UUID, Whole]:
+    """Those of several conversations of a workspace, loaded together."""
+    timelines = load_timelines([each.pk for each in conversations])
+    courses = {each.pk: begin(each, timelines[each.pk].nodes) for each in conversations}
+    looked_up = look_up(conversations, timelines, courses)
+    for each in conversations:
+        timeline, course = timelines[each.pk], courses[each.pk]
+        timeline.nodes = place(timeline.nodes, looked_up[each.pk], course.placed)
+        timeline.give_places()
+        assign_tasks(each, course, timeline.nodes)
+    return {each.pk: (timelines[each.pk], courses[each.pk]) for each in conversations}
+
+
+def assert_whole(*conversations: Conversation) -> None:
+    """Prove that all that is stored of settled conversations is what settling them from their beginning comes to."""
+    wholes, stored = place_wholes(conversations), Stored.load(conversations)
+    for each in conversations:
+        assert_is(each, *wholes[each.pk], stored)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What is stored of conversations, by theirs."""
+
+    places: dict[uuid.UUID, Places]
+    hidden: dict[uuid.UUID, int]
+    trees: dict[uuid.UUID, StoredTree]
+    tasks: dict[uuid.UUID, dict[uuid.UUID, tuple[bytes, bytes]]]
+    counted: dict[tuple[type[Model], uuid.UUID], set[tuple[Any, ...]]]
+
+    @classmethod
+    def load(cls, conversations: Sequence[Conversation]) -> Stored:
+        ids = [each.pk for each in conversations]
+        outlines = Outline.objects.filter(conversation__in=ids)
+        tasks: dict[uuid.UUID, dict[uuid.UUID, tuple[bytes, bytes]]] = defaultdict(dict)
+        for task in Task.objects.filter(conversation__in=ids).only("conversation_id", "digest", "place"):
+            tasks[task.conversation_id][task.pk] = (bytes(task.digest), bytes(task.place))
+        counted: dict[tuple[type[Model], uuid.UUID], set[tuple[Any, ...]]] = defaultdict(set)
+        for model, columns in _COUNTED.items():
+            rows = model._default_manager.filter(conversation__in=ids)
+            for conversation_id, *row in rows.values_list("conversation_id", *columns):
+                counted[model, conversation_id].add(tuple(row))
+        return cls(
+            places=load_all_places(ids),
+            hidden=count_hidden_by_conversation(conversations),
+            trees={
+                owner: StoredTree(pk, count, latest, read_directory(bytes(directory)))
+                for owner, pk, count, latest, directory in outlines.values_list(
+                    "conversation_id", "pk", "count", "latest", "directory"
+                )
+            },
+            tasks=tasks,
+            counted=counted,
+        )
+
+
+def assert_is(conversation: Conversation, timeline: Timeline, course: Course, stored: Stored) -> None:
+    """What is stored of a conversation is this."""
+    pk, name = conversation.pk, conversation.native_id
+    assert list(timeline.blocks) == list(stored.places.get(pk, Places()).blocks), name
     differing = [node for node in timeline.nodes if node.hash_place() != node.was_placed]
     assert not differing, (name, differing[0])
     retelling = Retelling(timeline.nodes, lambda: None, course.context)
     told = [node for node, row, _ in retelling.go_through() if row is not None]
     assert not told, (name, told[0])
-    hidden = count_hidden_by_conversation([conversation]).get(conversation.pk, 0)
-    summed = sum_nodes(conversation, timeline, list(course.playing.plays.values()), hidden=hidden)
+    plays = list(course.playing.plays.values())
+    summed = sum_nodes(conversation, timeline, plays, hidden=stored.hidden.get(pk, 0))
     assert summed.digest == bytes(conversation.settled_digest or b""), name
     for column in _SUMMED:
         assert getattr(summed, column) == getattr(conversation, column), (name, column)
     assert make_conversation(summed).subject == conversation.subject, name
-    rows = {make_task_id(conversation.pk, row[0]): row[-2:] for row in summed.tasks}
-    stored = {
-        pk: (bytes(digest), bytes(at)) for pk, digest, at in conversation.tasks.values_list("pk", "digest", "place")
-    }
-    assert stored == rows, name
-    tree = load_tree(conversation)
+    assert stored.tasks[pk] == {make_task_id(pk, row[0]): row[-2:] for row in summed.tasks}, name
+    tree = stored.trees.get(pk)
     lines = [] if tree is None else [(line.id, line.kind, depth, *line[2:]) for depth, line in tree.read_all()]
     assert lines == [line[:-1] for line in draw_lines(make_knots(timeline.nodes))], name
     gathered = gather_exchanges(conversation, timeline.nodes)
-    for model, columns in _COUNTED.items():
-        held: set[tuple[Any, ...]] = set(model._default_manager.filter(conversation=conversation).values_list(*columns))
-        assert held == gathered.rows[model], (name, model.__name__)
+    for model in _COUNTED:
+        assert stored.counted[model, pk] == gathered.rows[model], (name, model.__name__)
