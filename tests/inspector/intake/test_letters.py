@@ -262,8 +262,9 @@ def test_a_duplicate_that_moves_a_poison_record_is_set_aside_too(
     assert Message.objects.count() == 3
 
 
+# A process that has read all it needs makes a worker of itself at each line, and tells how that one ended.
 DEADLY = f"""
-import os, signal, django
+import os, signal, sys, traceback, django
 django.setup()
 from inspector import pipeline, reading
 from inspector.intake import facts, jobs
@@ -274,25 +275,59 @@ def die(wire, *words, **names):
         os.kill(os.getpid(), signal.SIGKILL)
     return read(wire, *words, **names)
 facts.read = die
-pipeline.run_due(seconds=60)
+def work():
+    try:
+        pipeline.run_due(seconds=60)
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+for _ in sys.stdin:
+    worker = os.fork() or work()
+    print(os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]), flush=True)
 """
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Callable[[], int]]:
+    """Lets a worker live that its poison kills, and gives back how it ended; what it complains of is in a log."""
+    log = tmp_path / "process.log"
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(
+            [sys.executable, "-c", DEADLY],
+            env=make_environment(tmp_path),
+            cwd=PROJECT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+        ) as parent,
+    ):
+        assert parent.stdin is not None
+        assert parent.stdout is not None
+        asked, told = parent.stdin, parent.stdout
+
+        def live_once() -> int:
+            asked.write(b"\n")
+            asked.flush()
+            status = told.readline()
+            assert status, log.read_text()
+            return int(status)
+
+        yield live_once
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("poisoned", [(0,), (17,), (39,), (8, 9)], ids=str)
 def test_a_record_that_kills_its_worker_kills_it_three_times_at_most(
-    cast: Cast, tmp_path: Path, poisoned: tuple[int, ...]
+    cast: Cast, live: Callable[[], int], tmp_path: Path, poisoned: tuple[int, ...]
 ) -> None:
     delivery = deliver(cast, write_log(*poisoned))
     deaths = 0
     read_at_death = []
-    while True:
-        child = subprocess.run(
-            [sys.executable, "-c", DEADLY], env=make_environment(tmp_path), cwd=PROJECT, capture_output=True, text=True
-        )
-        if child.returncode == 0:
-            break
-        assert child.returncode == -9, child.stderr
+    while status := live():
+        assert status == -9, (tmp_path / "process.log").read_text()
         deaths += 1
         delivery.refresh_from_db()
         read_at_death.append(delivery.read)
