@@ -150,10 +150,11 @@ def test_what_is_appended_piece_by_piece_stands_as_if_drawn_at_once(
     while at < len(story):
         size = chance.randint(1, 6)
         deliver(cast, *story[at : at + size], name=f"{at}.log")
-        settle_all()
+        settle_all(is_examined=False)
         at += size
         if chance.random() < 0.5:
             agree()
+    settle_all()
     agree()
     assert lengthened, "some of them were lengthened"
 
@@ -184,9 +185,11 @@ def test_what_is_late_by_a_little_or_by_much_stands_as_if_drawn_at_once(
     while at < len(story):
         size = chance.choice([1, 1, 2, 5])
         deliver(cast, *story[at : at + size], name=f"{at}.log")
-        settle_all()
+        settle_all(is_examined=False)
         at += size
         agree()
+    settle_all()
+    agree()
     assert len(lengthened.back) > 5, "many of them were gone back in"
     assert len(lengthened) > len(lengthened.back)
 

@@ -98,9 +98,11 @@ def test_what_is_late_by_anything_stands_as_if_drawn_at_once(cast: Cast, patched
     while at < len(story):
         size = chance.choice([1, 1, 2, 5])
         deliver(cast, *story[at : at + size], name=f"{at}.log")
-        settle_all()
+        settle_all(is_examined=False)
         at += size
         agree()
+    settle_all()
+    agree()
     assert len(patched) > 20 + 2 * len(patched.refused)
 
 
@@ -119,8 +121,10 @@ def test_what_is_late_in_two_channels_or_withdrawn_stands_so_too(cast: Cast, pat
             withdrawn = deliveries.pop(chance.randrange(len(deliveries)))
             withdraw_delivery(membership=cast.owner, delivery=withdrawn, reason="a test")
         at += size
-        settle_all()
+        settle_all(is_examined=False)
         agree()
+    settle_all()
+    agree()
     assert len(patched) > 10
 
 

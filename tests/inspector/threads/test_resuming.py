@@ -253,7 +253,8 @@ def test_milestones_are_few_and_reach_far(cast: Cast, courses: Courses, monkeypa
     monkeypatch.setattr(milestones, "MOST_BACK", 4)
     for at in range(0, 160, 2):
         deliver(cast, *write_plain(at, at + 2), door=Door.API)
-        settle_all()
+        settle_all(is_examined=False)
+    settle_all()
     counts = list(Carry.objects.order_by("count").values_list("count", flat=True))
     assert len(counts) <= 10
     assert counts[-1] == 160
