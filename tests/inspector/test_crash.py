@@ -96,12 +96,12 @@ def test_killing_the_worker_loses_and_doubles_nothing(cast: Cast, tmp_path: Path
         with worker(tmp_path) as process:
             # The first lives are cut short in the middle of the work; the last one may finish.
             before, lifetime = progress(), chance.uniform(0.2, 1.5) if kills < 5 else 60.0
-            end = time.monotonic() + 60.0
+            has_begun, end = False, time.monotonic() + 60.0
             while time.monotonic() < end and not is_settled():
                 # On a busy machine too a life ends only after it has done something: three that did nothing are a
                 # dead letter, and rightly so.
-                if progress() != before:
-                    before, end = (), min(end, time.monotonic() + lifetime)
+                if not has_begun and progress() != before:
+                    has_begun, end = True, min(end, time.monotonic() + lifetime)
                 assert process.poll() is None, (tmp_path / "worker.log").read_text()[-3000:]
                 time.sleep(0.1)
         (tmp_path / "worker.pid").unlink(missing_ok=True)
