@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from django.db.models import BooleanField, Expression, F, Func, Value
+from django.db.models import BooleanField, F, Func, Value
+from django.db.models.expressions import BaseExpression
 
 
 class IsAny(Func):
@@ -20,8 +21,8 @@ class IsAny(Func):
     arg_joiner = " = ANY("
     output_field = BooleanField()
 
-    def __init__(self, column: str, values: Iterable[Any] | Expression | F) -> None:
-        array = values if isinstance(values, Expression | F) else Value(list(values))
+    def __init__(self, column: str, values: Iterable[Any] | BaseExpression | F) -> None:
+        array = values if isinstance(values, BaseExpression | F) else Value(list(values))
         super().__init__(F(column), array)
 
 

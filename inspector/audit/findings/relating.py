@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from inspector.accounts.models import ApiKey
@@ -133,7 +134,8 @@ def _load_sealed(scenes: Mapping[uuid.UUID, Scene], messages: QuerySet[Message])
     sealed = messages.filter(IN_SIGHT, _IS_SEALED)
     firsts = sealed.order_by("conversation_id", "sender", "receivers", *ORDER[1:])
     firsts = firsts.distinct("conversation_id", "sender", "receivers")
-    for message in see_all(ordered.filter(pk__in=firsts.values("pk"))):
+    # As an array they are found once; joined, once for each message where the table's statistics are old.
+    for message in see_all(ordered.filter(IsAny("id", ArraySubquery(firsts.values("pk"))))):
         scenes[message.conversation].sealed.append(message)
     if where := [pk for pk, scene in scenes.items() if scene.sealed]:
         refused = ordered.filter(IN_SIGHT, _IS_SEALED, IsAny("conversation_id", where), trial__is_refused=True)
