@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from inspector import pipeline, reading
 from inspector.accounts.services import ensure_channel
-from inspector.intake import abandoned, jobs
+from inspector.intake import abandoned, bulk, jobs
 from inspector.intake.models import DeadLetter, Delivery, Door, Job, Record, Sighting
 from inspector.intake.services import open_delivery, take_stream, take_upload
 from inspector.threads.models import Message
@@ -185,6 +185,12 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing waits: pauses are proven elsewhere."""
     monkeypatch.setattr(abandoned, "GRACE_SECONDS", 0.0)
     monkeypatch.setattr(jobs, "ring_now", lambda **names: True)
+
+
+@pytest.fixture(autouse=True)
+def copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log of a few records is written as one of many is: by way of a table of its own, with COPY."""
+    monkeypatch.setattr(bulk, "MOST_VALUES", 0)
 
 
 @pytest.mark.parametrize("failure", FAILURES)
