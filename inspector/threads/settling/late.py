@@ -25,14 +25,12 @@ from ..models import Conversation, Message, Stretch
 from ..placing.nodes import StoredNode, load_timelines
 from ..placing.numbering import load_places
 from ..placing.places import BEYOND, Places
-from ..reads import sees
 from ..trees.growing import UngrowableError
 from ..uncertainty import UncertainError
 from .alone import Fence
 from .carries import Start
 from .fitting import fit
 from .milestones import go_back, load_ends
-from .readers import find_readers, read_running
 from .stretches import LEAST_LONG, SPACING
 from .window import NOTHING, Filled, Window
 
@@ -167,10 +165,7 @@ class _Late:
                 to=to,
                 fence=fence,
             )
-            readers = find_readers(self.conversation, window.changed, window.until, since=window.until)
-            if window.until != BEYOND and sees(read_running(self.end), window.changed, window.until):
-                readers.append(borders[-1])
-            readers = [border for border in readers if border not in later]
+            readers = [border for border in window.list_readers() if border not in later]
             if not readers:
                 return window
             to = bisect_right(borders, readers[-1])

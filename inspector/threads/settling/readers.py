@@ -33,17 +33,16 @@ def write_read(read: Digests) -> dict[str, Any]:
     }
 
 
-def find_readers(conversation: Conversation, digests: Set[bytes], end: bytes, *, since: bytes = b"") -> list[bytes]:
-    """The borders of those stretches, from a place on, that have read what has changed.
+def find_readers(conversation: Conversation, digests: Set[bytes], end: bytes) -> list[bytes]:
+    """The borders of those stretches that have read what has changed, in order.
 
     Args:
         conversation: the conversation.
         digests: of what has changed.
         end: the place before which all of it is.
-        since: the place from which on is looked.
     """
     numbers = [_number_digest(digest) for digest in digests]
-    rows = Stretch.objects.filter(conversation=conversation, border__gte=since, reads__overlap=numbers)
+    rows = Stretch.objects.filter(conversation=conversation, reads__overlap=numbers)
     found = rows.order_by("border").values_list("border", "depths") if numbers else []
     return [bytes(border) for border, depths in found if sees(read_digests(depths), digests, end)]
 

@@ -226,10 +226,14 @@ class Window:
             raise UncertainError
         return sorted(border for border in readers | self._find_readers(digest_keys(found)) if border >= self.until)
 
-    def _find_readers(self, digests: Set[bytes]) -> set[bytes]:
-        """The borders of all stretches that have read something that may have changed now."""
-        readers = set(find_readers(self._conversation, digests, BEYOND))
-        if sees(read_running(self._end), digests, BEYOND):
+    def list_readers(self) -> list[bytes]:
+        """The borders of the stretches behind the window that have read what is known otherwise there, in order."""
+        return sorted(border for border in self._find_readers(self.changed, self.until) if border >= self.until)
+
+    def _find_readers(self, digests: Set[bytes], end: bytes = BEYOND) -> set[bytes]:
+        """The borders of all stretches that have read something that may have changed now, before a place."""
+        readers = set(find_readers(self._conversation, digests, end))
+        if sees(read_running(self._end), digests, end):
             readers.add(self._borders[-1])
         return readers
 
