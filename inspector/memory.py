@@ -29,13 +29,13 @@ _trim = _find_trim()
 _last = threading.local()
 
 
-# Reading and settling make many small objects and hardly a circle of them. The collector looks for circles after every
-# 700 new objects by default, and now and then through everything there is, for nothing.
+# Reading, settling and showing make many small objects and hardly a circle of them. The collector looks for circles
+# after every 700 new objects by default, and now and then through everything there is, for nothing.
 _COLLECT_AFTER = (10_000, 20, 20)
 
 
 def collect_seldom() -> None:
-    """Let the collector of circles look seldom, and never at what is there now; call when a worker begins."""
+    """Let the collector of circles look seldom, and never at what is there now; call when a process begins."""
     if gc.get_threshold() != _COLLECT_AFTER:
         gc.collect()
         gc.freeze()

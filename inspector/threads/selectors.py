@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, Final
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Value
@@ -30,9 +31,15 @@ from .trees.windows import load_tree
 
 def find_conversation(*, workspace: Workspace, conversation_id: uuid.UUID) -> Conversation | None:
     """The conversation of that id, with how it `stands` and the `snapshot` it was read in, or None."""
-    rows = Conversation.objects.select_related("channel", "places").filter(workspace=workspace, pk=conversation_id)
-    found: Conversation | None = annotate_stands(rows).annotate(snapshot=Snapshot()).first()
+    found: Conversation | None = _select_whole().filter(workspace=workspace, pk=conversation_id).first()
     return found
+
+
+@cache
+def _select_whole() -> QuerySet[Any]:
+    """Conversations with all that a page of one needs: made once, for making it takes longer than asking."""
+    rows = Conversation.objects.select_related("channel", "places").annotate(snapshot=Snapshot())
+    return annotate_stands(rows)
 
 
 WORST: Final = "worst"

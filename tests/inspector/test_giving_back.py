@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import runpy
 import threading
 from collections.abc import Iterator
 
@@ -65,3 +66,8 @@ class TestCollectSeldom:
         circle.append(circle)
         del circle
         assert gc.collect() >= 1
+
+    def test_so_it_does_in_what_serves_pages(self, collector: None, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("django.core.wsgi.get_wsgi_application", object)
+        runpy.run_module("inspector.wsgi")
+        assert gc.get_threshold()[0] > 700

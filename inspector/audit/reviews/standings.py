@@ -125,9 +125,11 @@ def _judge_old(review: Review, now: bytes) -> Standing:
 
 def list_reviews(*, conversation: Conversation, reader_id: int | None, limit: int = 50) -> list[Review]:
     """The verdicts on a conversation that a reader may see, newest first, each with who gave it and on what."""
-    rows = Review.objects.filter(conversation=conversation).select_related(
-        "reviewer", "item__queue", "rubric", "binding"
-    )
+    rows = Review.objects.filter(conversation=conversation)
+    # Most conversations have none, and each of their pages asks for them: so this is asked first, which is cheap.
+    if not rows.exists():
+        return []
+    rows = rows.select_related("reviewer", "item__queue", "rubric", "binding")
     return list(select_told(rows, reader_id=reader_id).order_by("-created_at", "-pk")[:limit])
 
 

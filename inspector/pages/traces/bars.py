@@ -56,7 +56,8 @@ class Axis:
     def write_clock(self, at: int) -> str:
         """A time of day; with its day where the axis is longer than one."""
         here = read_instant(at).astimezone(self.zone)
-        return f"{here:%-d %b, %H:%M:%S}" if self.last - self.first > 86_400_000_000 else f"{here:%H:%M:%S}"
+        clock = f"{here.hour:02}:{here.minute:02}:{here.second:02}"
+        return f"{here:%-d %b}, {clock}" if self.last - self.first > 86_400_000_000 else clock
 
     def draw(self) -> SafeString:
         """The head of the column: the times at its quarters."""

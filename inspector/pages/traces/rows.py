@@ -1,7 +1,7 @@
 """The rows of a tree as markup: who says what on the left, when and for how long on the right.
 
 A window has two hundred of them, so they are put together here and not by a template; whatever comes from a log passes
-through `write_visible`, `spell_hidden` or `escape`.
+through `write_visible`, `spell_hidden` or `escape_text`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from functools import cache, lru_cache
 from typing import Final
 
 from django.urls import reverse
-from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 from inspector.threads.models import Conversation, Trace
@@ -23,6 +22,7 @@ from inspector.threads.trees.traces import Foliage, Said
 from inspector.threads.trees.windows import WindowRow
 
 from ..agents.marks import AgentMark, Cast
+from ..shown.filling import escape_text
 from ..shown.ghosts import say_fate
 from ..shown.hidden_characters import HIDDEN, spell_hidden
 from ..shown.markup import write_visible
@@ -113,7 +113,7 @@ class Painter:
         sentence = said.english or said.topic or "not told yet"
         return (
             f"{deeper}{self._write_agents(said)}{write_act(said.performative, said.native_act)}"
-            f'<a class="subject" href="{url}" title="{escape(spell_hidden(sentence))}" data-open>'
+            f'<a class="subject" href="{url}" title="{escape_text(spell_hidden(sentence))}" data-open>'
             f"{write_text(shorten(sentence, LONGEST_SUBJECT))}</a>"
             f"{_write_hidden(row)}{_write_severity(row.line)}"
             f"{draw_icon('lock', 'sealed') if said.is_sealed else ''}{self._write_link(row, said, above)}"
@@ -123,7 +123,7 @@ class Painter:
         """How it hangs where it hangs: inferred, out of this tree, or from another conversation."""
         words = ""
         if said.parent_basis == "turn":
-            why = escape(spell_hidden(said.parent_why))
+            why = escape_text(spell_hidden(said.parent_why))
             words += f'<span class="basis" data-basis="inferred" title="{why}">inferred{_write_aside(why)}</span>'
         answered = self.foliage.answered.get(said.parent) if said.parent is not None else None
         if answered is not None and answered.is_inside:
@@ -193,7 +193,7 @@ def _write_twist(row: WindowRow, link: str) -> str:
     if not row.is_parent:
         return '<span class="twist"></span>'
     sign, words = ("▾", "Collapse") if row.is_open else ("▸", f"Open, {row.hidden:,} below")
-    return f'<a class="twist" href="{escape(link)}" data-twist aria-label="{words}">{sign}</a>'
+    return f'<a class="twist" href="{escape_text(link)}" data-twist aria-label="{words}">{sign}</a>'
 
 
 def _write_hidden(row: WindowRow) -> str:
@@ -202,7 +202,7 @@ def _write_hidden(row: WindowRow) -> str:
 
 def write_text(text: str) -> str:
     """Text from a log; most of it holds nothing that is hidden."""
-    return write_visible(text) if HIDDEN.search(text) else escape(text)
+    return write_visible(text) if HIDDEN.search(text) else escape_text(text)
 
 
 @cache

@@ -14,6 +14,7 @@ from django.db.models import Case, JSONField, OuterRef, Q, QuerySet, Subquery, W
 from django.db.models.functions import Coalesce, JSONObject, Left
 
 from inspector.accounts.models import Workspace
+from inspector.lookups import IsAny
 
 from ..agents.meanings import select_naming
 from ..models import Conversation, Message, MessageQuerySet, Trace
@@ -239,7 +240,7 @@ def read_foliage(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> F
 
 
 def _read_said(ids: Sequence[uuid.UUID]) -> Iterable[Said]:
-    rows = Message.objects.shown().filter(pk__in=ids).annotate(sentence=Left("english", LONGEST_SENTENCE))
+    rows = Message.objects.shown().filter(IsAny("id", ids)).annotate(sentence=Left("english", LONGEST_SENTENCE))
     for row in rows.values_list(*_SAID):
         yield Said(*row)
 
