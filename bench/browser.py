@@ -39,13 +39,13 @@ FLAGS: Final = ("--no-sandbox", "--disable-gpu", "--disable-background-networkin
 SIZE: Final = {"width": 1280, "height": 900}
 PATIENCE_S: Final = 3600.0
 WINDOWS_ON: Final = 3
-# The views: (what it is called, the path below the conversation's, whether its offsets count messages).
+# The views: (what it is called, the path below the conversation's, the parameter that says where a window begins).
 VIEWS: Final = (
-    ("transcript", "?order=time"),
-    ("answers", "?"),
-    ("sequence", "sequence/?"),
-    ("raw", "raw/?"),
-    ("tree", "tree/?"),
+    ("transcript", "?order=time", "offset"),
+    ("answers", "?", "offset"),
+    ("sequence", "sequence/?", "offset"),
+    ("raw", "raw/?", "offset"),
+    ("tree", "tree/?", "at"),
 )
 # Notes every frame from now on, and every long task since the page began.
 WATCH: Final = """
@@ -167,14 +167,14 @@ def measure_views(installation: Installation, count: int) -> Iterator[Row]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         context = browser.new_context(viewport=SIZE, base_url=address)  # type: ignore[arg-type]
         context.new_page().goto(installation.link)
-        for view, path in VIEWS:
-            seen = watch_view(context, f"/w/default/conversations/{found[0]}/{path}", count)
+        for view, path, parameter in VIEWS:
+            seen = watch_view(context, f"/w/default/conversations/{found[0]}/{path}&{parameter}=", count)
             yield from write_rows(view, count, seen)
         browser.close()
 
 
-def watch_view(context: BrowserContext, path: str, count: int) -> Seen:
-    """Open a view at three places, and from each go on by its own links."""
+def watch_view(context: BrowserContext, address: str, count: int) -> Seen:
+    """Open a view at three places, which follow its address, and from each go on by its own links."""
     seen = Seen()
     page = context.new_page()
     browser = context.browser
@@ -183,7 +183,7 @@ def watch_view(context: BrowserContext, path: str, count: int) -> Seen:
     page.on("pageerror", lambda error: seen.faults.append(str(error)))
     page.on("console", lambda said: seen.faults.append(said.text) if said.type in ("error", "warning") else None)
     for offset in (0, count // 2 // 100 * 100, max(0, count - 100) // 100 * 100):
-        open_page(page, f"{path}&offset={offset}", seen)
+        open_page(page, f"{address}{offset}", seen)
         for _ in range(WINDOWS_ON):
             link = page.locator("a[rel=next]").first
             if not link.count():
