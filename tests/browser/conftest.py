@@ -57,8 +57,8 @@ def browser() -> Iterator[Browser]:
         running = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         yield running
         running.close()
-        # While the loop runs this thread has a connection of its own for it. Kept to the next test of a browser, it would
-        # be found broken there if a test in between had ended all sessions.
+        # While the loop runs this thread has a connection of its own for it. Kept to the next test of a browser, it
+        # would be found broken there if a test in between had ended all sessions.
         connections.close_all()
     for thread in threading.enumerate():
         if "process_request_thread" in thread.name:
