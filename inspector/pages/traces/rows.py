@@ -27,7 +27,7 @@ from ..shown.ghosts import say_fate
 from ..shown.hidden_characters import HIDDEN, spell_hidden
 from ..shown.markup import write_visible
 from ..shown.told import name_conversation, shorten
-from ..templatetags.marks import act, icon, severity, tile
+from ..templatetags.marks import TO, act, icon, severity, tile
 from .bars import Axis, draw_bar, draw_ghost
 
 # Deeper rows are indented no further, and say how deep they are.
@@ -149,7 +149,7 @@ class Painter:
             to = "".join(self._write_tile(said, name) for name in receivers[:MOST_RECEIVERS])
             more = len(receivers) - MOST_RECEIVERS
             to += f'<span class="quiet small">+{more:,}</span>' if more > 0 else ""
-        return f'<span class="agents">{sender}{draw_icon("arrow", "to") + to if to else ""}</span>'
+        return f'<span class="agents">{sender}{TO + to if to else ""}</span>'
 
     def _write_tile(self, said: Said, name: str) -> str:
         key = (said.channel_id, said.dialect, name)
