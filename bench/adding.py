@@ -13,7 +13,8 @@ from .product import Product
 ADDED: Final = Goal(
     "late", "{step} after one {kind} {where}, in {large:,} v {small:,} messages", 1.5, 1.1, is_share=True
 )
-COUNTS: Final = (2_000, 20_000)
+# Both so long that settling has cut them into stretches: shorter ones are settled whole, which costs what they hold.
+COUNTS: Final = (5_000, 50_000)
 ROUNDS: Final = 5
 START: Final = 1_763_715_600
 # One of so many lines of CLowl answers a request that has not come.
