@@ -85,14 +85,12 @@ class BlockStore:
     def _block_of(self, place: int) -> int:
         return bisect_right(self._starts, place) - 1
 
-    def _need(self, number: int, more: Iterable[int]) -> None:
-        """See to it that the depths of a block are there, and fetch others with it where they are not."""
-        if number in self._depths:
-            return
+    def _fetch_once_more(self, numbers: Iterable[int]) -> None:
+        """Fetch the depths of these blocks, as one of the fetches that a window may make."""
         if self._fetches >= MOST_FETCHES:
             raise ExhaustedError
         self._fetches += 1
-        self._fetch([number, *more])
+        self._fetch(numbers)
 
     def _fetch(self, numbers: Iterable[int]) -> None:
         wanted = {

@@ -105,7 +105,8 @@ class StoredTree(BlockStore):
 
     def _depth_of(self, place: int) -> int:
         number = self._block_of(place)
-        self._need(number, [number])
+        if number not in self._depths:
+            self._fetch_once_more([number])
         return self._depths[number][place - self._starts[number]]
 
     def _walk(self, at: int, limit: int, fold: Fold) -> tuple[list[_Step], int]:
@@ -115,7 +116,7 @@ class StoredTree(BlockStore):
         try:
             while at < self.count and len(steps) < limit:
                 number = self._block_of(at)
-                self._need(number, self._list_ahead(number, limit, fold))
+                self._open(number, limit, fold)
                 depth = self._depths[number][at - self._starts[number]]
                 is_parent = self._depth_after(number, at) > depth
                 is_open = fold.is_open(at, depth)
@@ -129,11 +130,16 @@ class StoredTree(BlockStore):
             pass
         return steps, at
 
+    def _open(self, number: int, limit: int, fold: Fold) -> None:
+        """See to it that the depths of a block are there; where they are not, those that come next are fetched too."""
+        if number not in self._depths:
+            self._fetch_once_more(self._list_ahead(number, limit, fold))
+
     def _list_ahead(self, number: int, limit: int, fold: Fold) -> list[int]:
-        """The blocks after this one in which rows of the same window are likely to stand."""
+        """This block, and those after it in which rows of the same window are likely to stand."""
         if fold.level is None:
-            return [number + 1]
-        ahead = [number + 1] if fold.toggled else []
+            return [number, number + 1]
+        ahead = [number, number + 1] if fold.toggled else [number]
         for other in range(number + 1, len(self.entries)):
             if self.entries[other].least_depth <= fold.deepest:
                 ahead.append(other)
@@ -151,7 +157,7 @@ class StoredTree(BlockStore):
             if self.entries[other].least_depth <= depth:
                 if self.entries[other].first_depth <= depth:
                     return self._starts[other]
-                self._need(other, self._list_ahead(other, limit, fold))
+                self._open(other, limit, fold)
                 found = _find_shallow(self._depths[other], 0, depth)
                 return self._starts[other] + (found or 0)
         return self.count
