@@ -51,8 +51,6 @@ def browser() -> Iterator[Browser]:
         pytest.skip(reason)
     # Playwright runs an event loop in this thread, in which Django's database guard would refuse to work.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-    # A thread of the live server that keeps its connection would keep the test database from being dropped.
-    connections.databases["default"]["CONN_MAX_AGE"] = 0
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         yield running
