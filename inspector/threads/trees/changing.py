@@ -8,27 +8,24 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Mapping, Sequence, Set
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from django.db import connection
 from psycopg import sql
 
 from ..placing.instants import count_microseconds
-from .blocks import Entry, read_directory, read_ids
+from .blocks import Entry, read_directory
 from .changes import Change
+from .fetching import read_blocks, search_blocks
 from .grafting import GraftError
-from .growing import UngrowableError, read_blocks
+from .growing import UngrowableError
 from .opened import Packed
 from .outline import ADJACENCY
 from .regrafting import Regrafted, regraft
 from .searched import Fact, Found, Wish
 from .stored import Owner, Rewritten, StoredOutline, find_outlines, put_trees
-
-# For so many ids the database searches a block; for more the block is read.
-_FEW_NAMES: Final = 8
-_BLOCKS_AT_ONCE: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,38 +148,10 @@ def _fetch(waiting: Sequence[tuple[_Altering, Wish]]) -> dict[uuid.UUID, dict[in
         plain.extend(keys[number] for number in wish.numbers)
         owners |= {keys[number]: (tree.owner_id, number) for number in keys}
     found: dict[uuid.UUID, dict[int, Packed]] = {tree.owner_id: {} for tree, _ in waiting}
-    for outline_id, digest, packed in (*read_blocks(plain), *_search(searched)):
+    for outline_id, digest, packed in (*read_blocks(plain), *search_blocks(searched)):
         owner_id, number = owners[outline_id, digest]
         found[owner_id][number] = packed
     return found
-
-
-def _search(
-    sought: Mapping[tuple[uuid.UUID, bytes], Set[bytes]],
-) -> Iterator[tuple[uuid.UUID, bytes, Packed]]:
-    """Those of these blocks that hold one of the ids which are sought in them."""
-    many = [key for key, names in sought.items() if len(names) > _FEW_NAMES]
-    for low in range(0, len(many), _BLOCKS_AT_ONCE):
-        for outline_id, digest, packed in read_blocks(many[low : low + _BLOCKS_AT_ONCE]):
-            if not sought[outline_id, digest].isdisjoint(read_ids(packed.lines)):
-                yield outline_id, digest, packed
-    few = [key for key, names in sought.items() if len(names) <= _FEW_NAMES]
-    if not few:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            SELECT block.outline_id, block.digest, block.depths, block.lines
-              FROM unnest(%s::uuid[], %s::bytea[], %s::bytea[]) AS wanted (outline_id, digest, names)
-              JOIN threads_outlineblock AS block
-                ON block.outline_id = wanted.outline_id AND block.digest = wanted.digest
-             WHERE EXISTS (SELECT 1 FROM generate_series(1, length(wanted.names), 16) AS start
-                            WHERE position(substring(wanted.names FROM start FOR 16) IN block.lines) > 0)
-            """,
-            [[key[0] for key in few], [key[1] for key in few], [b"".join(sought[key]) for key in few]],
-        )
-        for outline_id, digest, depths, lines in cursor:
-            yield outline_id, bytes(digest), Packed(bytes(depths), bytes(lines))
 
 
 def _learn(waiting: Sequence[tuple[_Altering, Wish]], owner: Owner) -> dict[tuple[bool, bytes], Fact]:

@@ -8,21 +8,18 @@ from what it was before (`Base`): what was put into it since is then no longer i
 from __future__ import annotations
 
 import uuid
-from collections.abc import Generator, Iterator, Mapping, Sequence, Set
+from collections.abc import Generator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from django.db import connection
-from psycopg import sql
 
-from .blocks import Entry, read_directory, read_ids
+from .blocks import Entry, read_directory
+from .fetching import read_blocks, search_blocks
 from .grafting import Grafted, GraftError, Shoot, Wanted, graft
 from .opened import Packed
 from .stored import Owner, Rewritten, StoredOutline, find_outlines, put_trees
 
-# Of so many ids the database searches the blocks, which takes as long as there are ids; for more they are gone through.
-_FEW_NAMES: Final = 8
-_BLOCKS_AT_ONCE: Final = 100
 _LACKING: Final = "a block of the tree is missing"
 
 
@@ -183,58 +180,21 @@ def _find_lacking(trees: Sequence[_Growing]) -> None:
 
 def _fetch(waiting: Sequence[_Growing]) -> dict[uuid.UUID, dict[int, Packed]]:
     """The blocks that these trees wait for, by their numbers."""
-    found: dict[uuid.UUID, dict[int, Packed]] = {tree.owner_id: {} for tree in waiting}
-    plain: dict[tuple[uuid.UUID, bytes], tuple[_Growing, int]] = {}
+    owners: dict[tuple[uuid.UUID, bytes], tuple[uuid.UUID, int]] = {}
+    plain: list[tuple[uuid.UUID, bytes]] = []
+    searched: dict[tuple[uuid.UUID, bytes], Set[bytes]] = {}
     for tree in waiting:
         if tree.wanted is None:
             continue
-        numbers = {tree.entries[number].digest: number for number in tree.wanted.numbers}
-        if tree.wanted.names:
-            digests = list(numbers)
-            for digest, packed in _search(tree.outline.id, digests, tree.wanted.names):
-                found[tree.owner_id][numbers[digest]] = packed
-        else:
-            plain |= {(tree.outline.id, digest): (tree, number) for digest, number in numbers.items()}
-    for outline_id, digest, packed in read_blocks(list(plain)):
-        tree, number = plain[outline_id, digest]
-        found[tree.owner_id][number] = packed
+        for number in tree.wanted.numbers:
+            key = (tree.outline.id, tree.entries[number].digest)
+            owners[key] = (tree.owner_id, number)
+            if tree.wanted.names:
+                searched[key] = tree.wanted.names
+            else:
+                plain.append(key)
+    found: dict[uuid.UUID, dict[int, Packed]] = {tree.owner_id: {} for tree in waiting}
+    for outline_id, digest, packed in (*read_blocks(plain), *search_blocks(searched)):
+        owner_id, number = owners[outline_id, digest]
+        found[owner_id][number] = packed
     return found
-
-
-def read_blocks(keys: Sequence[tuple[uuid.UUID, bytes]]) -> Iterator[tuple[uuid.UUID, bytes, Packed]]:
-    """These blocks, each named by its outline and its digest; those that are not there are left out."""
-    if not keys:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            SELECT block.outline_id, block.digest, block.depths, block.lines
-              FROM unnest(%s::uuid[], %s::bytea[]) AS wanted (outline_id, digest)
-              JOIN threads_outlineblock AS block
-                ON block.outline_id = wanted.outline_id AND block.digest = wanted.digest
-            """,
-            [[outline_id for outline_id, _ in keys], [digest for _, digest in keys]],
-        )
-        for outline_id, digest, depths, lines in cursor:
-            yield outline_id, bytes(digest), Packed(bytes(depths), bytes(lines))
-
-
-def _search(outline_id: uuid.UUID, digests: Sequence[bytes], names: Set[bytes]) -> Iterator[tuple[bytes, Packed]]:
-    """Those of the blocks that hold one of these ids, by their digests."""
-    if len(names) > _FEW_NAMES:
-        for low in range(0, len(digests), _BLOCKS_AT_ONCE):
-            keys = [(outline_id, digest) for digest in digests[low : low + _BLOCKS_AT_ONCE]]
-            for _, digest, packed in read_blocks(keys):
-                if not names.isdisjoint(read_ids(packed.lines)):
-                    yield digest, packed
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            sql.SQL(
-                "SELECT digest, depths, lines FROM threads_outlineblock"
-                " WHERE outline_id = %s AND digest = ANY(%s) AND ({})"
-            ).format(sql.SQL(" OR ").join([sql.SQL("position(%s::bytea IN lines) > 0")] * len(names))),
-            [outline_id, list(digests), *names],
-        )
-        for digest, depths, lines in cursor:
-            yield bytes(digest), Packed(bytes(depths), bytes(lines))
