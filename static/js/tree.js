@@ -7,21 +7,34 @@
   const table = document.querySelector("[data-tree]");
   if (!table) return;
   const KEPT = 3;
-  const POURED = 40;
+  const POURED = 20;
   const windows = () => Array.from(table.querySelectorAll("[data-window]"));
   const rows = () => Array.from(table.querySelectorAll("tbody tr"));
   const current = table.querySelector('tr[aria-current="true"]')?.id;
   let isBusy = false;
 
-  async function fetchRows(address) {
+  function parse(markup) {
+    const held = document.createElement("template");
+    held.innerHTML = `<table>${markup}</table>`;
+    return held.content.querySelector("tbody");
+  }
+
+  // A window without its rows, and the markup of each of these: to make all of them at once would make one frame long.
+  async function fetchWindow(address) {
     const answer = await fetch(address, { headers: { "HX-Request": "true" }, credentials: "same-origin" });
     if (!answer.ok) throw new Error(`the server answered with ${answer.status}`);
-    const held = document.createElement("template");
-    held.innerHTML = `<table>${await answer.text()}</table>`;
-    const fresh = held.content.querySelector("[data-window]");
+    const text = await answer.text();
+    const start = text.indexOf(">") + 1;
+    const body = parse(`${text.slice(0, start)}</tbody>`);
+    if (!body || !("window" in body.dataset)) throw new Error("the server answered with something else");
+    return { body, markup: text.slice(start, text.lastIndexOf("</tbody>")).split(/(?<=<\/tr>)/) };
+  }
+
+  function makeRows(markup) {
+    const made = parse(`<tbody>${markup.join("")}</tbody>`);
     // Which row the address led to is not asked for again.
-    if (current) fresh?.querySelector(`#${current}`)?.setAttribute("aria-current", "true");
-    return fresh;
+    if (current) made.querySelector(`#${current}`)?.setAttribute("aria-current", "true");
+    return made.children;
   }
 
   // A window far away keeps its height and gives up its rows.
@@ -81,39 +94,33 @@
     near.observe(target);
   }
 
-  // Some rows in each frame, for a whole window at once would make one frame long.
-  async function pour(fresh, body) {
-    while (fresh.firstElementChild) {
-      body.append(...Array.from(fresh.children).slice(0, POURED));
+  // Some rows in each frame; `note` is told which share of them is still to come.
+  async function pour(markup, add, note = () => {}) {
+    for (let at = 0; at < markup.length; at += POURED) {
+      add(...makeRows(markup.slice(at, at + POURED)));
+      note(Math.max(0, 1 - (at + POURED) / markup.length));
       await new Promise(requestAnimationFrame);
     }
   }
 
   async function fill(body) {
-    const fresh = await fetchRows(addressOf(body.dataset.at));
-    if (!fresh) return;
+    const { markup } = await fetchWindow(addressOf(body.dataset.at));
     const spacer = body.firstElementChild;
     const cell = spacer.firstElementChild;
     const height = parseFloat(cell.style.blockSize);
     delete body.dataset.empty;
     // What is left of the spacer stands for the rows that are still to come.
-    const total = fresh.childElementCount;
-    while (fresh.firstElementChild) {
-      spacer.before(...Array.from(fresh.children).slice(0, POURED));
-      cell.style.blockSize = `${(height * fresh.childElementCount) / total}px`;
-      await new Promise(requestAnimationFrame);
-    }
+    await pour(markup, (...rows) => spacer.before(...rows), (left) => (cell.style.blockSize = `${height * left}px`));
     spacer.remove();
     trim(body);
   }
 
   async function extend() {
     const last = windows().at(-1);
-    const fresh = await fetchRows(new URL(last.dataset.next, location.href));
-    if (!fresh) return;
-    const next = document.importNode(fresh, false);
+    const { body, markup } = await fetchWindow(new URL(last.dataset.next, location.href));
+    const next = document.importNode(body, false);
     last.after(next);
-    await pour(fresh, next);
+    await pour(markup, (...rows) => next.append(...rows));
     const more = document.querySelector("[data-more]");
     if (more) {
       if (next.dataset.next) more.href = next.dataset.next;
@@ -146,10 +153,9 @@
     else address.searchParams.delete("fold");
     address.hash = "";
     history.replaceState(null, "", address);
-    const fresh = await fetchRows(addressOf(body.dataset.at));
-    if (!fresh) return;
+    const { body: fresh, markup } = await fetchWindow(addressOf(body.dataset.at));
     for (const later of windows().slice(windows().indexOf(body) + 1)) later.remove();
-    body.replaceChildren(...fresh.children);
+    body.replaceChildren(...makeRows(markup));
     if (fresh.dataset.next) body.dataset.next = fresh.dataset.next;
     else delete body.dataset.next;
     stand(document.getElementById(row.id));

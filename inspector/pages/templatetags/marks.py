@@ -206,11 +206,11 @@ def agent_name(mark: AgentMark) -> SafeString:
 def tile(mark: AgentMark) -> SafeString:
     """An agent's tile alone, its names for the pointer and for a screen reader."""
     return fill(
-        '<i class="tile" data-agent="{}" title="{}">{}<span class="sr"> {}</span></i>',
+        '<i class="tile" role="img" data-agent="{}" title="{}" aria-label="{}">{}</i>',
         mark.number,
         say_mark(mark),
-        mark.monogram,
         spell_hidden(f"{mark.label} ({mark.name})" if mark.label else mark.name),
+        mark.monogram,
     )
 
 
