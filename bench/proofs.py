@@ -1,4 +1,4 @@
-"""R6, R16, R18 and R19 of the goals: what the tests that prove them tried, and how often it came out wrong.
+"""P18, R6, R16, R18 and R19 of the goals: what the tests that prove them tried, and how often it came out wrong.
 
 Each of these tests says both by itself, in properties of pytest's report: under `failures` how often what must never
 happen did, and under words of its own what was tried. They run here in a process of their own; a row adds up what
@@ -36,6 +36,10 @@ class Proof:
 
 
 PROOFS = (
+    Proof(
+        Goal("P18", "addresses that ask oftener with 1,000 messages than with 10, or over 12 times", 0, 0, True),
+        ("tests/inspector/pages/test_statements.py::test_how_often_the_database_is_asked",),
+    ),
     Proof(
         Goal("R6", "1,000 orders and batches: times that places, trees, tasks, findings or English differ", 0, 0, True),
         (f"{_PURITY}::test_what_is_resumed_is_what_is_settled_from_scratch",),

@@ -1,4 +1,4 @@
-"""What must never happen, counted: R5 to R7, R12, R16, R18, R19 of the goals. R1 to R3 are the crash harness's."""
+"""What must never happen, counted: P18, R5 to R7, R12, R16, R18, R19 of the goals. R1 to R3 are the crash harness's."""
 
 from __future__ import annotations
 
