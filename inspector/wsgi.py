@@ -10,5 +10,5 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "inspector.settings")
 
 application = get_wsgi_application()
 
-# A collection that goes through everything takes a tenth of a second, and somebody's page waits for it.
+# While a collection goes through everything there is, somebody's page waits for it.
 collect_seldom()

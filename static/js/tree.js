@@ -27,7 +27,7 @@
     const start = text.indexOf(">") + 1;
     const body = parse(`${text.slice(0, start)}</tbody>`);
     if (!body || !("window" in body.dataset)) throw new Error("the server answered with something else");
-    return { body, markup: text.slice(start, text.lastIndexOf("</tbody>")).split(/(?<=<\/tr>)/) };
+    return { body, markup: text.match(/<tr[^]*?<\/tr>/g) ?? [] };
   }
 
   function makeRows(markup) {
