@@ -121,6 +121,7 @@ def write_result(result: Result) -> str:
         *(("kills", f"{count:4}  {name}") for name, count in sorted(result.kills.items())),
         ("accepted", f"{counts['accepted']:,} records in {counts['posts']:,} posts and {len(claim.files):,} uploads"),
         ("cut", f"{counts['cut']:,} requests, sent again; {counts['given up']:,} given up by their sender"),
+        ("slow", f"{counts['broken off']:,} bodies broken off; {counts['answers read slowly']:,} answers read slowly"),
         *((name, f"{count:,} requests, sent again") for name, count in sorted(counts.items()) if "answered" in name),
         ("lost", f"{len(result.findings.lost):,}"),
         ("doubled", f"{len(result.findings.doubled):,}"),

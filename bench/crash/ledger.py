@@ -63,6 +63,13 @@ class Ledger:
             self.counts["accepted"] += len(load.lines)
             self.counts["posts"] += 1
 
+    def accept_lines(self, load: Load, count: int) -> None:
+        """A POST was broken off, and the answer counts so many of its first lines as kept."""
+        with self._lock:
+            self._posted |= Load(load.lines[:count]).digests
+            self.counts["accepted"] += count
+            self.counts["broken off"] += 1
+
     def accept_file(self, load: Load, new: int) -> None:
         """An upload was answered with 2xx; so many of its records were not in one before."""
         with self._lock:

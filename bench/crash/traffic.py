@@ -1,6 +1,7 @@
 """Agents that post and people that upload, over real connections, while everything is killed around them.
 
-They behave as clients should: what was not answered is sent again, with the same bytes and the same key.
+They behave as clients should: what was not answered is sent again, with the same bytes and the same key. Beside them
+others send a line now and then and read a few bytes at a time (`slow.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from bench.visitor import Visitor, VisitorError, read_forms
 from inspector.embedded.door import Door
 
 from .ledger import Ledger, Load
+from .slow import post_slowly, read_slowly
 
 TIMEOUT_S = 30.0
 PAUSE_S = 0.05
@@ -26,19 +28,22 @@ KEY_PATIENCE_S = 30.0
 FILE_RECORDS = (5, 50)
 CONVERSATION_RECORDS = 40
 # What a server may answer while its database is away: come again.
+BROKEN_OFF = (400, 408)
 LATER = (409, 429, 500, 502, 503, 504)
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How long a sender rests between two requests at most, and how many records a POST has."""
+    """How long a sender rests between two requests at most, how many records a POST has, and how many slow senders and
+    slow readers there are beside."""
 
     rest_s: float
     post_records: tuple[int, int]
+    slow_clients: int = 0
 
 
 # About a hundred records a second: less than the product takes in, so that what waits is what a kill has delayed.
-CALM = Pace(rest_s=1.2, post_records=(2, 40))
+CALM = Pace(rest_s=1.2, post_records=(2, 40), slow_clients=4)
 # Hardly a moment without a request under way, each of them several transactions.
 BUSY = Pace(rest_s=0.02, post_records=(80, 160))
 
@@ -63,13 +68,18 @@ class Traffic:
         self._is_over = threading.Event()
         self._may_go = threading.Event()
         self._may_go.set()
-        senders: list[Callable[[random.Random, str], None]] = [self._post_with_ids, self._post_with_key]
+        senders: dict[str, Callable[[random.Random, str], None]] = {
+            "post_with_ids": self._post_with_ids,
+            "post_with_key": self._post_with_key,
+            **{f"post_slowly_{number}": self._post_slowly for number in range(pace.slow_clients)},
+            **{f"read_slowly_{number}": self._read_slowly for number in range(pace.slow_clients)},
+        }
         if visitor:
-            senders.append(self._upload)
-        self._idle = {sender.__name__: threading.Event() for sender in senders}
+            senders["upload"] = self._upload
+        self._idle = {name: threading.Event() for name in senders}
         self._threads = [
-            threading.Thread(target=self._run, args=(sender, random.Random(f"{seed} {sender.__name__}")), daemon=True)
-            for sender in senders
+            threading.Thread(target=self._run, args=(name, sender, random.Random(f"{seed} {name}")), daemon=True)
+            for name, sender in senders.items()
         ]
         for thread in self._threads:
             thread.start()
@@ -93,8 +103,8 @@ class Traffic:
         for thread in self._threads:
             thread.join(TIMEOUT_S + 5)
 
-    def _run(self, sender: Callable[[random.Random, str], None], chance: random.Random) -> None:
-        idle = self._idle[sender.__name__]
+    def _run(self, name: str, sender: Callable[[random.Random, str], None], chance: random.Random) -> None:
+        idle = self._idle[name]
         number = 0
         while not self._is_over.is_set():
             if not self._may_go.is_set():
@@ -104,7 +114,7 @@ class Traffic:
             idle.clear()
             number += 1
             try:
-                sender(chance, f"{self._channel}-{sender.__name__[1:]}-{number}")
+                sender(chance, f"{self._channel}-{name}-{number}")
             except Exception as error:
                 self._ledger.blame(f"a sender failed: {error!r}")
                 raise
@@ -138,6 +148,30 @@ class Traffic:
                 return
         # The server may take the first try for one that is still running. What nobody accepted may be there or not.
         self._ledger.count("given up")
+
+    def _post_slowly(self, chance: random.Random, name: str) -> None:
+        """A body that comes line by line; where it is broken off, the lines that its receipt counts are there."""
+        load = Load(tuple(make_known(chance, f"{name}-{index}", index) for index in range(chance.randint(3, 12))))
+        self._ledger.offer(load)
+        status, answer = post_slowly(
+            self._door,
+            load.lines,
+            channel=self._channel,
+            pause_s=chance.uniform(0.05, 1.0),
+            stops_after=chance.randrange(1, len(load.lines)) if chance.random() < 0.4 else None,
+            is_over=self._is_over,
+        )
+        if status == 202:
+            self._ledger.accept_post(load, json.loads(answer))
+        elif status in BROKEN_OFF:
+            self._ledger.accept_lines(load, json.loads(answer).get("stored", 0))
+        else:
+            self._note(status, answer)
+
+    def _read_slowly(self, chance: random.Random, name: str) -> None:
+        """An answer that is read a few bytes at a time, and given up in the middle."""
+        self._ledger.count("answers read slowly")
+        read_slowly(self._door, seconds=chance.uniform(0.5, 4.0), is_over=self._is_over)
 
     def _upload(self, chance: random.Random, name: str) -> None:
         """A file, and now and then a longer version of it: only what is new is added."""
