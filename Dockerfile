@@ -6,7 +6,7 @@ RUN python -m venv /opt/venv \
     && /opt/venv/bin/pip install --no-cache-dir --require-hashes --only-binary :all: -r requirements/base.txt
 COPY . .
 # The settings want a secret even here; this one ends with the command and signs nothing.
-RUN SECRET_KEY=only-for-this-command STATIC_MANIFEST=true STATIC_ROOT=/app/static-collected \
+RUN SECRET_KEY=only-for-this-command-and-not-for-any-other STATIC_MANIFEST=true STATIC_ROOT=/app/static-collected \
     /opt/venv/bin/python manage.py collectstatic --no-input --verbosity 0
 
 FROM python:3.13-slim
@@ -28,4 +28,4 @@ ENV PATH=/opt/venv/bin:$PATH \
 USER 10001:10001
 EXPOSE 8000
 CMD ["gunicorn", "inspector.wsgi:application", "--bind=0.0.0.0:8000", "--worker-class=gthread", "--workers=2", \
-     "--threads=4", "--timeout=120", "--worker-tmp-dir=/dev/shm", "--no-control-socket", "--access-logfile=-"]
+     "--threads=4", "--timeout=120", "--worker-tmp-dir=/dev/shm", "--no-control-socket", "--config=python:inspector.server"]

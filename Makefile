@@ -7,7 +7,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test docs screenshots bench bench-long crash failpoints fuzz fuzz-api lint format lock clean venv venv-dev have-python
+.PHONY: help run test docs screenshots bench bench-long crash failpoints fuzz fuzz-api lint audit format lock clean venv venv-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,10 @@ lint: venv-dev ## check format, rules, types, the directions of imports, templat
 	$(IN_VENV) -m djlint --quiet --lint templates
 	$(IN_VENV) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(IN_VENV) manage.py check --fail-level WARNING
+
+audit: venv-dev ## look for known weaknesses in what the product is built on, and for grave ones in its own code
+	$(IN_VENV) -m pip_audit --progress-spinner off --require-hashes --disable-pip -r requirements/base.txt
+	$(IN_VENV) -m bandit --quiet --recursive --severity-level high --exclude '*/migrations/*' inspector codecs clients
 
 format: venv-dev ## bring the code into the form that lint asks for
 	$(IN_VENV) -m ruff check --fix $(PATHS)

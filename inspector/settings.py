@@ -6,20 +6,24 @@ docs/settings.md lists the variables; tests/test_docs.py holds that list against
 from pathlib import Path
 from typing import Any
 
-from environs import Env
+import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from inspector.secret import read_or_make_secret
+from inspector.starting import Environment, RefusedStartError, check_secret, check_shared_settings
 
-env = Env()
+env = Environment()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = Path(env.str("INSPECTOR_STATE_DIR", str(BASE_DIR / ".state")))
 
 DEBUG = env.bool("DEBUG", False)
-SECRET_KEY = env.str("SECRET_KEY", "") or read_or_make_secret(STATE_DIR / "secret_key")
+_given_secret: str = env.str("SECRET_KEY", "")
+if _given_secret:
+    check_secret("SECRET_KEY", _given_secret)
+SECRET_KEY = _given_secret or read_or_make_secret(STATE_DIR / "secret_key")
 # What the keys held in escrow are sealed with. Without the setting it is in a file, made when the first key is added.
-KEYRING_KEY = env.str("INSPECTOR_KEYRING_KEY", "")
+KEYRING_KEY: str = env.str("INSPECTOR_KEYRING_KEY", "")
 KEYRING_KEY_FILE = STATE_DIR / "keyring_key"
 # Earlier ones: what they sealed opens still, until `manage.py rewrap_keyring` has sealed it anew.
 KEYRING_OLD_KEYS: list[str] = env.list("INSPECTOR_KEYRING_OLD_KEYS", [])
@@ -93,9 +97,13 @@ def _read_database_url() -> str:
     return env.str("DATABASE_URL", "") or (written.read_text().strip() if written.is_file() else "")
 
 
-def _spell_database(url: str) -> dict[str, Any]:
-    """The address of a database as Django spells it."""
-    parts: dict[str, Any] = conninfo_to_dict(url)
+def _spell_database(variable: str, url: str) -> dict[str, Any]:
+    """The address of a database as Django spells it; `variable` is where it is from."""
+    try:
+        parts: dict[str, Any] = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        # What psycopg says quotes the address, and with it the password.
+        raise RefusedStartError(f"{variable} is no address of a PostgreSQL database.") from None
     # A server that does not answer is away: whoever asks is told so, and does not wait for minutes.
     parts.setdefault("connect_timeout", "5")
     return {
@@ -113,12 +121,12 @@ DATABASES = {
         "ENGINE": "django.db.backends.postgresql",
         "CONN_MAX_AGE": env.int("DATABASE_CONNECTION_SECONDS", 60),
         "CONN_HEALTH_CHECKS": True,
-        **_spell_database(_read_database_url()),
+        **_spell_database("DATABASE_URL", _read_database_url()),
     }
 }
 # The role that owns the tables, where it is another than the application's: only `manage.py migrate` works as it.
 _owner_url = env.str("DATABASE_OWNER_URL", "")
-DATABASE_OWNER = _spell_database(_owner_url) if _owner_url else None
+DATABASE_OWNER = _spell_database("DATABASE_OWNER_URL", _owner_url) if _owner_url else None
 
 AUTH_USER_MODEL = "accounts.User"
 # The first refuses who tried too often, the second checks passwords, the third says whose a session is.
@@ -144,6 +152,9 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_BEHIND_HTTPS
+if IS_BEHIND_HTTPS:
+    # A browser takes a cookie of such a name from this host alone: no neighbour under the same domain can set it.
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if IS_BEHIND_HTTPS else None
 SECURE_SSL_REDIRECT = IS_BEHIND_HTTPS
 # A supervisor asks the process itself, without the proxy.
@@ -220,6 +231,11 @@ SPECTACULAR_SETTINGS = {
 
 # Celery is the doorbell only: the job row in PostgreSQL is the truth, so no result is kept and losing one is harmless.
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", "filesystem://")
+check_shared_settings(
+    database_host=DATABASES["default"]["HOST"],
+    given={"SECRET_KEY": _given_secret, "INSPECTOR_KEYRING_KEY": KEYRING_KEY},
+    broker=CELERY_BROKER_URL,
+)
 CELERY_BROKER_TRANSPORT_OPTIONS = (
     {
         "data_folder_in": str(STATE_DIR / "broker" / "queue"),
@@ -254,7 +270,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"()": "inspector.logs.LineFormatter"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["console"], "level": env.log_level("LOG_LEVEL", "INFO")},
     "loggers": {"axes": {"level": "WARNING"}, "celery": {"level": "WARNING"}},
 }
 
@@ -272,6 +288,7 @@ LIMITS = {
     "backlog_records": env.int("LIMIT_BACKLOG_RECORDS", 2_000_000),
     "decode_bytes": env.int("LIMIT_DECODE_BYTES", 256 * 1024),
     "requests_per_minute": env.int("LIMIT_REQUESTS_PER_MINUTE", 6_000),
+    "channels": env.int("LIMIT_CHANNELS", 1_000),
 }
 
 # How often an open page asks for what is new, where it does not listen to the event stream; whether there is one, as

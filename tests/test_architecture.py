@@ -20,7 +20,7 @@ ALLOWED_IN_DIALECTS = set(sys.stdlib_module_names) | {"cryptography", "dialects"
 # From the top to the bottom; what stands in one row may not know each other, or must not matter.
 LAYERS = (
     ("embedded",),
-    ("urls", "wsgi", "asgi"),
+    ("urls", "wsgi", "asgi", "server"),
     ("pages", "api", "tasks"),
     ("pipeline",),
     ("reading",),
@@ -32,7 +32,7 @@ LAYERS = (
     ("accounts",),
     ("trail",),
 )
-BESIDE = {"settings", "celery", "logs", "lookups", "memory", "secret", "timestamps", "tokens", "__init__"}
+BESIDE = {"settings", "celery", "logs", "lookups", "memory", "secret", "starting", "timestamps", "tokens", "__init__"}
 LEVELS = {name: level for level, row in enumerate(LAYERS) for name in row}
 
 

@@ -9,3 +9,7 @@ class AccountsConfig(AppConfig):
     name = "inspector.accounts"
     verbose_name = "Accounts"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Listen for sign-ins that fail."""
+        from . import failures  # noqa: F401 (its import connects the receiver)

@@ -55,3 +55,8 @@ def find_channel(*, workspace: Workspace, name: str) -> Channel | None:
     """The channel of that name, or None."""
     # PostgreSQL holds no NUL, not even in a question.
     return None if "\x00" in name else Channel.objects.filter(workspace=workspace, name=name).first()
+
+
+def count_channels(*, workspace: Workspace) -> int:
+    """How many channels a workspace has."""
+    return Channel.objects.filter(workspace=workspace).count()

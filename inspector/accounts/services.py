@@ -274,6 +274,19 @@ def note_account(*, user: User, code: str, by: Acting | None = None, details: Ma
 
 
 @transaction.atomic
+def note_failed_sign_in(*, name: str) -> None:
+    """Record that somebody tried to sign in under a name and could not, in the trail of each workspace of that member.
+
+    A name that nobody here has is recorded in the oldest workspace, whose owners run the installation.
+    """
+    workspaces = Workspace.objects.filter(memberships__user__username=name) if name.isprintable() else None
+    ids = list(workspaces.order_by("pk").values_list("pk", flat=True)) if workspaces is not None else []
+    ids = ids or list(Workspace.objects.order_by("created_at").values_list("pk", flat=True)[:1])
+    for workspace_id in ids:
+        record_deed("account.refused", workspace_id=workspace_id, on=Thing("account", "", name))
+
+
+@transaction.atomic
 def create_sign_in_link(*, user: User, lasts: timedelta = timedelta(hours=12)) -> str:
     """A token that signs this person in once; older unused ones of theirs stop working."""
     SignInLink.objects.filter(user=user).delete()

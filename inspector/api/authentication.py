@@ -37,6 +37,7 @@ class ApiKeyAuthentication(BaseAuthentication):
             raise AuthenticationFailed("the key is unknown, revoked or expired")
         services.note_api_key_use(key=key)
         note_actor(key)
+        request.META["inspector.key"] = key.prefix  # For the access log.
         return None, key
 
     def authenticate_header(self, request: Request) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from django.utils.cache import patch_cache_control
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import MethodNotAllowed, NotAcceptable
@@ -103,6 +104,12 @@ class Endpoint(APIView):
     content_negotiation_class = Negotiation
     schema = EndpointSchema()
     given: Mapping[str, Any]
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **names: Any) -> Any:
+        """The answer, which no browser and no proxy keeps: it is for whoever has the key."""
+        answer = super().finalize_response(request, response, *args, **names)
+        patch_cache_control(answer, no_store=True)
+        return answer
 
     def initial(self, request: Request, *args: Any, **names: Any) -> None:
         """Let the request in: its method, its key, its pace, its parameters.

@@ -149,7 +149,8 @@ def choose_channel(request: Request, key: ApiKey, asked: str | None) -> Channel:
     """The channel that the header names, else the one asked for in the address, else the key's, else the default.
 
     Raises:
-        ProblemError: 403 where the key is bound to another channel, 422 for a name that cannot be one.
+        ProblemError: 403 where the key is bound to another channel, 422 for a name that cannot be one, and for a new
+            one where there are as many as a key may make.
     """
     name = request.headers.get("X-Channel") or asked
     if key.channel is not None:
@@ -159,6 +160,9 @@ def choose_channel(request: Request, key: ApiKey, asked: str | None) -> Channel:
     found = accounts.find_channel(workspace=key.workspace, name=name or Channel.DEFAULT)
     if found is not None:
         return found
+    most = settings.LIMITS["channels"]
+    if accounts.count_channels(workspace=key.workspace) >= most:
+        raise ProblemError(422, f"there is no channel {name!r}, and a key makes none beyond {most:,}: use one there is")
     try:
         return account_services.ensure_channel(workspace=key.workspace, name=name or Channel.DEFAULT)
     except ValidationError as error:
@@ -180,7 +184,7 @@ def read_idempotency_key(request: Request) -> str | None:
 
 def find_twin(key: ApiKey, token: str) -> Delivery | None:
     """The delivery that this Idempotency-Key was used for within its window; older and unfinished ones let it go."""
-    earlier = Delivery.objects.filter(workspace=key.workspace, idempotency_key=token).first()
+    earlier = Delivery.objects.filter(workspace=key.workspace, sent_by_key=key, idempotency_key=token).first()
     if earlier is None:
         return None
     is_old = timezone.now() - earlier.received_at > REPLAY_WINDOW

@@ -43,7 +43,7 @@ def make_web(state: StateFolder, environment: Mapping[str, str], listener: socke
             *("--worker-class=gthread", "--workers=2", "--threads=4", "--timeout=120", "--graceful-timeout=10"),
             f"--worker-tmp-dir={memory if memory.is_dir() else state.temporary}",
             "--no-control-socket",  # Otherwise every server of this user shares one in the home folder.
-            "--access-logfile=-",
+            "--config=python:inspector.server",
         ),
         environment=environment,
         folder=PROJECT,

@@ -71,7 +71,9 @@ class Delivery(models.Model):
                 ),
             ),
             # Serves the look-up of an Idempotency-Key, and keeps two twins from both running.
-            models.UniqueConstraint(fields=["workspace", "idempotency_key"], name="delivery_idempotency_once"),
+            models.UniqueConstraint(
+                fields=["workspace", "sent_by_key", "idempotency_key"], name="delivery_idempotency_of_key"
+            ),
         ]
         indexes = [
             # Serves the list of deliveries, newest first, by keyset.

@@ -116,6 +116,7 @@ DEEDS: Final[Mapping[str, DeedKind]] = {
         DeedKind("api-key.made", ACCESS, "made the {on}"),
         DeedKind("api-key.revoked", ACCESS, "revoked the {on}"),
         DeedKind("account.signed-in", ACCESS, "signed in"),
+        DeedKind("account.refused", ACCESS, "refused to sign in the {on}"),
         DeedKind("account.signed-out", ACCESS, "signed out"),
         DeedKind("account.password-set", ACCESS, "set another password"),
         DeedKind("account.link-made", ACCESS, "made a sign-in link for the {on}"),

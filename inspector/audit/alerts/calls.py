@@ -23,6 +23,22 @@ MOST_ANSWER_BYTES: Final = 2048
 MOST_ADDRESSES: Final = 8
 LONGEST_ADDRESS: Final = 2000
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+# Not for everybody, whatever this Python's tables say of them: protocol assignments, site-local addresses,
+# documentation, and the addresses under which clouds tell a machine its credentials.
+_SPECIAL: Final = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        "192.0.0.0/24",
+        "fec0::/10",
+        "3fff::/20",
+        "64:ff9b:1::/48",
+        "169.254.169.254/32",
+        "100.100.100.200/32",
+        "168.63.129.16/32",
+        "fd00:ec2::254/128",
+        "fd20:ce::254/128",
+    )
+)
 
 
 class CallError(Exception):
@@ -103,7 +119,8 @@ def is_public(address: str) -> bool:
             inner = ipaddress.IPv4Address(ip.packed[12:])
         if inner is not None:
             return is_public(str(inner))
-    return ip.is_global and not ip.is_multicast and not ip.is_reserved
+    is_special = any(ip in network for network in _SPECIAL)
+    return ip.is_global and not is_special and not ip.is_multicast and not ip.is_reserved
 
 
 class _Pinned(http.client.HTTPConnection):

@@ -160,6 +160,27 @@ def test_an_idempotency_key_gives_the_same_answer_once(token: str) -> None:
     assert other.status_code == 409
 
 
+def test_no_answer_is_kept_by_a_browser_or_proxy(token: str) -> None:
+    for answer in (post(token, b"one\n", "text/plain"), post("aci_no_key", b"one\n"), post(token, b"{", "no/type")):
+        assert "no-store" in answer["Cache-Control"]
+
+
+def test_an_idempotency_key_belongs_to_the_api_key_that_sent_it(token: str, cast: Cast) -> None:
+    other = create_api_key(workspace=cast.workspace, name="other", scopes=["ingest"])[1]
+    first = post(token, b"one\n", "text/plain", **{"Idempotency-Key": "k1"})
+    second = post(other, b"two\n", "text/plain", **{"Idempotency-Key": "k1"})
+    assert (first.status_code, second.status_code) == (202, 202)
+    assert Record.objects.count() == 2
+
+
+def test_a_key_makes_a_bounded_number_of_channels(token: str, cast: Cast, settings: Any) -> None:
+    settings.LIMITS = settings.LIMITS | {"channels": 3}
+    answers = [post(token, b"one\n", "text/plain", **{"X-Channel": f"c{number}"}) for number in range(4)]
+    assert [answer.status_code for answer in answers] == [202, 202, 422, 422]
+    assert "makes none beyond 3" in answers[2].json()["detail"]
+    assert post(token, b"two\n", "text/plain", **{"X-Channel": "c0"}).status_code == 202
+
+
 def test_an_idempotency_key_whose_twin_is_running_is_409(token: str, cast: Cast) -> None:
     post(token, b"one\n", "text/plain", **{"Idempotency-Key": "k1"})
     Delivery.objects.update(state=Delivery.State.RECEIVING)

@@ -28,6 +28,8 @@ PROJECT = Path(__file__).parents[3]
 SILENCE = "2"
 # A server on which `bodies.SILENCE_SECONDS` is short; everything else is as in production.
 IMPATIENT = f"""
+from inspector.server import *
+
 def post_worker_init(worker):
     from inspector.api import bodies
     bodies.SILENCE_SECONDS = {SILENCE}
@@ -253,3 +255,23 @@ def test_who_goes_away_in_the_middle_leaves_no_complaint(port: int, token: str, 
     log = (tmp_path / "web.log").read_text()
     assert "Bad file descriptor" not in log
     assert "Exception ignored" not in log
+
+
+def test_the_access_log_names_the_key_by_its_prefix_and_keeps_neither_query_nor_link(
+    port: int, tmp_path: Path, token: str
+) -> None:
+    for path in ("/api/v1/messages?q=marmalade", "/sign-in/marmalade-link/"):
+        asked = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        asked.request("GET", path, headers={"Authorization": f"Bearer {token}", "Referer": "/?q=marmalade"})
+        asked.getresponse().read()
+        asked.close()
+    log, until = "", time.monotonic() + 10
+    while "/sign-in/" not in log and time.monotonic() < until:
+        time.sleep(0.1)
+        log = (tmp_path / "web.log").read_text()
+    prefix = token.split("_")[1]
+    assert '"GET /api/v1/messages" 200' in log
+    assert f"key {prefix}," in log
+    assert '"GET /sign-in/…/"' in log
+    assert "marmalade" not in log
+    assert token not in log

@@ -1,0 +1,36 @@
+"""What every gunicorn of the product shares: its settings are checked first, and its access log keeps no query.
+
+gunicorn reads this by `--config=python:inspector.server`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gunicorn.glogging import Logger
+
+from inspector.logs import hide_links
+
+accesslog = "-"
+# The path without its query, which may hold what somebody searched for, and of an API key its prefix.
+access_log_format = '%(h)s %(t)s "%(m)s %(U)s" %(s)s %(b)s %(M)s ms, key %({inspector.key}e)s, "%(a)s"'
+
+
+class AccessLogger(Logger):  # type: ignore[misc]  # its base has no types
+    """Writes the path of a link that signs somebody in without the part that does."""
+
+    def atoms(self, resp: Any, req: Any, environ: Any, request_time: Any) -> dict[str, Any]:
+        """What a line of the access log is made of."""
+        atoms: dict[str, Any] = super().atoms(resp, req, environ, request_time)
+        atoms["U"] = hide_links(atoms["U"] or "")
+        return atoms
+
+
+logger_class = AccessLogger
+
+
+def on_starting(server: Any) -> None:
+    """Read the settings before any worker does: what refuses the start ends the server, with its sentence."""
+    from django.conf import settings
+
+    settings.SECRET_KEY  # noqa: B018  # the first look reads them all

@@ -1,0 +1,94 @@
+"""Refusing to start: settings that cannot be read, and those that a start beside a remote database may not make up.
+
+Each refusal is one sentence on the error stream and exit status 1. It names the variable and never quotes a value: an
+address of a database holds a password.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from environs import Env, EnvError
+
+SHORTEST_SECRET: Final = 32
+FEWEST_CHARACTERS: Final = 8
+
+
+class RefusedStartError(SystemExit):
+    """The start is refused; the text is the sentence that the process ends with."""
+
+
+class Environment:
+    """The environment's variables by type, as `environs.Env` reads them; one that cannot be read refuses the start."""
+
+    def __init__(self) -> None:
+        self._env = Env()
+
+    def __getattr__(self, kind: str) -> Callable[..., Any]:
+        read = getattr(self._env, kind)
+
+        def read_variable(name: str, default: Any) -> Any:
+            try:
+                return read(name, default)
+            except EnvError:
+                raise RefusedStartError(f"{name} is set to something that is no {_KINDS.get(kind, kind)}.") from None
+
+        return read_variable
+
+
+_KINDS: Final[Mapping[str, str]] = {
+    "int": "whole number",
+    "float": "number",
+    "bool": "true or false",
+    "log_level": "log level: use DEBUG, INFO, WARNING, ERROR or CRITICAL",
+}
+
+
+def check_secret(name: str, secret: str) -> None:
+    """Refuse a secret from the environment that can be guessed.
+
+    Raises:
+        RefusedStartError: for one of fewer than 32 characters, or of fewer than 8 different ones.
+    """
+    if len(secret) < SHORTEST_SECRET or len(set(secret)) < FEWEST_CHARACTERS:
+        raise RefusedStartError(
+            f"{name} can be guessed: set at least {SHORTEST_SECRET} random characters, for example the output of "
+            "`openssl rand -hex 32`."
+        )
+
+
+def check_shared_settings(*, database_host: str, given: Mapping[str, str], broker: str) -> None:
+    """Refuse a start beside a database on another machine without what all machines have to share.
+
+    Each machine would silently make its own otherwise: sessions that end at the next request, keys in escrow that only
+    one machine opens, and work that no worker hears of.
+
+    Args:
+        database_host: from the database's address; empty or a folder for a Unix socket.
+        given: the secrets that the environment gives, by the names of their variables; empty where it gives none.
+        broker: the address of the broker.
+
+    Raises:
+        RefusedStartError: with the variables that are missing.
+    """
+    if is_local(database_host):
+        return
+    missing = [name for name, value in given.items() if not value]
+    if broker.startswith("filesystem"):
+        missing.append("CELERY_BROKER_URL")
+    if missing:
+        raise RefusedStartError(
+            f"DATABASE_URL names a database on another machine: set {', '.join(missing)} too, the same everywhere."
+        )
+
+
+def is_local(host: str) -> bool:
+    """Whether a database's host is this machine: a Unix socket, or an address of the loopback."""
+    if not host or host.startswith(("/", "@")) or host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,103 @@
+"""A start with settings that cannot be read, or that each machine would make up, is refused in one sentence."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inspector.starting import RefusedStartError, check_secret, check_shared_settings, is_local
+
+PROJECT = Path(__file__).parents[2]
+REMOTE = "postgresql://ada:hunter2secret@db.example.org/inspector"
+SECRET = "0123456789abcdef" * 4
+KEYRING = "fedcba9876543210" * 4
+BROKER = "redis://broker.example.org:6379/0"
+# What is set, and what the one sentence names.
+REFUSED = {
+    "a short secret": ({"SECRET_KEY": "abc"}, "SECRET_KEY"),
+    "a monotonous secret": ({"SECRET_KEY": "a" * 60}, "SECRET_KEY"),
+    "a number that is none": ({"JOB_LEASE_SECONDS": "soon"}, "JOB_LEASE_SECONDS"),
+    "a yes that is none": ({"DEBUG": "perhaps"}, "DEBUG"),
+    "a log level that is none": ({"LOG_LEVEL": "LOUD"}, "LOG_LEVEL"),
+    "an address that is none": ({"DATABASE_URL": "postgresql://ada:hunter2secret@[db/inspector"}, "DATABASE_URL"),
+    "words for an address": ({"DATABASE_URL": "hunter2secret at db"}, "DATABASE_URL"),
+    "another machine's database alone": ({"DATABASE_URL": REMOTE}, "SECRET_KEY, INSPECTOR_KEYRING_KEY, CELERY_BROKER"),
+    "no broker": (
+        {"DATABASE_URL": REMOTE, "SECRET_KEY": SECRET, "INSPECTOR_KEYRING_KEY": KEYRING},
+        "set CELERY_BROKER_URL too",
+    ),
+    "no keyring": (
+        {"DATABASE_URL": REMOTE, "SECRET_KEY": SECRET, "CELERY_BROKER_URL": BROKER},
+        "set INSPECTOR_KEYRING_KEY too",
+    ),
+}
+
+
+def read_settings(variables: dict[str, str], state: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """What a process says that reads the settings with these variables."""
+    names = ("DATABASE_URL", "SECRET_KEY", "INSPECTOR_KEYRING_KEY", "CELERY_BROKER_URL", "LOG_LEVEL", "DEBUG")
+    inherited = {name: value for name, value in os.environ.items() if name not in names}
+    return subprocess.run(
+        [sys.executable, *command],
+        env=inherited
+        | {"INSPECTOR_STATE_DIR": str(state), "PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}"}
+        | variables,
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_start_is_refused_in_one_sentence_that_names_the_variable_and_quotes_no_value(
+    case: str, tmp_path: Path
+) -> None:
+    variables, named = REFUSED[case]
+    done = read_settings(variables, tmp_path, "-c", "import inspector.settings")
+    assert done.returncode == 1
+    assert named in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "hunter2secret" not in done.stderr + done.stdout
+
+
+def test_the_web_server_ends_with_the_sentence_instead_of_starting_workers_for_ever(tmp_path: Path) -> None:
+    server = ("-m", "gunicorn", "inspector.wsgi:application", "--config=python:inspector.server", "--bind=127.0.0.1:0")
+    done = read_settings({"SECRET_KEY": "abc"}, tmp_path, *server, "--no-control-socket")
+    assert done.returncode == 1
+    assert "SECRET_KEY can be guessed" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_database_on_another_machine_with_all_that_is_shared_is_taken() -> None:
+    given = {"SECRET_KEY": SECRET, "INSPECTOR_KEYRING_KEY": KEYRING}
+    check_shared_settings(database_host="db.example.org", given=given, broker=BROKER)
+    with pytest.raises(RefusedStartError):
+        check_shared_settings(database_host="db.example.org", given=given, broker="filesystem://")
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("", True),
+        ("/run/postgresql", True),
+        ("@inspector", True),
+        ("localhost", True),
+        ("127.0.0.1", True),
+        ("::1", True),
+        ("10.0.0.7", False),
+        ("db", False),
+        ("localhost.example.org", False),
+    ],
+)
+def test_which_database_is_on_this_machine(host: str, expected: bool) -> None:
+    assert is_local(host) is expected
+
+
+def test_a_random_secret_is_taken() -> None:
+    check_secret("SECRET_KEY", SECRET)
