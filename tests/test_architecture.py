@@ -32,7 +32,19 @@ LAYERS = (
     ("accounts",),
     ("trail",),
 )
-BESIDE = {"settings", "celery", "logs", "lookups", "memory", "secret", "starting", "timestamps", "tokens", "__init__"}
+BESIDE = {
+    "bounds",
+    "settings",
+    "celery",
+    "logs",
+    "lookups",
+    "memory",
+    "secret",
+    "starting",
+    "timestamps",
+    "tokens",
+    "__init__",
+}
 LEVELS = {name: level for level, row in enumerate(LAYERS) for name in row}
 
 

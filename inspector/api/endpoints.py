@@ -101,6 +101,8 @@ class Endpoint(APIView):
     parameters: ClassVar[Mapping[str, Sequence[Parameter]]] = {}
     refusals: ClassVar[Mapping[str, Sequence[int]]] = {}
     media_type: ClassVar[str] = "application/json"
+    # `initial` asks for the key before a body is read, and `bodies` bounds each by what its endpoint takes.
+    takes_large_bodies: ClassVar[bool] = True
     content_negotiation_class = Negotiation
     schema = EndpointSchema()
     given: Mapping[str, Any]

@@ -80,6 +80,12 @@ class Delivery(models.Model):
             models.Index(fields=["workspace", "-received_at", "-id"], name="delivery_newest"),
             # Serves what waits to be loaded, and the sweep of what has waited too long.
             models.Index(fields=["received_at"], name="delivery_staged", condition=models.Q(state="staged")),
+            # Serves the bytes that wait in a workspace.
+            models.Index(
+                fields=["workspace"],
+                name="delivery_waiting",
+                condition=models.Q(state__in=["staged", "receiving", "framing"]),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -12,11 +12,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
 from dialects import LogReader, LogRecord
-from inspector.accounts.models import Channel, Membership
+from inspector.accounts.models import Channel, Membership, Workspace
 from inspector.accounts.selectors import find_channel
 from inspector.accounts.services import ensure_channel
 
@@ -34,6 +34,10 @@ KEPT_FOR = timedelta(hours=24)
 SHOWN_RECORDS = 20
 # A beginning is told while somebody waits for it.
 LOOK_RECORDS, LOOK_BYTES = 1000, 2 * 1024 * 1024
+
+
+# Deliveries of which bytes wait: for a person's word, for the rest, or to be framed.
+WAITING = (Delivery.State.STAGED, Delivery.State.RECEIVING, Delivery.State.FRAMING)
 
 
 class NotStagedError(Exception):
@@ -191,6 +195,12 @@ def _hold(delivery: Delivery) -> Delivery:
     if held is None:
         raise NotStagedError(str(delivery.pk))
     return held
+
+
+def count_waiting_bytes(*, workspace: Workspace) -> int:
+    """How many bytes of a workspace's deliveries are here and not framed yet."""
+    waiting = Delivery.objects.filter(workspace=workspace, state__in=WAITING)
+    return waiting.aggregate(total=Sum("size_bytes"))["total"] or 0
 
 
 def list_staged(*, membership: Membership) -> QuerySet[Delivery]:

@@ -20,6 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from inspector.accounts.models import Channel, Membership
 from inspector.accounts.selectors import list_channels
 from inspector.accounts.services import ensure_channel
+from inspector.bounds import find_declared_length, refuse_length, stop_reading, takes_large_bodies
 from inspector.intake import staging
 from inspector.intake.archives import RefusedArchiveError
 from inspector.intake.models import Delivery
@@ -33,28 +34,30 @@ from .progress import make_progress
 
 # What the form around the files may add to the length of a request.
 FORM_BYTES = 1024 * 1024
+FULL = "Too many bytes wait to be loaded or read here: load or discard what waits, then upload this again."
 
 
+@takes_large_bodies
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
-def upload(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Refuse what is too large before a byte of it is read; looking for the CSRF token would read it all."""
-    if _declared_length(request) > settings.LIMITS["delivery_bytes"] + FORM_BYTES:
-        return render(request, "413.html", status=413)
-    return _upload(request, slug)
-
-
-def _declared_length(request: HttpRequest) -> int:
-    length = request.headers.get("Content-Length") or "0"
-    return int(length) if length.isascii() and length.isdigit() else 0
-
-
-@csrf_protect
 @within_workspace
-def _upload(request: HttpRequest, membership: Membership) -> HttpResponse:
+def upload(request: HttpRequest, membership: Membership) -> HttpResponseBase:
+    """The page, and files that go up: who sends them, how large they are and what waits already is looked at before a
+    byte is read; looking for the CSRF token reads it all."""
     require_auditor(membership)
     if request.method != "POST":
         return _answer(request, membership, UploadForm())
+    size_bytes = find_declared_length(request)
+    if size_bytes > settings.LIMITS["delivery_bytes"] + FORM_BYTES:
+        return refuse_length(request)
+    if size_bytes + staging.count_waiting_bytes(workspace=membership.workspace) > settings.LIMITS["waiting_bytes"]:
+        stop_reading(request)
+        return _answer(request, membership, UploadForm(), status=503, refusal=FULL)
+    return _take(request, membership)
+
+
+@csrf_protect
+def _take(request: HttpRequest, membership: Membership) -> HttpResponse:
     form = UploadForm(request.POST, request.FILES)
     if not form.is_valid():
         return _answer(request, membership, form, status=422)
@@ -86,13 +89,16 @@ def _stage(file: UploadedFile[Any], request: HttpRequest, membership: Membership
     )
 
 
-def _answer(request: HttpRequest, membership: Membership, form: UploadForm, *, status: int = 200) -> HttpResponse:
+def _answer(
+    request: HttpRequest, membership: Membership, form: UploadForm, *, status: int = 200, refusal: str = ""
+) -> HttpResponse:
     if request.headers.get("HX-Request"):
-        words = "; ".join(str(error) for errors in form.errors.values() for error in errors)
+        words = refusal or "; ".join(str(error) for errors in form.errors.values() for error in errors)
         return HttpResponse(words, status=status, content_type="text/plain; charset=utf-8")
     slug = membership.workspace.slug
     context: dict[str, Any] = {
         "form": form,
+        "refusal": refusal,
         "limit_bytes": settings.LIMITS["delivery_bytes"],
         "kept_hours": int(staging.KEPT_FOR.total_seconds() // 3600),
         "channels": list(list_channels(workspace=membership.workspace)),
