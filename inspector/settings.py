@@ -290,6 +290,7 @@ LIMITS = {
     "backlog_records": env.int("LIMIT_BACKLOG_RECORDS", 2_000_000),
     "decode_bytes": env.int("LIMIT_DECODE_BYTES", 256 * 1024),
     "requests_per_minute": env.int("LIMIT_REQUESTS_PER_MINUTE", 6_000),
+    "sign_ins_per_minute": env.int("LIMIT_SIGN_INS_PER_MINUTE", 30),
     "channels": env.int("LIMIT_CHANNELS", 1_000),
 }
 

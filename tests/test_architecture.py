@@ -39,6 +39,7 @@ BESIDE = {
     "logs",
     "lookups",
     "memory",
+    "pace",
     "secret",
     "starting",
     "timestamps",

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from typing import Final
+
+from django.conf import settings
 from django.contrib.auth import login, logout
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
@@ -12,8 +17,17 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from inspector.accounts.services import note_account, use_sign_in_link
 from inspector.accounts.sessions import BACKEND, recall_memberships
+from inspector.pace import Buckets
+from inspector.trail.acting import find_address
 
 from ..forms import SignInForm
+
+# Hashing a password takes a tenth of a second and much memory, on purpose: of the threads of a process, which answer
+# everybody, no more are busy with it at a time, and nobody waits long for their turn.
+HASHES_AT_ONCE: Final = 2
+PATIENCE_SECONDS: Final = 2.0
+_attempts = Buckets()
+_hashing = threading.BoundedSemaphore(HASHES_AT_ONCE)
 
 
 @never_cache
@@ -26,8 +40,18 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         if request.user.is_authenticated:
             return redirect(wanted)
         return _answer(request, SignInForm(request), wanted)
+    most = settings.LIMITS["sign_ins_per_minute"]
+    wait = _attempts.take(find_address(), most=most, now=time.monotonic()) if most else 0
+    if wait:
+        return _refuse_haste(request, wait)
     form = SignInForm(request, data=request.POST)
-    if not form.is_valid():
+    if not _hashing.acquire(timeout=PATIENCE_SECONDS):
+        return _refuse_haste(request, wait=5)
+    try:
+        is_valid = form.is_valid()
+    finally:
+        _hashing.release()
+    if not is_valid:
         return _answer(request, form, wanted, status=422)
     user = form.get_user()
     note_account(user=user, code="account.signed-in", details={"by": "name and password"})
@@ -76,6 +100,12 @@ def _choose_next(request: HttpRequest) -> str:
     wanted = request.POST.get("next") or request.GET.get("next") or ""
     is_ours = url_has_allowed_host_and_scheme(wanted, allowed_hosts={request.get_host()}, require_https=False)
     return wanted if is_ours else resolve_url("pages:home")
+
+
+def _refuse_haste(request: HttpRequest, wait: int) -> HttpResponse:
+    response = render(request, "429.html", {"wait_s": wait}, status=429)
+    response["Retry-After"] = str(wait)
+    return response
 
 
 def _answer(

@@ -11,6 +11,7 @@ from django.test import Client
 from inspector.accounts.services import create_api_key
 from inspector.api import rates
 from inspector.api.endpoints import admits
+from inspector.pace import Buckets
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -143,7 +144,7 @@ def test_no_refusal_speaks_in_words_of_the_framework(token: str) -> None:
 def test_a_key_that_asks_too_often_is_429_and_says_for_how_long(
     cast: Cast, token: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rates, "_buckets", {})
+    monkeypatch.setattr(rates, "_buckets", Buckets())
     settings.LIMITS = {**settings.LIMITS, "requests_per_minute": 3}
     answers = [ask(token, "v1/limits") for _ in range(5)]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
@@ -156,17 +157,16 @@ def test_a_key_that_asks_too_often_is_429_and_says_for_how_long(
 
 
 def test_a_bucket_fills_evenly_and_never_beyond_a_minute(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rates, "_buckets", {})
-    monkeypatch.setattr(rates, "MOST_BUCKETS", 2)
+    buckets = Buckets(most_buckets=2)
     key = cast.workspace.pk
-    take = lambda now: rates.take_from_bucket(key, most=60, now=now)  # noqa: E731
+    take = lambda now: buckets.take(key, most=60, now=now)  # noqa: E731
     assert [take(0.0) for _ in range(61)] == [0] * 60 + [1]
     assert take(1.0) == 0
     assert take(1.5) == 1
     assert [take(9999.0) for _ in range(61)].count(0) == 60
     for other in (cast.owner.user.pk, cast.viewer.user.pk, cast.auditor.user.pk):
-        rates.take_from_bucket(other, most=60, now=99_999.0)
-    assert len(rates._buckets) <= 2
+        buckets.take(other, most=60, now=99_999.0)
+    assert len(buckets) <= 2
 
 
 def test_too_many_fields_are_a_problem_document(token: str) -> None:

@@ -1,0 +1,64 @@
+"""A crowd at the sign-in page is sent away, and takes no more than two threads of a process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from inspector.pace import Buckets
+from inspector.pages.forms import SignInForm
+from inspector.pages.settings import sign_in
+
+from ..conftest import Cast
+
+
+@pytest.fixture(autouse=True)
+def nobody_has_tried_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sign_in, "_attempts", Buckets())
+
+
+def try_once(number: int, address: str = "198.51.100.7") -> Any:
+    data = {"username": f"somebody{number}", "password": "wrong"}
+    return Client().post("/sign-in/", data, REMOTE_ADDR=address)
+
+
+def test_an_address_tries_so_many_names_a_minute_and_others_go_on(cast: Cast, settings: Any) -> None:
+    settings.LIMITS = settings.LIMITS | {"sign_ins_per_minute": 3}
+    answers = [try_once(number) for number in range(5)]
+    assert [answer.status_code for answer in answers] == [422, 422, 422, 429, 429]
+    assert int(answers[-1]["Retry-After"]) > 0
+    assert "wait" in answers[-1].content.decode()
+    assert try_once(9, address="198.51.100.8").status_code == 422
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_more_than_two_passwords_are_hashed_at_a_time(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.LIMITS = settings.LIMITS | {"sign_ins_per_minute": 0}
+    monkeypatch.setattr(sign_in, "PATIENCE_SECONDS", 0.2)
+    busy, most, lock = 0, 0, threading.Lock()
+
+    def hash_slowly(form: SignInForm) -> bool:
+        nonlocal busy, most
+        with lock:
+            busy += 1
+            most = max(most, busy)
+        time.sleep(0.6)
+        with lock:
+            busy -= 1
+        form.full_clean = lambda: None  # type: ignore[method-assign]  # nothing is asked of the database here
+        form._errors = {}  # type: ignore[assignment]
+        return False
+
+    monkeypatch.setattr(SignInForm, "is_valid", hash_slowly)
+    statuses: list[int] = []
+    crowd = [threading.Thread(target=lambda: statuses.append(try_once(0).status_code)) for _ in range(8)]
+    for one in crowd:
+        one.start()
+    for one in crowd:
+        one.join()
+    assert most == 2
+    assert sorted(statuses) == [422, 422, *[429] * 6]
