@@ -166,11 +166,18 @@ def measure_views(installation: Installation, count: int) -> Iterator[Row]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         context = browser.new_context(viewport=SIZE, base_url=address)  # type: ignore[arg-type]
-        context.new_page().goto(installation.link)
+        sign_in(context.new_page(), installation.link)
         for view, path, parameter in VIEWS:
             seen = watch_view(context, f"/w/default/conversations/{found[0]}/{path}&{parameter}=", count)
             yield from write_rows(view, count, seen)
         browser.close()
+
+
+def sign_in(page: Page, link: str) -> None:
+    """Follow a link that signs in: its page has one button."""
+    page.goto(link)
+    page.locator("form button").click()
+    page.wait_for_load_state()
 
 
 def watch_view(context: BrowserContext, address: str, count: int) -> Seen:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from .browser import CHROMIUM, FLAGS, SIZE, make_chain
+from .browser import CHROMIUM, FLAGS, SIZE, make_chain, sign_in
 from .installation import Installation
 from .logs import Log
 from .measure import Goal, Row
@@ -159,7 +159,7 @@ def open_pages(installation: Installation, product: Product, ids: dict[str, Any]
         context = browser.new_context(viewport=SIZE, base_url=base)  # type: ignore[arg-type]
         page = context.new_page()
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.goto(installation.link)
+        sign_in(page, installation.link)
         for name, path in addresses:
             size = weigh_page(context, name, path, faults)
             if size is None:

@@ -28,7 +28,10 @@ class Visitor:
     def __init__(self, *, host: str, port: int, link: str) -> None:
         self._address = (host, port)
         self._cookies: dict[str, str] = {}
-        self._ask("GET", link)
+        forms = read_forms(self._ask("GET", link)[2])
+        if not forms or forms[0].action != link:
+            raise VisitorError("the link does not sign in any more")
+        self.send(forms[0])
         status, headers, _ = self._ask("GET", "/")
         # The home page leads to the workspace: /w/<slug>/…
         if status != 302 or not headers["Location"].startswith("/w/"):

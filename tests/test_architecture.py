@@ -34,6 +34,7 @@ LAYERS = (
 )
 BESIDE = {
     "bounds",
+    "confusables",
     "settings",
     "celery",
     "logs",

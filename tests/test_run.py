@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from bench.visitor import Visitor, VisitorError
 from tests.inspector.embedded.conftest import find_processes
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -154,8 +155,10 @@ def test_it_serves_until_ctrl_c_starts_again_what_falls_and_leaves_nothing(clone
     process, link = start_serving(clone, port)
     assert process.stdout is not None
     try:
-        assert "sessionid=" in ask(port, link)[1]
-        assert "sessionid=" not in ask(port, link)[1], "the link signs in twice"
+        assert ask(port, link)[0] == 200, "opening the link spends it"
+        assert Visitor(host="127.0.0.1", port=port, link=link).workspace == "/w/default"
+        with pytest.raises(VisitorError, match="does not sign in any more"):
+            Visitor(host="127.0.0.1", port=port, link=link)
         for name in ("web", "worker"):
             os.kill(find_leader(name, clone["cwd"]), signal.SIGKILL)
         awaited = {f"The process `{name}` is started again." for name in ("web", "worker")}

@@ -76,10 +76,28 @@ class Membership(models.Model):
         """Whether this member may upload, review and see what is masked."""
         return self.role in (Role.OWNER, Role.AUDITOR)
 
+
+class Invitation(models.Model):
+    """An open offer of a role in a workspace. Whoever has its link joins, as who they are or as somebody new: a name
+    here names nobody anywhere. Stored as a hash; gone once it is accepted or withdrawn."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="invitations")
+    name = models.CharField(max_length=150)
+    role = models.CharField(max_length=16, choices=Role.choices)
+    digest = models.BinaryField(max_length=32, unique=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "name"], name="invitation_once")]
+
+    def __str__(self) -> str:
+        return f"an invitation of {self.name} to {self.workspace}"
+
     @property
-    def awaits_first_sign_in(self) -> bool:
-        """Whether the person was invited and has never come."""
-        return self.user.last_login is None and not self.user.has_usable_password()
+    def is_open(self) -> bool:
+        """Whether it can still be accepted."""
+        return self.expires_at > timezone.now()
 
 
 class Channel(models.Model):
@@ -142,8 +160,9 @@ class ApiKey(models.Model):
 
     @property
     def is_usable(self) -> bool:
-        """Whether the key is neither revoked nor expired."""
-        return self.revoked_at is None and (self.expires_at is None or self.expires_at > timezone.now())
+        """Whether the key is neither revoked nor expired, and its maker not deactivated."""
+        is_running = self.expires_at is None or self.expires_at > timezone.now()
+        return self.revoked_at is None and is_running and (self.created_by is None or self.created_by.is_active)
 
 
 class SignInLink(models.Model):

@@ -7,7 +7,7 @@ import hmac
 
 from django.db.models import QuerySet
 
-from .models import ApiKey, Channel, Membership, User, Workspace
+from .models import ApiKey, Channel, Invitation, Membership, User, Workspace
 
 
 def find_membership(*, user: User, slug: str) -> Membership | None:
@@ -29,12 +29,17 @@ def list_members(*, workspace: Workspace) -> QuerySet[Membership]:
     return Membership.objects.select_related("user").filter(workspace=workspace).order_by("user__username")
 
 
+def list_invitations(*, workspace: Workspace) -> QuerySet[Invitation]:
+    """The open and the expired invitations of a workspace, by name."""
+    return Invitation.objects.filter(workspace=workspace).order_by("name")
+
+
 def find_api_key(*, token: str) -> ApiKey | None:
     """The usable key of this token, or None. The hashes are compared in constant time."""
     parts = token.split("_")
     if len(parts) != 3 or parts[0] != "aci" or not (parts[1] + parts[2]).isalnum() or not token.isascii():
         return None
-    key = ApiKey.objects.select_related("workspace", "channel").filter(prefix=parts[1]).first()
+    key = ApiKey.objects.select_related("workspace", "channel", "created_by").filter(prefix=parts[1]).first()
     digest = hashlib.sha256(token.encode()).digest()
     if key is None or not hmac.compare_digest(bytes(key.digest), digest) or not key.is_usable:
         return None

@@ -19,7 +19,8 @@ from inspector.trail.services import Thing, record_deed
 from .models import ApiKey, Channel, Membership, Role, SignInLink, User, Workspace
 
 
-def _digest(token: str) -> bytes:
+def digest_token(token: str) -> bytes:
+    """What is stored of a token."""
     # A token has 256 random bits: a plain hash of it cannot be searched, unlike one of a password.
     return hashlib.sha256(token.encode()).digest()
 
@@ -81,54 +82,17 @@ def add_member(*, workspace: Workspace, user: User, role: str) -> Membership:
 
 
 @transaction.atomic
-def invite_member(*, workspace: Workspace, name: str, role: str) -> tuple[Membership, str | None]:
-    """A new member; somebody new to the installation also gets the token of a sign-in link, to be seen this once.
-
-    Whoever already has an account signs in as before: a link for them would let one workspace's owner act under
-    the name of another's member.
-
-    Raises:
-        ValidationError: for a name that cannot be one, a member already, or a role that does not exist.
-    """
-    name = name.strip()
-    user = User.objects.filter(username=name).first()
-    if user is not None and Membership.objects.filter(workspace=workspace, user=user).exists():
-        raise ValidationError(f"{name} is a member already")
-    is_new = user is None
-    if user is None:
-        user = User(username=name)
-        user.set_unusable_password()
-        user.full_clean(exclude=["password"])
-        user.save()
-    membership = add_member(workspace=workspace, user=user, role=role)
-    return membership, create_sign_in_link(user=user) if is_new else None
-
-
-@transaction.atomic
-def invite_again(*, membership: Membership) -> str:
-    """The token of a new sign-in link for somebody who never came; the older one stops working.
-
-    Raises:
-        ValidationError: for somebody who has signed in, or who is a member of another workspace too.
-    """
-    if not membership.awaits_first_sign_in:
-        raise ValidationError("whoever has signed in once needs no invitation, and nobody else may use their name")
-    if membership.user.memberships.exclude(pk=membership.pk).exists():
-        raise ValidationError("this person is also a member of another workspace, which invited them")
-    token = create_sign_in_link(user=membership.user)
-    record_deed("member.invited-again", workspace_id=membership.workspace_id, on=_name_member(membership))
-    return token
-
-
-@transaction.atomic
 def remove_member(*, membership: Membership) -> None:
-    """Take a person out of a workspace.
+    """Take a person out of a workspace. The API keys they made there are revoked with it, but for those that an owner
+    has taken over.
 
     Raises:
         ValidationError: for the last owner.
     """
     if membership.is_owner:
         _keep_an_owner(membership)
+    for key in ApiKey.objects.filter(workspace=membership.workspace, created_by=membership.user, revoked_at=None):
+        revoke_api_key(key=key)
     # Somebody who takes themselves out is still named as who they were.
     named, role = _name_member(membership), membership.role
     membership.delete()
@@ -140,7 +104,9 @@ def _name_member(membership: Membership) -> Thing:
 
 
 def _keep_an_owner(leaving: Membership) -> None:
-    owners = Membership.objects.select_for_update().filter(workspace=leaving.workspace, role=Role.OWNER)
+    owners = Membership.objects.select_for_update().filter(
+        workspace=leaving.workspace, role=Role.OWNER, user__is_active=True
+    )
     if not owners.exclude(pk=leaving.pk).exists():
         raise ValidationError("a workspace keeps at least one owner")
 
@@ -202,7 +168,7 @@ def create_api_key(
         workspace=workspace,
         name=name.strip()[:120],
         prefix=prefix,
-        digest=_digest(token),
+        digest=digest_token(token),
         scopes=sorted(set(scopes)),
         agents=sorted({hide_tokens(each.strip()) for each in agents if each.strip()}),
         channel=channel,
@@ -231,6 +197,21 @@ def revoke_api_key(*, key: ApiKey) -> None:
     """Let the key be refused from now on; revoking twice keeps the first time."""
     if ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=timezone.now()):
         record_deed("api-key.revoked", workspace_id=key.workspace_id, on=_name_key(key))
+
+
+@transaction.atomic
+def take_over_api_key(*, key: ApiKey, owner: Membership) -> None:
+    """Let an owner answer for a key that somebody else made: it goes on when they leave, and acts in the owner's name.
+
+    Raises:
+        ValidationError: for a key that is refused already, or by anybody but an owner of its workspace.
+    """
+    if owner.workspace_id != key.workspace_id or not owner.is_owner or key.revoked_at is not None:
+        raise ValidationError("only owners take over a key, while it is not revoked")
+    before = key.created_by.get_username() if key.created_by else ""
+    key.created_by = owner.user
+    key.save(update_fields=["created_by"])
+    record_deed("api-key.taken-over", workspace_id=key.workspace_id, on=_name_key(key), details={"from": before})
 
 
 def note_api_key_use(*, key: ApiKey) -> None:
@@ -291,16 +272,53 @@ def create_sign_in_link(*, user: User, lasts: timedelta = timedelta(hours=12)) -
     """A token that signs this person in once; older unused ones of theirs stop working."""
     SignInLink.objects.filter(user=user).delete()
     token = secrets.token_urlsafe(32)
-    SignInLink.objects.create(user=user, digest=_digest(token), expires_at=timezone.now() + lasts)
+    SignInLink.objects.create(user=user, digest=digest_token(token), expires_at=timezone.now() + lasts)
     return token
+
+
+def find_link_owner(*, token: str) -> User | None:
+    """Whom a sign-in link would sign in, or None where it signs in nobody; it is not spent by asking."""
+    link = SignInLink.objects.select_related("user").filter(digest=digest_token(token)).first()
+    return link.user if link is not None and link.user.is_active and link.expires_at > timezone.now() else None
 
 
 @transaction.atomic
 def use_sign_in_link(*, token: str) -> User | None:
     """The person the link signs in, or None if it is unknown, used or expired. The link is spent."""
-    link = SignInLink.objects.select_for_update().select_related("user").filter(digest=_digest(token)).first()
+    link = SignInLink.objects.select_for_update().select_related("user").filter(digest=digest_token(token)).first()
     if link is None:
         return None
     user, expires_at = link.user, link.expires_at
     link.delete()
     return user if user.is_active and expires_at > timezone.now() else None
+
+
+@transaction.atomic
+def set_active(*, user: User, is_active: bool) -> None:
+    """Deactivate a person everywhere, or let them in again: sessions, links and API keys of theirs are refused
+    meanwhile, and what they did stays under their name.
+
+    Raises:
+        ValidationError: where a workspace would be left without an owner who can sign in.
+    """
+    if not is_active:
+        for membership in user.memberships.filter(role=Role.OWNER).select_related("workspace"):
+            _keep_an_owner(membership)
+        SignInLink.objects.filter(user=user).delete()
+    user.is_active = is_active
+    user.save(update_fields=["is_active"])
+    code = "member.reactivated" if is_active else "member.deactivated"
+    for membership in user.memberships.select_related("user").order_by("workspace_id"):
+        record_deed(code, workspace_id=membership.workspace_id, on=_name_member(membership))
+
+
+def check_ownership(*, owner: Membership, user: User) -> None:
+    """Refuse an owner who would close the account of somebody that belongs to a workspace of others too.
+
+    Raises:
+        ValidationError: with what can be done instead.
+    """
+    theirs = set(user.memberships.values_list("workspace_id", flat=True))
+    own = set(owner.user.memberships.filter(role=Role.OWNER).values_list("workspace_id", flat=True))
+    if not (owner.is_owner and theirs <= own):
+        raise ValidationError(f"{user} belongs to another workspace too: remove them from this one instead")

@@ -7,7 +7,7 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from django import forms
-from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.utils import timezone
 
 from dialects import all_dialects
@@ -98,9 +98,9 @@ class MemberForm(forms.Form):
 
     name = forms.CharField(
         max_length=150,
-        label="User name",
+        label="Name",
         widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off", "spellcheck": "false"}),
-        help_text="Letters, digits and @ . + - _ only. The reviews they give are kept under this name.",
+        help_text="For this list: letters, digits and @ . + - _ only. They choose their user name themselves.",
     )
     role = forms.ChoiceField(choices=Role.choices, initial=Role.AUDITOR, widget=forms.Select(attrs=SELECT))
 
@@ -126,13 +126,32 @@ class ZoneForm(forms.Form):
         self.fields["time_zone"].choices = [("UTC", "UTC"), *((name, name) for name in names)]  # type: ignore[attr-defined]
 
 
-class PasswordForm(SetPasswordForm):  # type: ignore[type-arg]
-    """A new password, by whoever is signed in."""
+class PasswordForm(PasswordChangeForm):
+    """A new password, by whoever knows the old one."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, asks_for_old: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if not asks_for_old:  # There is none, or a link has just proven who this is.
+            del self.fields["old_password"]
         for field in self.fields.values():
             field.widget.attrs.update(INPUT)
+
+
+class InvitedForm(forms.Form):
+    """A new account for somebody who was invited."""
+
+    name = forms.CharField(
+        max_length=150,
+        label="User name",
+        widget=forms.TextInput(attrs={**INPUT, "autocomplete": "username", "spellcheck": "false"}),
+        help_text="Letters, digits and @ . + - _ only. Your reviews are kept under this name.",
+    )
+    password = forms.CharField(
+        strip=False,
+        max_length=4096,
+        widget=forms.PasswordInput(attrs={**INPUT, "autocomplete": "new-password"}),
+        help_text="At least 12 characters.",
+    )
 
 
 LIFETIMES = {"": None, "30": timedelta(days=30), "90": timedelta(days=90), "365": timedelta(days=365)}

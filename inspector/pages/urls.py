@@ -22,7 +22,7 @@ from .search import aids as search_aids
 from .search import palette
 from .search import views as search
 from .sequences import views as sequence
-from .settings import account, keyring, members, sign_in
+from .settings import account, invitations, keyring, members, sign_in
 from .settings import views as settings
 from .traces import views as traces
 
@@ -108,13 +108,15 @@ workspace_urls = [
     path("exports/<uuid:export_id>/stop/", exports.stop, name="stop-export"),
     path("settings/", settings.show_settings, name="settings"),
     path("settings/keys/<uuid:key_id>/revoke/", settings.revoke_key, name="revoke-key"),
+    path("settings/keys/<uuid:key_id>/take-over/", settings.take_over_key, name="take-over-key"),
     path("settings/alerts/", alerts.show_alerts, name="alerts"),
     path("settings/alerts/test/", alerts.test, name="test-alerts"),
     path("settings/alerts/secret/", alerts.renew, name="renew-alert-secret"),
     path("settings/alerts/switch/", alerts.switch, name="switch-alerts"),
     path("settings/members/", members.invite, name="invite"),
     path("settings/members/<int:membership_id>/", members.change, name="change-member"),
-    path("settings/members/<int:membership_id>/invite/", members.invite_anew, name="invite-again"),
+    path("settings/members/<int:membership_id>/switch/", members.switch, name="switch-member"),
+    path("settings/invitations/<int:invitation_id>/", members.act_on_invitation, name="act-on-invitation"),
     path("settings/members/<int:membership_id>/remove/", members.remove, name="remove-member"),
     path("trail/", trail.show_trail, name="trail"),
     path("trail/trail.csv", trail.download, {"form": "csv"}, name="trail-csv"),
@@ -129,6 +131,7 @@ urlpatterns = [
     path("", sign_in.show_home, name="home"),
     path("sign-in/", sign_in.sign_in, name="sign-in"),
     path("sign-in/<str:token>/", sign_in.use_link, name="sign-in-link"),
+    path("invitation/<str:token>/", invitations.follow_invitation, name="invitation"),
     path("sign-out/", sign_in.sign_out, name="sign-out"),
     path("w/<slug:slug>/", include(workspace_urls)),
 ]

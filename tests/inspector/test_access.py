@@ -12,6 +12,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from inspector.accounts.invitations import invite_member
 from inspector.accounts.models import ApiKey, Membership, Role
 from inspector.accounts.services import create_api_key
 from inspector.audit.findings.life import suppress
@@ -36,6 +37,7 @@ METHODS = ("get", "post", "put", "patch", "delete")
 OPEN = {
     "pages:sign-in",
     "pages:sign-in-link",
+    "pages:invitation",
     "pages:sign-out",
     "pages:home",
     "api:limits",
@@ -99,6 +101,7 @@ def things(cast: Cast) -> dict[str, str]:
         "key_id": str(key.pk),
         "escrowed_key_id": str(add_keys(membership=cast.owner, keys=[SECRET_KEY], label="Secret key.")[0].pk),
         "membership_id": str(cast.viewer.pk),
+        "invitation_id": str(invite_member(workspace=cast.workspace, name="secret-guest", role="viewer")[0].pk),
         "trace_id": str(Trace.objects.create(workspace=cast.workspace, key=b"trace", native_id="Secret trace").pk),
         "sample_id": str(draw_sample(membership=cast.owner, name="Secret sample", stratum="dialect", wanted=1).pk),
         "comment_id": str(comment_on(cast, Message.objects.get(), "Secret words.").pk),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from inspector.threads.agents.confusables import find_likenesses, find_oddities
+from inspector.confusables import find_likenesses, find_oddities
 
 from ..findings.scene import Scene
 from .logs import say

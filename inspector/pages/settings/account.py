@@ -15,9 +15,10 @@ from inspector.accounts.services import choose_time_zone, note_account
 
 from ..forms import PasswordForm, ZoneForm
 from ..shell import render_page, within_workspace
+from .sign_in import CAME_BY_LINK
 
 
-@sensitive_post_parameters("new_password1", "new_password2")
+@sensitive_post_parameters("old_password", "new_password1", "new_password2")
 @require_http_methods(["GET", "HEAD", "POST"])
 @within_workspace
 def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
@@ -25,7 +26,8 @@ def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
     user = membership.user
     sent = request.POST.get("form") if request.method == "POST" else None
     zone = ZoneForm(request.POST if sent == "zone" else None, initial={"time_zone": user.time_zone})
-    password = PasswordForm(user, request.POST if sent == "password" else None)
+    asks_for_old = user.has_usable_password() and not request.session.get(CAME_BY_LINK)
+    password = PasswordForm(user, request.POST if sent == "password" else None, asks_for_old=asks_for_old)
     if sent == "zone" and zone.is_valid():
         choose_time_zone(user=user, time_zone=zone.cleaned_data["time_zone"])
         flashes.success(request, f"Times are shown in {zone.cleaned_data['time_zone']} from now on.")
@@ -36,6 +38,7 @@ def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
             note_account(user=user, code="account.password-set")
         # Other sessions of this person end; this one, which proved to be theirs, goes on.
         update_session_auth_hash(request, user)
+        request.session.pop(CAME_BY_LINK, None)
         flashes.success(request, "The new password is in force. Every other session of yours has ended.")
         return redirect("pages:account", membership.workspace.slug)
     context = {"zone_form": zone, "password_form": password, "has_password": user.has_usable_password()}

@@ -1,4 +1,4 @@
-"""What owners do with the members of a workspace: invite, give another role, take out."""
+"""What owners do with the members of a workspace: invite, give another role, deactivate, remove."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from inspector.accounts.models import Membership
-from inspector.accounts.selectors import list_members
-from inspector.accounts.services import add_member, invite_again, invite_member, remove_member
+from inspector.accounts.invitations import invite_member, withdraw_invitation
+from inspector.accounts.models import Invitation, Membership
+from inspector.accounts.selectors import list_invitations, list_members
+from inspector.accounts.services import add_member, check_ownership, remove_member, set_active
 
 from ..forms import MemberForm, RoleForm
 from ..shell import require_owner, within_workspace
@@ -21,33 +22,53 @@ from .views import render_settings
 @require_POST
 @within_workspace
 def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Make somebody a member; a person new here gets a link that is shown this once, in the answer itself."""
+    """Offer somebody a role; the link to accept it is shown this once, in the answer itself."""
     require_owner(membership)
     form = MemberForm(request.POST, prefix="member")
     if not form.is_valid():
         return render_settings(request, membership, member_form=form, status=422)
     try:
-        invited, token = invite_member(workspace=membership.workspace, **form.cleaned_data)
+        invitation, token = invite_member(workspace=membership.workspace, **form.cleaned_data)
     except ValidationError as error:
         form.add_error("name", error.messages)
         return render_settings(request, membership, member_form=form, status=422)
-    if token is not None:
-        return _show_invitation(request, membership, invited, token)
-    flashes.success(request, f"{invited.user} is a member now, and signs in as before.")
-    return redirect("pages:settings", membership.workspace.slug)
+    return _show_invitation(request, membership, invitation, token)
 
 
 @require_POST
 @within_workspace
-def invite_anew(request: HttpRequest, membership: Membership, membership_id: int) -> HttpResponse:
-    """A new link for somebody who never came."""
+def act_on_invitation(request: HttpRequest, membership: Membership, invitation_id: int) -> HttpResponse:
+    """A new link for somebody who never came, or none any more."""
     require_owner(membership)
-    awaited = _find(membership, membership_id)
+    invitation = list_invitations(workspace=membership.workspace).filter(pk=invitation_id).first()
+    if invitation is None:
+        raise Http404
+    name = invitation.name
+    if request.POST.get("action") == "withdraw":
+        withdraw_invitation(invitation=invitation)
+        flashes.success(request, f"The invitation of {name} is withdrawn: its link leads nowhere.")
+        return redirect(_settings_of(membership))
     try:
-        token = invite_again(membership=awaited)
+        renewed, token = invite_member(workspace=membership.workspace, name=name, role=invitation.role)
     except ValidationError as error:
         return _refuse(request, membership, error)
-    return _show_invitation(request, membership, awaited, token)
+    return _show_invitation(request, membership, renewed, token)
+
+
+@require_POST
+@within_workspace
+def switch(request: HttpRequest, membership: Membership, membership_id: int) -> HttpResponse:
+    """Deactivate a person, or let them in again."""
+    require_owner(membership)
+    member = _find(membership, membership_id)
+    name, is_active = member.user.get_username(), not member.user.is_active
+    try:
+        check_ownership(owner=membership, user=member.user)
+        set_active(user=member.user, is_active=is_active)
+    except ValidationError as error:
+        return _refuse(request, membership, error)
+    flashes.success(request, f"{name} can sign in again." if is_active else f"{name} is deactivated and signed out.")
+    return redirect(_settings_of(membership))
 
 
 @require_POST
@@ -78,7 +99,7 @@ def remove(request: HttpRequest, membership: Membership, membership_id: int) -> 
         remove_member(membership=member)
     except ValidationError as error:
         return _refuse(request, membership, error)
-    flashes.success(request, f"{name} is no member any more. The verdicts they gave stay.")
+    flashes.success(request, f"{name} is no member any more. Their verdicts stay; the API keys they made are revoked.")
     return redirect("pages:home" if member.user_id == membership.user_id else _settings_of(membership))
 
 
@@ -99,7 +120,6 @@ def _refuse(request: HttpRequest, membership: Membership, error: ValidationError
     return redirect(_settings_of(membership))
 
 
-def _show_invitation(request: HttpRequest, reader: Membership, invited: Membership, token: str) -> HttpResponse:
-    url = request.build_absolute_uri(reverse("pages:sign-in-link", args=[token]))
-    invitation = {"name": invited.user.get_username(), "url": url}
-    return render_settings(request, reader, invitation=invitation, status=201)
+def _show_invitation(request: HttpRequest, reader: Membership, invited: Invitation, token: str) -> HttpResponse:
+    url = request.build_absolute_uri(reverse("pages:invitation", args=[token]))
+    return render_settings(request, reader, invitation={"name": invited.name, "url": url}, status=201)

@@ -15,13 +15,15 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from inspector.accounts.services import note_account, use_sign_in_link
+from inspector.accounts.services import find_link_owner, note_account, use_sign_in_link
 from inspector.accounts.sessions import BACKEND, recall_memberships
 from inspector.pace import Buckets
 from inspector.trail.acting import find_address
 
 from ..forms import SignInForm
 
+# In a session: it began by a link, which proves as much as the old password.
+CAME_BY_LINK: Final = "came_by_link"
 # Hashing a password takes a tenth of a second and much memory, on purpose: of the threads of a process, which answer
 # everybody, no more are busy with it at a time, and nobody waits long for their turn.
 HASHES_AT_ONCE: Final = 2
@@ -60,17 +62,25 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 
 @never_cache
-@require_GET
+@require_http_methods(["GET", "HEAD", "POST"])
 def use_link(request: HttpRequest, token: str) -> HttpResponse:
-    """Sign in by a link that works once, as `make run` prints it."""
-    user = use_sign_in_link(token=token)
+    """Sign in by a link that works once, as `make run` prints it: opening it asks, and only the button spends it.
+
+    Mail programs and chats open links by themselves, to show what is there.
+    """
+    is_post = request.method == "POST"
+    user = use_sign_in_link(token=token) if is_post else find_link_owner(token=token)
     if user is None:
         if request.user.is_authenticated:
             return redirect("pages:home")
         return _answer(request, SignInForm(request), resolve_url("pages:home"), link_failed=True, status=410)
-    note_account(user=user, code="account.signed-in", details={"by": "a link that works once"})
-    login(request, user, backend=BACKEND)
-    response = redirect("pages:home")
+    if is_post:
+        note_account(user=user, code="account.signed-in", details={"by": "a link that works once"})
+        login(request, user, backend=BACKEND)
+        request.session[CAME_BY_LINK] = True
+        response: HttpResponse = redirect("pages:home")
+    else:
+        response = render(request, "sign_in/link.html", {"name": user.get_username(), "token": token})
     response["Referrer-Policy"] = "no-referrer"
     return response
 

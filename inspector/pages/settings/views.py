@@ -14,9 +14,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from inspector.accounts.models import ApiKey, Channel, Membership, Role
-from inspector.accounts.selectors import list_api_keys, list_channels, list_members
-from inspector.accounts.services import create_api_key, revoke_api_key
+from inspector.accounts.models import ApiKey, Channel, Invitation, Membership, Role
+from inspector.accounts.selectors import list_api_keys, list_channels, list_invitations, list_members
+from inspector.accounts.services import create_api_key, revoke_api_key, take_over_api_key
 from inspector.search.parts import can_be_asked, write_term
 
 from ..forms import KeyForm, MemberForm
@@ -61,6 +61,23 @@ def revoke_key(request: HttpRequest, membership: Membership, key_id: uuid.UUID) 
     return redirect("pages:settings", membership.workspace.slug)
 
 
+@require_POST
+@within_workspace
+def take_over_key(request: HttpRequest, membership: Membership, key_id: uuid.UUID) -> HttpResponse:
+    """Answer for a key that somebody else made, so that it goes on when they leave."""
+    require_owner(membership)
+    key = list_api_keys(workspace=membership.workspace).filter(pk=key_id).first()
+    if key is None:
+        raise Http404
+    try:
+        take_over_api_key(key=key, owner=membership)
+    except ValidationError as error:
+        flashes.error(request, "; ".join(error.messages))
+    else:
+        flashes.success(request, f"The key {key.name} is yours now, and acts in your name.")
+    return redirect("pages:settings", membership.workspace.slug)
+
+
 def _answer(
     request: HttpRequest, membership: Membership, form: KeyForm, *, new_token: str = "", status: int = 200
 ) -> HttpResponse:
@@ -83,6 +100,9 @@ def render_settings(
     context = {
         "keys": [_describe_key(key, membership) for key in list_api_keys(workspace=workspace)],
         "members": [_describe_member(member, membership) for member in list_members(workspace=workspace)],
+        "invitations": [_describe_invitation(each, membership) for each in list_invitations(workspace=workspace)]
+        if membership.is_owner
+        else [],
         "channels": [_describe_channel(channel, workspace.slug) for channel in channels[:MOST_CHANNELS]],
         "has_more_channels": len(channels) > MOST_CHANNELS,
         "key_form": (key_form or _make_form(membership)) if membership.is_owner else None,
@@ -116,8 +136,11 @@ def _describe_key(key: ApiKey, membership: Membership) -> dict[str, Any]:
         "created_at": key.created_at,
         "last_used_at": key.last_used_at,
         "state": _name_state(key),
+        "take_over_url": reverse("pages:take-over-key", args=[membership.workspace.slug, key.pk])
+        if membership.is_owner and key.revoked_at is None and key.created_by_id != membership.user_id
+        else None,
         "revoke_url": reverse("pages:revoke-key", args=[membership.workspace.slug, key.pk])
-        if membership.is_owner and key.is_usable
+        if membership.is_owner and key.revoked_at is None
         else None,
     }
 
@@ -131,16 +154,28 @@ def _describe_member(member: Membership, reader: Membership) -> dict[str, Any]:
         "role_name": member.get_role_display(),
         "since": member.created_at,
         "is_self": member.pk == reader.pk,
-        "is_awaited": member.awaits_first_sign_in,
+        "is_active": member.user.is_active,
         "change_url": reverse("pages:change-member", args=[slug, member.pk]) if is_open else None,
         "remove_url": reverse("pages:remove-member", args=[slug, member.pk]) if is_open else None,
-        "invite_url": reverse("pages:invite-again", args=[slug, member.pk])
-        if is_open and member.awaits_first_sign_in
+        "switch_url": reverse("pages:switch-member", args=[slug, member.pk])
+        if is_open and member.pk != reader.pk
         else None,
+    }
+
+
+def _describe_invitation(invitation: Invitation, reader: Membership) -> dict[str, Any]:
+    return {
+        "name": invitation.name,
+        "role_name": invitation.get_role_display(),
+        "since": invitation.created_at,
+        "is_open": invitation.is_open,
+        "url": reverse("pages:act-on-invitation", args=[reader.workspace.slug, invitation.pk]),
     }
 
 
 def _name_state(key: ApiKey) -> str:
     if key.revoked_at is not None:
         return "revoked"
+    if key.created_by is not None and not key.created_by.is_active:
+        return "maker deactivated"
     return "expired" if key.expires_at is not None and key.expires_at <= timezone.now() else "active"

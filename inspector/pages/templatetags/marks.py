@@ -62,6 +62,7 @@ STATES = {
     "active": ("done", "active"),
     "expired": ("waiting", "expired"),
     "revoked": ("cancelled", "revoked"),
+    "maker deactivated": ("waiting", "maker deactivated"),
     "fine": ("done", "nothing to object to"),
     "concern": ("waiting", "of concern"),
     "violation": ("failed", "a violation"),

@@ -14,8 +14,8 @@ from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, Left
 
 from inspector.accounts.models import Channel, Workspace
+from inspector.confusables import Likeness, find_likenesses, find_oddities
 
-from .confusables import Likeness, find_likenesses, find_oddities
 from .names import CONVENTIONS, Label, label_agent
 from .tables import Agent, AgentTotal, AgentWord, Appearance, Declaration
 

@@ -10,9 +10,9 @@ from django.db.models import Q
 from django.utils import timezone
 
 from inspector.accounts.models import Membership
+from inspector.confusables import find_oddities
 from inspector.intake.text import make_storable
 
-from .confusables import find_oddities
 from .tables import LONGEST_FRIENDLY_NAME, Agent, AgentWord, key_of_name
 
 LONGEST_REASON = 2000

@@ -27,7 +27,8 @@ def test_the_owner_signs_in_by_it() -> None:
     ensure_first_workspace()
     link = print_link()
     assert link.startswith("/sign-in/")
-    assert Client().get(link).status_code == 302
+    assert Client().get(link).status_code == 200
+    assert Client().post(link).status_code == 302
     assert Client().get(link).status_code == 410
 
 

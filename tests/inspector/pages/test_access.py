@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.urls.resolvers import URLPattern
 
+from inspector.accounts.invitations import invite_member
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import add_member, create_api_key, create_sign_in_link, create_workspace
 from inspector.audit.comments.life import write_comment
@@ -35,7 +36,8 @@ from tests.inspector.exports.conftest import ask, make
 SLUG = "acme"
 POSTED = {
     *("review", "revoke-key", "retry-dead-letters", "decide-waiting", "withdraw", "take-back"),
-    *("invite", "change-member", "invite-again", "remove-member", "save-search", "forget-search"),
+    *("invite", "change-member", "switch-member", "remove-member", "act-on-invitation", "take-over-key"),
+    *("save-search", "forget-search"),
     *("name-agent", "join-agent", "undo-agent-word", "stop-export"),
     *("write-comment", "act-on-comment"),
     *("enqueue", "act-on-queue", "act-on-item", "judge-item"),
@@ -73,6 +75,7 @@ def ids(cast: Cast, story: Delivery) -> dict[str, Any]:
         "word_id": name_agent(membership=cast.auditor, agent=radar, friendly_name="listener").pk,
         "key_id": create_api_key(workspace=cast.workspace, name="k", scopes=["read"])[0].pk,
         "membership_id": cast.viewer.pk,
+        "invitation_id": invite_member(workspace=cast.workspace, name="guest", role="viewer")[0].pk,
         "dialect": "clowl",
         "trace_id": Trace.objects.create(workspace=cast.workspace, key=b"trace", native_id="t-1").pk,
         "escrowed_key_id": keep_key(cast).pk,
@@ -131,7 +134,7 @@ def test_members_are_let_in(cast: Cast, ids: dict[str, Any], sign_in: Callable[.
 @pytest.mark.django_db
 def test_the_signed_out_are_asked_to_sign_in(client: Client) -> None:
     for pattern in workspace_urls:
-        ids = {**dict.fromkeys(pattern.pattern.converters, uuid.uuid4()), "membership_id": 1}
+        ids = {**dict.fromkeys(pattern.pattern.converters, uuid.uuid4()), "membership_id": 1, "invitation_id": 1}
         send = client.post if pattern.name in POSTED else client.get
         response = send(address_of(pattern, SLUG, ids))
         assert response.status_code == 302, pattern.name
@@ -203,9 +206,13 @@ def test_other_workspaces_of_the_reader_are_offered(owner: Client, cast: Cast) -
 
 def test_a_sign_in_link_works_once(client: Client, cast: Cast) -> None:
     address = reverse("pages:sign-in-link", args=[create_sign_in_link(user=cast.owner.user)])
-    assert client.get(address)["Location"] == "/"
+    for _ in range(2):  # Whoever looks at it for a preview does not spend it.
+        opened = Client().get(address)
+        assert (opened.status_code, b"Sign in as olivia" in opened.content) == (200, True)
+    assert client.post(address)["Location"] == "/"
     assert client.get(reverse("pages:conversations", args=[SLUG])).status_code == 200
     again = Client().get(address)
+    assert Client().post(address).status_code == 410
     assert again.status_code == 410
     assert b"This link does not sign in any more." in again.content
 

@@ -11,8 +11,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from inspector.accounts.models import Membership, Role, User
-from inspector.accounts.services import ensure_channel
+from inspector.accounts.models import Invitation, Membership, Role, User
+from inspector.accounts.selectors import find_api_key
+from inspector.accounts.services import add_member, create_api_key, create_sign_in_link, ensure_channel
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
@@ -26,42 +27,146 @@ def invite(owner: Client, name: str, role: str = "auditor") -> tuple[int, str]:
     return response.status_code, response.content.decode()
 
 
-def test_somebody_new_comes_by_a_link_and_chooses_a_password(owner: Client, cast: Cast) -> None:
+def follow(page: str) -> str:
+    """The address of the invitation that a page shows."""
+    link = re.search(r'id="invitation">http://testserver([^<]+)<', page)
+    assert link is not None
+    return link[1]
+
+
+def test_somebody_new_comes_by_a_link_and_makes_an_account(owner: Client, cast: Cast) -> None:
     status, page = invite(owner, "nadia", "viewer")
-    link = re.search(r'id="invitation">([^<]+)<', page)
-    assert (status, link is not None) == (201, True)
-    assert Membership.objects.get(user__username="nadia").role == Role.VIEWER
-    assert "/sign-in/" not in owner.get(reverse("pages:settings", args=["acme"])).content.decode()
+    assert status == 201
+    address = follow(page)
+    assert "/invitation/" not in owner.get(reverse("pages:settings", args=["acme"])).content.decode()
     nadia = Client()
-    assert nadia.get(link[1].removeprefix("http://testserver")).status_code == 302  # type: ignore[index]
-    account = reverse("pages:account", args=["acme"])
-    assert "Choose a password to come back" in nadia.get(account).content.decode()
-    said = {"form": "password", "new_password1": PASSWORD, "new_password2": PASSWORD}
-    assert "is in force" in nadia.post(account, said, follow=True).content.decode()
-    assert nadia.get(account).status_code == 200
+    offered = nadia.get(address).content.decode()
+    assert ("Join Acme" in offered, 'value="nadia"' in offered) == (True, True)
+    assert not User.objects.filter(username="nadia").exists()
+    weak = nadia.post(address, {"name": "nadia", "password": "aaaaaaaaaaaa"})
+    assert (weak.status_code, b"different characters" in weak.content) == (422, True)
+    joined = nadia.post(address, {"name": "nadia", "password": PASSWORD}, follow=True)
+    assert "You are viewer of Acme now" in joined.content.decode()
+    assert Membership.objects.get(user__username="nadia").role == Role.VIEWER
+    assert Client().get(address).status_code == 410
     again = Client().post(reverse("pages:sign-in"), {"username": "nadia", "password": PASSWORD}, follow=True)
     assert again.context["user"].get_username() == "nadia"
 
 
-def test_nobody_gets_a_link_for_a_person_who_has_an_account(owner: Client, cast: Cast) -> None:
-    stranger = cast.stranger.user
-    status, page = invite(owner, stranger.get_username())
-    assert (status, "signs in as before" in page) == (200, True)
-    assert 'id="invitation"' not in page
-    member = Membership.objects.get(user=stranger, workspace=cast.workspace)
-    again = owner.post(reverse("pages:invite-again", args=["acme", member.pk]), follow=True).content.decode()
-    assert 'id="invitation"' not in again
+def test_a_name_in_one_workspace_is_not_a_name_in_another(cast: Cast, sign_in: Callable[..., Client]) -> None:
+    """Who invites "cfo", keeps the link and follows it gets nowhere by another workspace's invitation of "cfo"."""
+    stranger, owner = sign_in(cast.stranger), sign_in(cast.owner)
+    kept = stranger.post(reverse("pages:invite", args=["other"]), {"member-name": "cfo", "member-role": "auditor"})
+    attacker = Client()
+    attacker.post(follow(kept.content.decode()), {"name": "cfo", "password": PASSWORD})
+    assert attacker.get(reverse("pages:overview", args=["other"])).status_code == 200
+    _, page = invite(owner, "cfo", "owner")
+    assert attacker.get(reverse("pages:overview", args=["acme"])).status_code == 404
+    assert not cast.workspace.memberships.filter(user__username="cfo").exists()
+    real = Client()
+    assert 'value="cfo"' not in real.get(follow(page)).content.decode(), "the name is taken, and is not suggested"
+    taken = real.post(follow(page), {"name": "cfo", "password": PASSWORD})
+    assert taken.status_code == 422
+    assert real.post(follow(page), {"name": "cfo.acme", "password": PASSWORD}).status_code == 302
+    assert real.get(reverse("pages:overview", args=["acme"])).status_code == 200
+    assert attacker.get(reverse("pages:overview", args=["acme"])).status_code == 404
 
 
-def test_a_link_can_be_made_anew_until_the_person_came(owner: Client, cast: Cast) -> None:
-    invite(owner, "nadia")
-    member = Membership.objects.get(user__username="nadia")
-    address = reverse("pages:invite-again", args=["acme", member.pk])
-    assert 'id="invitation"' in owner.post(address).content.decode()
-    User.objects.filter(pk=member.user_id).update(last_login=timezone.now())
-    refused = owner.post(address, follow=True).content.decode()
-    assert "nobody else may use their name" in refused
-    assert 'id="invitation"' not in refused
+def test_somebody_who_is_signed_in_joins_as_who_they_are(
+    owner: Client, cast: Cast, sign_in: Callable[..., Client]
+) -> None:
+    _, page = invite(owner, "colleague", "viewer")
+    stranger = sign_in(cast.stranger)
+    assert "Join as sam" in stranger.get(follow(page)).content.decode()
+    assert stranger.post(follow(page)).status_code == 302
+    assert Membership.objects.get(workspace=cast.workspace, user=cast.stranger.user).role == Role.VIEWER
+    assert Client().post(follow(page)).status_code == 410
+
+
+def test_a_members_role_is_changed_by_no_link(owner: Client, cast: Cast, sign_in: Callable[..., Client]) -> None:
+    _, page = invite(owner, "promoted", "owner")
+    assert sign_in(cast.viewer).post(follow(page)).status_code == 422
+    assert Membership.objects.get(pk=cast.viewer.pk).role == Role.VIEWER
+
+
+def test_an_invitation_is_renewed_and_withdrawn(owner: Client, cast: Cast) -> None:
+    _, page = invite(owner, "nadia")
+    first = follow(page)
+    address = reverse("pages:act-on-invitation", args=["acme", Invitation.objects.get().pk])
+    second = follow(owner.post(address, {"action": "renew"}).content.decode())
+    assert (Client().get(first).status_code, Client().get(second).status_code) == (410, 200)
+    address = reverse("pages:act-on-invitation", args=["acme", Invitation.objects.get().pk])
+    assert "is withdrawn" in owner.post(address, {"action": "withdraw"}, follow=True).content.decode()
+    assert Client().get(second).status_code == 410
+
+
+def test_an_invitation_ends_after_a_week(owner: Client, cast: Cast) -> None:
+    _, page = invite(owner, "nadia")
+    Invitation.objects.update(expires_at=timezone.now())
+    assert Client().get(follow(page)).status_code == 410
+    assert Client().post(follow(page), {"name": "nadia", "password": PASSWORD}).status_code == 410
+
+
+@pytest.mark.parametrize("name", ["аmir", "AMIR", "am1r"])
+def test_a_name_that_looks_like_a_members_is_refused(name: str, owner: Client, cast: Cast) -> None:
+    status, page = invite(owner, name)
+    assert (status, "looks like amir" in page) == (422, True)
+    _, page = invite(owner, "somebody")
+    refused = Client().post(follow(page), {"name": name, "password": PASSWORD})
+    assert (refused.status_code, b"looks like amir" in refused.content) == (422, True)
+
+
+def test_a_person_is_deactivated_and_let_in_again(owner: Client, cast: Cast, sign_in: Callable[..., Client]) -> None:
+    amir = sign_in(cast.auditor)
+    _, token = create_api_key(workspace=cast.workspace, name="k", scopes=["read"], created_by=cast.auditor.user)
+    switch = reverse("pages:switch-member", args=["acme", cast.auditor.pk])
+    assert "is deactivated" in owner.post(switch, follow=True).content.decode()
+    assert amir.get(reverse("pages:overview", args=["acme"])).status_code == 302
+    assert find_api_key(token=token) is None
+    assert "can sign in again" in owner.post(switch, follow=True).content.decode()
+    assert find_api_key(token=token) is not None
+
+
+def test_nobody_closes_the_account_of_another_workspaces_member(owner: Client, cast: Cast) -> None:
+    add_member(workspace=cast.stranger.workspace, user=cast.viewer.user, role=Role.VIEWER)
+    switch = reverse("pages:switch-member", args=["acme", cast.viewer.pk])
+    assert "belongs to another workspace too" in owner.post(switch, follow=True).content.decode()
+    assert User.objects.get(pk=cast.viewer.user_id).is_active
+
+
+def test_the_last_owner_is_not_deactivated(owner: Client, cast: Cast) -> None:
+    switch = reverse("pages:switch-member", args=["acme", cast.owner.pk])
+    assert "keeps at least one owner" in owner.post(switch, follow=True).content.decode()
+    assert User.objects.get(pk=cast.owner.user_id).is_active
+
+
+def test_a_key_ends_with_its_makers_membership_unless_an_owner_takes_it_over(owner: Client, cast: Cast) -> None:
+    maker = cast.auditor.user
+    ended = create_api_key(workspace=cast.workspace, name="ended", scopes=["read"], created_by=maker)
+    kept = create_api_key(workspace=cast.workspace, name="kept", scopes=["read"], created_by=maker)
+    taken = owner.post(reverse("pages:take-over-key", args=["acme", kept[0].pk]), follow=True)
+    assert "is yours now" in taken.content.decode()
+    owner.post(reverse("pages:remove-member", args=["acme", cast.auditor.pk]))
+    assert find_api_key(token=ended[1]) is None
+    found = find_api_key(token=kept[1])
+    assert found is not None
+    assert found.created_by == cast.owner.user
+
+
+def test_a_new_password_asks_for_the_old_one_unless_a_link_proved_who_it_is(cast: Cast, auditor: Client) -> None:
+    cast.auditor.user.set_password("an old walk by the sea")
+    cast.auditor.user.save()
+    auditor.force_login(cast.auditor.user)
+    account = reverse("pages:account", args=["acme"])
+    said = {"form": "password", "new_password1": PASSWORD, "new_password2": PASSWORD}
+    assert auditor.post(account, said).status_code == 422
+    assert auditor.post(account, {**said, "old_password": "wrong"}).status_code == 422
+    assert auditor.post(account, {**said, "old_password": "an old walk by the sea"}).status_code == 302
+    by_link = Client()
+    by_link.post(reverse("pages:sign-in-link", args=[create_sign_in_link(user=cast.auditor.user)]))
+    newer = {"form": "password", "new_password1": PASSWORD + " again", "new_password2": PASSWORD + " again"}
+    assert by_link.post(account, newer).status_code == 302
+    assert by_link.post(account, newer).status_code == 422, "the link proves it once"
 
 
 @pytest.mark.parametrize(("name", "says"), [("", "required"), ("two words", "valid username"), ("amir", "already")])
@@ -91,7 +196,7 @@ def test_the_last_owner_stays(owner: Client, cast: Cast) -> None:
 def test_only_owners_do_this(who: str, cast: Cast, sign_in: Callable[..., Client]) -> None:
     client = sign_in(getattr(cast, who))
     assert client.post(reverse("pages:invite", args=["acme"]), {"member-name": "x"}).status_code == 403
-    for name in ("change-member", "invite-again", "remove-member"):
+    for name in ("change-member", "switch-member", "remove-member"):
         assert (
             client.post(reverse(f"pages:{name}", args=["acme", cast.viewer.pk]), {"role": "owner"}).status_code == 403
         )
@@ -108,11 +213,12 @@ def test_times_are_shown_in_the_zone_one_chose(auditor: Client, cast: Cast) -> N
     assert auditor.post(account, {"form": "zone", "time_zone": "Mars/Olympus"}).status_code == 422
 
 
-def test_a_weak_password_is_refused(auditor: Client) -> None:
+@pytest.mark.parametrize(("weak", "says"), [("short", "at least 12"), ("aaaaaaaaaaaa", "different characters")])
+def test_a_weak_password_is_refused(weak: str, says: str, auditor: Client) -> None:
     account = reverse("pages:account", args=["acme"])
-    said = {"form": "password", "new_password1": "short", "new_password2": "short"}
+    said = {"form": "password", "new_password1": weak, "new_password2": weak}
     response = auditor.post(account, said)
-    assert (response.status_code, "at least 12" in response.content.decode()) == (422, True)
+    assert (response.status_code, says in response.content.decode()) == (422, True)
 
 
 def test_the_channels_are_listed_and_lead_to_what_came_by_them(viewer: Client, cast: Cast) -> None:

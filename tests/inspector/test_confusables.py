@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from inspector.threads.agents.confusables import find_likenesses, find_oddities
+from inspector.confusables import find_likenesses, find_oddities
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,86 @@
+"""Following an invitation: somebody signed in joins as who they are, anybody else makes an account."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages as flashes
+from django.contrib.auth import login
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from inspector.accounts.invitations import accept_as_new, accept_invitation, find_invitation
+from inspector.accounts.models import Invitation, Membership, User
+from inspector.accounts.services import note_account
+from inspector.accounts.sessions import BACKEND
+
+from ..forms import InvitedForm
+
+
+@never_cache
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "HEAD", "POST"])
+def follow_invitation(request: HttpRequest, token: str) -> HttpResponse:
+    """Show what is offered; the button accepts it."""
+    invitation = find_invitation(token=token)
+    if invitation is None:
+        return _answer(request, None, token, status=410)
+    if request.method != "POST":
+        return _answer(request, invitation, token, InvitedForm(initial={"name": _suggest_name(invitation)}))
+    if isinstance(request.user, User):
+        return _join(request, invitation, token, request.user)
+    form = InvitedForm(request.POST)
+    if not form.is_valid():
+        return _answer(request, invitation, token, form, status=422)
+    try:
+        membership = accept_as_new(token=token, **form.cleaned_data)
+    except ValidationError as error:
+        for field, sentences in error.message_dict.items():
+            form.add_error(field, sentences)
+        return _answer(request, invitation, token, form, status=422)
+    if membership is None:
+        return _answer(request, None, token, status=410)
+    note_account(user=membership.user, code="account.signed-in", details={"by": "an invitation"})
+    login(request, membership.user, backend=BACKEND)
+    return _welcome(request, membership)
+
+
+def _join(request: HttpRequest, invitation: Invitation, token: str, user: User) -> HttpResponse:
+    try:
+        membership = accept_invitation(token=token, user=user)
+    except ValidationError as error:
+        return _answer(request, invitation, token, problem=". ".join(error.messages), status=422)
+    return _answer(request, None, token, status=410) if membership is None else _welcome(request, membership)
+
+
+def _suggest_name(invitation: Invitation) -> str:
+    return "" if User.objects.filter(username=invitation.name).exists() else invitation.name
+
+
+def _welcome(request: HttpRequest, membership: Membership) -> HttpResponse:
+    flashes.success(request, f"You are {membership.get_role_display().lower()} of {membership.workspace} now.")
+    return redirect("pages:overview", membership.workspace.slug)
+
+
+def _answer(
+    request: HttpRequest,
+    invitation: Invitation | None,
+    token: str,
+    form: InvitedForm | None = None,
+    *,
+    problem: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    offered = invitation and {
+        "name": invitation.name,
+        "role_name": invitation.get_role_display(),
+        "workspace_name": invitation.workspace.name,
+    }
+    context: dict[str, Any] = {"invitation": offered, "token": token, "form": form, "problem": problem}
+    response = render(request, "sign_in/invitation.html", context, status=status)
+    response["Referrer-Policy"] = "no-referrer"
+    return response
