@@ -18,7 +18,7 @@ from inspector.threads.searchable import ALIASES, PATHS
 from inspector.threads.telling import terms
 
 from . import registry
-from .language import LITERAL, Term
+from .language import LITERAL, Term, quote
 
 MOST: Final = 10
 MOST_SAID: Final = 3
@@ -103,8 +103,8 @@ def _say_called(agents: Sequence[Called], *, is_also: bool = False) -> str:
 
 
 def _quote(value: str, about: str = "") -> Suggestion:
-    needs_quotes = any(sign in value for sign in ' ,"():') or value.startswith((">", "<", "="))
-    return Suggestion(f'"{value}"' if needs_quotes and '"' not in value else value, about)
+    needs_quotes = any(sign in value for sign in (*' ,"():', "||", "&&")) or value.startswith((">", "<", "="))
+    return Suggestion(quote(value) if needs_quotes else value, about)
 
 
 def suggest_paths(*, workspace: Workspace, query: str, terms_of_query: Iterable[Term]) -> str:

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models.expressions import RawSQL
 
 from inspector.accounts.models import Workspace
+from inspector.accounts.selectors import list_channels
 from inspector.threads.telling import terms
 
 from . import registry
@@ -54,6 +55,8 @@ def _write_term(term: Term, workspace: Workspace) -> Condition:
     exact = registry.find_term(term.name)
     if exact is None:
         condition = registry.get_condition(term.name)
+        if term.name == "channel":
+            check_value(term, [channel.name.casefold() for channel in list_channels(workspace=workspace)])
         if condition.values is not None:
             check_value(term, condition.values)
         if term.operator and not condition.compares:
