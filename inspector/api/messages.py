@@ -28,6 +28,7 @@ from .disclosures import open_for
 from .endpoints import Endpoint
 from .masking import may_see_secrets, show_layers
 from .paging import CURSOR as CURSOR
+from .paging import FIXED, cut_by_id, offer_order, read_row_id
 from .paging import LIMIT as LIMIT
 from .parameters import Choice, Names, Number, Parameter
 from .problems import ProblemError
@@ -50,6 +51,8 @@ FILTERS: Final = (
     ),
     Parameter(name="agent", about="only those that name this agent", default=""),
 )
+ORDER: Final = offer_order("latest", about="the latest activity first", fixed="the newest made first")
+_CONVERSATIONS: Final = "conversations"
 FIELDS_ABOUT: Final = "only these members of each row, and its id; all where it is left out"
 SEARCH: Final = (
     Parameter(name="q", about="the search language", default=""),
@@ -173,7 +176,7 @@ class MessageView(Endpoint):
 
 
 class ConversationsView(Endpoint):
-    """Conversations, latest activity first."""
+    """Conversations, the newest made first."""
 
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
@@ -181,6 +184,7 @@ class ConversationsView(Endpoint):
             Parameter(name="q", about="only those with a message that this means, in the search language", default=""),
             CURSOR,
             LIMIT,
+            ORDER,
             *FILTERS,
             Names(name="fields", about=FIELDS_ABOUT, choices=tuple(ConversationSerializer().fields)),
         )
@@ -192,22 +196,20 @@ class ConversationsView(Endpoint):
         key, limit = caller_of(request), self.given["limit"]
         workspace = key.workspace
         wanted = {each.name: make_storable(self.given[each.name]) for each in FILTERS}
+        after = read_row_id(self.given, workspace, of=_CONVERSATIONS)
         try:
-            before = read_cursor(self.given["cursor"], workspace.pk)
             meant = mean_conversations(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))
-        except CursorError as error:
-            raise ProblemError(400, str(error), parameter="cursor") from error
         except QueryError as error:
             raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
-        rows = selectors.select_conversations(workspace=workspace, before=before, order="", grade=None, **wanted)
+        if self.given["order"] == FIXED:
+            rows = selectors.walk_conversations(workspace=workspace, after=after, **wanted)
+        else:
+            rows = selectors.select_conversations(workspace=workspace, **wanted)
         try:
             found = list(rows[: limit + 1]) if meant is None else find_meant(rows, meant, limit + 1)
         except SlowQueryError as error:
             raise ProblemError(503, str(error), retry_after=5) from error
-        page = found[:limit]
-        cursor = None
-        if len(found) > limit and (last_at := page[-1].last_at):
-            cursor = write_cursor((last_at, page[-1].pk), workspace.pk)
+        page, cursor = cut_by_id(found, self.given, workspace, lambda row: row.pk, of=_CONVERSATIONS)
         shown = [choose(show_conversation(row), self.given["fields"]) for row in page]
         return Response({"results": shown, "next": cursor})
 

@@ -134,7 +134,7 @@ class ChosenConversationSerializer(ChosenMembers, ConversationSerializer):
 
 
 class ConversationPageSerializer(serializers.Serializer[Any]):
-    """Conversations, latest activity first."""
+    """Conversations; `next` is the cursor of the page after, or null."""
 
     results = ChosenConversationSerializer(many=True)
     next = serializers.CharField(allow_null=True)

@@ -42,7 +42,7 @@ class ChosenTraceSerializer(ChosenMembers, TraceSerializer):
 
 
 class TracePageSerializer(serializers.Serializer[Any]):
-    """Traces, latest activity first; `next` is the cursor of the page after, or null."""
+    """Traces; `next` is the cursor of the page after, or null."""
 
     results = ChosenTraceSerializer(many=True)
     next = serializers.CharField(allow_null=True)
