@@ -22,11 +22,11 @@ from inspector.threads.tasks.outcomes import Outcome, count_asked_of
 
 from .authentication import caller_of
 from .channels import find_named_channel
+from .choosing import FIELDS_ABOUT, ChosenMembers, choose
 from .endpoints import Endpoint
-from .messages import CURSOR, FIELDS_ABOUT, LIMIT, choose
+from .messages import CURSOR, LIMIT
 from .paging import FIXED, cut_by_id, offer_order, read_row_id
 from .parameters import Choice, Names, Parameter
-from .serializers import ChosenMembers
 
 MOST_PAIRS, MOST_DECLARED = 200, 200
 _AGENTS = "agents"

@@ -31,15 +31,14 @@ from inspector.threads.models import Message
 from inspector.threads.selectors import find_conversation
 
 from .authentication import caller_of
+from .choosing import FIELDS_ABOUT, ChosenMembers, choose
 from .documents import Document, OneOf, Text
 from .endpoints import Endpoint
 from .masking import may_see_secrets
-from .messages import FIELDS_ABOUT, choose
 from .paging import CURSOR, LIMIT, cut_page, read_place
 from .parameters import Choice, Id, Names, Parameter
 from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
-from .serializers import ChosenMembers
 
 logger = logging.getLogger(__name__)
 

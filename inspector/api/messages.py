@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Set
+from collections.abc import Collection, Set
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
@@ -20,10 +20,12 @@ from inspector.search.cursors import CursorError, read_cursor, write_cursor
 from inspector.search.language import QueryError
 from inspector.threads import selectors
 from inspector.threads.models import Conversation, Message
+from inspector.threads.provenance import Provenance, find_provenance
 from inspector.threads.tasks.measures import find_state
 from inspector.threads.telling.wordings import Earlier, list_wordings
 
 from .authentication import caller_of
+from .choosing import FIELDS_ABOUT, choose
 from .disclosures import open_for
 from .endpoints import Endpoint
 from .masking import may_see_secrets, show_layers
@@ -53,7 +55,6 @@ FILTERS: Final = (
 )
 ORDER: Final = offer_order("latest", about="the latest activity first", fixed="the newest made first")
 _CONVERSATIONS: Final = "conversations"
-FIELDS_ABOUT: Final = "only these members of each row, and its id; all where it is left out"
 SEARCH: Final = (
     Parameter(name="q", about="the search language", default=""),
     CURSOR,
@@ -61,6 +62,7 @@ SEARCH: Final = (
     Names(name="fields", about=FIELDS_ABOUT, choices=tuple(MessageSerializer().fields)),
 )
 TREE_ROWS: Final = 200
+LONGEST_TOPIC: Final = 200
 
 
 def list_messages(request: Request, *, q: str, cursor: str | None, limit: int, fields: Set[str] | None) -> Response:
@@ -78,23 +80,29 @@ def list_messages(request: Request, *, q: str, cursor: str | None, limit: int, f
         raise ProblemError(400, str(error), parameter="cursor") from error
     page = found[:limit]
     after = write_cursor((page[-1].order_time, page[-1].pk), workspace.pk) if len(found) > limit else None
-    return Response({"results": [choose(show_message(message), fields) for message in page], "next": after})
+    return Response({"results": [choose(row, fields) for row in show_messages(page).values()], "next": after})
 
 
-def choose(row: dict[str, Any], names: Set[str] | None) -> dict[str, Any]:
-    """A row with only these members and its id; as it is where none are named."""
-    return row if names is None else {name: value for name, value in row.items() if name == "id" or name in names}
+def show_messages(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]]:
+    """Messages as the list shows them, by their ids; one statement says where they come from."""
+    origins = find_provenance(messages) if messages else {}
+    return {message.pk: _show_message(message, origins[message.pk]) for message in messages if message.pk in origins}
 
 
-def show_message(message: Message) -> dict[str, Any]:
-    """A message as the list shows it."""
+def _show_message(message: Message, origin: Provenance) -> dict[str, Any]:
     return {
         "id": message.pk,
+        "native_id": message.native_id or None,
+        "channel": origin.channel,
         "conversation": message.conversation_id,
+        "trace": origin.trace,
+        "native_trace": message.trace_id or None,
+        "delivery": origin.delivery,
         "record": message.record_id,
         "part": message.part,
         "dialect": message.dialect,
         "performative": message.performative,
+        "topic": message.topic[:LONGEST_TOPIC] or None,
         "sender": message.sender or None,
         "receivers": message.receivers,
         "english": message.english,
@@ -151,6 +159,7 @@ class MessageView(Endpoint):
         message = selectors.find_message(workspace=caller_of(request).workspace, message_id=message_id)
         if message is None:
             raise NotFound
+        shown = show_messages([message])[message.pk]
         opening = open_for(caller_of(request), message)
         body = selectors.read_body(message)
         if opening is not None:
@@ -158,7 +167,7 @@ class MessageView(Endpoint):
         unfolded = selectors.unfold(message=message, keys=opening.resolver if opening else None)
         return Response(
             {
-                **show_message(message),
+                **shown,
                 **({"english": opening.english} if opening else {}),
                 "opened_with": list(opening.labels) if opening else [],
                 "message": body["message"],
@@ -229,7 +238,8 @@ class ConversationView(Endpoint):
         if conversation is None:
             raise NotFound
         window = selectors.read_tree(conversation=conversation, offset=self.given["offset"], limit=TREE_ROWS)
+        shown = show_messages([row.message for row in window.rows if row.message])
         tree = [
-            {"depth": row.depth, "message": show_message(row.message) if row.message else None} for row in window.rows
+            {"depth": row.depth, "message": shown.get(row.message.pk) if row.message else None} for row in window.rows
         ]
         return Response({**show_conversation(conversation), "tree": tree, "next_offset": window.next_offset})

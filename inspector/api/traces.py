@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
@@ -22,9 +22,10 @@ from inspector.threads.trees.traces import Ghost, find_trace, list_namesakes, re
 from inspector.threads.trees.windows import MOST_TOGGLED, Fold, StoredTree, Window, WindowRow, load_tree
 
 from .authentication import caller_of
+from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
 from .masking import may_see_secrets
-from .messages import CURSOR, FIELDS_ABOUT, FILTERS, LIMIT, ORDER, choose, show_message
+from .messages import CURSOR, FILTERS, LIMIT, ORDER, show_messages
 from .paging import FIXED, cut_by_id, read_row_id
 from .parameters import Names, Number, Parameter
 from .problems import ProblemError
@@ -217,12 +218,13 @@ def show_tree(owner: Conversation | Trace, given: Mapping[str, Any]) -> dict[str
     )
     conversations = Conversation.objects.only("id", "native_id", "subject").in_bulk(_ids_of(rows, Kind.CONVERSATION))
     ghosts = read_ghosts(rows)
+    linked = _show_linked(messages.values())
     return {
         "rows": [
             {
                 **_show_row(row),
                 "kind": row.line.kind.name.lower(),
-                "message": _show_linked(messages.get(uuid.UUID(bytes=row.line.id))),
+                "message": linked.get(uuid.UUID(bytes=row.line.id)),
                 "conversation": _show_heading(conversations.get(uuid.UUID(bytes=row.line.id))),
                 **_show_ghost(ghosts.get(row.place)),
                 "is_open": row.is_open if row.is_parent else None,
@@ -250,15 +252,17 @@ def _show_place(window: Window) -> dict[str, Any]:
     return {"count": window.count, "next": window.next, "previous": window.previous}
 
 
-def _show_linked(message: Message | None) -> dict[str, Any] | None:
-    if message is None:
-        return None
+def _show_linked(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]]:
+    shown = show_messages(messages)
     return {
-        **show_message(message),
-        "native_id": message.native_id or None,
-        "parent": message.parent,
-        "parent_basis": message.parent_basis,
-        "parent_why": message.parent_why,
+        message.pk: {
+            **shown[message.pk],
+            "parent": message.parent,
+            "parent_basis": message.parent_basis,
+            "parent_why": message.parent_why,
+        }
+        for message in messages
+        if message.pk in shown
     }
 
 

@@ -57,7 +57,6 @@ class TraceDetailSerializer(TraceSerializer):
 class LinkedMessageSerializer(MessageSerializer):
     """A message with what it answers."""
 
-    native_id = serializers.CharField(allow_null=True)
     parent = serializers.UUIDField(allow_null=True)  # type: ignore[assignment]  # the record's own word
     parent_basis = serializers.CharField(allow_blank=True)
     parent_why = serializers.CharField(allow_blank=True)

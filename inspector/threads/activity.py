@@ -46,6 +46,12 @@ def count_all(*, workspace: Workspace) -> Numbers:
     return Numbers(**{**found, "messages": int(found["messages"] or 0)})
 
 
+def sum_messages(*, workspace: Workspace) -> QuerySet[Conversation, int]:
+    """How many messages the settled conversations hold: one row, or none where there are none."""
+    rows = Conversation.objects.filter(workspace=workspace, last_at__isnull=False).order_by()
+    return rows.values("workspace").annotate(messages=Sum("message_count")).values_list("messages", flat=True)
+
+
 def _unanswered(workspace: Workspace) -> QuerySet[Task]:
     """Tasks that stand though nobody but who asked said a word on them; `is:unanswered` finds what asked for them."""
     standing = [state.value for state in STANDING]
