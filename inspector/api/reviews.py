@@ -119,13 +119,13 @@ class ItemsView(Endpoint):
 
     @extend_schema(operation_id="list_review_items", responses=ItemPageSerializer)
     def get(self, request: Request, queue_id: uuid.UUID) -> Response:
-        """A page of its items, in the order in which they were added."""
+        """A page of its items: those that wait longest first, done ones newest first."""
         workspace, queue = caller_of(request).workspace, _find_queue(request, queue_id)
         after = read_place(self.given, workspace)
         found = list_items(
             queue=queue, show=self.given["state"], reader=None, after=after, limit=self.given["limit"] + 1
         )
-        page, cursor = cut_page(found, self.given, workspace, lambda item: (item.added_at, item.pk))
+        page, cursor = cut_page(found, self.given, workspace, lambda item: (item.ended_at or item.added_at, item.pk))
         return Response({"results": [show_item(item) for item in page], "next": cursor})
 
 

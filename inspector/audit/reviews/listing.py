@@ -179,29 +179,24 @@ def list_items(
 ) -> list[ReviewItem]:
     """Items of a queue, each with its conversation and holder: those that wait longest first, done ones newest first.
 
-    A program has all in the order in which they were added, in which none moves.
-
     Each says `has_spoken`: whether the reader gave a verdict on it; and `is_hidden`, as in `select_told_items`.
 
     Args:
         reader: who reads; None is a program, which has spoken on nothing.
         show: `MINE` (held by the reader, or spoken on and waiting for the other), `OPEN`, `SECOND`, `DISPUTED`, `DONE`,
             or `STALE` (signed off, and known to differ from what is there).
-        after: the time by which it is in order, added_at or ended_at, and the id of the last one seen.
+        after: (added_at or ended_at, id) of the last one seen.
     """
     own = Review.objects.filter(item=OuterRef("pk"), reviewer=reader, withdrawn_at=None)
     rows = ReviewItem.objects.filter(workspace=queue.workspace_id, queue=queue)
     rows = select_told_items(rows).annotate(has_spoken=Exists(own)).select_related("conversation__channel", "holder")
-    if show == STALE:
-        rows = select_stale(rows)
-    else:
-        states = {SECOND: [SECOND], DISPUTED: [DISPUTED], DONE: [State.SETTLED]}
-        rows = rows.filter(state__in=states.get(show, OPEN_STATES))
-    if show in (DONE, STALE) and reader is not None:
+    if show in (DONE, STALE):
+        rows = rows.filter(state=State.SETTLED) if show == DONE else select_stale(rows)
         if after is not None:
             at, pk = after
             rows = rows.filter(Q(ended_at__lt=at) | Q(ended_at=at, pk__lt=pk))
         return list(rows.order_by("-ended_at", "-pk")[:limit])
+    rows = rows.filter(state__in=[show] if show in (SECOND, DISPUTED) else OPEN_STATES)
     if show == MINE:
         rows = rows.filter(Q(holder=reader) | Q(has_spoken=True))
     if after is not None:
