@@ -213,7 +213,7 @@ class ConversationsView(Endpoint):
         if self.given["order"] == FIXED:
             rows = selectors.walk_conversations(workspace=workspace, after=after, **wanted)
         else:
-            rows = selectors.select_conversations(workspace=workspace, **wanted)
+            rows = selectors.select_conversations(workspace=workspace, before=None, grade=None, **wanted)
         try:
             found = list(rows[: limit + 1]) if meant is None else find_meant(rows, meant, limit + 1)
         except SlowQueryError as error:

@@ -102,7 +102,7 @@ class TracesView(Endpoint):
         if self.given["order"] == FIXED:
             rows = walk_traces(workspace=workspace, after=after, **wanted)
         else:
-            rows = select_traces(workspace=workspace, **wanted)
+            rows = select_traces(workspace=workspace, before=None, **wanted)
         try:
             found = list(rows[: limit + 1]) if meant is None else find_meant(rows, meant, limit + 1)
         except SlowQueryError as error:

@@ -10,7 +10,8 @@ from inspector.threads.models import Conversation
 from inspector.threads.placing.several import MOST_BEARERS
 from inspector.threads.trees.outline import Kind, Outcome
 
-from .serializers import SEVERITIES, ChosenMembers, MessageSerializer
+from .choosing import ChosenMembers
+from .serializers import SEVERITIES, MessageSerializer
 
 BEARERS_HELP: Final = (
     f"how many messages elsewhere bear the cited id, so that none is the parent; 0: none, {MOST_BEARERS + 1}: more"

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
@@ -42,7 +43,7 @@ def list_deliveries(
     return list(rows.order_by("-received_at", "-id")[:limit])
 
 
-def sum_deliveries(*, workspace: Workspace) -> QuerySet[Delivery, dict[str, int]]:
+def sum_deliveries(*, workspace: Workspace) -> QuerySet[Any, Any]:
     """How many deliveries there are, and their counts added up: one row, or none where there are none."""
     rows = Delivery.objects.filter(workspace=workspace).exclude(state=Delivery.State.STAGED).order_by()
     counts = ("received", "stored", "duplicate", "quarantined")
