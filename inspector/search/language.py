@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
+from .tokens import QueryError as QueryError
+from .tokens import list_more, list_tokens, quote, unescape
+
 MOST_CHARACTERS: Final = 2000
 MOST_TERMS: Final = 40
 DEEPEST: Final = 12
@@ -24,45 +27,7 @@ DEEPEST: Final = 12
 MOST_NAMED: Final = 50
 # Behind a name: the value as the wire says it, and nobody who is only called so.
 LITERAL: Final = "="
-_ENDS: Final = r'(?=[\s()"]|$)'
-_QUOTED: Final = r'[^"\\]*(?:\\[\s\S][^"\\]*)*'
-_PATTERNS: Final = (
-    ("space", r"\s+"),
-    ("open", r"\("),
-    ("close", r"\)"),
-    ("or", rf"(?:OR|\|\|){_ENDS}"),
-    ("and", rf"(?:AND|&&){_ENDS}"),
-    # A minus before a space is a sign to look for, like any other.
-    ("not", rf"-(?=\S)|NOT{_ENDS}"),
-    # What reads like an operator and is none.
-    ("like", rf'(?i:or|and|not){_ENDS}|!(?=[\w"(])'),
-    (
-        "term",
-        r'(?:(?P<name>[^\s":()]+):(?P<operator>>=|<=|>|<|=)?)?'
-        rf'(?:"(?P<quoted>{_QUOTED})(?P<closing>"?)|(?P<bare>[^\s"()]+))?'
-        # Behind a name, more values of which some stand in quotation marks.
-        rf'(?(name)(?P<more>(?:(?<=,)"{_QUOTED}"(?:,[^\s"()]*)?|(?<="),[^\s"()]*)*))',
-    ),
-)
-_VALUE: Final = re.compile(rf'"({_QUOTED})"|([^\s",]+)')
-_ESCAPED: Final = re.compile(r'\\(["\\])')
 _JOINED: Final = re.compile(r"\|\||&&")
-_TOKEN: Final = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS))
-
-
-class QueryError(Exception):
-    """A query that cannot be understood: the sentence says what was meant, `start` and `end` where it stands.
-
-    `instead`, where something near is known, is what could stand there in its place; `problem` is the sentence without
-    the hint at it, for who offers it by other means.
-    """
-
-    def __init__(self, text: str, start: int, end: int, instead: str = "", *, hint: str = "") -> None:
-        super().__init__(f"{text}; {hint}" if hint else text)
-        self.problem = text
-        self.start = start
-        self.end = end
-        self.instead = instead
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,28 +101,6 @@ def parse(
         start = reader.token.start()
         raise QueryError("this parenthesis closes none: take it away, or put ( before", start, start + 1)
     return group if isinstance(group, Group) and not group.is_any and not group.is_negated else Group((group,))
-
-
-def quote(value: str) -> str:
-    """A value in quotation marks, as a query has it, whatever characters it holds."""
-    return '"{}"'.format(value.replace("\\", "\\\\").replace('"', '\\"'))
-
-
-def list_tokens(text: str) -> Iterator[tuple[str, re.Match[str]]]:
-    """The tokens of a query with their kinds: open, close, or, and, not, like, term. Spaces are left out.
-
-    Raises:
-        QueryError: for a character that cannot stand where it does.
-    """
-    at = 0
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None or found.end() == at:
-            raise QueryError(f"{text[at]!r} cannot stand here", at, at + 1)
-        kind = next(kind for kind, _ in _PATTERNS if found[kind] is not None)
-        if kind != "space":
-            yield kind, found
-        at = found.end()
 
 
 class _Reader:
@@ -241,7 +184,7 @@ class _Reader:
             raise QueryError(f"{joint[0]} stands within a word here", start, end, hint=hint)
         if name is not None:
             name = self._check_name(name, found, start)
-        value, operator = _unescape(quoted) if quoted is not None else bare, found["operator"] or ""
+        value, operator = unescape(quoted) if quoted is not None else bare, found["operator"] or ""
         if operator == LITERAL and name not in self._literals:
             value, operator = f"{operator}{value or ''}", ""
         if value == "-" and quoted is None:
@@ -252,8 +195,7 @@ class _Reader:
         value = value[:-1] if is_prefix else value
         values = tuple(part for part in value.split(",") if part) if name and quoted is None else (value,)
         if found["more"]:
-            more = (_unescape(one) or other for one, other in _VALUE.findall(found["more"]))
-            values, is_prefix = (*values, *(each for each in more if each)), False
+            values, is_prefix = (*values, *filter(None, list_more(found["more"]))), False
         if not values:
             raise QueryError(f"{name}: needs a value", start, end)
         return Term(name, values, is_negated, quoted is not None, is_prefix, start, end, operator)
@@ -269,10 +211,6 @@ class _Reader:
         hint = f"did you mean {close}:?" if close else f"names are {', '.join(self._names)}"
         instead = written.replace(f"{name}:", f"{close}:", 1) if close else ""
         raise QueryError(f"there is no {name}: to search by", start, found.end(), instead, hint=hint)
-
-
-def _unescape(quoted: str) -> str:
-    return _ESCAPED.sub(r"\1", quoted)
 
 
 def _refuse_likeness(found: re.Match[str]) -> QueryError:

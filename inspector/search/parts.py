@@ -9,8 +9,9 @@ from typing import Final
 from inspector.threads.searchable import ALIASES
 from inspector.threads.telling.terms import fold
 
-from .language import Term, list_tokens, quote
+from .language import Term
 from .selectors import read_query
+from .tokens import list_tokens, quote
 
 _SIGNS: Final = ',():*<>"'
 _LEFT_BEFORE: Final = re.compile(r"(?:^|\s)(?:AND|&&)$")

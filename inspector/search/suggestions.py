@@ -12,13 +12,15 @@ from typing import Final
 from django.db import connection
 
 from inspector.accounts.models import Workspace
+from inspector.accounts.selectors import list_channels
 from inspector.threads.agents.meanings import Called, list_called
 from inspector.threads.agents.names import load_labels
 from inspector.threads.searchable import ALIASES, PATHS
 from inspector.threads.telling import terms
 
 from . import registry
-from .language import LITERAL, Term, quote
+from .language import LITERAL, Term
+from .tokens import quote
 
 MOST: Final = 10
 MOST_SAID: Final = 3
@@ -75,6 +77,8 @@ def _suggest_names(workspace: Workspace, typed: str) -> list[Suggestion]:
 
 def _suggest_values(workspace: Workspace, name: str, typed: str, *, is_literal: bool) -> list[Suggestion]:
     closed = registry.list_values(name)
+    if name == "channel":
+        closed = tuple(_quote(channel.name).text for channel in list_channels(workspace=workspace))
     if closed is not None:
         return [Suggestion(value, "") for value in closed if value.startswith(typed.casefold())][:MOST]
     term = registry.find_term(ALIASES.get(name, name))

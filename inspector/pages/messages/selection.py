@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from dialects import Field, Reading
 from inspector.search import registry
-from inspector.search.language import quote
 from inspector.search.parts import write_term
+from inspector.search.tokens import quote
 from inspector.threads.models import Message
 from inspector.threads.searchable import PATHS, SEARCHABLE
 from inspector.threads.telling import terms

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from inspector.search import selectors
 from inspector.search.facets import count_facets
-from inspector.search.language import QueryError, list_terms, quote
+from inspector.search.language import QueryError, list_terms
 from inspector.search.parts import cut_parts, take_away, write_term
 from inspector.search.selectors import fetch, find_messages, read_query, search
+from inspector.search.tokens import quote
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -160,6 +161,10 @@ def test_a_day_is_a_day_where_the_reader_lives(log: Cast) -> None:
         ("!(a b)", "did you mean a minus"),
         ('raw:"a\\"', "not closed.* for a backslash"),
         ("channel:mian", "did you mean main"),
+        ("channel:MAIN,\x00", "values are main"),
+        ("delivery:019dd7a2-5d3a-7c11-9f7e-2f4f6a1b8e55", "there is no delivery '019dd7a2"),
+        ("-stored:019dd7a2-5d3a-7c11-9f7e-2f4f6a1b8e55", "there is no delivery '019dd7a2"),
+        ("delivery:yesterday", "is no delivery; it is found by the id"),
         ("channel:elsewhere,main", "values are main"),
     ],
 )
