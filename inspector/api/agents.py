@@ -21,10 +21,10 @@ from inspector.threads.agents.tables import Agent, Declaration
 from inspector.threads.tasks.outcomes import Outcome, count_asked_of
 
 from .authentication import caller_of
-from .channels import find_named_channel
 from .choosing import FIELDS_ABOUT, ChosenMembers, choose
 from .endpoints import Endpoint
 from .messages import CURSOR, LIMIT
+from .narrowing import find_named_channel
 from .paging import FIXED, cut_by_id, offer_order, read_row_id
 from .parameters import Choice, Names, Parameter
 

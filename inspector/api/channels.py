@@ -1,4 +1,4 @@
-"""GET channels, and the channel that a parameter names."""
+"""GET channels: the namespaces of ids that there are."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.accounts.models import Channel, Workspace
-from inspector.accounts.selectors import find_channel, list_channels, walk_channels
-from inspector.search.language import find_close
+from inspector.accounts.selectors import walk_channels
 
 from .authentication import caller_of
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, cut_keyed, read_row_key
-from .parameters import LONGEST_SHOWN
-from .problems import ProblemError
 
 _CHANNELS: Final = "channels"
 
@@ -54,21 +50,3 @@ class ChannelsView(Endpoint):
         page, cursor = cut_keyed(found, given, workspace, lambda channel: [str(channel.pk)], of=_CHANNELS)
         rows = [{"id": each.pk, "name": each.name, "created_at": each.created_at} for each in page]
         return Response({"results": rows, "next": cursor})
-
-
-def find_named_channel(workspace: Workspace, name: str) -> Channel | None:
-    """The channel of the parameter `channel`; None where none is named.
-
-    Raises:
-        ProblemError: 400 for a name that no channel has, with the one that was probably meant.
-    """
-    if not name:
-        return None
-    channel = find_channel(workspace=workspace, name=name)
-    if channel is None:
-        names = [each.name for each in list_channels(workspace=workspace)]
-        close = find_close(name, names)
-        hint = f"did you mean {close}?" if close else "GET /api/v1/channels lists those there are"
-        detail = f"there is no channel {name[:LONGEST_SHOWN]!r}: {hint}"
-        raise ProblemError(400, detail, parameter="channel", allowed=names[:LONGEST_SHOWN])
-    return channel

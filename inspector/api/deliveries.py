@@ -19,10 +19,10 @@ from inspector.intake.withdrawals import find_withdrawals
 from inspector.threads.opening.disclosing import disclose_source
 
 from .authentication import caller_of
-from .channels import find_named_channel
 from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
 from .masking import digest_source, may_see_secrets, withhold
+from .narrowing import find_named_channel
 from .paging import CURSOR, LIMIT, cut_page, read_place
 from .parameters import Choice, Names, Number, Parameter
 from .problems import ProblemError
