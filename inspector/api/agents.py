@@ -12,9 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dialects import all_dialects
-from inspector.accounts.selectors import find_channel
 from inspector.intake.text import make_storable
-from inspector.search.cursors import CursorError, read_key, write_key
 from inspector.threads.agents import directory
 from inspector.threads.agents.directory import AgentSum
 from inspector.threads.agents.names import Label, find_customs, label_agent
@@ -23,13 +21,15 @@ from inspector.threads.agents.tables import Agent, Declaration
 from inspector.threads.tasks.outcomes import Outcome, count_asked_of
 
 from .authentication import caller_of
+from .choosing import FIELDS_ABOUT, ChosenMembers, choose
 from .endpoints import Endpoint
-from .messages import CURSOR, FIELDS_ABOUT, LIMIT, choose
+from .messages import CURSOR, LIMIT
+from .narrowing import find_named_channel
+from .paging import FIXED, cut_by_id, offer_order, read_row_id
 from .parameters import Choice, Names, Parameter
-from .problems import ProblemError
-from .serializers import ChosenMembers
 
 MOST_PAIRS, MOST_DECLARED = 200, 200
+_AGENTS = "agents"
 
 
 class NameSerializer(serializers.Serializer[Any]):
@@ -78,7 +78,7 @@ class ChosenAgentSerializer(ChosenMembers, AgentSerializer):
 
 
 class AgentPageSerializer(serializers.Serializer[Any]):
-    """Agents, the busiest first; `next` is the cursor of the page after, or null."""
+    """Agents; `next` is the cursor of the page after, or null."""
 
     results = ChosenAgentSerializer(many=True)
     next = serializers.CharField(allow_null=True)
@@ -165,13 +165,14 @@ def show_pair(pair: PairSum, customs: dict[uuid.UUID, list[str]]) -> dict[str, A
 
 
 class AgentsView(Endpoint):
-    """Agents, the busiest first."""
+    """Agents of the directory."""
 
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (
             CURSOR,
             LIMIT,
+            offer_order("busiest", about="those who say and are told most first", fixed="by their ids"),
             Parameter(name="name", about="only those with this in a name, on the wire or friendly", default=""),
             Parameter(name="channel", about="only what was said in this channel", default=""),
             Choice(
@@ -188,27 +189,19 @@ class AgentsView(Endpoint):
     def get(self, request: Request) -> Response:
         """A page of the directory; a channel or a dialect narrows the counts as well."""
         workspace = caller_of(request).workspace
-        limit = self.given["limit"]
-        try:
-            after = read_key(self.given["cursor"], workspace.pk, of="agents")
-        except CursorError as error:
-            raise ProblemError(400, str(error), parameter="cursor") from error
-        channel = find_channel(workspace=workspace, name=self.given["channel"]) if self.given["channel"] else None
-        if self.given["channel"] and channel is None:
-            return Response({"results": [], "next": None})
+        after = read_row_id(self.given, workspace, of=_AGENTS)
+        channel = find_named_channel(workspace, self.given["channel"])
         found = directory.list_agents(
             workspace=workspace,
             choice=directory.Choice(
                 channel=channel, dialect=self.given["dialect"], name=make_storable(self.given["name"])
             ),
-            after=(after[0], uuid.UUID(after[1])) if after else None,
-            limit=limit + 1,
+            after=(0, after) if after else None,
+            limit=self.given["limit"] + 1,
+            is_by_id=self.given["order"] == FIXED,
         )
-        page = found[:limit]
+        page, cursor = cut_by_id(found, self.given, workspace, lambda row: row.agent.pk, of=_AGENTS)
         outcomes = count_asked_of(workspace=workspace, sums=page)
-        cursor = None
-        if len(found) > limit:
-            cursor = write_key([page[-1].total, str(page[-1].agent.pk)], workspace.pk, of="agents")
         return Response(
             {
                 "results": [

@@ -14,6 +14,8 @@ from inspector.accounts import selectors, services
 from inspector.accounts.models import ApiKey
 from inspector.trail.acting import note_actor
 
+from .problems import ProblemError
+
 if TYPE_CHECKING:
     from rest_framework.views import APIView
 
@@ -65,12 +67,25 @@ def caller_of(request: Request) -> ApiKey:
 
 
 class HasScope(BasePermission):
-    """The key has the scope that the view names for the method: `scopes = {"POST": "ingest", "GET": "read"}`."""
-
-    message = "the key lacks the scope for this"
+    """The key has the scope that the view names for the method, `scopes = {"POST": "ingest", "GET": "read"}`, or one of
+    several: `{"GET": ("read", "ingest")}`. HEAD needs what GET needs."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        """Whether there is a key and it has the scope."""
+        """Whether there is a key; it has the scope then.
+
+        Raises:
+            ProblemError: 403 for a key without it; `scope` names the scopes of which one is needed.
+        """
+        if not isinstance(request.auth, ApiKey):
+            return False
         scopes: dict[str, Any] = getattr(view, "scopes", {})
-        needed = scopes.get(request.method or "", "read")
-        return isinstance(request.auth, ApiKey) and needed in request.auth.scopes
+        named = scopes.get("GET" if request.method == "HEAD" else request.method or "", "read")
+        needed = (named,) if isinstance(named, str) else named
+        if set(needed).isdisjoint(request.auth.scopes):
+            raise refuse_scope(*needed)
+        return True
+
+
+def refuse_scope(*needed: str, what: str = "this") -> ProblemError:
+    """The refusal of a key that has none of these scopes."""
+    return ProblemError(403, f"{what} needs a key with the scope {' or '.join(needed)}", scope=list(needed))

@@ -24,7 +24,7 @@ from inspector.audit.comments.discussions import (
 from inspector.audit.comments.life import LONGEST_WORDS, reply, turn, withdraw, write_comment
 from inspector.audit.comments.tables import Comment, CommentTurn
 from inspector.threads.models import Message
-from inspector.threads.selectors import find_conversation, find_message
+from inspector.threads.selectors import find_message
 
 from .authentication import caller_of
 from .comment_shapes import (
@@ -37,6 +37,7 @@ from .comment_shapes import (
 )
 from .documents import Document, OneOf, Text, Whole
 from .endpoints import Endpoint
+from .narrowing import find_named_conversation
 from .paging import CURSOR, cut_keyed, cut_page, read_place, read_row_key
 from .parameters import Choice, Id, Number
 from .people import ACT_REFUSALS, act_for
@@ -84,11 +85,7 @@ class CommentsView(Endpoint):
         """A page of the comments of the workspace."""
         key = caller_of(request)
         after = read_place(self.given, key.workspace)
-        conversation = None
-        if self.given["conversation"]:
-            conversation = find_conversation(workspace=key.workspace, conversation_id=self.given["conversation"])
-            if conversation is None:
-                return Response({"results": [], "next": None})
+        conversation = find_named_conversation(key.workspace, self.given["conversation"])
         found = list_comments(
             workspace=key.workspace,
             state=self.given["state"],

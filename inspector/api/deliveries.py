@@ -1,4 +1,4 @@
-"""GET a delivery, and the exact bytes of a record."""
+"""GET deliveries, one of them, and the exact bytes of a record."""
 
 from __future__ import annotations
 
@@ -15,24 +15,66 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.intake import selectors
+from inspector.intake.withdrawals import find_withdrawals
 from inspector.threads.opening.disclosing import disclose_source
 
 from .authentication import caller_of
+from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
 from .masking import digest_source, may_see_secrets, withhold
-from .parameters import Choice, Number
+from .narrowing import find_named_channel
+from .paging import CURSOR, LIMIT, cut_page, read_place
+from .parameters import Choice, Names, Number, Parameter
 from .problems import ProblemError
-from .receipts import DeliverySerializer, make_delivery
+from .receipts import (
+    LISTED_STATES,
+    DeliveryPageSerializer,
+    DeliveryRowSerializer,
+    DeliverySerializer,
+    make_delivery,
+    show_delivery,
+)
 
 logger = logging.getLogger(__name__)
 
 BYTES: Final = "application/octet-stream"
 
 
+class DeliveriesView(Endpoint):
+    """Deliveries, newest first."""
+
+    scopes: ClassVar = {"GET": "read"}
+    parameters: ClassVar = {
+        "GET": (
+            CURSOR,
+            LIMIT,
+            Parameter(name="channel", about="only those to the channel of this name", default=""),
+            Choice(name="state", about="only those that stand so", choices=LISTED_STATES, default=""),
+            Names(name="fields", about=FIELDS_ABOUT, choices=tuple(DeliveryRowSerializer().fields)),
+        )
+    }
+
+    @extend_schema(operation_id="list_deliveries", responses=DeliveryPageSerializer)
+    def get(self, request: Request) -> Response:
+        """A page of deliveries, with their counts; the problems of each are at its own address."""
+        given, workspace = self.given, caller_of(request).workspace
+        found = selectors.list_deliveries(
+            workspace=workspace,
+            channel=find_named_channel(workspace, given["channel"]),
+            state=given["state"],
+            before=read_place(given, workspace),
+            limit=given["limit"] + 1,
+        )
+        page, cursor = cut_page(found, given, workspace, lambda delivery: (delivery.received_at, delivery.pk))
+        withdrawn = find_withdrawals(delivery_ids=[delivery.pk for delivery in page])
+        rows = [choose(show_delivery(each, is_withdrawn=each.pk in withdrawn), given["fields"]) for each in page]
+        return Response({"results": rows, "next": cursor})
+
+
 class DeliveryView(Endpoint):
     """One delivery: custody, counts, progress, problems."""
 
-    scopes: ClassVar = {"GET": "ingest"}
+    scopes: ClassVar = {"GET": ("ingest", "read")}
     parameters: ClassVar = {"GET": (Number(name="after", about="problems after the one with this index", default=-1),)}
 
     @extend_schema(operation_id="get_delivery", responses=DeliverySerializer)
@@ -83,8 +125,9 @@ class RawView(Endpoint):
         if withheld and not may_see_secrets(key):
             raise ProblemError(
                 403,
-                "the record holds a secret, or is too long to be looked through: a key with the scope secrets gets its "
-                "exact bytes",
+                "the record holds a secret, or is too long to be looked through: its exact bytes need a key with the "
+                "scope secrets",
+                scope=["secrets"],
                 masked=withheld.masked,
                 sha256=withheld.sha256,
             )

@@ -93,11 +93,12 @@ class EndpointSchema(AutoSchema):
 class Endpoint(APIView):
     """A view of the API.
 
-    `scopes` names the scope that each method needs, `parameters` the table of each, and `refusals` the statuses that a
-    method may be answered with besides those of every endpoint. What `parameters` read is in `given`.
+    `scopes` names the scope that each method needs, or several of which one is enough, `parameters` the table of each,
+    and `refusals` the statuses that a method may be answered with besides those of every endpoint. What `parameters`
+    read is in `given`.
     """
 
-    scopes: ClassVar[Mapping[str, str]] = {}
+    scopes: ClassVar[Mapping[str, str | tuple[str, ...]]] = {}
     parameters: ClassVar[Mapping[str, Sequence[Parameter]]] = {}
     refusals: ClassVar[Mapping[str, Sequence[int]]] = {}
     media_type: ClassVar[str] = "application/json"

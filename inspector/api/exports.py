@@ -22,7 +22,7 @@ from inspector.exports.services import BusyError, ask_for_export, may_download, 
 from inspector.search.cursors import CursorError, read_cursor, write_cursor
 from inspector.search.language import MOST_CHARACTERS, QueryError
 
-from .authentication import caller_of
+from .authentication import caller_of, refuse_scope
 from .bodies import read_json
 from .endpoints import Endpoint
 from .messages import CURSOR, LIMIT
@@ -118,7 +118,7 @@ class ExportsView(Endpoint):
         key, said = caller_of(request), _read_wish(request)
         is_masked = said.get("is_masked", True)
         if not is_masked and not may_see(request):
-            raise ProblemError(403, "exact bytes that hold secrets need a key with the scope secrets")
+            raise refuse_scope("secrets", what="an export with exact bytes")
         given: dict[str, Any] = {"query": said.get("q", "")}
         title = said.get("q", "")
         if "conversation" in said:
@@ -220,7 +220,7 @@ class ExportFileView(Endpoint):
         """The file, for a key that may have it today; 409 where there is none yet, or none any more."""
         key, export = caller_of(request), _find(request, export_id)
         if not may_download(export, api_key=key):
-            raise ProblemError(403, "the file holds exact bytes: a key with the scope secrets gets it")
+            raise refuse_scope("secrets", what="a file with exact bytes")
         if export.state != Export.State.DONE:
             raise ProblemError(409, f"there is no file: the export is {export.get_state_display().lower()}")
         note_download(export=export, door="API", api_key=key)

@@ -28,18 +28,17 @@ from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.search.language import QueryError
 from inspector.threads.models import Message
-from inspector.threads.selectors import find_conversation
 
 from .authentication import caller_of
+from .choosing import FIELDS_ABOUT, ChosenMembers, choose
 from .documents import Document, OneOf, Text
 from .endpoints import Endpoint
 from .masking import may_see_secrets
-from .messages import FIELDS_ABOUT, choose
+from .narrowing import find_named_conversation
 from .paging import CURSOR, LIMIT, cut_page, read_place
 from .parameters import Choice, Id, Names, Parameter
 from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
-from .serializers import ChosenMembers
 
 logger = logging.getLogger(__name__)
 
@@ -142,11 +141,7 @@ class FindingsView(Endpoint):
             meant = mean(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(key))
         except QueryError as error:
             raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
-        conversation = None
-        if given["conversation"]:
-            conversation = find_conversation(workspace=workspace, conversation_id=given["conversation"])
-            if conversation is None:
-                return Response({"results": [], "next": None})
+        conversation = find_named_conversation(workspace, given["conversation"])
         try:
             found = list_findings(
                 workspace=workspace,

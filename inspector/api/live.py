@@ -14,9 +14,10 @@ from inspector.search.language import QueryError
 from inspector.search.news import begin, list_news, read_since, write_since
 
 from .authentication import caller_of
+from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
 from .masking import may_see_secrets
-from .messages import FIELDS_ABOUT, choose, show_message
+from .messages import show_messages
 from .parameters import Names, Number, Parameter
 from .problems import ProblemError
 from .serializers import ChosenMessageSerializer, MessageSerializer
@@ -70,5 +71,6 @@ class LiveView(Endpoint):
             detail = "the cursor is older than what is remembered: read the lists, and begin again without it"
             raise ProblemError(410, detail, parameter="after")
         messages, since, has_more = found
-        rows = [choose(show_message(message), self.given["fields"]) for message in messages]
+        shown = show_messages(messages)
+        rows = [choose(row, self.given["fields"]) for row in shown.values()]
         return Response({"results": rows, "after": write_since(since, key.workspace_id), "has_more": has_more})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Set
+from collections.abc import Collection, Set
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
@@ -20,14 +20,17 @@ from inspector.search.cursors import CursorError, read_cursor, write_cursor
 from inspector.search.language import QueryError
 from inspector.threads import selectors
 from inspector.threads.models import Conversation, Message
+from inspector.threads.provenance import Provenance, find_provenance
 from inspector.threads.tasks.measures import find_state
 from inspector.threads.telling.wordings import Earlier, list_wordings
 
 from .authentication import caller_of
+from .choosing import FIELDS_ABOUT, choose
 from .disclosures import open_for
 from .endpoints import Endpoint
 from .masking import may_see_secrets, show_layers
 from .paging import CURSOR as CURSOR
+from .paging import FIXED, cut_by_id, offer_order, read_row_id
 from .paging import LIMIT as LIMIT
 from .parameters import Choice, Names, Number, Parameter
 from .problems import ProblemError
@@ -50,7 +53,8 @@ FILTERS: Final = (
     ),
     Parameter(name="agent", about="only those that name this agent", default=""),
 )
-FIELDS_ABOUT: Final = "only these members of each row, and its id; all where it is left out"
+ORDER: Final = offer_order("latest", about="the latest activity first", fixed="the newest made first")
+_CONVERSATIONS: Final = "conversations"
 SEARCH: Final = (
     Parameter(name="q", about="the search language", default=""),
     CURSOR,
@@ -58,6 +62,7 @@ SEARCH: Final = (
     Names(name="fields", about=FIELDS_ABOUT, choices=tuple(MessageSerializer().fields)),
 )
 TREE_ROWS: Final = 200
+LONGEST_TOPIC: Final = 200
 
 
 def list_messages(request: Request, *, q: str, cursor: str | None, limit: int, fields: Set[str] | None) -> Response:
@@ -75,23 +80,29 @@ def list_messages(request: Request, *, q: str, cursor: str | None, limit: int, f
         raise ProblemError(400, str(error), parameter="cursor") from error
     page = found[:limit]
     after = write_cursor((page[-1].order_time, page[-1].pk), workspace.pk) if len(found) > limit else None
-    return Response({"results": [choose(show_message(message), fields) for message in page], "next": after})
+    return Response({"results": [choose(row, fields) for row in show_messages(page).values()], "next": after})
 
 
-def choose(row: dict[str, Any], names: Set[str] | None) -> dict[str, Any]:
-    """A row with only these members and its id; as it is where none are named."""
-    return row if names is None else {name: value for name, value in row.items() if name == "id" or name in names}
+def show_messages(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]]:
+    """Messages as the list shows them, by their ids; one statement says where they come from."""
+    origins = find_provenance(messages) if messages else {}
+    return {message.pk: _show_message(message, origins[message.pk]) for message in messages if message.pk in origins}
 
 
-def show_message(message: Message) -> dict[str, Any]:
-    """A message as the list shows it."""
+def _show_message(message: Message, origin: Provenance) -> dict[str, Any]:
     return {
         "id": message.pk,
+        "native_id": message.native_id or None,
+        "channel": origin.channel,
         "conversation": message.conversation_id,
+        "trace": origin.trace,
+        "native_trace": message.trace_id or None,
+        "delivery": origin.delivery,
         "record": message.record_id,
         "part": message.part,
         "dialect": message.dialect,
         "performative": message.performative,
+        "topic": message.topic[:LONGEST_TOPIC] or None,
         "sender": message.sender or None,
         "receivers": message.receivers,
         "english": message.english,
@@ -148,6 +159,7 @@ class MessageView(Endpoint):
         message = selectors.find_message(workspace=caller_of(request).workspace, message_id=message_id)
         if message is None:
             raise NotFound
+        shown = show_messages([message])[message.pk]
         opening = open_for(caller_of(request), message)
         body = selectors.read_body(message)
         if opening is not None:
@@ -155,7 +167,7 @@ class MessageView(Endpoint):
         unfolded = selectors.unfold(message=message, keys=opening.resolver if opening else None)
         return Response(
             {
-                **show_message(message),
+                **shown,
                 **({"english": opening.english} if opening else {}),
                 "opened_with": list(opening.labels) if opening else [],
                 "message": body["message"],
@@ -173,7 +185,7 @@ class MessageView(Endpoint):
 
 
 class ConversationsView(Endpoint):
-    """Conversations, latest activity first."""
+    """Conversations, the newest made first."""
 
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
@@ -181,6 +193,7 @@ class ConversationsView(Endpoint):
             Parameter(name="q", about="only those with a message that this means, in the search language", default=""),
             CURSOR,
             LIMIT,
+            ORDER,
             *FILTERS,
             Names(name="fields", about=FIELDS_ABOUT, choices=tuple(ConversationSerializer().fields)),
         )
@@ -192,22 +205,20 @@ class ConversationsView(Endpoint):
         key, limit = caller_of(request), self.given["limit"]
         workspace = key.workspace
         wanted = {each.name: make_storable(self.given[each.name]) for each in FILTERS}
+        after = read_row_id(self.given, workspace, of=_CONVERSATIONS)
         try:
-            before = read_cursor(self.given["cursor"], workspace.pk)
             meant = mean_conversations(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))
-        except CursorError as error:
-            raise ProblemError(400, str(error), parameter="cursor") from error
         except QueryError as error:
             raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
-        rows = selectors.select_conversations(workspace=workspace, before=before, order="", grade=None, **wanted)
+        if self.given["order"] == FIXED:
+            rows = selectors.walk_conversations(workspace=workspace, after=after, **wanted)
+        else:
+            rows = selectors.select_conversations(workspace=workspace, before=None, grade=None, **wanted)
         try:
             found = list(rows[: limit + 1]) if meant is None else find_meant(rows, meant, limit + 1)
         except SlowQueryError as error:
             raise ProblemError(503, str(error), retry_after=5) from error
-        page = found[:limit]
-        cursor = None
-        if len(found) > limit and (last_at := page[-1].last_at):
-            cursor = write_cursor((last_at, page[-1].pk), workspace.pk)
+        page, cursor = cut_by_id(found, self.given, workspace, lambda row: row.pk, of=_CONVERSATIONS)
         shown = [choose(show_conversation(row), self.given["fields"]) for row in page]
         return Response({"results": shown, "next": cursor})
 
@@ -227,7 +238,8 @@ class ConversationView(Endpoint):
         if conversation is None:
             raise NotFound
         window = selectors.read_tree(conversation=conversation, offset=self.given["offset"], limit=TREE_ROWS)
+        shown = show_messages([row.message for row in window.rows if row.message])
         tree = [
-            {"depth": row.depth, "message": show_message(row.message) if row.message else None} for row in window.rows
+            {"depth": row.depth, "message": shown.get(row.message.pk) if row.message else None} for row in window.rows
         ]
         return Response({**show_conversation(conversation), "tree": tree, "next_offset": window.next_offset})

@@ -1,19 +1,36 @@
-"""Pages of a list by keyset: the parameters that ask for one, the place it begins at, and the cursor of the next."""
+"""Pages of a list by keyset: the parameters that ask for one, the place it begins at, and the cursor of the next.
+
+A list with pages is in an order in which no row moves, so that a walk misses and doubles none while others write. An
+order that moves, such as the latest activity first, gives one page alone.
+"""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from inspector.accounts.models import Workspace
 from inspector.search.cursors import CursorError, Place, read_cursor, read_key, write_cursor, write_key
 
-from .parameters import Number, Parameter
+from .parameters import Choice, Number, Parameter
 from .problems import ProblemError
 
 CURSOR: Final = Parameter(name="cursor", about="`next` of the page before")
 LIMIT: Final = Number(name="limit", about="how many rows a page has", least=1, most=200, default=50)
+FIXED: Final = "fixed"
 Row = TypeVar("Row")
+
+
+def offer_order(moving: str, *, about: str, fixed: str) -> Choice:
+    """The parameter that chooses between the fixed order of a list and one that moves, such as `latest`."""
+    return Choice(
+        name="order",
+        about=f"{FIXED}: {fixed}; no row moves in it, so that pages miss and double none; {moving}: {about}, on one "
+        "page alone, of at most `limit` rows and without `next`",
+        choices=(FIXED, moving),
+        default=FIXED,
+    )
 
 
 def read_place(given: Mapping[str, Any], workspace: Workspace) -> Place | None:
@@ -38,6 +55,27 @@ def read_row_key(given: Mapping[str, Any], workspace: Workspace, *, of: str) -> 
         return read_key(given["cursor"], workspace.pk, of=of)
     except CursorError as error:
         raise ProblemError(400, str(error), parameter="cursor") from error
+
+
+def read_row_id(given: Mapping[str, Any], workspace: Workspace, *, of: str) -> uuid.UUID | None:
+    """The id of the row that the page comes after, in a list that is in the order of its ids; None for the first page.
+
+    Raises:
+        ProblemError: 400 for a cursor that is none of this list of this workspace, and in an order that moves.
+    """
+    if given["cursor"] and given["order"] != FIXED:
+        detail = f"order={given['order']} has one page alone: send the cursor without order, or order without a cursor"
+        raise ProblemError(400, detail, parameter="cursor")
+    key = read_row_key(given, workspace, of=of)
+    return uuid.UUID(key[0]) if key else None
+
+
+def cut_by_id(
+    found: Sequence[Row], given: Mapping[str, Any], workspace: Workspace, id_of: Callable[[Row], uuid.UUID], *, of: str
+) -> tuple[Sequence[Row], str | None]:
+    """The rows of the page, and the cursor of the next or None: of a list in the order of its ids."""
+    page, cursor = cut_keyed(found, given, workspace, lambda row: [str(id_of(row))], of=of)
+    return page, cursor if given["order"] == FIXED else None
 
 
 def cut_page(

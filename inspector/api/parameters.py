@@ -56,9 +56,15 @@ class Parameter:
         return text
 
     def describe(self) -> OpenApiParameter:
-        """The parameter as the schema tells of it."""
-        known = {} if self.default is None else {"default": self.default}
+        """The parameter as the schema tells of it, with its default where that is a value that can be sent."""
+        known = {"default": self.default} if self._can_send_default() else {}
         return OpenApiParameter(self.name, self.shape | known, required=self.is_required, description=self.about)
+
+    def _can_send_default(self) -> bool:
+        try:
+            return self.default is not None and self.read(str(self.default)) == self.default
+        except ValueError:
+            return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.urls import reverse
 from rest_framework import serializers
@@ -10,6 +10,10 @@ from rest_framework import serializers
 from inspector.intake import selectors
 from inspector.intake.models import Delivery, Door, Withdrawal
 from inspector.intake.withdrawals import find_withdrawal, is_weighing
+
+from .choosing import ChosenMembers
+
+LISTED_STATES: Final = [state for state in Delivery.State.values if state != Delivery.State.STAGED]
 
 
 class ProblemRowSerializer(serializers.Serializer[Any]):
@@ -61,6 +65,50 @@ class DeliverySerializer(ReceiptSerializer):
     is_read = serializers.BooleanField(help_text="whether every stored record has been read")
     failure = serializers.CharField()
     withdrawal = WithdrawalSerializer(allow_null=True, help_text="the one in force")
+
+
+class DeliveryRowSerializer(serializers.Serializer[Any]):
+    """A delivery in a list."""
+
+    id = serializers.UUIDField()
+    state = serializers.ChoiceField(choices=LISTED_STATES)
+    is_withdrawn = serializers.BooleanField()
+    channel = serializers.CharField()
+    door = serializers.ChoiceField(choices=Door.values)
+    received_at = serializers.DateTimeField()
+    file_name = serializers.CharField(allow_blank=True)
+    size_bytes = serializers.IntegerField()
+    sha256 = serializers.CharField(allow_null=True)
+    received = serializers.IntegerField(help_text="records: received = stored + duplicate + quarantined, always")
+    stored = serializers.IntegerField()
+    duplicate = serializers.IntegerField()
+    quarantined = serializers.IntegerField()
+    read = serializers.IntegerField(help_text="records read into messages so far")
+    failure = serializers.CharField(allow_blank=True)
+
+
+class ChosenDeliverySerializer(ChosenMembers, DeliveryRowSerializer):
+    """A delivery in a list; with `fields` only its id and what was chosen."""
+
+
+class DeliveryPageSerializer(serializers.Serializer[Any]):
+    """Deliveries, newest first; `next` is the cursor of the page after, or null."""
+
+    results = ChosenDeliverySerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+def show_delivery(delivery: Delivery, *, is_withdrawn: bool) -> dict[str, Any]:
+    """A delivery as the list shows it."""
+    named = ("state", "door", "received_at", "file_name", "size_bytes")
+    counts = ("received", "stored", "duplicate", "quarantined", "read", "failure")
+    return {
+        "id": delivery.pk,
+        "is_withdrawn": is_withdrawn,
+        "channel": delivery.channel.name,
+        "sha256": bytes(delivery.sha256).hex() if delivery.sha256 else None,
+        **{name: getattr(delivery, name) for name in (*named, *counts)},
+    }
 
 
 def make_receipt(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:

@@ -24,9 +24,7 @@ from inspector.audit.reviews.listing import (
     find_item,
     find_queue,
     list_items,
-    list_queues,
-    read_queue_key,
-    write_queue_key,
+    walk_queues,
 )
 from inspector.audit.reviews.queues import MOST_CRITERIA
 from inspector.audit.reviews.verdicts import LONGEST_COMMENT
@@ -34,7 +32,7 @@ from inspector.audit.reviews.verdicts import LONGEST_COMMENT
 from .authentication import caller_of
 from .documents import Document, OneOf, Text, Texts
 from .endpoints import Endpoint
-from .paging import CURSOR, LIMIT, cut_keyed, cut_page, read_place, read_row_key
+from .paging import CURSOR, LIMIT, cut_page, read_place
 from .parameters import Choice
 from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
@@ -52,8 +50,6 @@ from .review_shapes import (
 )
 
 logger = logging.getLogger(__name__)
-
-_QUEUES: Final = "review queues"
 
 _VERDICT: Final = Document(
     '{"verdict": "fine", "comment": "…", "seen": "…", "answers": ["pass"]}',
@@ -85,11 +81,10 @@ class QueuesView(Endpoint):
 
     @extend_schema(operation_id="list_review_queues", responses=QueuePageSerializer)
     def get(self, request: Request) -> Response:
-        """A page of them, with how far each is: open ones first, the standing one last."""
+        """A page of them, with how far each is, in the order in which they were made."""
         given, workspace = self.given, caller_of(request).workspace
-        after = read_queue_key(read_row_key(given, workspace, of=_QUEUES))
-        found = list_queues(workspace=workspace, after=after, limit=given["limit"] + 1)
-        page, cursor = cut_keyed(found, given, workspace, lambda count: write_queue_key(count.queue), of=_QUEUES)
+        found = walk_queues(workspace=workspace, after=read_place(given, workspace), limit=given["limit"] + 1)
+        page, cursor = cut_page(found, given, workspace, lambda each: (each.queue.created_at, each.queue.pk))
         return Response({"results": [show_queue(count) for count in page], "next": cursor})
 
 
@@ -124,7 +119,7 @@ class ItemsView(Endpoint):
 
     @extend_schema(operation_id="list_review_items", responses=ItemPageSerializer)
     def get(self, request: Request, queue_id: uuid.UUID) -> Response:
-        """A page of its items."""
+        """A page of its items: those that wait longest first, done ones newest first."""
         workspace, queue = caller_of(request).workspace, _find_queue(request, queue_id)
         after = read_place(self.given, workspace)
         found = list_items(

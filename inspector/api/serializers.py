@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from inspector.threads.models import Conversation, Message, Wording
 
+from .choosing import ChosenMembers
 from .receipts import ReceiptSerializer
 from .shapes import list_of, refer
 
@@ -19,11 +20,17 @@ class MessageSerializer(serializers.Serializer[Any]):
     """A message in a list: what it says, who to whom, where it belongs."""
 
     id = serializers.UUIDField()
+    native_id = serializers.CharField(allow_null=True, help_text="its id as the wire or its envelope says")
+    channel = serializers.CharField()
     conversation = serializers.UUIDField()
+    trace = serializers.UUIDField(allow_null=True)
+    native_trace = serializers.CharField(allow_null=True, help_text="the trace's id as the wire or its envelope says")
+    delivery = serializers.UUIDField(help_text="the first that brought it and is not withdrawn")
     record = serializers.UUIDField()
     part = serializers.IntegerField()
     dialect = serializers.CharField()
     performative = serializers.CharField(allow_null=True)
+    topic = serializers.CharField(allow_null=True, help_text="what it is about: its first 200 characters")
     sender = serializers.CharField(allow_null=True)
     receivers = serializers.ListField(child=serializers.CharField())
     english = serializers.CharField(help_text="empty until the conversation is settled")
@@ -53,17 +60,6 @@ class WaitedReceiptSerializer(ReceiptSerializer):
     is_settled = serializers.BooleanField(required=False, help_text="whether the messages are told, and all there")
     messages = MessageSerializer(many=True, required=False, help_text="of its records, at most 200")
     has_more_messages = serializers.BooleanField(required=False)
-
-
-class ChosenMembers(serializers.Serializer[Any]):
-    """Each member but the id may be left out of an answer, by the parameter `fields`."""
-
-    def get_fields(self) -> dict[str, Any]:
-        """The members; only the id is always there."""
-        members = super().get_fields()
-        for name, member in members.items():
-            member.required = name == "id"
-        return members
 
 
 class ChosenMessageSerializer(ChosenMembers, MessageSerializer):
@@ -134,7 +130,7 @@ class ChosenConversationSerializer(ChosenMembers, ConversationSerializer):
 
 
 class ConversationPageSerializer(serializers.Serializer[Any]):
-    """Conversations, latest activity first."""
+    """Conversations; `next` is the cursor of the page after, or null."""
 
     results = ChosenConversationSerializer(many=True)
     next = serializers.CharField(allow_null=True)

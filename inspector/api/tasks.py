@@ -19,15 +19,15 @@ from rest_framework.response import Response
 from inspector.threads.models import Task
 from inspector.threads.selectors import find_conversation
 from inspector.threads.tasks.ledger import read_steps
-from inspector.threads.tasks.measures import find_moment, find_task, list_tasks, measure_conversation
+from inspector.threads.tasks.measures import find_moment, list_tasks, measure_conversation
 from inspector.threads.tasks.memberships import LINKS
 from inspector.threads.tasks.plays import Step
 from inspector.threads.tasks.signs import EVENTS
 
 from .authentication import caller_of
 from .endpoints import Endpoint
-from .parameters import Choice, Number, Parameter
-from .problems import ProblemError
+from .paging import CURSOR, FIXED, LIMIT, cut_by_id, offer_order, read_row_id
+from .parameters import Choice, Parameter
 
 
 class TimesSerializer(serializers.Serializer[Any]):
@@ -100,7 +100,7 @@ class TaskPageSerializer(serializers.Serializer[Any]):
     as_of = serializers.DateTimeField(allow_null=True, help_text="the moment at which they stand so")
     measures = MeasuresSerializer()
     results = TaskSerializer(many=True)
-    next = serializers.UUIDField(allow_null=True)
+    next = serializers.CharField(allow_null=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +133,9 @@ class TasksView(Endpoint):
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (
-            Parameter(name="cursor", about="`next` of the page before"),
-            Number(name="limit", about="how many rows a page has", least=1, most=200, default=50),
+            CURSOR,
+            LIMIT,
+            offer_order("begin", about="in which they begin", fixed="by their ids"),
             Choice(name="state", about="only those that stand so", choices=Task.State.values, default=""),
             AS_OF,
         )
@@ -143,39 +144,30 @@ class TasksView(Endpoint):
     @extend_schema(operation_id="list_tasks", responses=TaskPageSerializer)
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
         """A page of tasks, and the measures of all of them."""
-        conversation = find_conversation(workspace=caller_of(request).workspace, conversation_id=conversation_id)
+        workspace = caller_of(request).workspace
+        conversation = find_conversation(workspace=workspace, conversation_id=conversation_id)
         if conversation is None:
             raise NotFound
-        moment = self.given["as_of"] or find_moment(conversation=conversation)
-        after = None
-        if self.given["cursor"] is not None:
-            before = _find(conversation, self.given["cursor"])
-            after = (bytes(before.place), before.pk)
-        limit, state = self.given["limit"], self.given["state"]
+        given, of = self.given, f"tasks {conversation.pk}"
+        moment = given["as_of"] or find_moment(conversation=conversation)
+        after = read_row_id(given, workspace, of=of)
         found = list_tasks(
-            conversation=conversation, moment=moment, after=after, limit=limit + 1, states=[state] if state else []
+            conversation=conversation,
+            moment=moment,
+            after=(b"", after) if after else None,
+            limit=given["limit"] + 1,
+            states=[given["state"]] if given["state"] else [],
+            is_by_id=given["order"] == FIXED,
         )
-        page = found[:limit]
+        page, cursor = cut_by_id(found, given, workspace, lambda task: task.pk, of=of)
         return Response(
             {
                 "as_of": moment,
                 "measures": asdict(measure_conversation(conversation=conversation, moment=moment)),
                 "results": [show_task(task) for task in page],
-                "next": page[-1].pk if len(found) > limit else None,
+                "next": cursor,
             }
         )
-
-
-def _find(conversation: Any, text: str) -> Task:
-    try:
-        task = find_task(conversation=conversation, task_id=uuid.UUID(text))
-    except ValueError:
-        task = None
-    if task is None:
-        raise ProblemError(
-            400, "the cursor is no task of this conversation: start again without it", parameter="cursor"
-        )
-    return task
 
 
 _AS_STORED: Final = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
@@ -13,19 +13,20 @@ from rest_framework.response import Response
 
 from inspector.intake.text import make_storable
 from inspector.search.conversations import SlowQueryError, find_meant, mean_traces
-from inspector.search.cursors import CursorError, read_cursor, write_cursor
 from inspector.search.language import QueryError
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.placing.instants import read_instant
 from inspector.threads.selectors import find_conversation
 from inspector.threads.trees.outline import Kind
-from inspector.threads.trees.traces import Ghost, find_trace, list_namesakes, read_ghosts, select_traces
+from inspector.threads.trees.traces import Ghost, find_trace, list_namesakes, read_ghosts, select_traces, walk_traces
 from inspector.threads.trees.windows import MOST_TOGGLED, Fold, StoredTree, Window, WindowRow, load_tree
 
 from .authentication import caller_of
+from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
 from .masking import may_see_secrets
-from .messages import CURSOR, FIELDS_ABOUT, FILTERS, LIMIT, choose, show_message
+from .messages import CURSOR, FILTERS, LIMIT, ORDER, show_messages
+from .paging import FIXED, cut_by_id, read_row_id
 from .parameters import Names, Number, Parameter
 from .problems import ProblemError
 from .tree_shapes import (
@@ -37,6 +38,7 @@ from .tree_shapes import (
 )
 
 MOST_ROWS: Final = 1000
+_TRACES: Final = "traces"
 WINDOW: Final = (
     Number(name="at", about="the place of the first row: `next` of the window before", default=0),
     Number(name="limit", about="how many rows a window has", least=1, most=MOST_ROWS, default=200),
@@ -72,7 +74,7 @@ def show_trace(trace: Trace) -> dict[str, Any]:
 
 
 class TracesView(Endpoint):
-    """Traces, latest activity first."""
+    """Traces, the newest made first."""
 
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
@@ -80,6 +82,7 @@ class TracesView(Endpoint):
             Parameter(name="q", about="only those with a message that this means, in the search language", default=""),
             CURSOR,
             LIMIT,
+            ORDER,
             *FILTERS,
             Names(name="fields", about=FIELDS_ABOUT, choices=tuple(TraceSerializer().fields)),
         )
@@ -91,22 +94,20 @@ class TracesView(Endpoint):
         key, limit = caller_of(request), self.given["limit"]
         workspace = key.workspace
         wanted = {each.name: make_storable(self.given[each.name]) for each in FILTERS}
+        after = read_row_id(self.given, workspace, of=_TRACES)
         try:
-            before = read_cursor(self.given["cursor"], workspace.pk)
             meant = mean_traces(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))
-        except CursorError as error:
-            raise ProblemError(400, str(error), parameter="cursor") from error
         except QueryError as error:
             raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
-        rows = select_traces(workspace=workspace, before=before, **wanted)
+        if self.given["order"] == FIXED:
+            rows = walk_traces(workspace=workspace, after=after, **wanted)
+        else:
+            rows = select_traces(workspace=workspace, before=None, **wanted)
         try:
             found = list(rows[: limit + 1]) if meant is None else find_meant(rows, meant, limit + 1)
         except SlowQueryError as error:
             raise ProblemError(503, str(error), retry_after=5) from error
-        page = found[:limit]
-        cursor = None
-        if len(found) > limit and (last_at := page[-1].last_at):
-            cursor = write_cursor((last_at, page[-1].pk), workspace.pk)
+        page, cursor = cut_by_id(found, self.given, workspace, lambda row: row.pk, of=_TRACES)
         shown = [choose(show_trace(row), self.given["fields"]) for row in page]
         return Response({"results": shown, "next": cursor})
 
@@ -217,12 +218,13 @@ def show_tree(owner: Conversation | Trace, given: Mapping[str, Any]) -> dict[str
     )
     conversations = Conversation.objects.only("id", "native_id", "subject").in_bulk(_ids_of(rows, Kind.CONVERSATION))
     ghosts = read_ghosts(rows)
+    linked = _show_linked(messages.values())
     return {
         "rows": [
             {
                 **_show_row(row),
                 "kind": row.line.kind.name.lower(),
-                "message": _show_linked(messages.get(uuid.UUID(bytes=row.line.id))),
+                "message": linked.get(uuid.UUID(bytes=row.line.id)),
                 "conversation": _show_heading(conversations.get(uuid.UUID(bytes=row.line.id))),
                 **_show_ghost(ghosts.get(row.place)),
                 "is_open": row.is_open if row.is_parent else None,
@@ -250,15 +252,17 @@ def _show_place(window: Window) -> dict[str, Any]:
     return {"count": window.count, "next": window.next, "previous": window.previous}
 
 
-def _show_linked(message: Message | None) -> dict[str, Any] | None:
-    if message is None:
-        return None
+def _show_linked(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]]:
+    shown = show_messages(messages)
     return {
-        **show_message(message),
-        "native_id": message.native_id or None,
-        "parent": message.parent,
-        "parent_basis": message.parent_basis,
-        "parent_why": message.parent_why,
+        message.pk: {
+            **shown[message.pk],
+            "parent": message.parent,
+            "parent_basis": message.parent_basis,
+            "parent_why": message.parent_why,
+        }
+        for message in messages
+        if message.pk in shown
     }
 
 

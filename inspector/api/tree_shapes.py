@@ -10,7 +10,8 @@ from inspector.threads.models import Conversation
 from inspector.threads.placing.several import MOST_BEARERS
 from inspector.threads.trees.outline import Kind, Outcome
 
-from .serializers import SEVERITIES, ChosenMembers, MessageSerializer
+from .choosing import ChosenMembers
+from .serializers import SEVERITIES, MessageSerializer
 
 BEARERS_HELP: Final = (
     f"how many messages elsewhere bear the cited id, so that none is the parent; 0: none, {MOST_BEARERS + 1}: more"
@@ -42,7 +43,7 @@ class ChosenTraceSerializer(ChosenMembers, TraceSerializer):
 
 
 class TracePageSerializer(serializers.Serializer[Any]):
-    """Traces, latest activity first; `next` is the cursor of the page after, or null."""
+    """Traces; `next` is the cursor of the page after, or null."""
 
     results = ChosenTraceSerializer(many=True)
     next = serializers.CharField(allow_null=True)
@@ -57,7 +58,6 @@ class TraceDetailSerializer(TraceSerializer):
 class LinkedMessageSerializer(MessageSerializer):
     """A message with what it answers."""
 
-    native_id = serializers.CharField(allow_null=True)
     parent = serializers.UUIDField(allow_null=True)  # type: ignore[assignment]  # the record's own word
     parent_basis = serializers.CharField(allow_blank=True)
     parent_why = serializers.CharField(allow_blank=True)

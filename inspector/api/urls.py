@@ -5,6 +5,7 @@ from drf_spectacular.views import SpectacularAPIView
 
 from . import (
     agents,
+    channels,
     comments,
     decoding,
     deliveries,
@@ -15,9 +16,12 @@ from . import (
     manual,
     messages,
     reviews,
+    rules,
     samples,
+    searches,
     sequences,
     status,
+    sums,
     tasks,
     traces,
     trail,
@@ -65,6 +69,12 @@ urlpatterns = [
     path("v1/trail", trail.TrailView.as_view(), name="trail"),
     path("v1/agents", agents.AgentsView.as_view(), name="agents"),
     path("v1/agents/<uuid:agent_id>", agents.AgentView.as_view(), name="agent"),
+    path("v1/channels", channels.ChannelsView.as_view(), name="channels"),
+    path("v1/rules", rules.RulesView.as_view(), name="rules"),
+    path("v1/searches", searches.SearchesView.as_view(), name="searches"),
+    path("v1/facets", sums.FacetsView.as_view(), name="facets"),
+    path("v1/totals", sums.TotalsView.as_view(), name="totals"),
+    path("v1/deliveries", deliveries.DeliveriesView.as_view(), name="deliveries"),
     path("v1/deliveries/<uuid:delivery_id>", deliveries.DeliveryView.as_view(), name="delivery"),
     path(
         "v1/deliveries/<uuid:delivery_id>/withdrawal", withdrawals.WithdrawalView.as_view(), name="delivery-withdrawal"

@@ -20,7 +20,7 @@ from inspector.intake.models import Delivery
 from inspector.threads.deliveries import has_unread_records, list_messages_of_delivery
 from inspector.threads.summaries import is_settling
 
-from .messages import show_message
+from .messages import show_messages
 
 MOST_WAITERS: Final = 2
 MOST_SECONDS: Final = 30
@@ -52,7 +52,7 @@ def grant_wish(request: Request, delivery: Delivery, response: Response) -> Resp
         found = list_messages_of_delivery(delivery=delivery, limit=MOST_MESSAGES + 1)
     response.data |= {
         "is_settled": is_settled,
-        "messages": [show_message(message) for message in found[:MOST_MESSAGES]],
+        "messages": list(show_messages(found[:MOST_MESSAGES]).values()),
         "has_more_messages": len(found) > MOST_MESSAGES,
     }
     response["Preference-Applied"] = f"wait={seconds}"

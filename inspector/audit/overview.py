@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -92,7 +92,10 @@ def _sum(items: QuerySet[ReviewItem], kind: int) -> QuerySet[ReviewItem, Any]:
     return named.values("severity", "rule").annotate(number=Count("pk"))
 
 
-def count_sections(*, workspace: Workspace) -> dict[str, int]:
+SECTIONS: Final = ("conversations", "traces", "findings", "reviews", "comments", "agents")
+
+
+def count_sections(*, workspace: Workspace, names: Collection[str] = SECTIONS) -> dict[str, int]:
     """How much each list of the navigation holds as it opens, by the name of its page: at most `MOST_COUNTED` and one.
 
     No count walks through more rows than that, however many there are.
@@ -105,5 +108,5 @@ def count_sections(*, workspace: Workspace) -> dict[str, int]:
         "comments": Comment.objects.filter(workspace=workspace, state=Comment.State.OPEN),
     }
     most = MOST_COUNTED + 1
-    counts = {name: rows.order_by().values("pk")[:most].count() for name, rows in lists.items()}
-    return counts | {"agents": count_agents(workspace=workspace, most=most)}
+    counts = {name: lists[name].order_by().values("pk")[:most].count() for name in names if name in lists}
+    return counts | ({"agents": count_agents(workspace=workspace, most=most)} if "agents" in names else {})

@@ -7,10 +7,11 @@ import uuid
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
-from inspector.accounts.models import Workspace
+from inspector.accounts.models import Channel, Workspace
 
 from .models import DeadLetter, Delivery, Job, Record, Sighting, Withdrawal
 
@@ -22,15 +23,31 @@ def find_delivery(*, workspace: Workspace, delivery_id: uuid.UUID) -> Delivery |
 
 
 def list_deliveries(
-    *, workspace: Workspace, before: tuple[datetime, uuid.UUID] | None = None, limit: int = 50
+    *,
+    workspace: Workspace,
+    channel: Channel | None = None,
+    state: str = "",
+    before: tuple[datetime, uuid.UUID] | None = None,
+    limit: int = 50,
 ) -> list[Delivery]:
-    """Deliveries, newest first; `before` is the (received_at, id) of the last one seen."""
+    """Deliveries, newest first, of a channel or in a state; `before` is the (received_at, id) of the last one seen."""
     rows = Delivery.objects.select_related("channel", "sent_by_user", "sent_by_key")
     rows = rows.filter(workspace=workspace).exclude(state=Delivery.State.STAGED)
+    if channel is not None:
+        rows = rows.filter(channel=channel)
+    if state:
+        rows = rows.filter(state=state)
     if before:
         received_at, delivery_id = before
         rows = rows.filter(Q(received_at__lt=received_at) | Q(received_at=received_at, pk__lt=delivery_id))
     return list(rows.order_by("-received_at", "-id")[:limit])
+
+
+def sum_deliveries(*, workspace: Workspace) -> QuerySet[Any, Any]:
+    """How many deliveries there are, and their counts added up: one row, or none where there are none."""
+    rows = Delivery.objects.filter(workspace=workspace).exclude(state=Delivery.State.STAGED).order_by()
+    counts = ("received", "stored", "duplicate", "quarantined")
+    return rows.values("workspace").annotate(deliveries=Count("pk"), **{name: Sum(name) for name in counts})
 
 
 def list_problems(*, delivery: Delivery, after: int = -1, limit: int = 100) -> QuerySet[Sighting]:

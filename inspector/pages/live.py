@@ -41,7 +41,9 @@ FILTERS: Final = {
 LONGEST_FILTER: Final = 2000
 
 
-def watch(membership: Membership, *, of: str, load: bool = True, snapshot: str = "", **filters: str) -> dict[str, Any]:
+def watch(
+    membership: Membership, *, of: str, load: bool = True, snapshot: str = "", since: str | None = None, **filters: str
+) -> dict[str, Any]:
     """What `_live.html` shows; call it before the page reads what it shows, so that nothing falls between the two.
 
     Args:
@@ -49,12 +51,20 @@ def watch(membership: Membership, *, of: str, load: bool = True, snapshot: str =
         of: the name of the page's address.
         load: whether the page itself is where the new messages would stand; otherwise its chip leads to that.
         snapshot: what the page's first statement saw, where that said so.
+        since: of a further page of a list, where the first one stood: what moved up from then on is news on all.
+
+    Raises:
+        Http404: for a `since` that no page of this workspace wrote.
         filters: what narrows the page down, see `FILTERS`.
     """
     slug = membership.workspace.slug
+    try:
+        began = read_since(since, membership.workspace.pk)
+    except CursorError as error:
+        raise Http404 from error
     query = urlencode({"of": of, **{name: value for name, value in filters.items() if value}})
     return {
-        "after": write_since(begin(snapshot), membership.workspace.pk),
+        "after": write_since(began or begin(snapshot), membership.workspace.pk),
         "url": f"{reverse('pages:live', args=[slug])}?{query}",
         "events_url": f"{write_events_path(slug)}?{query}" if settings.EVENT_STREAM else "",
         "every": settings.LIVE_POLL_SECONDS,

@@ -2,9 +2,11 @@
 
     refactor "exact phrase" pre* dialect:nslip,clowl -reviewed:yes (from:oscar OR to:oscar) severity:>=warning
 
-Terms are ANDed; `OR` between them gives alternatives and binds less than AND; `-` before a term or a group means not.
-A comma gives alternatives of one name. `*` after a word is a prefix. `>` `>=` `<` `<=` after a name compare,
-and `=` takes its value as the wire says it.
+Terms are ANDed, with or without `AND` or `&&` between them; `OR` or `||` gives alternatives and binds less than AND;
+`-` or `NOT ` before a term or a group means not. Operators in small letters are refused: a word that reads like one is
+searched for in quotation marks. A comma gives alternatives of one name. `*` after a word is a prefix. `>` `>=` `<` `<=`
+after a name compare, and `=` takes its value as the wire says it. Within quotation marks `\\"` and `\\\\` are `"` and
+`\\`.
 """
 
 from __future__ import annotations
@@ -15,43 +17,17 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
+from .tokens import QueryError as QueryError
+from .tokens import list_more, list_tokens, quote, unescape
+
 MOST_CHARACTERS: Final = 2000
 MOST_TERMS: Final = 40
 DEEPEST: Final = 12
+# An error lists at most so many of the values that exist.
+MOST_NAMED: Final = 50
 # Behind a name: the value as the wire says it, and nobody who is only called so.
 LITERAL: Final = "="
-_PATTERNS: Final = (
-    ("space", r"\s+"),
-    ("open", r"\("),
-    ("close", r"\)"),
-    ("or", r"OR(?=[\s(]|$)"),
-    # A minus before a space is a sign to look for, like any other.
-    ("not", r"-(?=\S)"),
-    (
-        "term",
-        r'(?:(?P<name>[^\s":()]+):(?P<operator>>=|<=|>|<|=)?)?'
-        r'(?:"(?P<quoted>[^"]*)(?P<closing>"?)|(?P<bare>[^\s"()]+))?'
-        # Behind a name, more values of which some stand in quotation marks.
-        r'(?(name)(?P<more>(?:(?<=,)"[^"]*"(?:,[^\s"()]*)?|(?<="),[^\s"()]*)*))',
-    ),
-)
-_VALUE: Final = re.compile(r'"([^"]+)"|([^\s",]+)')
-_TOKEN: Final = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS))
-
-
-class QueryError(Exception):
-    """A query that cannot be understood: the sentence says what was meant, `start` and `end` where it stands.
-
-    `instead`, where something near is known, is what could stand there in its place; `problem` is the sentence without
-    the hint at it, for who offers it by other means.
-    """
-
-    def __init__(self, text: str, start: int, end: int, instead: str = "", *, hint: str = "") -> None:
-        super().__init__(f"{text}; {hint}" if hint else text)
-        self.problem = text
-        self.start = start
-        self.end = end
-        self.instead = instead
+_JOINED: Final = re.compile(r"\|\||&&")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,23 +103,6 @@ def parse(
     return group if isinstance(group, Group) and not group.is_any and not group.is_negated else Group((group,))
 
 
-def list_tokens(text: str) -> Iterator[tuple[str, re.Match[str]]]:
-    """The tokens of a query with their kinds, `open`, `close`, `or`, `not` and `term`, without the spaces.
-
-    Raises:
-        QueryError: for a character that cannot stand where it does.
-    """
-    at = 0
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None or found.end() == at:
-            raise QueryError(f"{text[at]!r} cannot stand here", at, at + 1)
-        kind = next(kind for kind, _ in _PATTERNS if found[kind] is not None)
-        if kind != "space":
-            yield kind, found
-        at = found.end()
-
-
 class _Reader:
     """Goes through the tokens of a query, one ahead."""
 
@@ -171,13 +130,17 @@ class _Reader:
             found.append(self._read_all(depth))
             for side, where in ((found[-2], "before"), (found[-1], "after")):
                 if isinstance(side, Group) and not side.parts:
-                    raise QueryError(f"OR needs a term {where} it", *sign.span())
+                    raise QueryError(f"{sign[0]} needs a term {where} it", *sign.span())
         return found[0] if len(found) == 1 else Group(tuple(found), is_any=True)
 
     def _read_all(self, depth: int) -> Node:
         parts: list[Node] = []
-        while (kind := self._kind) not in ("end", "close", "or"):
-            sign = self._next() if kind == "not" else None
+        while self._kind not in ("end", "close", "or"):
+            if self._kind == "and":
+                joint = self._next()
+                if not parts or self._kind in ("end", "close", "or", "and"):
+                    raise QueryError(f"{joint[0]} needs a term {'after' if parts else 'before'} it", *joint.span())
+            sign = self._next() if self._kind == "not" else None
             parts.append(self._read_one(depth, sign))
         return parts[0] if len(parts) == 1 and depth else Group(tuple(parts))
 
@@ -185,8 +148,10 @@ class _Reader:
         kind = self._kind
         if kind == "open":
             return self._read_group(depth, is_negated=sign is not None)
+        if kind == "like":
+            raise _refuse_likeness(self._next())
         if sign is not None and kind != "term":
-            raise QueryError("a minus needs a term after it", *sign.span())
+            raise QueryError(f"{'NOT' if sign[0] == 'NOT' else 'a minus'} needs a term after it", *sign.span())
         self._count += 1
         found = self._next()
         start = sign.start() if sign else found.start()
@@ -210,10 +175,16 @@ class _Reader:
         name, quoted, bare = found["name"], found["quoted"], found["bare"]
         end = found.end()
         if quoted is not None and not found["closing"]:
-            raise QueryError('the quotation mark is not closed: add " at the end of the phrase', start, end)
+            hint = 'the quotation mark is not closed: add " at the end of the phrase'
+            raise QueryError(f"{hint}, or write \\\\ for a backslash" if "\\" in quoted else hint, start, end)
+        if bare is not None and (joint := _JOINED.search(bare)):
+            hint = (
+                f'{joint[0]} joins two terms with spaces around it; in quotation marks it is text, as in "a{joint[0]}b"'
+            )
+            raise QueryError(f"{joint[0]} stands within a word here", start, end, hint=hint)
         if name is not None:
             name = self._check_name(name, found, start)
-        value, operator = quoted if quoted is not None else bare, found["operator"] or ""
+        value, operator = unescape(quoted) if quoted is not None else bare, found["operator"] or ""
         if operator == LITERAL and name not in self._literals:
             value, operator = f"{operator}{value or ''}", ""
         if value == "-" and quoted is None:
@@ -224,7 +195,7 @@ class _Reader:
         value = value[:-1] if is_prefix else value
         values = tuple(part for part in value.split(",") if part) if name and quoted is None else (value,)
         if found["more"]:
-            values, is_prefix = (*values, *(one or other for one, other in _VALUE.findall(found["more"]))), False
+            values, is_prefix = (*values, *filter(None, list_more(found["more"]))), False
         if not values:
             raise QueryError(f"{name}: needs a value", start, end)
         return Term(name, values, is_negated, quoted is not None, is_prefix, start, end, operator)
@@ -242,6 +213,16 @@ class _Reader:
         raise QueryError(f"there is no {name}: to search by", start, found.end(), instead, hint=hint)
 
 
+def _refuse_likeness(found: re.Match[str]) -> QueryError:
+    """The error for what reads like an operator: it says how that is written, and how the text itself is."""
+    if found[0] == "!":
+        hint = 'did you mean a minus, as in -word? text that begins so stands in quotation marks, as in "!word"'
+        return QueryError("! is no operator", *found.span(), "-", hint=hint)
+    right = found[0].upper()
+    hint = f'did you mean {right}? the word itself stands in quotation marks: "{found[0]}"'
+    return QueryError(f"{found[0]} is no operator as it is written", *found.span(), right, hint=hint)
+
+
 def check_value(term: Term, allowed: Iterable[str]) -> None:
     """Refuse a value that can never be found.
 
@@ -252,11 +233,16 @@ def check_value(term: Term, allowed: Iterable[str]) -> None:
     for value in term.values:
         if value.casefold() not in choices:
             close = find_close(value, choices)
-            hint = f"did you mean {close}?" if close else f"values are {', '.join(choices)}"
+            more = " and others" if len(choices) > MOST_NAMED else ""
+            hint = f"did you mean {close}?" if close else f"values are {', '.join(choices[:MOST_NAMED])}{more}"
             sign = "-" if term.is_negated else ""
-            better = ",".join(close if one == value else one for one in term.values) if close else ""
+            better = ",".join(_write(close if one == value else one) for one in term.values) if close else ""
             instead = f"{sign}{term.name}:{term.operator}{better}" if close else ""
             raise QueryError(f"{term.name}: has no {value!r}", term.start, term.end, instead, hint=hint)
+
+
+def _write(value: str) -> str:
+    return quote(value) if re.search(r'[\s,:()"]', value) else value
 
 
 def find_close(text: str, choices: Sequence[str]) -> str:

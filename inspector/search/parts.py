@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
 from inspector.threads.searchable import ALIASES
 from inspector.threads.telling.terms import fold
 
-from .language import Term, list_tokens
+from .language import Term
 from .selectors import read_query
+from .tokens import list_tokens, quote
 
-_SIGNS: Final = ",():*<>"
+_SIGNS: Final = ',():*<>"'
+_LEFT_BEFORE: Final = re.compile(r"(?:^|\s)(?:AND|&&)$")
+_LEFT_BEHIND: Final = re.compile(r"^(?:AND|&&)\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +42,17 @@ def cut_parts(query: str) -> list[Part]:
     if _is_any(query):
         return [Part(0, len(query), "", query.strip(), is_negated=False)]
     parts: list[Part] = []
-    depth, start = 0, -1
+    depth, start, sign_end = 0, -1, -1
     for kind, found in list_tokens(query):
-        start = found.start() if start < 0 else start
+        if depth == 0 and kind == "and":
+            continue
+        if start < 0:
+            start, sign_end = found.start(), found.end() if kind == "not" else -1
         depth += (kind == "open") - (kind == "close")
         if kind in ("term", "close") and depth == 0:
             name = (found["name"] or "") if kind == "term" else ""
-            written = query[start : found.end()]
-            is_negated = written.startswith("-")
-            value = written[is_negated + len(name) + bool(name) :]
+            is_negated = sign_end >= 0
+            value = query[sign_end if is_negated else start : found.end()].lstrip()[len(name) + bool(name) :]
             parts.append(Part(start, found.end(), name, value, is_negated))
             start = -1
     return parts
@@ -63,8 +69,10 @@ def _is_any(query: str) -> bool:
 
 
 def take_away(query: str, part: Part) -> str:
-    """The query without this part."""
-    return f"{query[: part.start].rstrip()} {query[part.end :].lstrip()}".strip()
+    """The query without this part, and without an `AND` that joined it alone."""
+    before = _LEFT_BEFORE.sub("", query[: part.start].rstrip()).rstrip()
+    behind = query[part.end :].lstrip()
+    return f"{before} {behind if before else _LEFT_BEHIND.sub('', behind)}".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +131,15 @@ def _put(query: str, choice: Choice, name: str, values: tuple[str, ...]) -> str:
 
 
 def write_term(name: str, values: tuple[str, ...]) -> str:
-    """A name with its values as a query has them. No query can hold a quotation mark in a value: see `can_be_asked`."""
+    """A name with its values as a query has them."""
     return f"{name}:{','.join(_write_value(value) for value in values)}"
 
 
 def can_be_asked(value: str) -> bool:
     """Whether a query can name this value."""
-    return bool(value.strip()) and '"' not in value
+    return bool(value.strip())
 
 
 def _write_value(value: str) -> str:
     is_plain = not any(sign in _SIGNS or sign.isspace() for sign in value) and not value.startswith(("=", "-"))
-    return value if is_plain else f'"{value}"'
+    return value if is_plain and "||" not in value and "&&" not in value else quote(value)

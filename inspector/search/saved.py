@@ -7,7 +7,7 @@ import uuid
 from django.db import transaction
 from django.db.models import Q
 
-from inspector.accounts.models import Membership
+from inspector.accounts.models import Membership, Workspace
 from inspector.trail.services import Thing, record_deed
 
 from .models import LONGEST_NAME, MOST_SAVED, SavedSearch
@@ -23,6 +23,19 @@ def list_saved(*, membership: Membership) -> list[SavedSearch]:
     rows = SavedSearch.objects.filter(workspace=membership.workspace)
     rows = rows.filter(Q(saved_by=membership.user) | Q(is_shared=True)).select_related("saved_by")
     return list(rows.order_by("name", "pk")[: 2 * MOST_SAVED])
+
+
+def walk_saved(
+    *, workspace: Workspace, user_id: int | None, after: uuid.UUID | None = None, limit: int = 50
+) -> list[SavedSearch]:
+    """What is shared in a workspace and what this person saved, in the order in which it was made.
+
+    Args:
+        after: the id of the last one seen.
+    """
+    rows = SavedSearch.objects.filter(workspace=workspace).select_related("saved_by")
+    rows = rows.filter(Q(is_shared=True) | Q(saved_by=user_id) if user_id is not None else Q(is_shared=True))
+    return list((rows.filter(pk__gt=after) if after else rows).order_by("pk")[:limit])
 
 
 @transaction.atomic

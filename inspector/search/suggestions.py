@@ -12,6 +12,7 @@ from typing import Final
 from django.db import connection
 
 from inspector.accounts.models import Workspace
+from inspector.accounts.selectors import list_channels
 from inspector.threads.agents.meanings import Called, list_called
 from inspector.threads.agents.names import load_labels
 from inspector.threads.searchable import ALIASES, PATHS
@@ -19,6 +20,7 @@ from inspector.threads.telling import terms
 
 from . import registry
 from .language import LITERAL, Term
+from .tokens import quote
 
 MOST: Final = 10
 MOST_SAID: Final = 3
@@ -75,6 +77,8 @@ def _suggest_names(workspace: Workspace, typed: str) -> list[Suggestion]:
 
 def _suggest_values(workspace: Workspace, name: str, typed: str, *, is_literal: bool) -> list[Suggestion]:
     closed = registry.list_values(name)
+    if name == "channel":
+        closed = tuple(_quote(channel.name).text for channel in list_channels(workspace=workspace))
     if closed is not None:
         return [Suggestion(value, "") for value in closed if value.startswith(typed.casefold())][:MOST]
     term = registry.find_term(ALIASES.get(name, name))
@@ -103,8 +107,8 @@ def _say_called(agents: Sequence[Called], *, is_also: bool = False) -> str:
 
 
 def _quote(value: str, about: str = "") -> Suggestion:
-    needs_quotes = any(sign in value for sign in ' ,"():') or value.startswith((">", "<", "="))
-    return Suggestion(f'"{value}"' if needs_quotes and '"' not in value else value, about)
+    needs_quotes = any(sign in value for sign in (*' ,"():', "||", "&&")) or value.startswith((">", "<", "="))
+    return Suggestion(quote(value) if needs_quotes else value, about)
 
 
 def suggest_paths(*, workspace: Workspace, query: str, terms_of_query: Iterable[Term]) -> str:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import uuid
+from contextlib import suppress
+from typing import Final
+
 from django.db import models
 from django.db.models.expressions import RawSQL
 
 from inspector.accounts.models import Workspace
+from inspector.accounts.selectors import list_channels
+from inspector.intake.selectors import find_delivery
 from inspector.threads.telling import terms
 
 from . import registry
@@ -14,6 +20,7 @@ from .language import LITERAL, Group, Node, QueryError, Term, check_value
 from .registry import Condition
 from .speakers import list_names, write_called, write_speakers
 
+_OF_DELIVERIES: Final = ("delivery", "stored", "duplicate")
 _ATOMS, _WORDS = '"threads_message"."atoms"', '"threads_message"."words"'
 _BEGINS = 'EXISTS (SELECT 1 FROM unnest("threads_message"."atoms") AS atom WHERE atom LIKE %s)'
 
@@ -54,6 +61,10 @@ def _write_term(term: Term, workspace: Workspace) -> Condition:
     exact = registry.find_term(term.name)
     if exact is None:
         condition = registry.get_condition(term.name)
+        if term.name == "channel":
+            check_value(term, [channel.name.casefold() for channel in list_channels(workspace=workspace)])
+        elif term.name in _OF_DELIVERIES:
+            _check_deliveries(term, workspace)
         if condition.values is not None:
             check_value(term, condition.values)
         if term.operator and not condition.compares:
@@ -77,6 +88,14 @@ def _write_term(term: Term, workspace: Workspace) -> Condition:
     if len(wanted) == 1:
         return f"{_ATOMS} @> %s::text[]", [[mark, wanted[0]]]
     return f"{_ATOMS} @> %s::text[] AND {_ATOMS} && %s::text[]", [[mark], wanted]
+
+
+def _check_deliveries(term: Term, workspace: Workspace) -> None:
+    """Refuse the id of a delivery that is not there; what is no id is refused by the condition."""
+    for value in term.values:
+        with suppress(ValueError):
+            if find_delivery(workspace=workspace, delivery_id=uuid.UUID(value)) is None:
+                raise QueryError(f"{term.name}: there is no delivery {value!r}", term.start, term.end)
 
 
 def _refuse_operator(term: Term) -> None:

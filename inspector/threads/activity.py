@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import Count, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.expressions import RawSQL
@@ -44,6 +44,12 @@ def count_all(*, workspace: Workspace) -> Numbers:
         unanswered=Coalesce(Max(Subquery(asked)), 0),
     )
     return Numbers(**{**found, "messages": int(found["messages"] or 0)})
+
+
+def sum_messages(*, workspace: Workspace) -> QuerySet[Any, Any]:
+    """How many messages the settled conversations hold: one row, or none where there are none."""
+    rows = Conversation.objects.filter(workspace=workspace, last_at__isnull=False).order_by()
+    return rows.values("workspace").annotate(total=Sum("message_count")).values_list("total", flat=True)
 
 
 def _unanswered(workspace: Workspace) -> QuerySet[Task]:

@@ -81,6 +81,19 @@ def select_conversations(
     return ordered
 
 
+def walk_conversations(
+    *, workspace: Workspace, after: uuid.UUID | None = None, **filters: str
+) -> QuerySet[Conversation]:
+    """Conversations with at least one settled message, the newest made first: an order in which none moves.
+
+    Args:
+        after: the id of the last one seen.
+        filters: as in `filter_conversations`.
+    """
+    rows = filter_conversations(workspace=workspace, **filters).select_related("channel")
+    return rows.filter(pk__lt=after).order_by("-pk") if after else rows.order_by("-pk")
+
+
 def filter_conversations(
     *,
     workspace: Workspace,

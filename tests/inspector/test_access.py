@@ -174,7 +174,8 @@ def test_a_stranger_finds_nothing(
 # What shows a stranger the stranger's own workspace, which is empty.
 OWN: Final = {
     *("api:messages", "api:conversations", "api:agents", "api:traces", "api:comments", "api:findings", "api:samples"),
-    *("api:trail", "api:review-queues", "api:live", "api:exports"),
+    *("api:trail", "api:review-queues", "api:live", "api:exports", "api:deliveries", "api:channels", "api:rules"),
+    *("api:searches", "api:facets", "api:totals"),
 }
 
 

@@ -385,7 +385,8 @@ def look_at_searches(viewer: Client, token: str, finds: Finds) -> None:
     for query in ("raw:password", "raw:Bearer", "", "severity:warning", "rule:token-in-clear"):
         finds.look("search", viewer.get("/w/acme/search/", {"q": query}).content)
         headers = {"Authorization": f"Bearer {token}"}
-        finds.look("api search", Client().get("/api/v1/messages", {"q": query}, headers=headers).content)
+        for address in ("messages", "facets"):
+            finds.look(f"api {address}", Client().get(f"/api/v1/{address}", {"q": query}, headers=headers).content)
     for name, canary in CANARIES.items():
         if "\n" not in canary and name not in ("quarantined", "file-name"):
             answer = Client().get("/api/v1/messages", {"q": f'raw:"{canary}"'}, headers=headers)

@@ -77,6 +77,15 @@ def list_queues(
     return _count(workspace, list(ordered[:limit]))
 
 
+def walk_queues(*, workspace: Workspace, after: Key | None = None, limit: int = QUEUES_AT_ONCE) -> list[QueueCount]:
+    """The same in the order in which they were made, where none moves; `after` is (created_at, id) of the last one."""
+    rows = ReviewQueue.objects.select_related("created_by").filter(workspace=workspace)
+    if after is not None:
+        at, pk = after
+        rows = rows.filter(Q(created_at__gt=at) | Q(created_at=at, pk__gt=pk))
+    return _count(workspace, list(rows.order_by("created_at", "pk")[:limit]))
+
+
 def write_queue_key(queue: ReviewQueue) -> list[str | int | bool]:
     """Where a queue stands among the others, as a cursor holds it."""
     closed = queue.closed_at.isoformat() if queue.closed_at else ""

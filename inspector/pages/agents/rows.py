@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from inspector.accounts.models import Workspace
+from inspector.search import parts
 from inspector.threads.agents.directory import AgentSum, Confusables
 from inspector.threads.agents.names import find_customs, label_agent
 from inspector.threads.agents.pairs import PairSum
@@ -22,7 +22,6 @@ from ..shown.told import name_dialect
 from .marks import AgentMark, find_colour, make_monogram, say_basis
 
 MOST_ABILITIES = 4
-_BARE = re.compile(r"[\w.@+-]*\w\Z")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -169,17 +168,15 @@ class Gallery:
             terms.append(write_term("from", pair.sender.name))
         if pair.receiver or pair.is_broadcast:
             terms.append(write_term("to", pair.receiver.name) if pair.receiver else "to:*")
-        # Nobody named cannot be asked for, and a name with a quotation mark cannot be written down.
+        # Nobody named cannot be asked for, nor a name that is too long.
         if not all(terms) or len(terms) < 2:
             return ""
         return f"{reverse('pages:search', args=[self._slug])}?{urlencode({'q': ' '.join(terms)})}"
 
 
 def write_term(name: str, value: str) -> str:
-    """A term of the search language; empty where the value cannot be written in it."""
-    if '"' in value or len(value) > 300:
-        return ""
-    return f"{name}:{value}" if _BARE.match(value) else f'{name}:"{value}"'
+    """A term of the search language; empty where the value is too long to be asked for."""
+    return parts.write_term(name, (value,)) if len(value) <= 300 else ""
 
 
 def list_doubts(confusables: Confusables, agents: Sequence[Agent]) -> list[Doubt]:

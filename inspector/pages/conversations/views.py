@@ -61,7 +61,8 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     watched = {name: value for name, value in filters.items() if name != "fault"}
     loads = before is None and "fault" not in filters and not order
     # What a delivery brought is all there: nothing that comes later is of it.
-    live = None if delivery else watch(membership, of="conversations", load=loads, **watched)
+    since = request.GET.get("since") if before else None
+    live = None if delivery else watch(membership, of="conversations", load=loads, since=since, **watched)
     grade = read_number(request, "grade", default=Message.Severity.ERROR) if order else None
     rows = select_conversations(workspace=workspace, before=before, order=order, grade=grade, **filters)
     # Those of a delivery may all be old: everything newer would have to be gone through for them.
@@ -99,10 +100,11 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
             request,
             before=write_cursor((last.last_at, last.pk), workspace.pk),
             grade=str(last.open_severity) if order else None,
+            since=live["after"] if live else None,
         )
         if last and last.last_at
         else None,
-        "newest_url": write_query(request, before=None, grade=None) if before else None,
+        "newest_url": write_query(request, before=None, grade=None, since=None) if before else None,
     }
     return render_page(request, membership, "conversations/conversations.html", context, section="conversations")
 

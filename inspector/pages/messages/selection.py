@@ -13,6 +13,7 @@ from django.urls import reverse
 from dialects import Field, Reading
 from inspector.search import registry
 from inspector.search.parts import write_term
+from inspector.search.tokens import quote
 from inspector.threads.models import Message
 from inspector.threads.searchable import PATHS, SEARCHABLE
 from inspector.threads.telling import terms
@@ -158,10 +159,10 @@ def find_query(message: Message, field: Field | None, raw: str) -> str:
     """
     best = max(_list_matches(message, field), key=lambda match: match[2], default=None)
     if best is not None:
-        return write_term(best[0], (best[1].replace('"', ""),))
-    if not raw.strip() or len(raw) > LONGEST_FILTER or '"' in raw.strip('"') or not _is_plain(raw):
+        return write_term(best[0], (best[1],))
+    if not raw.strip() or len(raw) > LONGEST_FILTER or not _is_plain(raw):
         return ""
-    return f'raw:"{raw.strip(chr(34))}"'
+    return f"raw:{quote(raw)}"
 
 
 def _list_matches(message: Message, field: Field | None) -> Iterator[tuple[str, str, int]]:

@@ -82,11 +82,13 @@ def list_agents(
     after: tuple[int, uuid.UUID] | None = None,
     limit: int = 50,
     only: Iterable[uuid.UUID] | None = None,
+    is_by_id: bool = False,
 ) -> list[AgentSum]:
     """Agents by how much they say and are told, the busiest first, by keyset; five statements at most.
 
     Args:
         after: (total, id) of the last one seen.
+        is_by_id: in the order of their ids, in which none moves; of `after` the id alone counts then.
         only: the ids of the agents that are wanted, each by which it is known.
     """
     # A row for each agent: of the dialect that is chosen, else of all.
@@ -107,8 +109,9 @@ def list_agents(
     if only is not None:
         sums = sums.filter(who__in=list(only))
     if after:
-        sums = sums.filter(Q(total__lt=after[0]) | Q(total=after[0], who__gt=after[1]))
-    found = list(sums.order_by("-total", "who")[:limit])
+        busier = Q(total__lt=after[0]) | Q(total=after[0], who__gt=after[1])
+        sums = sums.filter(Q(who__gt=after[1]) if is_by_id else busier)
+    found = list(sums.order_by(*(() if is_by_id else ("-total",)), "who")[:limit])
     known = load_agents(workspace=workspace, ids=[row["who"] for row in found])
     spoken = _list_dialects(known, choice)
     talks = {row["who"]: row["talks"] for row in found} | _count_shared(known, choice)

@@ -278,11 +278,13 @@ def list_tasks(
     after: tuple[bytes, uuid.UUID] | None = None,
     limit: int = 50,
     states: Sequence[str] = (),
+    is_by_id: bool = False,
 ) -> list[Task]:
     """The tasks of a conversation in the order in which they begin, by keyset, each with `stands`.
 
     Args:
         after: (place, id) of the last one seen.
+        is_by_id: in the order of their ids, in which none moves; of `after` the id alone counts then.
         states: only those that stand so at the moment.
     """
     rows = annotate_state(Task.objects.filter(conversation=conversation), moment)
@@ -290,8 +292,9 @@ def list_tasks(
         rows = rows.filter(stands__in=states)
     if after:
         place, task_id = after
-        rows = rows.filter(Q(place__gt=place) | Q(place=place, pk__gt=task_id))
-    return list(rows.order_by("place", "pk")[:limit])
+        begins_later = Q(place__gt=place) | Q(place=place, pk__gt=task_id)
+        rows = rows.filter(Q(pk__gt=task_id) if is_by_id else begins_later)
+    return list(rows.order_by(*(() if is_by_id else ("place",)), "pk")[:limit])
 
 
 def find_task(*, conversation: Conversation, task_id: uuid.UUID) -> Task | None:

@@ -84,17 +84,34 @@ def select_traces(
         before: (last_at, id) of the last one seen.
         dialect, agent, state: only traces that hold this dialect, name this agent, or stand so.
     """
-    rows = Trace.objects.select_related("channel").filter(workspace=workspace, last_at__isnull=False)
+    rows = filter_traces(workspace=workspace, dialect=dialect, agent=agent, state=state)
     if before:
         last_at, trace_id = before
         rows = rows.filter(Q(last_at__lt=last_at) | Q(last_at=last_at, pk__lt=trace_id))
+    return rows.order_by("-last_at", "-id")
+
+
+def walk_traces(*, workspace: Workspace, after: uuid.UUID | None = None, **filters: str) -> QuerySet[Trace]:
+    """Traces with at least one settled message, the newest made first: an order in which none moves.
+
+    Args:
+        after: the id of the last one seen.
+        filters: as in `filter_traces`.
+    """
+    rows = filter_traces(workspace=workspace, **filters)
+    return rows.filter(pk__lt=after).order_by("-pk") if after else rows.order_by("-pk")
+
+
+def filter_traces(*, workspace: Workspace, dialect: str = "", agent: str = "", state: str = "") -> QuerySet[Trace]:
+    """The traces that such a list holds, in no order, each with its channel."""
+    rows = Trace.objects.select_related("channel").filter(workspace=workspace, last_at__isnull=False)
     if dialect:
         rows = rows.filter(dialects__contains=[dialect])
     if agent:
         rows = rows.filter(select_naming(workspace=workspace, name=agent))
     if state:
         rows = rows.filter(state=state)
-    return rows.order_by("-last_at", "-id")
+    return rows
 
 
 def list_namesakes(*, trace: Trace, limit: int = 20) -> list[Trace]:

@@ -151,7 +151,8 @@ def test_lists_narrow_page_and_pass_over_what_is_hidden(cast: Cast, message: Mes
     assert read(LIST) == ["radar", "clowl", "oscar"]
     assert read(LIST, state="open") == ["radar", "clowl"]
     assert read(LIST, conversation=str(message.conversation_id)) == ["radar", "clowl", "oscar"]
-    assert read(LIST, conversation=str(message.pk)) == []
+    missing = client.get(LIST, {"conversation": str(message.pk)})
+    assert (missing.status_code, missing.json()["parameter"]) == (400, "conversation")
     assert read(f"/api/v1/messages/{message.pk}/comments") == ["clowl", "oscar", "radar"]
     for wrong in ({"conversation": "x"}, {"state": "nice"}, {"cursor": "x"}, {"limit": "101"}):
         assert client.get(LIST, wrong).status_code == 400

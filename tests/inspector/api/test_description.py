@@ -5,6 +5,7 @@ The short form sends the same requests each time. `make fuzz-api` sends fifty th
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import Counter
@@ -25,6 +26,7 @@ from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
 from drf_spectacular.settings import spectacular_settings
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from openapi_spec_validator import OpenAPIV31SpecValidator
 from rest_framework.serializers import Serializer
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
@@ -40,6 +42,7 @@ from schemathesis.specs.openapi.checks import (
 import dialects
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
+from inspector.api.problems import CONTENT_TYPE, TITLES
 from inspector.api.urls import urlpatterns
 from inspector.audit.comments.life import write_comment
 from inspector.audit.comments.tables import Comment
@@ -115,6 +118,37 @@ def find_doubts(schema_of: Callable[[], Any]) -> list[str]:
 def test_the_description_is_made_without_a_doubt() -> None:
     """Two components of one name would be described as one of them, whichever comes first."""
     assert find_doubts(lambda: spectacular_settings.DEFAULT_GENERATOR_CLASS().get_schema(public=True)) == []
+
+
+def read_schema() -> Any:
+    """The description as a client gets it."""
+    return json.loads(Client().get("/api/schema/?format=json").content)
+
+
+def test_the_description_passes_a_strict_validator() -> None:
+    assert [str(error) for error in OpenAPIV31SpecValidator(read_schema()).iter_errors()] == []
+
+
+def test_the_validator_finds_what_cannot_be() -> None:
+    schema = read_schema()
+    schema["paths"]["/api/v1/messages"]["get"]["parameters"][0]["schema"] = {
+        "type": "string",
+        "enum": ["a"],
+        "default": 1,
+    }
+    assert list(OpenAPIV31SpecValidator(schema).iter_errors())
+
+
+def test_each_operation_has_a_name_of_its_own_and_says_what_each_refusal_means() -> None:
+    operations = [operation for path in read_schema()["paths"].values() for operation in path.values()]
+    names = [operation["operationId"] for operation in operations]
+    assert len(names) == len(set(names)) > 50
+    for operation in operations:
+        refusals = {status: answer for status, answer in operation["responses"].items() if status >= "400"}
+        assert {"400", "401", "403", "406", "429", "503"} <= set(refusals), operation["operationId"]
+        for status, answer in refusals.items():
+            assert answer["description"] == TITLES[int(status)]
+            assert list(answer["content"]) == [CONTENT_TYPE]
 
 
 def test_two_components_of_one_name_are_a_doubt() -> None:

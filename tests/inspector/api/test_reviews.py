@@ -15,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from inspector.accounts.models import ApiKey, Membership, Role
 from inspector.accounts.services import add_member, create_api_key
 from inspector.audit.models import ReviewItem, ReviewQueue
+from inspector.audit.reviews.listing import list_queues, read_queue_key, write_queue_key
 from inspector.audit.services import change_rubric, close_queue, create_queue, fill_queue, give_verdict
 from inspector.threads.models import Conversation, Message
 from inspector.trail.models import Deed
@@ -180,7 +181,8 @@ def test_a_rubric_that_was_changed_since_is_answered_as_the_first_did(cast: Cast
 
 
 def test_queues_come_in_pages(cast: Cast, queue: ReviewQueue) -> None:
-    """Open ones first, then closed ones, then the standing one; each once, whatever the size of the page."""
+    """In the order in which they were made, where none moves; pages of people have the open ones first, then closed
+    ones, then the standing one. Each once, whatever the size of the page."""
     for name in ("A", "B", "C", "D"):
         made = create_queue(membership=cast.owner, name=name, reviewers=1, criteria=[])
         if name in "BD":
@@ -198,6 +200,11 @@ def test_queues_come_in_pages(cast: Cast, queue: ReviewQueue) -> None:
             assert answer.status_code == 200, answer.content
             names += [each["name"] for each in answer.json()["results"]]
             cursor = answer.json()["next"]
+        assert names == ["Two", "A", "B", "C", "D", "Reviewed directly"]
+        names, after = [], None
+        while found := list_queues(workspace=cast.workspace, after=after, limit=limit):
+            names += [each.queue.name for each in found]
+            after = read_queue_key(write_queue_key(found[-1].queue))
         assert names == ["Two", "A", "C", "D", "B", "Reviewed directly"]
     assert client.get(QUEUES, {"cursor": "x"}).status_code == 400
 

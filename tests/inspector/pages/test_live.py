@@ -6,7 +6,7 @@ import json
 import re
 import time
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import pytest
 from django.test import Client
@@ -46,6 +46,29 @@ def ask(client: Client, address: str) -> tuple[str, str]:
     assert answer.status_code in (200, 204), answer.content
     said = re.search(r">([^<]+)<span", answer.content.decode())
     return said[1] if said else "", re.sub(r"after=[^&]*", urlencode({"after": answer["Live-After"]}), address)
+
+
+def test_further_pages_of_conversations_tell_what_moved_up_since_the_first(
+    cast: Cast, viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inspector.pages.conversations.views.PAGE_ROWS", 1)
+    deliver(cast, *(line("A word.", name, at=f"2026-11-21T09:0{number}:00Z") for number, name in enumerate("abc")))
+    settle_all()
+    address = reverse("pages:conversations", args=[SLUG])
+
+    def find_next(page: str) -> dict[str, str]:
+        (link,) = re.findall(r'rel="next" href="\?([^"]*)"', page)
+        return dict(parse_qsl(link.replace("&amp;", "&")))
+
+    second = find_next(viewer.get(address).content.decode())
+    # The one that the second page would have come to says more, and is on the first page from then on.
+    deliver(cast, line("One more.", "b", at="2026-11-21T10:00:00Z", id="more"))
+    settle_all()
+    assert ask(viewer, open_page(viewer, "conversations", **second))[0] == "1 new"
+    third = find_next(viewer.get(address, find_next(viewer.get(address).content.decode())).content.decode())
+    assert ask(viewer, open_page(viewer, "conversations", **third))[0] == ""
+    assert viewer.get(address, second | {"since": "made up"}).status_code == 404
+    assert "since" not in re.findall(r'href="([^"]*)"[^>]*>← Newest', viewer.get(address, second).content.decode())[0]
 
 
 def test_each_page_counts_what_it_shows(cast: Cast, viewer: Client, story: Delivery) -> None:

@@ -11,11 +11,15 @@ from django.db import connection
 from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from inspector.search import selectors
 from inspector.search.facets import count_facets
 from inspector.search.language import QueryError, list_terms
+from inspector.search.parts import cut_parts, take_away, write_term
 from inspector.search.selectors import fetch, find_messages, read_query, search
+from inspector.search.tokens import quote
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -76,6 +80,19 @@ QUERIES: dict[str, set[int]] = {
     'raw:"|q2#"': {4},
     'raw:"|q9#"': set(),
     '-raw:"clowl"': {4, 5},
+    r'raw:"\"p\":\"ERR\""': {2},
+    r'-raw:"\"clowl\""': {4, 5},
+    r'from:"\"",oscar,"a\\"': {0, 3},
+    "from:oscar AND to:radar": {0},
+    "from:oscar && to:radar": {0},
+    "from:oscar || from:radar": {0, 1, 2, 3},
+    "topic:search AND has:reply || topic:survey": {0, 3},
+    "NOT dialect:clowl": {4, 5},
+    "from:radar AND NOT performative:failure": {1},
+    "NOT (from:oscar OR from:radar)": {4, 5},
+    "(NOT dialect:nslip)": {0, 1, 2, 3},
+    '"or"': set(),
+    '"not found"': {2},
     "": {0, 1, 2, 3, 4, 5},
 }
 
@@ -122,6 +139,33 @@ def test_a_day_is_a_day_where_the_reader_lives(log: Cast) -> None:
         ("attributes:1", "holds names of its own; say which, as in attributes.x:1"),
         ("content.limit:>many", "has no order"),
         ("w " * 41, "at most 40 terms"),
+        ("a or b", 'did you mean OR.*quotation marks: "or"'),
+        ("a Or b", "did you mean OR"),
+        ("(a and b)", "did you mean AND"),
+        ("not a", "did you mean NOT"),
+        ("-or", "did you mean OR"),
+        ("a (or)", "did you mean OR"),
+        ("a NOT", "NOT needs a term after it"),
+        ("NOT NOT a", "NOT needs a term after it"),
+        ("NOT -a", "NOT needs a term after it"),
+        ("AND a", "AND needs a term before it"),
+        ("a AND", "AND needs a term after it"),
+        ("a && OR b", "&& needs a term after it"),
+        ("a AND && b", "AND needs a term after it"),
+        ("a || ", r"\|\| needs a term after it"),
+        ("(a OR)", "OR needs a term after it"),
+        ("from:oscar||from:radar", "joins two terms with spaces around it"),
+        ("a&&b", "joins two terms with spaces around it"),
+        ("!from:oscar", "did you mean a minus"),
+        ('!"a b"', "did you mean a minus"),
+        ("!(a b)", "did you mean a minus"),
+        ('raw:"a\\"', "not closed.* for a backslash"),
+        ("channel:mian", "did you mean main"),
+        ("channel:MAIN,\x00", "values are main"),
+        ("delivery:019dd7a2-5d3a-7c11-9f7e-2f4f6a1b8e55", "there is no delivery '019dd7a2"),
+        ("-stored:019dd7a2-5d3a-7c11-9f7e-2f4f6a1b8e55", "there is no delivery '019dd7a2"),
+        ("delivery:yesterday", "is no delivery; it is found by the id"),
+        ("channel:elsewhere,main", "values are main"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_at_its_place(log: Cast, query: str, says: str) -> None:
@@ -130,10 +174,19 @@ def test_what_cannot_be_meant_is_refused_at_its_place(log: Cast, query: str, say
     assert 0 <= refused.value.start <= refused.value.end <= len(query)
 
 
-def test_a_suggestion_is_a_query_that_works(log: Cast) -> None:
-    query = "from:oscar performativ:request"
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from:oscar performativ:request",
+        "from:oscar and performative:request",
+        "dialect:clowl channel:mian from:oscar",
+        "topic:search has:reply or topic:survey",
+        "!to:radar from:oscar OR topic:search from:oscar",
+    ],
+)
+def test_a_suggestion_is_a_query_that_works(log: Cast, query: str) -> None:
     with pytest.raises(QueryError) as refused:
-        read_query(query)
+        find_messages(workspace=log.workspace, query=query)
     better = query[: refused.value.start] + refused.value.instead + query[refused.value.end :]
     assert {message.order_index for message in find_messages(workspace=log.workspace, query=better)} == {0, 3}
 
@@ -193,6 +246,28 @@ def test_where_walking_takes_too_long_the_indexes_of_terms_find_the_same(
     with connection.cursor() as cursor:
         cursor.execute("SHOW enable_indexscan")
         assert cursor.fetchone()[0] == "on"
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.text(st.sampled_from('"\\,:()|&!*=- aé🚀'), min_size=1).filter(str.strip), min_size=1, max_size=3))
+def test_any_value_can_be_written_down(values: list[str]) -> None:
+    """Whatever a value holds, a query asks for it and for nothing else; so do its suggestions and links."""
+    for text in (write_term("topic", tuple(values)), "topic:" + ",".join(map(quote, values))):
+        (term,) = list_terms(read_query(text))
+        assert (term.name, term.values, term.operator, term.is_prefix) == ("topic", tuple(values), "", False)
+
+
+@pytest.mark.parametrize("query", ["a AND b", "a && NOT b AND c", "AND_x b", "(a AND b) AND -c", 'a AND "b AND" AND d'])
+def test_what_is_left_of_joined_parts_is_a_query(query: str) -> None:
+    parts = cut_parts(query)
+    written = [query[part.start : part.end] for part in parts]
+    for part in parts:
+        left = take_away(query, part)
+        kept = [one for one in written if one != query[part.start : part.end]]
+        assert [left[one.start : one.end] for one in cut_parts(left)] == kept
+    assert [part.value for part in parts if part.is_negated] == [
+        one.removeprefix("NOT ").removeprefix("-") for one in written if one.startswith(("NOT ", "-"))
+    ]
 
 
 def test_every_term_has_its_place(log: Cast) -> None:

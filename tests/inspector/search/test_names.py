@@ -9,6 +9,7 @@ from django.test import Client
 from django.utils.html import escape
 
 from inspector.accounts.models import Channel
+from inspector.accounts.services import ensure_channel
 from inspector.search.facets import Facet, count_facets
 from inspector.search.language import QueryError, list_terms
 from inspector.search.parts import can_be_asked, choose, cut_parts, find_choice, take_away, unchoose
@@ -99,6 +100,13 @@ def test_beginnings_and_literals_mean_the_same_names(log: Cast) -> None:
     # Behind any other name the sign is the beginning of a value, as it always was.
     (term,) = list_terms(read_query("raw:=x"))
     assert (term.values, term.operator) == (("=x",), "")
+
+
+def test_channels_are_suggested_by_their_names(log: Cast) -> None:
+    ensure_channel(workspace=log.workspace, name="mailroom")
+    said = [item.text for item in suggest(workspace=log.workspace, text="oscar channel:ma").items]
+    assert said == ["mailroom", "main"]
+    assert not suggest(workspace=log.workspace, text="channel:x").items
 
 
 def test_suggestions_know_what_agents_are_called(log: Cast) -> None:

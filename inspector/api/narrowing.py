@@ -1,0 +1,47 @@
+"""What a list is narrowed to by a parameter: the channel or the conversation of that name, which has to be there."""
+
+from __future__ import annotations
+
+import uuid
+
+from inspector.accounts.models import Channel, Workspace
+from inspector.accounts.selectors import find_channel, list_channels
+from inspector.search.language import find_close
+from inspector.threads.models import Conversation
+from inspector.threads.selectors import find_conversation
+
+from .parameters import LONGEST_SHOWN
+from .problems import ProblemError
+
+
+def find_named_channel(workspace: Workspace, name: str) -> Channel | None:
+    """The channel of the parameter `channel`; None where none is named.
+
+    Raises:
+        ProblemError: 400 for a name that no channel has, with the one that was probably meant.
+    """
+    if not name:
+        return None
+    channel = find_channel(workspace=workspace, name=name)
+    if channel is None:
+        names = [each.name for each in list_channels(workspace=workspace)]
+        close = find_close(name, names)
+        hint = f"did you mean {close}?" if close else "GET /api/v1/channels lists those there are"
+        detail = f"there is no channel {name[:LONGEST_SHOWN]!r}: {hint}"
+        raise ProblemError(400, detail, parameter="channel", allowed=names[:LONGEST_SHOWN])
+    return channel
+
+
+def find_named_conversation(workspace: Workspace, conversation_id: uuid.UUID | None) -> Conversation | None:
+    """The conversation of the parameter `conversation`; None where none is named.
+
+    Raises:
+        ProblemError: 400 for an id that no conversation of the workspace has.
+    """
+    if conversation_id is None:
+        return None
+    conversation = find_conversation(workspace=workspace, conversation_id=conversation_id)
+    if conversation is None:
+        detail = f"there is no conversation {conversation_id} in the workspace"
+        raise ProblemError(400, detail, parameter="conversation")
+    return conversation

@@ -1,0 +1,77 @@
+"""GET rules: what looks for findings, how it is set in the workspace, and how much it has found."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from inspector.audit.findings.listing import RuleCount, count_by_rule
+from inspector.audit.findings.settings import Settings, load_settings
+from inspector.audit.rules import RULES, Rule
+from inspector.audit.rules.rule import SEVERITIES
+
+from .authentication import caller_of
+from .endpoints import Endpoint
+from .paging import CURSOR, LIMIT, cut_keyed, read_row_key
+
+_RULES: Final = "rules"
+
+
+class RuleSerializer(serializers.Serializer[Any]):
+    """A rule; docs/findings.md says what each finds."""
+
+    id = serializers.CharField(help_text="its code, as `rule` of a finding and `rule:` in a query name it")
+    title = serializers.CharField()
+    why = serializers.CharField(help_text="why it matters")
+    group = serializers.CharField()
+    severity = serializers.ChoiceField(choices=SEVERITIES[1:], help_text="as it is set in the workspace")
+    is_on = serializers.BooleanField()
+    open = serializers.IntegerField(help_text="findings that nobody has judged")
+    total = serializers.IntegerField(help_text="findings that hold and are not suppressed")
+    latest_at = serializers.DateTimeField(allow_null=True, help_text="the time of the latest message that it found")
+
+
+class RulePageSerializer(serializers.Serializer[Any]):
+    """Rules in the order of their codes; `next` is the cursor of the page after, or null."""
+
+    results = RuleSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+class RulesView(Endpoint):
+    """The rules that look for findings."""
+
+    scopes: ClassVar = {"GET": "read"}
+    parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
+
+    @extend_schema(operation_id="list_rules", responses=RulePageSerializer)
+    def get(self, request: Request) -> Response:
+        """A page of rules, each with how many findings of it there are."""
+        given, workspace = self.given, caller_of(request).workspace
+        key = read_row_key(given, workspace, of=_RULES)
+        codes = sorted(code for code in RULES if key is None or code > key[0])
+        page, cursor = cut_keyed(codes, given, workspace, lambda code: [code], of=_RULES)
+        settings = load_settings(workspace_id=workspace.pk)
+        counts = {count.rule.code: count for count in count_by_rule(workspace=workspace)}
+        return Response(
+            {"results": [show_rule(RULES[code], settings, counts.get(code)) for code in page], "next": cursor}
+        )
+
+
+def show_rule(rule: Rule, settings: Settings, count: RuleCount | None) -> dict[str, Any]:
+    """A rule as the list shows it; one that found nothing has no count."""
+    return {
+        "id": rule.code,
+        "title": rule.title,
+        "why": rule.why,
+        "group": rule.group,
+        "severity": SEVERITIES[settings.find_severity(rule)],
+        "is_on": settings.is_on(rule.code),
+        "open": count.open if count else 0,
+        "total": count.total if count else 0,
+        "latest_at": count.latest if count else None,
+    }
