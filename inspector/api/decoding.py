@@ -15,6 +15,7 @@ import dialects
 from dialects import Conversations, EnvelopeError, LogOptions, LogReader, LogRecord, Reading
 
 from .bodies import BrokenBodyError, read_body
+from .budget import CUTS
 from .endpoints import Endpoint
 from .ingest import choose_form
 from .parameters import Choice
@@ -59,6 +60,7 @@ _DECODE_ANSWER: Final[dict[str, Any]] = {
             **or_null({"type": "object", "additionalProperties": {}}),
             "description": "what is wrong with the end of the body though its records are whole",
         },
+        "cut": CUTS,
     },
     "required": ["records", "ending"],
     "additionalProperties": False,
@@ -153,7 +155,8 @@ def _decode(
     if whole is None:
         reading = dialects.read(record.wire, record.envelope, dialect=dialect)
         whole = conversations.tell(reading, index)
-    return dialects.show_json(index, whole, is_tree=is_tree)
+    tree = {"fields": whole.fields, "layers": whole.layers} if is_tree else {}
+    return dialects.show_json(index, whole) | tree
 
 
 def _decode_alone(record: LogRecord, dialect: str | None) -> Reading | None:

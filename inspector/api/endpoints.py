@@ -12,8 +12,10 @@ from rest_framework.exceptions import MethodNotAllowed, NotAcceptable
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from .budget import fit_answer
 from .parameters import Parameter, read_parameters
 from .problems import CONTENT_TYPE, TITLES, ProblemSerializer
 from .rates import refuse_haste
@@ -109,7 +111,9 @@ class Endpoint(APIView):
     given: Mapping[str, Any]
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **names: Any) -> Any:
-        """The answer, which no browser and no proxy keeps: it is for whoever has the key."""
+        """The answer within its budget, which no browser and no proxy keeps: it is for whoever has the key."""
+        if isinstance(response, Response) and response.data is not None:
+            response.data = fit_answer(response.data)
         answer = super().finalize_response(request, response, *args, **names)
         patch_cache_control(answer, no_store=True)
         return answer

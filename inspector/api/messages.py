@@ -172,7 +172,7 @@ class MessageView(Endpoint):
                 "opened_with": list(opening.labels) if opening else [],
                 "message": body["message"],
                 "about": body["record"],
-                "fields": [field.to_dict() for field in unfolded.fields],
+                "fields": unfolded.fields,
                 "layers": show_layers(unfolded),
                 "parent": message.parent,
                 "parent_basis": message.parent_basis,

@@ -10,6 +10,7 @@ from . import (
     decoding,
     deliveries,
     exports,
+    field_windows,
     findings,
     ingest,
     live,
@@ -32,6 +33,7 @@ app_name = "api"
 urlpatterns = [
     path("v1/messages", ingest.MessagesView.as_view(), name="messages"),
     path("v1/messages/<uuid:message_id>", messages.MessageView.as_view(), name="message"),
+    path("v1/messages/<uuid:message_id>/fields", field_windows.FieldsView.as_view(), name="message-fields"),
     path("v1/messages/<uuid:message_id>/comments", comments.MessageCommentsView.as_view(), name="message-comments"),
     path("v1/comments", comments.CommentsView.as_view(), name="comments"),
     path("v1/comments/<uuid:comment_id>", comments.CommentView.as_view(), name="comment"),
