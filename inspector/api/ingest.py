@@ -26,6 +26,7 @@ from inspector.tokens import hide_tokens
 from inspector.trail.acting import find_address
 
 from .authentication import caller_of
+from .beginnings import look_at_beginning
 from .bodies import EMPTY, BrokenBodyError, find_length, read_body
 from .endpoints import Endpoint
 from .messages import SEARCH, list_messages
@@ -35,10 +36,10 @@ from .receipts import make_receipt
 from .serializers import MessagePageSerializer, WaitedReceiptSerializer
 from .waiting import grant_wish
 
-Form = Literal["lines", "array", "csv"] | None
+Form = Literal["lines", "ndjson", "csv"] | None
 FORMS: Final[dict[str, Form]] = {
-    "application/x-ndjson": "lines",
-    "application/jsonl": "lines",
+    "application/x-ndjson": "ndjson",
+    "application/jsonl": "ndjson",
     "application/json": None,
     "text/plain": "lines",
     "text/csv": "csv",
@@ -96,7 +97,7 @@ class MessagesView(Endpoint):
         token = read_idempotency_key(request)
         body = read_body(request._request, most_bytes=settings.LIMITS["delivery_bytes"])
         with closing(body):
-            delivery = self._take(request, key, channel, form, token, body)
+            delivery = self._take(request, key, channel, form, token, look_at_beginning(body, form))
         return grant_wish(request, delivery, Response(make_receipt(delivery), status=202))
 
     def _take(
