@@ -1,7 +1,7 @@
 """Prose: text that is in no dialect. It is kept and shown as what it is, an inform whose English is the text.
 
 Specification: none. The normalised record holds the text in `content`; there is nothing else to hold.
-JSON that is no dialect's own is such a text too, and its English says so: whatever it quotes is nobody's statement here.
+JSON that is no dialect's own is such a text too, and its English says so: what it quotes is nobody's statement here.
 `SLIP v1` and `SLIP v3` lines are prose with an info note until a dialect of their own exists.
 """
 
