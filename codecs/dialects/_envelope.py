@@ -26,7 +26,7 @@ def envelope_of(mapping: Mapping[str, Any]) -> Envelope:
     """The envelope that a JSON object of the HTTP contract describes; names it does not know are kept in `extra`.
 
     Args:
-        mapping: at (a time as `read_time` reads it, or its number), from, to (a name or a list), conversation, trace, parent, id,
+        mapping: at (a time in text, or its number), from, to (a name or a list), conversation, trace, parent, id,
             dialect and label; `raw`, `prior`, `keys` and `inspected` are not the envelope's and are passed over.
     """
     at = mapping.get("at")

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from inspector.intake import selectors
 from inspector.intake.models import Delivery, Door, Withdrawal
+from inspector.intake.warnings import list_warnings
 from inspector.intake.withdrawals import find_withdrawal, is_weighing
 
 
@@ -21,6 +22,16 @@ class ProblemRowSerializer(serializers.Serializer[Any]):
     raw = serializers.CharField(help_text="where its exact bytes are")
 
 
+class WarningRowSerializer(serializers.Serializer[Any]):
+    """What is likely not as its sender meant it. It changes nothing of what is stored."""
+
+    index = serializers.IntegerField(help_text="the record's place in the delivery, from zero")
+    line = serializers.IntegerField(help_text="the line it begins on, from one")
+    code = serializers.CharField(help_text="what is wrong, as a stable name")
+    reason = serializers.CharField(help_text="what was seen, and what was done with it")
+    hint = serializers.CharField(help_text="what to change")
+
+
 class ReceiptSerializer(serializers.Serializer[Any]):
     """Counts of records: received = stored + duplicate + quarantined, always."""
 
@@ -31,6 +42,9 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     duplicate = serializers.IntegerField()
     quarantined = serializers.IntegerField()
     problems = ProblemRowSerializer(many=True)
+    warnings = WarningRowSerializer(many=True, help_text="the first hundred")
+    warnings_total = serializers.IntegerField()
+    warnings_by_code = serializers.DictField(child=serializers.IntegerField())
     links = serializers.DictField(child=serializers.CharField())
 
 
@@ -66,6 +80,7 @@ class DeliverySerializer(ReceiptSerializer):
 def make_receipt(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
     """The members of a receipt; problems from the index after `after` on, at most a hundred."""
     problems = selectors.list_problems(delivery=delivery, after=after) if delivery.quarantined else ()
+    warned = list_warnings(delivery.warnings)
     return {
         "delivery": str(delivery.pk),
         "state": delivery.state,
@@ -82,6 +97,9 @@ def make_receipt(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
             }
             for problem in problems
         ],
+        "warnings": [row._asdict() for row in warned.first],
+        "warnings_total": warned.total,
+        "warnings_by_code": dict(warned.counts),
         "links": {"self": reverse("api:delivery", args=[delivery.pk])},
     }
 

@@ -26,7 +26,7 @@ def list_deliveries(
 ) -> list[Delivery]:
     """Deliveries, newest first; `before` is the (received_at, id) of the last one seen."""
     rows = Delivery.objects.select_related("channel", "sent_by_user", "sent_by_key")
-    rows = rows.filter(workspace=workspace).exclude(state=Delivery.State.STAGED)
+    rows = rows.defer("warnings").filter(workspace=workspace).exclude(state=Delivery.State.STAGED)
     if before:
         received_at, delivery_id = before
         rows = rows.filter(Q(received_at__lt=received_at) | Q(received_at=received_at, pk__lt=delivery_id))

@@ -26,20 +26,20 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 _BETWEEN_NAMES = re.compile(r"[,;|]")
 
 
-class _Repeating(dict[str, Any]):
+class Repeating(dict[str, Any]):
     """An object in which a key stands twice: as an envelope it would hide something."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     built = dict(pairs)
-    return built if len(built) == len(pairs) else _Repeating(pairs)
+    return built if len(built) == len(pairs) else Repeating(pairs)
 
 
 def _integer(digits: str) -> int | str:
     return int(digits) if len(digits) < 4000 else digits
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer)
+DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer)
 
 
 def read_object(text: str, fields: Mapping[str, str]) -> tuple[str, Envelope | None]:
@@ -52,10 +52,10 @@ def read_object(text: str, fields: Mapping[str, str]) -> tuple[str, Envelope | N
     if f'"{name}"' not in text:
         return text, None
     try:
-        found = _DECODER.decode(text)
+        found = DECODER.decode(text)
     except (ValueError, RecursionError):
         return text, None
-    if not isinstance(found, dict) or isinstance(found, _Repeating) or not isinstance(found.get(name), str):
+    if not isinstance(found, dict) or isinstance(found, Repeating) or not isinstance(found.get(name), str):
         return text, None
     wire: str = found[name]
     return wire, _envelope(rename_fields(found, fields))

@@ -1,0 +1,57 @@
+"""What the sender of a delivery should be told of its records: all counted by code, the first hundred kept as they are.
+
+`Delivery.warnings` holds it as {"counts": {code: number}, "first": [[index, line, code, reason, hint], …]}, or nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from .identity import Draft
+
+MOST_KEPT: Final = 100
+
+
+class WarningRow(NamedTuple):
+    """A warning of one record: its place in the delivery from zero, and the line that it begins on from one."""
+
+    index: int
+    line: int
+    code: str
+    reason: str
+    hint: str
+
+
+class Warned(NamedTuple):
+    """The warnings of a delivery: the first of them, and how many there are, by code."""
+
+    first: tuple[WarningRow, ...]
+    counts: Mapping[str, int]
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return sum(self.counts.values())
+
+
+def add_warnings(held: dict[str, Any], drafts: Iterable[Draft]) -> dict[str, Any]:
+    """What is held of a delivery's warnings, with those of these records; what was given is left as it is."""
+    rows = [
+        WarningRow(draft.index, draft.framed.line, warning.code, warning.reason, warning.hint)
+        for draft in drafts
+        for warning in draft.warnings
+    ]
+    if not rows:
+        return held
+    first = held.get("first", [])
+    return {
+        "counts": dict(Counter(held.get("counts", {})) + Counter(row.code for row in rows)),
+        "first": [*first, *map(list, rows[: MOST_KEPT - len(first)])],
+    }
+
+
+def list_warnings(held: Mapping[str, Any]) -> Warned:
+    """The warnings that `add_warnings` put together."""
+    return Warned(tuple(WarningRow(*row) for row in held.get("first", ())), held.get("counts", {}))
