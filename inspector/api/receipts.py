@@ -42,7 +42,7 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     duplicate = serializers.IntegerField()
     quarantined = serializers.IntegerField()
     problems = ProblemRowSerializer(many=True)
-    warnings = WarningRowSerializer(many=True, help_text="the first hundred")
+    warnings = WarningRowSerializer(many=True, help_text="the first hundred, and the first of each code")
     warnings_total = serializers.IntegerField()
     warnings_by_code = serializers.DictField(child=serializers.IntegerField())
     links = serializers.DictField(child=serializers.CharField())

@@ -1,4 +1,5 @@
-"""What the sender of a delivery should be told of its records: all counted by code, the first hundred kept as they are.
+"""What the sender of a delivery should be told of its records: all counted by code, the first hundred kept, and the
+first of each code.
 
 `Delivery.warnings` holds it as {"counts": {code: number}, "first": [[index, line, code, reason, hint], …]}, or nothing.
 """
@@ -31,6 +32,11 @@ class Warned(NamedTuple):
     counts: Mapping[str, int]
 
     @property
+    def kinds(self) -> tuple[WarningRow, ...]:
+        """Of those alike in their words the first."""
+        return tuple({row[2:]: row for row in reversed(self.first)}.values())[::-1]
+
+    @property
     def total(self) -> int:
         """How many there are."""
         return sum(self.counts.values())
@@ -45,11 +51,13 @@ def add_warnings(held: dict[str, Any], drafts: Iterable[Draft]) -> dict[str, Any
     ]
     if not rows:
         return held
-    first = held.get("first", [])
-    return {
-        "counts": dict(Counter(held.get("counts", {})) + Counter(row.code for row in rows)),
-        "first": [*first, *map(list, rows[: MOST_KEPT - len(first)])],
-    }
+    first = list(held.get("first", ()))
+    counts = Counter(held.get("counts", {}))
+    for row in rows:
+        if len(first) < MOST_KEPT or row.code not in counts:
+            first.append(list(row))
+        counts[row.code] += 1
+    return {"counts": dict(counts), "first": first}
 
 
 def list_warnings(held: Mapping[str, Any]) -> Warned:
