@@ -140,7 +140,9 @@ def choose_form(request: Request) -> Form:
     charset = parameters.partition("charset=")[2].strip(' "').lower()
     kind = kind.strip().lower()
     if kind not in FORMS:
-        raise ProblemError(415, f"Content-Type {declared[:100]!r} is not understood: send one of {', '.join(FORMS)}")
+        curl = " (curl -d declares it, unless -H says otherwise)" if kind == "application/x-www-form-urlencoded" else ""
+        known = ", ".join(FORMS)
+        raise ProblemError(415, f"Content-Type {declared[:100]!r} is not understood{curl}: send one of {known}")
     if charset not in ("", "utf-8", "utf8", "us-ascii"):
         raise ProblemError(415, f"text in {charset[:100]!r} is not understood: send UTF-8")
     return FORMS[kind]

@@ -134,9 +134,12 @@ def warnings_of(record: LogRecord, dialect: str, *, form: str | None = None) -> 
         return ()
     envelope = record.envelope
     around = _of_envelope(envelope) if envelope is not None and (envelope.extra or envelope.at_raw) else ()
-    if form == "ndjson" and record.source is not None and record.source[:1] not in b'{"':
+    source = record.source or b""
+    if form == "ndjson" and source[:1] not in b'{"':
         return (*around, _warn("not-an-object"))
-    inside = _of_wire(wire, dialect, form)
+    inside = _of_wire(wire, dialect)
+    if form == "ndjson" and not inside and dialect == "prose" and source[-1:] not in b'}"':
+        inside = (_warn("not-an-object"),)
     return (*around, *inside) if inside else tuple(around)
 
 
@@ -171,7 +174,7 @@ def _of_names(names: Mapping[str, Any], envelope: Envelope | None) -> list[LogWa
     return found
 
 
-def _of_wire(wire: str, dialect: str, form: str | None) -> Iterable[LogWarning]:
+def _of_wire(wire: str, dialect: str) -> Iterable[LogWarning]:
     first = wire[:1]
     if dialect == "nslip":
         is_doubtful = wire.rstrip()[-1:] != "#"
