@@ -85,7 +85,7 @@ WARNED: dict[str, tuple[str, str, int, list[str], str]] = {
         json.dumps({"raw": "a", "to": ["b"]}, indent=1),
         LINES,
         6,
-        ["not-an-object"] * 6,
+        ["not-an-object"] * 5,
         "one JSON object a line",
     ),
     "a wrapper under another name": ('{"mesages": [{"raw": "a"}]}', JSON, 1, ["wrapper"], "write `messages` instead"),
