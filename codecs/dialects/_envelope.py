@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ._record import Envelope, Message, Note, NoteKind, Reading
-from ._time import read_time
+from ._time import instant_of_log
 
 DISAGREES = NoteKind(
     code="envelope.disagrees",
@@ -34,7 +34,7 @@ def envelope_of(mapping: Mapping[str, Any]) -> Envelope:
     to = mapping.get("to")
     receivers = to if isinstance(to, list) else [to]
     return Envelope(
-        at=read_time(at_raw)[0] if at_raw else None,
+        at=instant_of_log(at_raw) if at_raw else None,
         at_raw=at_raw,
         sender=_text(mapping.get("from")),
         receivers=tuple(str(name) for name in receivers if name not in (None, "")),

@@ -77,24 +77,38 @@ def instant_of_text(text: str) -> str | None:
     return write_instant(moment) if EARLIEST <= moment < LATEST else None
 
 
-def read_time(said: str) -> tuple[str | None, Assumed | None]:
-    """The instant that a log names, and what had to be assumed for it; (None, None) for what is no time.
+def instant_of_log(said: str) -> str | None:
+    """The instant that a log names, or None for what is no time.
 
     Args:
-        said: a number of seconds, milliseconds, microseconds or nanoseconds since 1970, ISO 8601 in any of its forms,
-            or a time as in mail (RFC 2822). What has no zone is taken as UTC.
+        said: ISO 8601 in any of its forms, a time as in mail (RFC 2822), or a number of seconds, milliseconds,
+            microseconds or nanoseconds since 1970. What has no zone is taken as UTC.
     """
-    text = said.strip()
-    if len(text) > _MOST_CHARACTERS:
-        return None, None
-    if _FLOAT.match(text):
-        text = str(int(float(text)))
+    instant = instant_of_text(said)
+    if instant or len(said) > _MOST_CHARACTERS:
+        return instant
+    text = _spell(said)
     if _NUMBER.match(text):
-        return _read_number(text)
+        return _read_number(text)[0]
     zoned = text.removesuffix("UTC").removesuffix("GMT").rstrip()
-    instant = instant_of_text(zoned) or _instant_of_iso(zoned) or _instant_of_mail(text)
-    is_zoned = instant is None or (zoned != text or _has_zone(text))
-    return instant, None if is_zoned else "zone"
+    return instant_of_text(zoned) or _instant_of_iso(zoned) or _instant_of_mail(text)
+
+
+def assumption_of(said: str) -> Assumed | None:
+    """What had to be assumed for the instant of a text that names one: its zone, or a unit other than seconds."""
+    text = _spell(said)
+    if _NUMBER.match(text):
+        return _read_number(text)[1]
+    mail = _MAIL.match(text)
+    if mail:
+        return "zone" if mail[1] in (None, "-0000") else None
+    # The last part of a date alone looks like an offset.
+    return None if len(text) > 10 and _ZONE.search(text) else "zone"
+
+
+def _spell(said: str) -> str:
+    text = said.strip()
+    return str(int(float(text))) if _FLOAT.match(text) else text
 
 
 def _read_number(text: str) -> tuple[str | None, Assumed | None]:
@@ -131,11 +145,3 @@ def _instant_of_mail(text: str) -> str | None:
 def _plausible(moment: datetime) -> str | None:
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return write_instant(moment) if EARLIEST <= moment < LATEST else None
-
-
-def _has_zone(text: str) -> bool:
-    mail = _MAIL.match(text)
-    if mail:
-        return mail[1] is not None and mail[1] != "-0000"
-    # The last part of a date alone looks like an offset.
-    return len(text) > 10 and _ZONE.search(text) is not None

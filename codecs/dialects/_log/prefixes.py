@@ -17,7 +17,7 @@ from typing import Any
 
 from .._detect import detect
 from .._record import Envelope
-from .._time import read_time
+from .._time import instant_of_log
 
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:\s?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?"
 # Seconds, milliseconds, microseconds or nanoseconds.
@@ -57,7 +57,7 @@ def _time_of(line: str) -> tuple[int, str, str] | None:
     if not found:
         return None
     raw = found[1] or found[2]
-    instant, _ = read_time(raw)
+    instant = instant_of_log(raw)
     return (found.end(), raw, instant) if instant else None
 
 

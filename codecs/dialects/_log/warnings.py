@@ -15,7 +15,7 @@ from typing import Any
 from .._json import is_json
 from .._record import Envelope
 from .._registry import get_dialect
-from .._time import read_time
+from .._time import assumption_of
 from .._value import Value
 from .brackets import Brackets
 from .items import LogRecord
@@ -148,7 +148,7 @@ def _of_envelope(envelope: Envelope) -> list[LogWarning]:
     raw = envelope.at_raw
     # What ends with Z says its zone.
     if raw and (envelope.at is None or raw[-1] != "Z"):
-        _, assumed = read_time(raw)
+        assumed = assumption_of(raw) if envelope.at else None
         if envelope.at is None:
             found.append(_warn("time-not-read"))
         elif assumed == "zone":
