@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from django.urls import reverse
@@ -97,7 +98,7 @@ def make_receipt(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
             }
             for problem in problems
         ],
-        "warnings": [row._asdict() for row in warned.first],
+        "warnings": [asdict(row) for row in warned.first],
         "warnings_total": warned.total,
         "warnings_by_code": dict(warned.counts),
         "links": {"self": reverse("api:delivery", args=[delivery.pk])},

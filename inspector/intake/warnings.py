@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from dataclasses import astuple, dataclass
+from typing import Any, Final
 
 from .identity import Draft
 
 MOST_KEPT: Final = 100
 
 
-class WarningRow(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class WarningRow:
     """A warning of one record: its place in the delivery from zero, and the line that it begins on from one."""
 
     index: int
@@ -25,7 +27,8 @@ class WarningRow(NamedTuple):
     hint: str
 
 
-class Warned(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Warned:
     """The warnings of a delivery: the first of them, and how many there are, by code."""
 
     first: tuple[WarningRow, ...]
@@ -34,7 +37,10 @@ class Warned(NamedTuple):
     @property
     def kinds(self) -> tuple[WarningRow, ...]:
         """Of those alike in their words the first."""
-        return tuple({row[2:]: row for row in reversed(self.first)}.values())[::-1]
+        found: dict[tuple[str, str], WarningRow] = {}
+        for row in self.first:
+            found.setdefault((row.reason, row.hint), row)
+        return tuple(found.values())
 
     @property
     def total(self) -> int:
@@ -55,7 +61,7 @@ def add_warnings(held: dict[str, Any], drafts: Iterable[Draft]) -> dict[str, Any
     counts = Counter(held.get("counts", {}))
     for row in rows:
         if len(first) < MOST_KEPT or row.code not in counts:
-            first.append(list(row))
+            first.append(astuple(row))
         counts[row.code] += 1
     return {"counts": dict(counts), "first": first}
 

@@ -24,6 +24,7 @@ from .mapping import COLUMNS, DECODER, Repeating
 # A longer text is not looked into for what may be wrong with it.
 _MOST_CHARACTERS = 64 * 1024
 _MOST_NAMES = 50
+_LONGEST_NAME = 40
 _SINGLE_QUOTES = re.compile(r"\s*[\[{]\s*'[^'\n]{1,64}'\s*:")
 _BETWEEN = re.compile(r"[\s_.\-]+")
 
@@ -81,7 +82,8 @@ _LISTS = frozenset(("message", "msgs", "records", "events", "items", "data", "lo
 
 
 def _join(name: str) -> str:
-    return _BETWEEN.sub("", name.lower())
+    """A name as it is compared; nothing for one that cannot be meant, and that no answer could quote."""
+    return _BETWEEN.sub("", name.lower()) if len(name) <= _LONGEST_NAME and name.isprintable() else ""
 
 
 _MEANT = {
@@ -114,7 +116,7 @@ def _warn(code: str, name: str = "", wanted: str = "") -> LogWarning:
 @lru_cache(maxsize=4096)
 def _find_meant(name: str) -> str | None:
     """The envelope's name that is most likely meant by another one."""
-    plain = _join(name) if len(name) <= 40 else ""
+    plain = _join(name)
     if plain in _MEANT:
         return _MEANT[plain]
     close = get_close_matches(plain, _LONG, n=1, cutoff=0.75) if len(plain) > 3 else ()
@@ -247,5 +249,5 @@ def _of_object(found: dict[str, Any]) -> Iterator[LogWarning]:
 
 
 def _is_list(name: str) -> bool:
-    plain = _join(name) if len(name) <= 40 else ""
+    plain = _join(name)
     return plain in _LISTS or bool(get_close_matches(plain, ("messages",), cutoff=0.75))

@@ -114,6 +114,14 @@ def test_a_warning_quotes_no_value_of_the_record(token: str) -> None:
     assert secret not in json.dumps(Delivery.objects.get().warnings)
 
 
+@pytest.mark.parametrize("name", ["sender\0", "sender\ud800", "\u202esender", "s" * 100_000, "", "\n", "ＳＥＮＤＥＲ"])
+def test_no_name_stops_a_delivery(token: str, name: str) -> None:
+    objects: list[Any] = [{"raw": "hi", name: "x"}, {name: [1]}, {name: "x", "text": "y"}, {f"messages{name}": []}]
+    said = post(token, "\n".join(map(json.dumps, objects)))
+    assert said["stored"] == 4
+    assert all(warning["reason"].isprintable() for warning in said["warnings"])
+
+
 def test_a_body_sent_again_is_warned_of_again(token: str, cast: Cast) -> None:
     body = '{"raw": "hi", "id": "1", "sender": "a"}\n'
     first, second = post(token, body), post(token, body)
