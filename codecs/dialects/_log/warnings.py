@@ -23,7 +23,7 @@ from .mapping import COLUMNS, DECODER, Repeating
 
 # A longer text is not looked into for what may be wrong with it.
 _MOST_CHARACTERS = 64 * 1024
-_MOST_NAMES = 50
+_MOST_NAMES = 20
 _LONGEST_NAME = 40
 _SINGLE_QUOTES = re.compile(r"\s*[\[{]\s*'[^'\n]{1,64}'\s*:")
 _BETWEEN = re.compile(r"[\s_.\-]+")
@@ -119,7 +119,9 @@ def _find_meant(name: str) -> str | None:
     plain = _join(name)
     if plain in _MEANT:
         return _MEANT[plain]
-    close = get_close_matches(plain, _LONG, n=1, cutoff=0.75) if len(plain) > 3 else ()
+    # A typo keeps the first letter and about the length: so few are compared, whatever names a record has.
+    like = [alias for alias in _LONG if alias[0] == plain[:1] and abs(len(alias) - len(plain)) <= 2]
+    close = get_close_matches(plain, like, n=1, cutoff=0.75) if like and len(plain) > 3 else ()
     return _MEANT[close[0]] if close else None
 
 
