@@ -21,7 +21,18 @@ from ._dialect import Block, Dialect, Reply, Term
 from ._envelope import INSPECTED, apply_envelope, envelope_of
 from ._errors import DialectsError, EncodeError, RegistryError, UnknownDialectError
 from ._exchange import EnvelopeError, decode_envelope, parse_json, show_failure, show_json, show_quarantined, write_json
-from ._log import Item, LogOptions, LogReader, LogRecord, Piece, Problem, Scaffold, read_log
+from ._log import (
+    Item,
+    LogOptions,
+    LogReader,
+    LogRecord,
+    LogWarning,
+    Piece,
+    Problem,
+    Scaffold,
+    read_log,
+    warnings_of,
+)
 from ._performatives import PERFORMATIVES
 from ._plain import ShapeError, messages_of
 from ._record import (
@@ -82,6 +93,7 @@ __all__ = [
     "LogOptions",
     "LogReader",
     "LogRecord",
+    "LogWarning",
     "Loss",
     "Message",
     "Moment",
@@ -125,6 +137,7 @@ __all__ = [
     "title_of",
     "to_json_type",
     "to_shallow_json",
+    "warnings_of",
     "write_json",
 ]
 

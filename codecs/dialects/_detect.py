@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._json import is_json
 from ._record import Candidate
 from ._registry import all_dialects
 
@@ -13,10 +14,15 @@ def detect(wire: str) -> tuple[Candidate, ...]:
     """The dialects a text may be in, likeliest first. Never raises.
 
     A score is from 0 to 1; ties go to the lower rank. Where one is certain no further dialect is asked, else prose is
-    among them: any text is at least text.
+    among them: any text is at least text. Of JSON only the dialects are asked whose messages are objects of it.
     """
     found: list[Candidate] = []
+    is_object: bool | None = None
     for dialect in all_dialects():
+        if not dialect.has_objects:
+            is_object = is_json(wire) if is_object is None else is_object
+            if is_object:
+                continue
         candidate = dialect.sniff(wire)
         if candidate is not None:
             found.append(candidate)

@@ -88,6 +88,7 @@ class Dialect(Value):
     `masks` says cheaply whether `read` may mask characters of a wire by itself, and `packs` whether it may unpack a
     layer from it. Neither may say no where it does: whoever asks shows the wire without reading it.
     `opens` says whether a line opens a block of several lines; `replies` names the ways to the parent.
+    `has_objects` where a message may be an object of JSON: no other dialect is looked for in one.
     `agents` are the names that agents bear by convention, by their name on the wire: a label for people and no more.
     `key_names` are the names of a message's content under which its sender shows a key of its own.
     """
@@ -108,6 +109,7 @@ class Dialect(Value):
     masks: Callable[[str], bool] = staticmethod(always)
     packs: Callable[[str], bool] = staticmethod(always)
     orders_by_turn: bool = False
+    has_objects: bool = False
     notes: tuple[NoteKind, ...] = ()
     glossary: tuple[Term, ...] = ()
     agents: Mapping[str, str] = {}

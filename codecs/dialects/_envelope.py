@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ._record import Envelope, Message, Note, NoteKind, Reading
-from ._time import instant_of_seconds, instant_of_text
+from ._time import instant_of_log
 
 DISAGREES = NoteKind(
     code="envelope.disagrees",
@@ -26,15 +26,16 @@ def envelope_of(mapping: Mapping[str, Any]) -> Envelope:
     """The envelope that a JSON object of the HTTP contract describes; names it does not know are kept in `extra`.
 
     Args:
-        mapping: at (ISO 8601 or Unix seconds), from, to (a name or a list), conversation, trace, parent, id,
+        mapping: at (a time in text, or its number), from, to (a name or a list), conversation, trace, parent, id,
             dialect and label; `raw`, `prior`, `keys` and `inspected` are not the envelope's and are passed over.
     """
     at = mapping.get("at")
+    at_raw = _text(at)
     to = mapping.get("to")
     receivers = to if isinstance(to, list) else [to]
     return Envelope(
-        at=instant_of_text(at) if isinstance(at, str) else _seconds(at),
-        at_raw=_text(at),
+        at=instant_of_log(at_raw) if at_raw else None,
+        at_raw=at_raw,
         sender=_text(mapping.get("from")),
         receivers=tuple(str(name) for name in receivers if name not in (None, "")),
         conversation=_text(mapping.get("conversation")),
@@ -45,10 +46,6 @@ def envelope_of(mapping: Mapping[str, Any]) -> Envelope:
         label=_text(mapping.get("label")),
         extra={name: value for name, value in mapping.items() if name not in _KNOWN and name != INSPECTED},
     )
-
-
-def _seconds(value: Any) -> str | None:
-    return instant_of_seconds(value) if isinstance(value, (int, float)) else None
 
 
 def _text(value: Any) -> str | None:

@@ -1,6 +1,7 @@
 """Prose: text that is in no dialect. It is kept and shown as what it is, an inform whose English is the text.
 
 Specification: none. The normalised record holds the text in `content`; there is nothing else to hold.
+JSON that is no dialect's own is such a text too, and its English says so: what it quotes is nobody's statement here.
 `SLIP v1` and `SLIP v3` lines are prose with an info note until a dialect of their own exists.
 """
 
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from ._context import Context, Keys
 from ._dialect import Dialect, never
 from ._errors import EncodeError
+from ._json import is_json
 from ._record import (
     Candidate,
     Encoded,
@@ -27,6 +29,13 @@ from ._record import (
     Told,
 )
 from ._scan import leaf
+
+JSON_UNKNOWN = NoteKind(
+    code="prose.json-unknown",
+    severity="info",
+    group="undecoded",
+    about="JSON of a kind that no dialect reads is kept as text, and what it quotes is not read as a message.",
+)
 
 _SLIP = re.compile(r"(?:^|SLIP: )SLIP v(\d+) ")
 
@@ -48,6 +57,8 @@ def _read(wire: str, envelope: Envelope | None = None) -> Reading:
     if slip:
         span = (0, slip.start(), slip.end())
         notes = (NOT_READ.note(f"SLIP v{slip[1]} is not read yet: kept as text", span),)
+    elif is_json(wire):
+        notes = (JSON_UNKNOWN.note("JSON of a kind that no dialect reads: kept as text", (0, 0, len(wire))),)
     return Reading(
         dialect="prose",
         layers=(Layer(id=0, kind="wire", text=wire),),
@@ -60,6 +71,8 @@ def _read(wire: str, envelope: Envelope | None = None) -> Reading:
 def _tell(reading: Reading, context: Context, keys: Keys) -> Told:
     wire = reading.wire
     said = (Segment(text=wire, spans=((0, 0, len(wire)),)),) if wire else ()
+    if is_json(wire):
+        said = (Segment(text="JSON of an unknown kind: "), *said)
     return Told(reading=reading, messages=tuple(message.replace(english=said) for message in reading.messages))
 
 
@@ -89,6 +102,7 @@ DIALECT = Dialect(
     encode=_encode,
     masks=never,
     packs=never,
-    notes=(NOT_READ,),
+    notes=(NOT_READ, JSON_UNKNOWN),
+    has_objects=True,
     rank=99,
 )

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 import dialects
 from dialects import Conversations, EnvelopeError, LogOptions, LogReader, LogRecord, Reading
 
+from .beginnings import look_at_beginning
 from .bodies import BrokenBodyError, read_body
 from .budget import CUTS
 from .endpoints import Endpoint
@@ -100,7 +101,7 @@ class DecodeView(Endpoint):
             Choice(name="dialect", about="read every record in this dialect", choices=SLUGS),
         )
     }
-    refusals: ClassVar = {"POST": (408, 413, 415)}
+    refusals: ClassVar = {"POST": (408, 413, 415, 422)}
 
     @extend_schema(operation_id="decode", request=_DECODE_BODY, responses={200: _DECODE_ANSWER})
     def post(self, request: Request) -> Response:
@@ -115,7 +116,8 @@ class DecodeView(Endpoint):
         is_tree = self.given["format"] == "tree"
         with closing(pieces):
             try:
-                records = list(decode_log(reader, pieces, dialect=self.given["dialect"], is_tree=is_tree))
+                body = look_at_beginning(pieces, form)
+                records = list(decode_log(reader, body, dialect=self.given["dialect"], is_tree=is_tree))
             except BrokenBodyError as error:
                 raise ProblemError(error.status, f"{error}; nothing is kept of it") from error
         ending = reader.ending.to_dict() if reader.ending else None

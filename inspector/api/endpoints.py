@@ -131,4 +131,5 @@ class Endpoint(APIView):
         super().initial(request, *args, **names)
         refuse_haste(request)
         if method != "OPTIONS":
-            self.given = read_parameters(request._request.GET, self.parameters.get(method, ()))
+            known = self.parameters.get(method, ())
+            self.given = read_parameters(request._request.GET, known, has_body=method == "POST")

@@ -26,6 +26,7 @@ from inspector.tokens import hide_tokens
 from inspector.trail.acting import find_address
 
 from .authentication import caller_of
+from .beginnings import look_at_beginning
 from .bodies import EMPTY, BrokenBodyError, find_length, read_body
 from .endpoints import Endpoint
 from .messages import SEARCH, list_messages
@@ -35,10 +36,10 @@ from .receipts import make_receipt
 from .serializers import MessagePageSerializer, WaitedReceiptSerializer
 from .waiting import grant_wish
 
-Form = Literal["lines", "array", "csv"] | None
+Form = Literal["lines", "ndjson", "csv"] | None
 FORMS: Final[dict[str, Form]] = {
-    "application/x-ndjson": "lines",
-    "application/jsonl": "lines",
+    "application/x-ndjson": "ndjson",
+    "application/jsonl": "ndjson",
     "application/json": None,
     "text/plain": "lines",
     "text/csv": "csv",
@@ -96,7 +97,7 @@ class MessagesView(Endpoint):
         token = read_idempotency_key(request)
         body = read_body(request._request, most_bytes=settings.LIMITS["delivery_bytes"])
         with closing(body):
-            delivery = self._take(request, key, channel, form, token, body)
+            delivery = self._take(request, key, channel, form, token, look_at_beginning(body, form))
         return grant_wish(request, delivery, Response(make_receipt(delivery), status=202))
 
     def _take(
@@ -139,7 +140,9 @@ def choose_form(request: Request) -> Form:
     charset = parameters.partition("charset=")[2].strip(' "').lower()
     kind = kind.strip().lower()
     if kind not in FORMS:
-        raise ProblemError(415, f"Content-Type {declared[:100]!r} is not understood: send one of {', '.join(FORMS)}")
+        curl = " (curl -d declares it, unless -H says otherwise)" if kind == "application/x-www-form-urlencoded" else ""
+        known = ", ".join(FORMS)
+        raise ProblemError(415, f"Content-Type {declared[:100]!r} is not understood{curl}: send one of {known}")
     if charset not in ("", "utf-8", "utf8", "us-ascii"):
         raise ProblemError(415, f"text in {charset[:100]!r} is not understood: send UTF-8")
     return FORMS[kind]

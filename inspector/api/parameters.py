@@ -193,8 +193,10 @@ def read_instant(text: str) -> datetime:
     return instant.astimezone(UTC)
 
 
-def read_parameters(query: QueryDict, parameters: Sequence[Parameter]) -> Mapping[str, Any]:
+def read_parameters(query: QueryDict, parameters: Sequence[Parameter], *, has_body: bool = False) -> Mapping[str, Any]:
     """The value of every parameter of the table, by name; the default where it is left out.
+
+    With `has_body` a refusal says where what is sent belongs.
 
     Raises:
         ProblemError: 400 with `parameter` and `allowed` for a name that is not in the table, for a value that cannot
@@ -203,7 +205,7 @@ def read_parameters(query: QueryDict, parameters: Sequence[Parameter]) -> Mappin
     known = {parameter.name: parameter for parameter in parameters}
     for name, texts in query.lists():
         if name not in known:
-            raise _refuse_name(name, list(known))
+            raise _refuse_name(name, list(known), has_body=has_body)
         if len(texts) > 1:
             raise ProblemError(400, f"{name} is given {len(texts)} times: give it once", parameter=name, allowed="one")
     return {name: _read(parameter, query) for name, parameter in known.items()}
@@ -227,7 +229,9 @@ def _read(parameter: Parameter, query: QueryDict) -> Any:
         ) from None
 
 
-def _refuse_name(name: str, known: list[str]) -> ProblemError:
+def _refuse_name(name: str, known: list[str], *, has_body: bool) -> ProblemError:
     name = name[:LONGEST_SHOWN]
     there = f"there are {', '.join(known)}" if known else "this address takes none"
+    if has_body:
+        there += "; what is sent belongs in the body"
     return ProblemError(400, f"there is no parameter {name!r} here: {there}", parameter=name, allowed=known)

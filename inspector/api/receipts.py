@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, Final
 
 from django.urls import reverse
@@ -9,6 +10,7 @@ from rest_framework import serializers
 
 from inspector.intake import selectors
 from inspector.intake.models import Delivery, Door, Withdrawal
+from inspector.intake.warnings import list_warnings
 from inspector.intake.withdrawals import find_withdrawal, is_weighing
 
 from .choosing import ChosenMembers
@@ -25,6 +27,16 @@ class ProblemRowSerializer(serializers.Serializer[Any]):
     raw = serializers.CharField(help_text="where its exact bytes are")
 
 
+class WarningRowSerializer(serializers.Serializer[Any]):
+    """What is likely not as its sender meant it. It changes nothing of what is stored."""
+
+    index = serializers.IntegerField(help_text="the record's place in the delivery, from zero")
+    line = serializers.IntegerField(help_text="the line it begins on, from one")
+    code = serializers.CharField(help_text="what is wrong, as a stable name")
+    reason = serializers.CharField(help_text="what was seen, and what was done with it")
+    hint = serializers.CharField(help_text="what to change")
+
+
 class ReceiptSerializer(serializers.Serializer[Any]):
     """Counts of records: received = stored + duplicate + quarantined, always."""
 
@@ -35,6 +47,9 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     duplicate = serializers.IntegerField()
     quarantined = serializers.IntegerField()
     problems = ProblemRowSerializer(many=True)
+    warnings = WarningRowSerializer(many=True, help_text="the first hundred, and the first of each code")
+    warnings_total = serializers.IntegerField()
+    warnings_by_code = serializers.DictField(child=serializers.IntegerField())
     links = serializers.DictField(child=serializers.CharField())
 
 
@@ -114,6 +129,7 @@ def show_delivery(delivery: Delivery, *, is_withdrawn: bool) -> dict[str, Any]:
 def make_receipt(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
     """The members of a receipt; problems from the index after `after` on, at most a hundred."""
     problems = selectors.list_problems(delivery=delivery, after=after) if delivery.quarantined else ()
+    warned = list_warnings(delivery.warnings)
     return {
         "delivery": str(delivery.pk),
         "state": delivery.state,
@@ -130,6 +146,9 @@ def make_receipt(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
             }
             for problem in problems
         ],
+        "warnings": [asdict(row) for row in warned.first],
+        "warnings_total": warned.total,
+        "warnings_by_code": dict(warned.counts),
         "links": {"self": reverse("api:delivery", args=[delivery.pk])},
     }
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from dialects import LogRecord
 from inspector.accounts.models import Channel, Workspace
 
 from .identity import BY_TIME, count_equal, draft_record
 from .models import Record
+from .warnings import Warned, add_warnings, list_warnings
 
 
 class Forecaster:
@@ -25,15 +27,21 @@ class Forecaster:
         self._received_at = received_at
         self._equal: Counter[bytes] = Counter()
         self.new = self.duplicate = self.quarantined = 0
+        self._warnings: dict[str, Any] = {}
 
     @property
     def received(self) -> int:
         """How many records were counted."""
         return self.new + self.duplicate + self.quarantined
 
+    @property
+    def warnings(self) -> Warned:
+        """What their sender should be told of them."""
+        return list_warnings(self._warnings)
+
     def take(self, records: Iterable[LogRecord]) -> None:
         """Count the next records of the file."""
-        identities = []
+        identities, drafts = [], []
         for framed in records:
             if framed.problem is not None:
                 self.quarantined += 1
@@ -43,6 +51,8 @@ class Forecaster:
                 draft.identity = count_equal(draft.likeness, self._equal[draft.likeness])
                 self._equal[draft.likeness] += 1
             identities.append(draft.identity)
+            drafts.append(draft)
+        self._warnings = add_warnings(self._warnings, drafts)
         held = self._find(identities)
         self.duplicate += sum(identity in held for identity in identities)
         self.new += sum(identity not in held for identity in identities)

@@ -125,10 +125,11 @@ class Framer:
                 series=None if delivery.is_file else series_of(delivery),
                 start=delivery.declared_start,
                 received_at=delivery.received_at,
+                form=delivery.options.get("form"),
             )
             for framed in self._records
         ]
-        counts = (delivery.received, delivery.stored, delivery.duplicate, delivery.quarantined)
+        counts = (delivery.received, delivery.stored, delivery.duplicate, delivery.quarantined, delivery.warnings)
         for tries in range(1, MOST_TRIES + 1):
             try:
                 with transaction.atomic():
@@ -139,7 +140,7 @@ class Framer:
                         self._keep(self._reader.state())
                 break
             except BaseException as error:
-                delivery.received, delivery.stored, delivery.duplicate, delivery.quarantined = counts
+                delivery.received, delivery.stored, delivery.duplicate, delivery.quarantined, delivery.warnings = counts
                 if not is_busy(error) or tries == MOST_TRIES:
                     raise
         self._records, self._scaffold, self._held_bytes = [], [], 0

@@ -24,7 +24,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
-from dialects import Envelope, LogRecord, identify
+from dialects import Envelope, LogRecord, LogWarning, detect, identify, warnings_of
 
 BY_ID, BY_TIME, BY_FILE, BY_RECEIPT = 1, 2, 3, 4
 
@@ -76,6 +76,7 @@ class Draft:
     time: datetime
     basis: str
     is_quarantined: bool = False
+    warnings: tuple[LogWarning, ...] = ()
 
     @property
     def index(self) -> int:
@@ -84,20 +85,29 @@ class Draft:
 
 
 def draft_record(
-    framed: LogRecord, *, series: uuid.UUID | None, start: datetime | None, received_at: datetime
+    framed: LogRecord,
+    *,
+    series: uuid.UUID | None,
+    start: datetime | None,
+    received_at: datetime,
+    form: str | None = None,
 ) -> Draft:
     """Identify a framed record and fix its time. For rule 2 the count within the delivery is still open (n = 0).
+
+    The warnings that it comes with decide nothing.
 
     Args:
         framed: the record as framing gives it.
         series: of a POST, the delivery or the first of its tries (rule 4); None for a file (rule 3).
         start: the delivery's declared start, if any.
         received_at: when the delivery was received.
+        form: how the log was framed, as its sender declared.
     """
     wire = (framed.wire or "").encode("utf-8", "surrogatepass")
     envelope = write_envelope(framed.envelope)
     said = framed.envelope or Envelope()
-    own = identify(framed.wire) if framed.wire is not None else None
+    dialect = detect(framed.wire)[0].dialect if framed.wire is not None else ""
+    own = identify(framed.wire, dialect) if framed.wire is not None else None
     name = (own.id if own else None) or said.id
     conversation = (own.conversation if own else None) or said.conversation or ""
     wire_time = own.time if own else None
@@ -131,6 +141,7 @@ def draft_record(
         time=time,
         basis=basis,
         is_quarantined=framed.problem is not None,
+        warnings=warnings_of(framed, dialect, form=form),
     )
 
 

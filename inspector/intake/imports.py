@@ -30,6 +30,7 @@ from .framing import BATCH_RECORDS, options_of
 from .models import Delivery, Door
 from .services import open_delivery, take_stream
 from .uploads import keep_arrival, name_member, tell_nested
+from .warnings import Warned
 
 STOPPED = "the import was stopped before its end; running it again adds what is missing"
 
@@ -80,6 +81,7 @@ class Forecast:
     duplicate: int
     quarantined: int
     broken: str | None
+    warned: Warned
 
 
 def find_sources(words: Sequence[str]) -> tuple[list[Source], list[str]]:
@@ -241,6 +243,7 @@ def forecast_part(*, part: Part, workspace: Workspace | None, channel: Channel |
         duplicate=forecaster.duplicate,
         quarantined=forecaster.quarantined,
         broken=failures[0] if failures else None,
+        warned=forecaster.warnings,
     )
 
 

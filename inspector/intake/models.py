@@ -59,6 +59,8 @@ class Delivery(models.Model):
     read = models.BigIntegerField(default=0)
     # How many of its new records could not be read and were set aside as dead letters; they are not in `read`.
     set_aside = models.BigIntegerField(default=0)
+    # What its sender should be told of it, see `warnings`; it moves no count.
+    warnings = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     idempotency_key = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 (null: no key was sent)
     failure = models.TextField(blank=True)
 

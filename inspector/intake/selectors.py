@@ -32,7 +32,7 @@ def list_deliveries(
 ) -> list[Delivery]:
     """Deliveries, newest first, of a channel or in a state; `before` is the (received_at, id) of the last one seen."""
     rows = Delivery.objects.select_related("channel", "sent_by_user", "sent_by_key")
-    rows = rows.filter(workspace=workspace).exclude(state=Delivery.State.STAGED)
+    rows = rows.defer("warnings").filter(workspace=workspace).exclude(state=Delivery.State.STAGED)
     if channel is not None:
         rows = rows.filter(channel=channel)
     if state:

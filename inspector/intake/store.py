@@ -23,6 +23,7 @@ from .facts import facts_at
 from .identity import BY_TIME, Draft, count_equal
 from .jobs import ask
 from .models import Delivery, Job, Record, Scaffold, Sighting
+from .warnings import add_warnings
 from .withdrawals import find_forsaken, note_arrival_again
 
 _RECORD_COLUMNS = (
@@ -127,6 +128,7 @@ def store_batch(*, delivery: Delivery, drafts: Sequence[Draft], scaffold: Sequen
     # Records, then the job, then the delivery: reading locks them in the same order.
     if any(row[8] == Sighting.Outcome.STORED or row[9] for row in sightings):
         ask(kind=Job.Kind.INGEST, subjects=[delivery.pk], workspace_id=delivery.workspace_id)
+    delivery.warnings = add_warnings(delivery.warnings, drafts)
     _account(delivery, outcomes)
 
 
@@ -292,4 +294,5 @@ def _account(delivery: Delivery, outcomes: Counter[str]) -> None:
     delivery.duplicate += outcomes[Sighting.Outcome.DUPLICATE]
     delivery.quarantined += outcomes[Sighting.Outcome.QUARANTINED]
     delivery.received += outcomes.total()
-    delivery.save(update_fields=["stored", "duplicate", "quarantined", "received", "framed_bytes", "source_digest"])
+    counts = ("stored", "duplicate", "quarantined", "received", "warnings")
+    delivery.save(update_fields=[*counts, "framed_bytes", "source_digest"])

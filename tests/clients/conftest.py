@@ -29,6 +29,7 @@ class Inspector:
     stored: list[Any] = field(default_factory=list)
     answers: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    warnings: list[dict[str, Any]] = field(default_factory=list)
     server: ThreadingHTTPServer | None = None
 
     @property
@@ -91,7 +92,10 @@ class Inspector:
         lines = [json.loads(line) for line in gzip.decompress(body).splitlines()]
         self.stored += lines
         counts = {"received": len(lines), "stored": len(lines), "duplicate": 0, "quarantined": 0}
-        self.answers[key] = (digest, {"delivery": f"d{len(self.answers)}", "problems": [], **counts})
+        self.answers[key] = (
+            digest,
+            {"delivery": f"d{len(self.answers)}", "problems": [], "warnings": self.warnings, **counts},
+        )
         return 202, self.answers[key][1]
 
 

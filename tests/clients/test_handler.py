@@ -159,6 +159,18 @@ def test_a_refusal_is_counted_and_said_once_and_does_not_end_it(
     assert capsys.readouterr().err.count("the inspector refused: 401 this is a 401") == 1
 
 
+def test_what_the_inspector_warns_of_is_said_once(
+    inspector: Inspector, make: Maker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logger, handler = make()
+    inspector.warnings = [{"code": "name", "reason": "`sender` is not read", "hint": "write `from`"}] * 3
+    for word in ("one", "two"):
+        logger.info(word, extra={"envelope": {"sender": "ada"}})
+        handler.flush()
+    assert (handler.sent, handler.refused) == (2, 0)
+    assert capsys.readouterr().err.count("inspector_client: `sender` is not read; write `from`") == 1
+
+
 def test_a_long_retry_after_does_not_end_the_trying(
     inspector: Inspector, make: Maker, capsys: pytest.CaptureFixture[str]
 ) -> None:

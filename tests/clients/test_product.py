@@ -129,6 +129,10 @@ def test_the_receipt_tells_what_the_product_did(port: int, token: str, cast: Cas
     receipt = client.send([message, message])
     assert (receipt.stored, receipt.duplicate) == (1, 1)
     assert Record.objects.get().channel.name == "lab"
+    assert receipt.warnings == ()
+    warned = client.send([{"raw": "hello", "sender": "ada"}, {"text": "hello"}])
+    assert [warning["code"] for warning in warned.warnings] == ["name", "no-raw"]
+    assert warned.warnings[0]["hint"] == "write `from` instead of `sender`"
 
 
 def test_a_wrong_key_is_refused_with_the_reason(port: int, db: None) -> None:

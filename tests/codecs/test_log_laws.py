@@ -19,7 +19,7 @@ MANY = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCh
 # Limits so small that the generated logs pass them: records over the limit, cut blocks, scaffold in links.
 options = st.builds(
     LogOptions,
-    form=st.sampled_from([None, None, None, "lines", "array", "csv"]),
+    form=st.sampled_from([None, None, None, "lines", "ndjson", "array", "csv"]),
     prefixes=st.booleans(),
     max_record_bytes=st.sampled_from([1, 30, 64, 10_000]),
     max_block_lines=st.sampled_from([1, 3, 100]),

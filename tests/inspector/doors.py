@@ -19,7 +19,12 @@ from inspector.accounts.sessions import BACKEND
 
 DOORS: Final = ("post", "upload", "import")
 # What a program declares a body as; a file's name promises nothing.
-_CONTENT_TYPES: Final = {".jsonl": "application/x-ndjson", ".json": "application/json", ".zip": "application/zip"}
+_CONTENT_TYPES: Final = {
+    ".jsonl": "application/x-ndjson",
+    ".json": "application/json",
+    ".log": "text/plain",
+    ".zip": "application/zip",
+}
 
 
 @dataclass(frozen=True)

@@ -215,11 +215,13 @@ class InspectorHandler(logging.Handler):
     def _insist(self, batch: Batch) -> None:
         while True:
             try:
-                self._client.deliver(batch, pause=self._pause)
+                receipt = self._client.deliver(batch, pause=self._pause)
             except GaveUpError as error:
                 self._complain(f"{error.reason}; it is tried again")
                 seconds = error.wait_seconds
             else:
+                for warning in receipt.warnings:
+                    self._complain(f"{warning.get('reason')}; {warning.get('hint')}")
                 return
             self._pause(seconds)
 

@@ -15,6 +15,8 @@ class Receipt:
     Attributes:
         deliveries: the ids under which the inspector keeps what was sent, one for each batch.
         problems: what was quarantined, as the inspector tells it: `index` in its delivery, `line`, `reason`, `raw`.
+        warnings: what is likely not as it was meant: `index`, `line`, `code`, `reason` and, what to change, `hint`; of
+            each delivery the first.
     """
 
     received: int = 0
@@ -23,6 +25,7 @@ class Receipt:
     quarantined: int = 0
     deliveries: tuple[str, ...] = ()
     problems: tuple[Mapping[str, Any], ...] = ()
+    warnings: tuple[Mapping[str, Any], ...] = ()
 
     def __add__(self, other: Receipt) -> Receipt:
         return Receipt(
@@ -32,6 +35,7 @@ class Receipt:
             quarantined=self.quarantined + other.quarantined,
             deliveries=self.deliveries + other.deliveries,
             problems=self.problems + other.problems,
+            warnings=self.warnings + other.warnings,
         )
 
 
@@ -46,6 +50,7 @@ def read_receipt(body: bytes) -> Receipt | None:
             quarantined=int(said["quarantined"]),
             deliveries=(str(said["delivery"]),),
             problems=tuple(said.get("problems", ())),
+            warnings=tuple(dict(warning) for warning in said.get("warnings", ())),
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None

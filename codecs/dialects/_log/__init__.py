@@ -4,5 +4,17 @@ from __future__ import annotations
 
 from .items import Item, LogOptions, LogRecord, Piece, Problem, Scaffold
 from .reader import LogReader, read_log
+from .warnings import LogWarning, warnings_of
 
-__all__ = ["Item", "LogOptions", "LogReader", "LogRecord", "Piece", "Problem", "Scaffold", "read_log"]
+__all__ = [
+    "Item",
+    "LogOptions",
+    "LogReader",
+    "LogRecord",
+    "LogWarning",
+    "Piece",
+    "Problem",
+    "Scaffold",
+    "read_log",
+    "warnings_of",
+]

@@ -2,7 +2,8 @@
 
 A block is asked line by line until it ends. One that is cut short gives lines back. A block of the same opener
 within these ends before the next line that could open one, for it would only come to the same end: so each line is
-fed a bounded number of times, and a log of lines that open and never close stays linear.
+fed a bounded number of times, and a log of lines that open and never close stays linear. An object or a tag that is
+open ends before a line that is a whole JSON object from its first character on: that is the next record.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 from .._dialect import Block, no_block
 from .._registry import all_dialects
-from .brackets import ObjectBlock
+from .brackets import ObjectBlock, is_object
 from .prefixes import has_time
 from .tape import Tape
 
@@ -31,11 +32,15 @@ _BRACED: tuple[tuple[str, Opens], ...] = ((JSON, ObjectBlock.open),)
 
 
 class Opened(NamedTuple):
-    """A block, who opened it, and the test for the line it must end before, if there is one."""
+    """A block, who opened it, and the test for the line it must end before, if there is one.
+
+    `is_message` where it opens as a message does: no fence and no comment, before which an object is the next record.
+    """
 
     opener: str
     block: Block
     stops_at: Opens | None
+    is_message: bool
 
 
 class Gathering:
@@ -48,6 +53,7 @@ class Gathering:
         self.opener = opened.opener
         self.block = opened.block
         self._stops_at = opened.stops_at
+        self._is_message = opened.is_message
         self.ends = [first_end]
         self.second = self.next = next_start
         # Blank lines at the end are not the block's until a line follows them.
@@ -78,6 +84,8 @@ class Gathering:
             except UnicodeDecodeError:
                 break
             if (options.prefixes and has_time(line)) or (self._stops_at and self._stops_at(line)):
+                break
+            if self._is_message and line[:1] == "{" and line[-1] == "}" and is_object(line):
                 break
             verdict = self.block.feed(line)
             if verdict == "not":
@@ -116,5 +124,5 @@ def open_block(line: str, cut: dict[str, int], failed: dict[str, int], position:
     for opener, opens in (_BRACED if head == "{" else ()) + _openers():
         block = None if opener in failed else opens(line)
         if block is not None:
-            return Opened(opener, block, opens if cut.get(opener, 0) > position else None)
+            return Opened(opener, block, opens if cut.get(opener, 0) > position else None, head in "{@")
     return None

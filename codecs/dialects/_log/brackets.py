@@ -56,6 +56,12 @@ class Brackets:
         return {"depth": self.depth, "in_string": self.in_string}
 
 
+def is_object(line: str) -> bool:
+    """Whether a line is one JSON object by its brackets, with at most a comma behind it."""
+    block = ObjectBlock.open(line)
+    return block is not None and block.is_complete
+
+
 class ObjectBlock:
     """A JSON object in a log of lines: on one line, or printed over several.
 

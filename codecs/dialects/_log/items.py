@@ -19,15 +19,16 @@ MAX_BLOCK_LINES = 100_000
 PIECE_BYTES = 1024 * 1024
 SCAFFOLD_BYTES = 4096
 
-Form = Literal["lines", "array", "csv"]
+Form = Literal["lines", "ndjson", "array", "csv"]
 
 
 class LogOptions(Value):
     """How to frame a log.
 
     Attributes:
-        form: `lines` (text and JSON Lines, each line decides by itself), `array` (a JSON array, or an object that
-            holds one as `messages`) or `csv`; None looks at the first bytes.
+        form: `lines` (text and JSON Lines, each line decides by itself), `ndjson` (one JSON value a line: what is none
+            is a text of its own, and no record has two lines), `array` (a JSON array, or an object that holds one as
+            `messages`) or `csv`; None looks at the first bytes.
         name: the file's name; its extension only helps where the bytes leave it open.
         prefixes: whether a time, a bracketed label and a speaker before a text become the envelope.
         fields: names of the log's own fields by the envelope's name, as {"raw": "message", "at": "ts"}; for objects

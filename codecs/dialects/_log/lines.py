@@ -3,6 +3,7 @@
 Only LF and CR LF end a line. Blank lines are scaffold, and so are a comma behind an object or a string, and lines
 that begin with `//` as long as no text came before them: the comments of a file of JSON.
 Each line of prose is a record of its own, also above a signed block: in a log of lines it is as likely another's.
+Where the sender declares NDJSON, a line is a record whatever the lines around it hold: no comments, no prefixes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from .._record import Envelope
 from .blocks import JSON, Gathering, open_block
+from .brackets import is_object
 from .items import Problem
 from .mapping import merge_envelopes, read_object, read_string
 from .prefixes import read_prefix
@@ -99,6 +101,11 @@ class LineForm:
             text = raw.decode()
         except UnicodeDecodeError as error:
             tape.take_to(stop, problem=explain_bytes(error, tape.position))
+            tape.skip_to(after)
+            return
+        if tape.options.form == "ndjson":
+            take = self._take_object if is_object(text) else self._take
+            take(tape, stop, _Head(0, None, text))
             tape.skip_to(after)
             return
         if not self._has_text and raw.lstrip().startswith(b"//"):

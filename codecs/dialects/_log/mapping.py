@@ -9,7 +9,6 @@ from typing import Any
 
 from .._envelope import envelope_of
 from .._record import Envelope
-from .._time import instant_of_seconds, instant_of_text
 
 # What CSV columns are commonly called, by the envelope's name; the first that a header holds is taken.
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -24,34 +23,23 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "dialect": ("dialect",),
     "label": ("label", "level"),
 }
-_UNIX = re.compile(r"\d{10}(?:\.\d{1,9})?\Z", re.ASCII)
-_UNIX_MILLISECONDS = re.compile(r"\d{13}\Z", re.ASCII)
 _BETWEEN_NAMES = re.compile(r"[,;|]")
 
 
-class _Repeating(dict[str, Any]):
+class Repeating(dict[str, Any]):
     """An object in which a key stands twice: as an envelope it would hide something."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     built = dict(pairs)
-    return built if len(built) == len(pairs) else _Repeating(pairs)
+    return built if len(built) == len(pairs) else Repeating(pairs)
 
 
 def _integer(digits: str) -> int | str:
     return int(digits) if len(digits) < 4000 else digits
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer)
-
-
-def instant_of_log(text: str) -> str | None:
-    """The instant that a log's time names: ISO 8601, with `UTC` for a zone too, or Unix seconds or milliseconds."""
-    if _UNIX.match(text):
-        return instant_of_seconds(float(text) if "." in text else int(text))
-    if _UNIX_MILLISECONDS.match(text):
-        return instant_of_seconds(int(text) / 1000)
-    return instant_of_text(text.removesuffix("UTC").removesuffix("GMT"))
+DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer)
 
 
 def read_object(text: str, fields: Mapping[str, str]) -> tuple[str, Envelope | None]:
@@ -64,10 +52,10 @@ def read_object(text: str, fields: Mapping[str, str]) -> tuple[str, Envelope | N
     if f'"{name}"' not in text:
         return text, None
     try:
-        found = _DECODER.decode(text)
+        found = DECODER.decode(text)
     except (ValueError, RecursionError):
         return text, None
-    if not isinstance(found, dict) or isinstance(found, _Repeating) or not isinstance(found.get(name), str):
+    if not isinstance(found, dict) or isinstance(found, Repeating) or not isinstance(found.get(name), str):
         return text, None
     wire: str = found[name]
     return wire, _envelope(rename_fields(found, fields))
@@ -100,9 +88,6 @@ def envelope_of_row(cells: Mapping[str, str]) -> Envelope | None:
 
 def _envelope(mapping: dict[str, Any]) -> Envelope | None:
     envelope = envelope_of(mapping)
-    at = mapping.get("at")
-    if isinstance(at, str) and envelope.at is None and (instant := instant_of_log(at)) is not None:
-        envelope = envelope.replace(at=instant)
     return envelope if any(getattr(envelope, name) for name in Envelope._order) else None
 
 

@@ -17,12 +17,13 @@ from typing import Any
 
 from .._detect import detect
 from .._record import Envelope
-from .mapping import instant_of_log
+from .._time import instant_of_log
 
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:\s?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?"
+# Seconds, milliseconds, microseconds or nanoseconds.
+_UNIX = r"\d{10}(?:\.\d{1,9})?|\d{13}|\d{16}|\d{19}"
 _TIME = re.compile(
-    rf"\s*(?:\[({_ISO}|\d{{10}}(?:\.\d{{1,9}})?|\d{{13}})\]|({_ISO}|\d{{10}}(?:\.\d{{1,9}})?|\d{{13}})"
-    r"(?=[ \t]))[ \t]*",
+    rf"\s*(?:\[({_ISO}|{_UNIX})\]|({_ISO}|{_UNIX})(?=[ \t]))[ \t]*",
     re.ASCII,
 )
 _LABEL = re.compile(r"\s*\[([^\[\]{}\"]{1,64})\][ \t]+(?=\S)")

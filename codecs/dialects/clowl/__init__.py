@@ -84,5 +84,6 @@ DIALECT = Dialect(
     packs=never,
     notes=NOTES,
     glossary=GLOSSARY,
+    has_objects=True,
     rank=5,
 )

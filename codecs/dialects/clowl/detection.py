@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Set
+from itertools import islice
 
 from .._record import Candidate
 
@@ -14,15 +15,14 @@ _UNVERSIONED = Candidate(dialect="clowl", score=0.75, why="an object with CLowl'
 _WITHIN = Candidate(dialect="clowl", score=0.6, why="an object with CLowl's version key within other text")
 
 _VERSION_KEY = re.compile(r'"(?:clowl|cl)"[ \t\r\n]*+:')
+_VERSION_NAMES = frozenset(('"clowl"', '"cl"'))
 _HEAD = re.compile(r"\ufeff?(?>(?:[ \t\r\n]++|//[^\n]*+\n|```[a-z]*+[ \t\r]*+\n|\[(?=[ \t\r\n]*+\{))*)\{")
 _WITHIN_TEXT = re.compile(r'\{[ \t\r\n]*+"(?:clowl|cl)"[ \t\r\n]*+:')
 _MARKS = frozenset("{[/`\ufeff \t\r\n")
 # So far into a text the keys of its first object are looked for at once; a version key may stand anywhere in it.
 _NEAR = 4_096
-# What a string or an object begins and ends with; what ends a string, and what is taken for text within one.
-_MARK = re.compile(r'["{}\[\]]')
-_WITHIN_STRING = re.compile(r'["\\]')
-_COLON = re.compile(r"[ \t\r\n]*+:")
+# A string, as a key where a colon follows it, or what an object or a list begins and ends with.
+_MARK = re.compile(r'"(?>(?:[^"\\]++|\\.)*)(?:"|\Z)(?:(?=[ \t\r\n]*+:)|(?P<value>))|[{}\[\]]', re.DOTALL)
 # How many of these are passed to find keys that stand behind long values: an id of a megabyte is one or two.
 _MOST_MARKS = 20_000
 
@@ -40,15 +40,15 @@ def sniff(wire: str) -> Candidate | None:
 
 def _sniff_object(wire: str, start: int) -> Candidate | None:
     """By the keys of the object whose members begin at `start`."""
-    if _VERSION_KEY.search(wire):
+    version = _VERSION_KEY.search(wire)
+    if version and "{" not in (before := wire[start : version.start()]) and "[" not in before:
         return VERSIONED
-    found = _judge(wire[:_NEAR])
-    if found is not None or len(wire) <= _NEAR or not ('"p"' in wire or '"semantic"' in wire):
-        return found
-    return _judge(_find_keys(wire, start))
+    if version and not _VERSION_NAMES.isdisjoint(_find_keys(wire, start, beside=True)):
+        return VERSIONED
+    return _judge(_find_keys(wire, start)) if '"p"' in wire or '"semantic"' in wire else None
 
 
-def _judge(held: Container[str]) -> Candidate | None:
+def _judge(held: Set[str]) -> Candidate | None:
     if '"semantic"' in held and '"routing"' in held:
         return _COORDINATED
     if '"p"' not in held:
@@ -59,25 +59,22 @@ def _judge(held: Container[str]) -> Candidate | None:
     return _UNVERSIONED if count >= 3 else None
 
 
-def _find_keys(wire: str, start: int) -> set[str]:
-    """The keys of that object itself, quotes included, however long the values between them are."""
+def _find_keys(wire: str, start: int, *, beside: bool = False) -> set[str]:
+    """The keys of that object itself, quotes included, however long the values between them are.
+
+    With `beside`, those of the objects that follow it too.
+    """
     keys: set[str] = set()
-    depth, opened, at = 0, -1, start
-    for _ in range(_MOST_MARKS):
-        mark = (_MARK if opened < 0 else _WITHIN_STRING).search(wire, at)
-        if mark is None:
-            break
-        at = mark.end()
-        if opened >= 0 and mark[0] == "\\":
-            at += 1
-        elif opened >= 0:
-            if not depth and at - opened < _NEAR and _COLON.match(wire, at):
-                keys.add(wire[opened:at])
-            opened = -1
-        elif mark[0] == '"':
-            opened = mark.start()
+    depth = 0
+    for found in islice(_MARK.finditer(wire, start), _MOST_MARKS):
+        mark = found[0]
+        if mark[0] == '"':
+            if not depth and found["value"] is None and len(mark) < _NEAR:
+                keys.add(mark)
+        elif mark in "{[":
+            depth += 1
         else:
-            depth += 1 if mark[0] in "{[" else -1
-            if depth < 0:
+            depth = max(-1, depth - 1)
+            if depth < 0 and not beside:
                 break
     return keys

@@ -57,5 +57,6 @@ DIALECT = Dialect(
     packs=may_be_form,
     notes=(*NOTES, *FORM_NOTES, *DOUBT_NOTES),
     glossary=make_glossary(),
+    has_objects=True,
     rank=40,
 )

@@ -109,6 +109,7 @@ def _count(beginning: Beginning) -> dict[str, Any]:
         "lines": beginning.lines,
         "is_whole": beginning.is_whole,
         "failure": beginning.failure,
+        "warned": forecast.warnings,
     }
 
 

@@ -16,6 +16,7 @@ from inspector.accounts.models import Membership
 from inspector.intake.models import Delivery, Door, Withdrawal
 from inspector.intake.selectors import find_delivery, has_dead_letters, list_deliveries, list_problems
 from inspector.intake.staging import read_choices
+from inspector.intake.warnings import list_warnings
 from inspector.intake.withdrawals import count_hidden_of, find_withdrawal, find_withdrawals, list_withdrawals
 from inspector.search.cursors import write_cursor
 from inspector.threads.summaries import list_conversations_of
@@ -91,7 +92,7 @@ def name_sender(delivery: Delivery) -> str:
 @require_GET
 @within_workspace
 def show_delivery(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
-    """The receipt of a delivery: custody, counts, and what could not be taken as it was."""
+    """The receipt of a delivery: custody, counts, problems and warnings."""
     return answer_delivery(request, membership, get_delivery(membership, delivery_id))
 
 
@@ -104,6 +105,7 @@ def answer_delivery(
     problems = list(list_problems(delivery=delivery, after=after, limit=PAGE_PROBLEMS + 1))
     reached = list(list_conversations_of(delivery=delivery, limit=MOST_CONVERSATIONS + 1))
     shown = problems[:PAGE_PROBLEMS]
+    warned = list_warnings(delivery.warnings)
     context = {
         "delivery": {**make_progress(delivery, slug, is_receipt=True), **_describe(delivery)},
         "problems": [
@@ -124,6 +126,8 @@ def answer_delivery(
         "more_problems_url": write_query(request, after=str(shown[-1].index))
         if len(problems) > PAGE_PROBLEMS
         else None,
+        "warned": warned,
+        "warning_counts": sorted(warned.counts.items()),
         "conversations": [
             {
                 "url": reverse("pages:conversation", args=[slug, conversation.pk]),

@@ -238,3 +238,28 @@ def test_a_query_that_cannot_be_understood_is_400(token: str, query: str) -> Non
     response = Client().get(f"{URL}?{query}", headers={"Authorization": f"Bearer {token}"})
     assert response.status_code == 400
     assert response["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("body", [b'[{"raw": "a"}, {"raw": "b"}]', b"\n \n[\n]\n", b"[2026] text\n"])
+@pytest.mark.parametrize("kind", ["application/x-ndjson", "application/jsonl"])
+def test_an_array_is_no_body_of_lines(token: str, kind: str, body: bytes) -> None:
+    response = post(token, body, kind)
+    assert response.status_code == 422
+    assert "send an array as application/json" in response.json()["detail"]
+    assert not Delivery.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "fold"), [("gzip", gzip.compress), ("zstd", zstandard.ZstdCompressor().compress)], ids=["gzip", "zstd"]
+)
+def test_a_compressed_body_must_say_so(token: str, name: str, fold: Any) -> None:
+    response = post(token, fold(b"one\ntwo\n"), "text/plain")
+    assert response.status_code == 415
+    assert f"send Content-Encoding: {name}" in response.json()["detail"]
+    assert not Delivery.objects.exists()
+
+
+def test_each_line_of_ndjson_is_a_record(token: str) -> None:
+    body = b'{"raw": "a", "to":\n{"raw": "b"}\n{"raw":\n"c"}\n'
+    assert counts(post(token, body)) == (4, 4, 0, 0)
+    assert Record.objects.get(order_index=1).wire_text == "b"

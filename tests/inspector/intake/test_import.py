@@ -335,3 +335,17 @@ def test_an_import_that_is_still_running_is_left_alone(cast: Cast, folder: Path)
     other.close()
     assert seen == [(False,)]
     assert end_stopped(workspace=cast.workspace) == []
+
+
+def test_it_says_what_is_likely_not_as_it_was_meant(only: Workspace, tmp_path: Path) -> None:
+    log = tmp_path / "a.jsonl"
+    log.write_text('{"raw": "a", "sender": "x"}\n' * 3 + '{"raw": "b", "at": "soon"}\n' + "{'raw': 'c'}\n")
+    told = (
+        "5 warnings, of these kinds:",
+        "line 1: `sender` is no name of the envelope: it is kept, and not read; write `from` instead of `sender`",
+        "line 4: `at` is not understood as a time",
+        "line 5: the object has single quotes",
+    )
+    for words in (run(log, "--dry-run"), run(log)):
+        assert [words.count(line) for line in told] == [1, 1, 1, 1]
+    assert "warning" not in run(log.rename(tmp_path / "b.jsonl"), "--verbosity", "0")

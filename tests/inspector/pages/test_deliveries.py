@@ -213,3 +213,15 @@ def test_conversations_that_take_too_long_to_find_are_said_so(
     assert f'href="{page_of("search")}?q=delivery%3A{story.pk}"' in page
     assert "take too long" not in text(viewer.get(page_of("conversations")))
     assert asked == [2500]
+
+
+def test_the_warnings_stand_on_the_receipt_with_what_to_change(viewer: Client, cast: Cast) -> None:
+    delivery = deliver(cast, b'{"raw": "a", "at": "soon"}\n' + b'{"text": "<b>hi</b>"}\n' * 120)
+    page = text(viewer.get(page_of("delivery", delivery.pk)))
+    assert "121 warnings" in page
+    assert "<code>no-raw</code> 120" in page
+    assert "<code>time-not-read</code> 1" in page
+    assert page.count("Write `raw` instead of `text`") == 99
+    assert "Write it as 2026-11-21T09:00:00Z" in page
+    clean = deliver(cast, b'{"raw": "b"}\n', name="clean.log")
+    assert 'id="warnings"' not in text(viewer.get(page_of("delivery", clean.pk)))

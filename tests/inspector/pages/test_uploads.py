@@ -234,3 +234,11 @@ def test_without_a_single_record_stored_no_green_tick_is_shown(
     assert 'data-state="done"' not in listed
     # The list calls what has no text as its column and the receipt do.
     assert ("quarantined</span>" in listed) == bool(data)
+
+
+def test_the_preview_warns_before_anything_is_loaded(auditor: Client, cast: Cast) -> None:
+    address = stage(auditor, b'{"raw": "a", "sender": "x"}\n' * 3 + b"{'raw': 'b'}\n", "a.jsonl")
+    page = text(auditor.get(address))
+    assert "4 warnings: likely not as it was meant" in page
+    assert page.count("Write `from` instead of `sender`") == 1
+    assert "Line 4: The object has single quotes" in page

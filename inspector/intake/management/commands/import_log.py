@@ -28,6 +28,7 @@ from inspector.intake.imports import (
 )
 from inspector.intake.management.progress import Progress
 from inspector.intake.models import Delivery
+from inspector.intake.warnings import Warned, list_warnings
 from inspector.trail.acting import OPERATOR, act_as
 
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
@@ -128,6 +129,7 @@ class Command(BaseCommand):
         counts = {name: getattr(delivery, name) for name in _COUNTS}
         self._totals.update(counts)
         self._say(f"{part.name}: {tell_counts(counts)}")
+        self._warn(list_warnings(delivery.warnings))
         if delivery.state == Delivery.State.BROKEN:
             self._fail(part.name, delivery.failure)
 
@@ -142,8 +144,16 @@ class Command(BaseCommand):
             f"{part.name}: would take in {told.received:,} records: {told.new:,} new, "
             f"{told.duplicate:,} there already, {told.quarantined:,} quarantined"
         )
+        self._warn(told.warned)
         if told.broken:
             self._fail(part.name, told.broken)
+
+    def _warn(self, warned: Warned) -> None:
+        """Each kind of warning once, with the line it was first seen on."""
+        if warned.total:
+            self._say(f"  {warned.total:,} {'warning' if warned.total == 1 else 'warnings'}, of these kinds:")
+        for row in warned.kinds:
+            self._say(f"  line {row.line:,}: {row.reason}; {row.hint}")
 
     def _say(self, words: str) -> None:
         if self._options["verbosity"]:
