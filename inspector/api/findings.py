@@ -22,7 +22,7 @@ from inspector.audit.findings.listing import (
     find_related,
     list_findings,
 )
-from inspector.audit.findings.searching import keep_unmasked, mean
+from inspector.audit.findings.searching import mean
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import SEVERITIES
@@ -162,8 +162,7 @@ class FindingsView(Endpoint):
             raise ProblemError(503, str(error), retry_after=5) from error
         page, cursor = cut_page(found, given, workspace, lambda finding: (finding.at, finding.pk))
         messages = find_messages(page)
-        kept = keep_unmasked(page, messages, meant.needles if meant else ())
-        rows = [choose(show_finding(each, messages.get(each.pk)), given["fields"]) for each in kept]
+        rows = [choose(show_finding(each, messages.get(each.pk)), given["fields"]) for each in page]
         return Response({"results": rows, "next": cursor})
 
 

@@ -8,11 +8,9 @@ from django.db import models
 from django.db.models.expressions import RawSQL
 
 from inspector.accounts.models import Workspace
-from inspector.threads.models import Message
 from inspector.threads.placing.keys import RANDOM
 
-from .language import QueryError, list_terms
-from .selectors import fetch, narrow, read_query
+from .selectors import fetch, narrow
 
 PATIENCE_MS: Final = 2500
 _IS_MEANT: Final = '"threads_conversation"."id" IN ({})'
@@ -39,12 +37,11 @@ def mean_conversations(*, workspace: Workspace, query: str, may_see_secrets: boo
     """The condition on conversations that a query is; None for an empty one.
 
     Raises:
-        QueryError: for a query that cannot be understood, or that asks for raw characters where the reader may not see
-            all of them: that a conversation is found would tell what is masked in it.
+        QueryError: for a query that cannot be understood.
     """
     if not query.strip():
         return None
-    rows = _narrow(workspace, query, may_see_secrets, "conversations")
+    rows = narrow(workspace=workspace, query=query, zone=None, may_see_secrets=may_see_secrets)
     # The query is written for the table of messages by its own name, which it keeps only in a statement of its own.
     statement, values = rows.order_by().values("conversation").query.sql_with_params()
     return RawSQL(_IS_MEANT.format(statement), values, output_field=models.BooleanField())  # noqa: S611
@@ -58,23 +55,11 @@ def mean_traces(*, workspace: Workspace, query: str, may_see_secrets: bool) -> R
     """
     if not query.strip():
         return None
-    rows = _narrow(workspace, query, may_see_secrets, "traces").filter(trace_key__isnull=False)
-    named = rows.order_by().values("trace_key", "channel_id", "trace_basis").distinct()
+    rows = narrow(workspace=workspace, query=query, zone=None, may_see_secrets=may_see_secrets)
+    named = rows.filter(trace_key__isnull=False).order_by().values("trace_key", "channel_id", "trace_basis").distinct()
     statement, values = named.query.sql_with_params()
     given = [*values, RANDOM, *values, RANDOM, workspace.pk]
     return RawSQL(_IS_TRACE_MEANT.format(statement), given, output_field=models.BooleanField())  # noqa: S611
-
-
-def _narrow(workspace: Workspace, query: str, may_see_secrets: bool, things: str) -> models.QuerySet[Message]:
-    rows, needles = narrow(workspace=workspace, query=query, zone=None, may_see_secrets=may_see_secrets)
-    if needles:
-        raw = next(term for term in list_terms(read_query(query)) if term.name == "raw")
-        raise QueryError(
-            f"raw: is asked of messages by a key that may not see secrets, and of {things} by none such",
-            raw.start,
-            raw.end,
-        )
-    return rows
 
 
 def find_meant(rows: models.QuerySet[Row], meant: RawSQL, limit: int) -> list[Row]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
@@ -21,12 +21,10 @@ from django.db import OperationalError, connection, models, transaction
 from inspector.accounts.models import Workspace
 from inspector.intake.withdrawals import has_hidden
 from inspector.lookups import IsAny
-from inspector.threads.models import Message
-from inspector.threads.selectors import unfold
-from inspector.threads.telling.masks import find_outer_secrets, mask
+from inspector.threads.models import Message, MessageQuerySet
 
 from . import registry
-from .language import Group, QueryError, Term, list_terms, parse
+from .language import Group, parse
 from .values import zone_of_query
 from .writing import as_filter
 
@@ -35,7 +33,6 @@ Place = tuple[datetime, uuid.UUID]
 AT_ONCE_MS, BY_TERMS_MS = 150, 550
 PATIENCE_MS: Final = 2500
 WINDOWS: Final = tuple(timedelta(days=days) for days in (1, 7, 30, 120, 400, 1500))
-LONGEST_MASKED_BYTES: Final = 2_000_000
 _CANCELLED: Final = "57014"
 
 
@@ -92,12 +89,12 @@ def search(
         before: (order_time, id) of the last message seen.
         limit: at most this many.
         zone: whose days the days of the query are; UTC where none is given.
-        may_see_secrets: whether the reader may see masked characters; without it `raw:` finds no character of them.
+        may_see_secrets: whether the reader may see masked characters; without it `raw:` looks at the masked text.
 
     Raises:
         QueryError: for a query that cannot be understood.
     """
-    rows, needles = narrow(workspace=workspace, query=query, zone=zone, may_see_secrets=may_see_secrets)
+    rows = narrow(workspace=workspace, query=query, zone=zone, may_see_secrets=may_see_secrets)
     rows = rows.select_related("conversation", "channel").defer("body", "words")
     if before:
         at, message_id = before
@@ -106,57 +103,22 @@ def search(
     messages = fetch(rows[:limit], AT_ONCE_MS)
     if messages is None:
         messages = _search_by_terms(rows, limit)
-    found = Found(messages) if messages is not None else _search_windows(rows, workspace, before, limit)
-    return _keep_unmasked(found, needles) if needles else found
+    return Found(messages) if messages is not None else _search_windows(rows, workspace, before, limit)
 
 
-def narrow(
-    *, workspace: Workspace, query: str, zone: tzinfo | None, may_see_secrets: bool
-) -> tuple[models.QuerySet[Message], Sequence[str]]:
-    """The shown messages that a query means; and what of it has to stand in unmasked characters: see `shows`.
+def narrow(*, workspace: Workspace, query: str, zone: tzinfo | None, may_see_secrets: bool) -> MessageQuerySet:
+    """The shown messages that a query means.
 
     Raises:
         QueryError: for a query that cannot be understood.
     """
     with days_of(zone):
-        tree = read_query(query)
-        needles = [] if may_see_secrets else find_needles(tree)
-        rows = Message.objects.filter(workspace=workspace).filter(as_filter(tree, workspace)).shown()
-    return rows, needles
+        return _select(workspace, query, may_see_secrets=may_see_secrets).shown()
 
 
-def _keep_unmasked(found: Found, needles: Sequence[str]) -> Found:
-    """Without the messages that hold what was asked for in masked characters alone; says so by its end in time."""
-    kept = [message for message in found.messages if shows(message, needles)]
-    if len(kept) == len(found.messages):
-        return found
-    return Found(kept, found.searched_back_to or found.messages[-1].order_time)
-
-
-def shows(message: Message, needles: Sequence[str]) -> bool:
-    """Whether characters that are not masked hold all of these."""
-    if len(message.record.source) > LONGEST_MASKED_BYTES:
-        return False
-    reading = unfold(message=message)
-    text = mask(reading.wire, find_outer_secrets(reading))
-    return all(needle in text for needle in needles)
-
-
-def find_needles(tree: Group) -> list[str]:
-    """What `raw:` asks for, in a query of one who may not see secrets.
-
-    Raises:
-        QueryError: where its absence, or an alternative to it, would tell what is masked.
-    """
-    tops = [part for part in tree.parts if isinstance(part, Term) and not part.is_negated]
-    for term in list_terms(tree):
-        if term.name == "raw" and term not in tops:
-            raise QueryError(
-                "raw: stands by itself here, without - or OR: only owners and auditors may ask otherwise",
-                term.start,
-                term.end,
-            )
-    return [term.text for term in tops if term.name == "raw"]
+def _select(workspace: Workspace, query: str, *, may_see_secrets: bool) -> MessageQuerySet:
+    meant = as_filter(read_query(query), workspace, may_see_secrets=may_see_secrets)
+    return Message.objects.filter(workspace=workspace).filter(meant)
 
 
 def _search_by_terms(rows: models.QuerySet[Message], limit: int) -> list[Message] | None:
@@ -217,7 +179,7 @@ def find_newest(*, workspace: Workspace) -> datetime | None:
     return rows.values_list("order_time", flat=True).first()
 
 
-def count_hidden(*, workspace: Workspace, query: str, limit: int = 1001) -> int:
+def count_hidden(*, workspace: Workspace, query: str, may_see_secrets: bool, limit: int = 1001) -> int:
     """How many messages that a query means are hidden because their deliveries were withdrawn, up to a limit.
 
     Raises:
@@ -225,8 +187,7 @@ def count_hidden(*, workspace: Workspace, query: str, limit: int = 1001) -> int:
     """
     if not has_hidden(workspace=workspace):
         return 0
-    rows = Message.objects.filter(workspace=workspace).filter(as_filter(read_query(query), workspace))
-    return rows.hidden().values("pk")[:limit].count()
+    return _select(workspace, query, may_see_secrets=may_see_secrets).hidden().values("pk")[:limit].count()
 
 
 @contextmanager

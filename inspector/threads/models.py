@@ -28,6 +28,7 @@ from .settling.tables import Stretch as Stretch
 from .standing import Standing
 from .tasks.tables import Task as Task
 from .telling.sights import IN_SIGHT
+from .telling.tables import MaskedWire as MaskedWire
 from .telling.tables import ShelvedName as ShelvedName
 from .telling.tables import Wording as Wording
 from .trees.tables import Outline as Outline

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from django.db.models import (
     Count,
@@ -22,6 +22,7 @@ from django.db.models import (
     Value,
     Window,
 )
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import RowNumber
 
 from inspector.accounts.models import Workspace
@@ -32,7 +33,7 @@ from inspector.threads.models import Conversation, Message
 
 from ..rules import RULES, Rule
 from .dueness import COUNTS, DUE
-from .searching import PATIENCE_MS, Meant
+from .searching import PATIENCE_MS
 from .tables import Finding
 
 Key = tuple[datetime, uuid.UUID]
@@ -230,7 +231,7 @@ def list_findings(
     severity: int = 0,
     least: int = 0,
     conversation: Conversation | None = None,
-    meant: Meant | None = None,
+    meant: RawSQL | None = None,
     after: Key | None = None,
     limit: int = 50,
     is_worst_first: bool = False,
@@ -259,7 +260,7 @@ def list_findings(
     if conversation is not None:
         rows = rows.filter(conversation=conversation)
     if meant is not None:
-        rows = rows.filter(meant.condition)
+        rows = rows.filter(cast("Any", meant))
     if after is not None:
         at, pk = after
         later = Q(at__lt=at) | Q(at=at, pk__lt=pk)

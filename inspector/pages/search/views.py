@@ -120,7 +120,9 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
             page = found[:PAGE_ROWS]
             last = page[-1] if len(found) > PAGE_ROWS else None
             cursor = write_cursor((last.order_time, last.pk), workspace.pk) if last else None
-            context["hidden_count"] = count_hidden(workspace=workspace, query=query)
+            context["hidden_count"] = count_hidden(
+                workspace=workspace, query=query, may_see_secrets=membership.is_auditor
+            )
             asked = read_asked(terms)
             context["hits"] = _make_hits(page, terms, workspace, query) if page else []
             for hit in context["hits"]:

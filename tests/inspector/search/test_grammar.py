@@ -145,15 +145,12 @@ def test_masked_characters_are_not_found_by_those_who_may_not_see_them(cast: Cas
     settle_all()
     query = f'raw:"{secret}"'
     assert len(find_messages(workspace=cast.workspace, query=query, may_see_secrets=True)) == 1
-    assert find_messages(workspace=cast.workspace, query=query) == []
-    assert count_facets(workspace=cast.workspace, query=query) is None
-    found = count_facets(workspace=cast.workspace, query=query, may_see_secrets=True)
-    assert found is not None
-    assert found.counted == 1
-    assert len(find_messages(workspace=cast.workspace, query='raw:"s1"', may_see_secrets=False)) == 1
-    for telling in (f"-{query}", f"{query} OR a", f"({query} OR b) a"):
-        with pytest.raises(QueryError, match="owners and auditors"):
-            find_messages(workspace=cast.workspace, query=telling, may_see_secrets=False)
+    for found_by, times in ((query, 0), (f"-{query}", 1), (f"{query} OR from:a", 1), ('raw:"s1"', 1), ("raw:•••", 1)):
+        assert len(find_messages(workspace=cast.workspace, query=found_by)) == times, found_by
+    for may_see_secrets, counted in ((False, 0), (True, 1)):
+        found = count_facets(workspace=cast.workspace, query=query, may_see_secrets=may_see_secrets)
+        assert found is not None
+        assert found.counted == counted
     # Nor is it a word or an exact term for anybody.
     assert find_messages(workspace=cast.workspace, query=secret) == []
 
@@ -164,7 +161,9 @@ def test_a_search_that_takes_too_long_says_how_far_it_came(log: Cast, monkeypatc
     monkeypatch.setattr(selectors, "PATIENCE_MS", 600)
     # A condition that takes its time for everything older than a day.
     slow = "pg_sleep(CASE WHEN order_time < now() - interval '1 day' THEN 1 ELSE 0.01 END) IS NOT NULL"
-    monkeypatch.setattr(selectors, "as_filter", lambda tree, workspace: RawSQL(slow, [], output_field=BooleanField()))
+    monkeypatch.setattr(
+        selectors, "as_filter", lambda tree, workspace, **_: RawSQL(slow, [], output_field=BooleanField())
+    )
     found = search(workspace=log.workspace, query="dialect:clowl")
     assert {message.order_index for message in found.messages} >= {0, 1, 2}
     assert 3 not in {message.order_index for message in found.messages}
