@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+from django.db.models import Model, QuerySet
+from django.db.models.expressions import RawSQL
+
 from inspector.accounts.models import Workspace
+from inspector.search.conversations import find_meant
 from inspector.search.cursors import CursorError, Place, read_cursor, read_key, write_cursor, write_key
+from inspector.search.selectors import Found, SlowQueryError
 
 from .parameters import Number, Parameter
 from .problems import ProblemError
@@ -47,6 +52,40 @@ def cut_page(
     page = found[: given["limit"]]
     has_more = len(found) > len(page)
     return page, write_cursor(place_of(page[-1]), workspace.pk) if has_more else None
+
+
+def find_page(
+    rows: QuerySet[Model],
+    meant: RawSQL | None,
+    given: Mapping[str, Any],
+    workspace: Workspace,
+    *,
+    at: str,
+    before: Place | None,
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The rows of the page of what a query means, and how to go on: see `find_meant` and `cut_found`.
+
+    Raises:
+        ProblemError: 503 where the search takes too long to find out anything.
+    """
+    try:
+        found = find_meant(rows, meant, at=at, before=before, limit=given["limit"] + 1)
+    except SlowQueryError as error:
+        raise ProblemError(503, str(error), retry_after=5) from error
+    return cut_found(found, given["limit"], workspace, at=at)
+
+
+def cut_found(found: Found[Any], limit: int, workspace: Workspace, *, at: str) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The rows of the page of a search that was asked for one row more; and `next` and `searched_back_to`.
+
+    Where its time was up before it came to the end of the list, it says how far it came, and `next` goes on from there.
+    """
+    page, place = found.rows[:limit], found.searched_back_to
+    if len(found.rows) > limit:
+        place = getattr(page[-1], at), page[-1].pk
+    back = found.searched_back_to
+    on = {"next": write_cursor(place, workspace.pk) if place else None, "searched_back_to": back[0] if back else None}
+    return page, on
 
 
 def cut_keyed(

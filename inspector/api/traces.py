@@ -12,8 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.intake.text import make_storable
-from inspector.search.conversations import SlowQueryError, find_meant, mean_traces
-from inspector.search.cursors import CursorError, read_cursor, write_cursor
+from inspector.search.conversations import mean_traces
+from inspector.search.cursors import CursorError, read_cursor
 from inspector.search.language import QueryError
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.placing.instants import read_instant
@@ -26,6 +26,7 @@ from .authentication import caller_of
 from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .messages import CURSOR, FIELDS_ABOUT, FILTERS, LIMIT, choose, show_message
+from .paging import find_page
 from .parameters import Names, Number, Parameter
 from .problems import ProblemError
 from .tree_shapes import (
@@ -88,7 +89,7 @@ class TracesView(Endpoint):
     @extend_schema(operation_id="list_traces", responses=TracePageSerializer)
     def get(self, request: Request) -> Response:
         """A page of traces."""
-        key, limit = caller_of(request), self.given["limit"]
+        key = caller_of(request)
         workspace = key.workspace
         wanted = {each.name: make_storable(self.given[each.name]) for each in FILTERS}
         try:
@@ -98,17 +99,10 @@ class TracesView(Endpoint):
             raise ProblemError(400, str(error), parameter="cursor") from error
         except QueryError as error:
             raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
-        rows = select_traces(workspace=workspace, before=before, **wanted)
-        try:
-            found = list(rows[: limit + 1]) if meant is None else find_meant(rows, meant, limit + 1)
-        except SlowQueryError as error:
-            raise ProblemError(503, str(error), retry_after=5) from error
-        page = found[:limit]
-        cursor = None
-        if len(found) > limit and (last_at := page[-1].last_at):
-            cursor = write_cursor((last_at, page[-1].pk), workspace.pk)
+        rows = select_traces(workspace=workspace, **wanted)
+        page, on = find_page(rows, meant, self.given, workspace, at="last_at", before=before)
         shown = [choose(show_trace(row), self.given["fields"]) for row in page]
-        return Response({"results": shown, "next": cursor})
+        return Response({"results": shown, **on})
 
 
 class TraceView(Endpoint):

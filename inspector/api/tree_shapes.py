@@ -10,7 +10,7 @@ from inspector.threads.models import Conversation
 from inspector.threads.placing.several import MOST_BEARERS
 from inspector.threads.trees.outline import Kind, Outcome
 
-from .serializers import SEVERITIES, ChosenMembers, MessageSerializer
+from .serializers import SEARCHED_BACK_TO, SEVERITIES, ChosenMembers, MessageSerializer
 
 BEARERS_HELP: Final = (
     f"how many messages elsewhere bear the cited id, so that none is the parent; 0: none, {MOST_BEARERS + 1}: more"
@@ -46,6 +46,7 @@ class TracePageSerializer(serializers.Serializer[Any]):
 
     results = ChosenTraceSerializer(many=True)
     next = serializers.CharField(allow_null=True)
+    searched_back_to = serializers.DateTimeField(allow_null=True, help_text=SEARCHED_BACK_TO)
 
 
 class TraceDetailSerializer(TraceSerializer):

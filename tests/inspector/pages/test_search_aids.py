@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
@@ -122,7 +123,7 @@ def test_a_search_that_was_not_finished_says_so_and_goes_on(
     viewer: Client, story: Delivery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reached = datetime(2026, 11, 1, tzinfo=UTC)
-    monkeypatch.setattr(search_page, "search_messages", lambda **given: Found([], reached))
+    monkeypatch.setattr(search_page, "search_messages", lambda **given: Found([], (reached, uuid.uuid4())))
     page = viewer.get(SEARCH, {"q": "zebra"}).content.decode()
     assert "Searched back to" in page
     assert "Search further back" in page
