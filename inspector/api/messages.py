@@ -201,7 +201,7 @@ class ConversationsView(Endpoint):
             raise ProblemError(400, str(error), parameter="cursor") from error
         except QueryError as error:
             raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
-        rows = selectors.select_conversations(workspace=workspace, **wanted)
+        rows = selectors.select_conversations(workspace=workspace, before=None, order="", grade=None, **wanted)
         page, on = find_page(rows, meant, self.given, workspace, at="last_at", before=before)
         shown = [choose(show_conversation(row), self.given["fields"]) for row in page]
         return Response({"results": shown, **on})

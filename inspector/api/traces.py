@@ -99,7 +99,7 @@ class TracesView(Endpoint):
             raise ProblemError(400, str(error), parameter="cursor") from error
         except QueryError as error:
             raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
-        rows = select_traces(workspace=workspace, **wanted)
+        rows = select_traces(workspace=workspace, before=None, **wanted)
         page, on = find_page(rows, meant, self.given, workspace, at="last_at", before=before)
         shown = [choose(show_trace(row), self.given["fields"]) for row in page]
         return Response({"results": shown, **on})

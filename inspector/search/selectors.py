@@ -101,9 +101,9 @@ def search(
         QueryError: for a query that cannot be understood.
         SlowQueryError: where nothing at all could be looked through.
     """
-    rows = narrow(workspace=workspace, query=query, zone=zone, may_see_secrets=may_see_secrets)
-    rows = rows.select_related("conversation", "channel").defer("body", "words")
-    rows = go_on(rows, "order_time", before).order_by("-order_time", "-id")
+    meant = narrow(workspace=workspace, query=query, zone=zone, may_see_secrets=may_see_secrets)
+    meant = meant.select_related("conversation", "channel").defer("body", "words")
+    rows = go_on(meant, "order_time", before).order_by("-order_time", "-id")
     messages = fetch(rows[:limit], AT_ONCE_MS)
     if messages is None:
         messages = _search_by_terms(rows, limit)
