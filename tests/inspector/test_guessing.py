@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
@@ -41,6 +41,7 @@ from .test_canaries import make_log
 SECRET: Final = "hR7kq2Zw9"
 # What stands in clear before it; with this every guess begins.
 BEFORE: Final = "db_password="
+NOWHERE: Final = "xy_password="
 LETTERS: Final = "xQ"
 FORMS: Final = (
     'raw:"{}"',
@@ -50,6 +51,8 @@ FORMS: Final = (
     'en:"{}"',
     "{}*",
 )
+# In which parameter each stands: what lists, pages of trees and the list of agents look for.
+WAYS: Final = (*(("q", form) for form in FORMS), ("q", "{}"), ("find", "{}"), ("name", "{}"))
 # Of these, what tells those who may see the secret that a guess is right.
 TELLING: Final = FORMS[:4]
 # Who may see the secret gets it from each of these by one form or another: else this test proves nothing of them.
@@ -57,6 +60,8 @@ GIVES_AWAY: Final = {
     *("api:messages", "api:conversations", "api:traces", "api:findings", "api:live"),
     *("pages:search", "pages:facets", "pages:message", "pages:live"),
 }
+Way = tuple[str, str]
+Taking = tuple[str, str, list[Way]]
 _CURSOR: Final = re.compile(r"[\w.-]{6,}:\w{6}:[\w-]{43}")
 _CHANGING: Final = re.compile(
     r'(csrf\w*"? ?(?:name|value)?=?"?|nonce-|nonce="|csrfmiddlewaretoken" value=")[\w+/=-]{16,}'
@@ -100,7 +105,7 @@ def list_addresses(cast: Cast) -> Iterator[tuple[str, str]]:
         "message_id": str(message.pk),
         "conversation_id": str(message.conversation_id),
         "record_id": str(message.record_id),
-        "trace_id": str(Trace.objects.filter(native_id="t1").earliest("pk").pk),
+        "trace_id": str(Trace.objects.filter(native_id="t2").earliest("pk").pk),
         "delivery_id": str(Delivery.objects.earliest("received_at").pk),
         "finding_id": str(Finding.objects.earliest("at").pk),
         "export_id": str(make(ask(cast, membership=cast.viewer)).pk),
@@ -115,8 +120,8 @@ def list_addresses(cast: Cast) -> Iterator[tuple[str, str]]:
             yield name, fill(route, things)
 
 
-def ask_for(client: Client, address: str, guess: str, form: str, more: Mapping[str, str], headers: Any) -> Asked:
-    query = form.format(guess)
+def ask_for(client: Client, address: str, guess: str, way: Way, more: Mapping[str, str], headers: Any) -> Asked:
+    parameter, form = way
     statements = 0
 
     def count(execute: Callable[..., Any], *given: Any) -> Any:
@@ -125,45 +130,42 @@ def ask_for(client: Client, address: str, guess: str, form: str, more: Mapping[s
         return execute(*given)
 
     with connection.execute_wrapper(count):
-        answer = client.get(address, {**more, "q": query}, headers=headers)
+        answer = client.get(address, {**more, parameter: form.format(guess)}, headers=headers)
     content = b"".join(answer.streaming_content) if answer.streaming else answer.content
-    # Letters, digits, blanks and `=` stand in an address, in HTML and in JSON in so many ways.
-    pattern = re.escape(guess).replace(r"\ ", r"(?:\ |\+|%20|%2B)").replace("=", "(?:=|%3D|&#x3D;|%253D|\\\\u003D)")
+    # `=` stands in an address, in HTML and in JSON in so many ways; and what is in clear stands in the page itself.
+    pattern = "|".join(map(re.escape, (guess, BEFORE, NOWHERE)))
+    pattern = pattern.replace("=", "(?:=|%3D|&#x3D;|%253D|\\\\u003D)")
     text = re.sub(pattern, "GUESS", content.decode(errors="replace"), flags=re.IGNORECASE)
     return Asked(answer.status_code, _CHANGING.sub("", _CURSOR.sub("CURSOR", text)), statements)
 
 
+def differ(
+    client: Client, address: str, guesses: Sequence[str], way: Way, more: Mapping[str, str], headers: Any
+) -> bool:
+    """Whether these guesses are told from each other; asked twice, as what a process keeps at hand saves statements."""
+    return all(len({ask_for(client, address, each, way, more, headers) for each in guesses}) > 1 for _ in range(2))
+
+
 def find_differences(
-    client: Client, addresses: list[tuple[str, str]], given: Mapping[str, Mapping[str, str]], headers: Any
+    client: Client, taking: list[Taking], given: Mapping[str, Mapping[str, str]], headers: Any
 ) -> dict[str, dict[int, list[str]]]:
     """By the name of an address, at which characters the right guess is told from a wrong one, and by which forms."""
     found: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for name, address in addresses:
+    for name, address, ways in taking:
         for place, character in enumerate(SECRET):
             wrong = LETTERS[character == LETTERS[0]]
-            for form in FORMS:
-                guesses = [BEFORE + SECRET[:place] + each for each in (character, wrong)]
-
-                # Asked again where they differ: what a process keeps at hand may save the second a statement.
-                for _ in range(2):
-                    asked = {ask_for(client, address, each, form, given.get(name, {}), headers) for each in guesses}
-                    if len(asked) == 1:
-                        break
-                else:
-                    found[name][place].append(form)
+            guesses = [BEFORE + SECRET[:place] + each for each in (character, wrong)]
+            for way in ways:
+                if differ(client, address, guesses, way, given.get(name, {}), headers):
+                    found[name][place].append(way[1])
     return found
 
 
-def takes_query(client: Client, address: str, more: Mapping[str, str], headers: Any) -> bool:
-    """Whether the answer depends on what the query finds: characters that stand in clear, or others."""
-    for form in (*FORMS, "from:{}", "{}"):
-        answers = {
-            replace(ask_for(client, address, guess, form, more, headers), statements=0)
-            for guess in (BEFORE, "xy_password=")
-        }
-        if len(answers) > 1:
-            return True
-    return False
+def list_ways(client: Client, address: str, more: Mapping[str, str], headers: Any) -> list[Way]:
+    """The ways in which something can be looked for at an address: those by whose parameter what stands in clear is
+    told from what stands nowhere."""
+    taken = {way[0] for way in WAYS if differ(client, address, (BEFORE, NOWHERE), way, more, headers)}
+    return [way for way in WAYS if way[0] in taken]
 
 
 @pytest.mark.long(seconds=120)
@@ -183,10 +185,14 @@ def test_no_character_of_a_secret_is_told_by_any_query(
     (blind, blind_headers), (seeing, seeing_headers) = clients
     addresses = [each for each in list_addresses(cast) if each[0].startswith("api:") == (space == "api")]
     assert len(addresses) > 20
-    taking = [each for each in addresses if takes_query(blind, each[1], given.get(each[0], {}), blind_headers)]
+    taking = [
+        (name, address, ways)
+        for name, address in addresses
+        if (ways := list_ways(blind, address, given.get(name, {}), blind_headers))
+    ]
     wanted = {name for name in GIVES_AWAY if name.startswith(space)}
-    assert wanted <= {name for name, _ in taking}
-    assert len(taking) < 20, [name for name, _ in taking]
+    assert wanted <= {name for name, _, _ in taking}
+    assert len(taking) < 20, [name for name, _, _ in taking]
     told = find_differences(blind, taking, given, blind_headers)
     assert not told, {name: dict(places) for name, places in told.items()}
     # The same test, by those who may see the secret.
