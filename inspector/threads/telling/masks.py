@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from dialects import Context, Field, Keys, Reading, choose_dialect, tell
-from inspector.intake.concealing import conceal_told, may_hold_secret
+from dialects import Context, Field, Keys, Reading, choose_dialect, get_dialect, tell
+from inspector.intake.concealing import conceal_told, may_be_masked
 from inspector.intake.models import Record
 
 MARK: Final = "\N{BULLET}"
@@ -86,7 +86,8 @@ def find_masked(record: Record, reading: Reading) -> bytes | None:
     """
     if len(record.source) > MOST_BYTES_LOOKED_THROUGH:
         return b""
-    if not may_hold_secret(reading.wire, record.envelope + record.facts, dialect=reading.dialect):
+    # Reading has looked for tokens already; telling looks only into what it unpacks.
+    if not (may_be_masked(reading) or get_dialect(reading.dialect).packs(reading.wire)):
         return None
     # The dialect was settled when it was read.
     spans = find_outer_secrets(unfold_reading(reading.replace(candidates=())))
