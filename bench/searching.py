@@ -1,4 +1,4 @@
-"""Searching among many messages: P14 to P17 of the goals.
+"""Searching among many messages: P14 to P17 and P28 of the goals.
 
 A log is taken in and settled by the product; its rows are then copied backwards in time until there are as many as
 wanted, so that every message is one that the product wrote. The oldest tenth holds words that stand nowhere else, and
@@ -26,8 +26,10 @@ P15: Final = Goal("P15", "newest 25 of {large:,} messages v {small:,}, {term}", 
 P16: Final = Goal("P16", "a deep page v the first, {term}", 1.5, 1.1, is_share=True)
 P17: Final = Goal("P17", "search page of {large:,} messages, p95 ms, {term}", 50, 15, is_share=True)
 
+P28: Final = Goal("P28", "first page of {term}, median ms", 50, 15, is_share=True)
+
 SEED_RECORDS: Final = 10_000
-MANY, MORE = 200_000, 1_000_000
+MANY, MORE, COMMON = 200_000, 1_000_000, 100_000
 WARM_UPS, CALLS = 5, 60
 DEEP: Final = 40
 # Words of the generated logs: every message of CLowl has the first, few have the last.
@@ -45,6 +47,14 @@ TERMS: Final = {
     "a miss": "zzyzx",
     "a sign": "🛰",
     "a comparison": "severity:>=error",
+}
+# What a hundred thousand messages share: among the newest, and behind all others.
+SHARED: Final = {
+    "a channel of {large:,} messages, the newest": "channel:main",
+    "a channel of {common:,} messages, behind {large:,} newer": "channel:big",
+    "a dialect of {large:,} messages and {common:,} older": "dialect:clowl",
+    "a word of {large:,} messages and {common:,} older": "planner",
+    "a word of {common:,} messages, behind {large:,} newer": "bulky",
 }
 
 
@@ -73,6 +83,23 @@ def measure_searching(options: Namespace) -> Iterator[Row]:
             yield Row(_fill(P17, term=name, large=count), page.p95)
         for name in ("one common word", "a name"):
             yield measure_depth(product, name)
+        yield from measure_shared(product, count)
+
+
+def measure_shared(product: Product, large: int) -> Iterator[Row]:
+    """P28: the page's whole answer, and the bare SQL of its messages beside it."""
+    from inspector.accounts.models import Channel
+
+    channel = Channel.objects.create(workspace=product.workspace, name="big")
+    common = COMMON // SEED_RECORDS * SEED_RECORDS
+    for number in range(common // SEED_RECORDS):
+        _copy(product, 10_000 + number, word="bulky", channel=channel)
+    product.execute("VACUUM ANALYZE threads_message")
+    product.execute("VACUUM ANALYZE intake_record")
+    for name, query in SHARED.items():
+        page, bare = time_page(product, query), time_statements(product, query)
+        told = f"page {page.p50:.1f}/{page.p95:.1f} ms, SQL {bare.p50:.1f}/{bare.p95:.1f} ms (p50/p95)"
+        yield Row(_fill(P28, term=name.format(large=large, common=common)), page.p50, remark=told)
 
 
 def _fill(goal: Goal, **values: Any) -> Goal:
@@ -99,12 +126,12 @@ def plant(product: Product, count: int) -> int:
     return int(found)
 
 
-def _copy(product: Product, number: int, *, word: str = "", workspace_word: str = "") -> None:
-    """The seed once more, `number` spans of time earlier; or, with `workspace_word`, in a workspace of its own."""
+def _copy(product: Product, number: int, *, word: str = "", workspace_word: str = "", channel: Any = None) -> None:
+    """The seed once more, `number` spans of time earlier, in a channel; with `workspace_word` in its own workspace."""
     from inspector.accounts.services import create_workspace
     from inspector.threads.telling.terms import workspace_term
 
-    workspace, channel = product.workspace, product.channel
+    workspace, channel = product.workspace, channel or product.channel
     mark = f"copy {number}"
     if workspace_word:
         workspace = create_workspace(slug="bench-other", name="Other")

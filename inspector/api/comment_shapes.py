@@ -16,9 +16,9 @@ from inspector.audit.comments.tables import Comment, CommentTurn
 from inspector.threads.models import Message
 from inspector.threads.selectors import unfold
 from inspector.threads.summaries import has_record, load_records
-from inspector.threads.telling.masks import mask_layers
+from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH, mask_layers
 
-from .masking import MOST_BYTES_LOOKED_THROUGH, digest_source, may_see_secrets
+from .masking import digest_source, may_see_secrets
 
 # A list does not look through longer records.
 LONGEST_LISTED_BYTES: Final = 128 * 1024

@@ -16,13 +16,12 @@ from inspector.audit.findings.life import LONGEST_REASON, judge, list_acts
 from inspector.audit.findings.listing import (
     CLOSED,
     SUPPRESSED,
-    SlowSearchError,
     find_finding,
     find_messages,
     find_related,
     list_findings,
 )
-from inspector.audit.findings.searching import keep_unmasked, mean
+from inspector.audit.findings.searching import mean_findings
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import SEVERITIES
@@ -35,10 +34,11 @@ from .documents import Document, OneOf, Text
 from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .narrowing import find_named_conversation
-from .paging import CURSOR, LIMIT, cut_page, read_place
+from .paging import CURSOR, LIMIT, find_page, read_place
 from .parameters import Choice, Id, Names, Parameter
 from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
+from .serializers import SEARCHED_BACK_TO
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +90,7 @@ class FindingPageSerializer(serializers.Serializer[Any]):
 
     results = ChosenFindingSerializer(many=True)
     next = serializers.CharField(allow_null=True)
+    searched_back_to = serializers.DateTimeField(allow_null=True, help_text=SEARCHED_BACK_TO)
 
 
 class ActSerializer(serializers.Serializer[Any]):
@@ -138,28 +139,20 @@ class FindingsView(Endpoint):
         key, given = caller_of(request), self.given
         workspace, after = key.workspace, read_place(given, key.workspace)
         try:
-            meant = mean(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(key))
+            meant = mean_findings(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(key))
         except QueryError as error:
             raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
-        conversation = find_named_conversation(workspace, given["conversation"])
-        try:
-            found = list_findings(
-                workspace=workspace,
-                rule=given["rule"],
-                state=given["state"],
-                least=SEVERITIES.index(given["least"]),
-                conversation=conversation,
-                meant=meant,
-                after=after,
-                limit=given["limit"] + 1,
-            )
-        except SlowSearchError as error:
-            raise ProblemError(503, str(error), retry_after=5) from error
-        page, cursor = cut_page(found, given, workspace, lambda finding: (finding.at, finding.pk))
+        rows = list_findings(
+            workspace=workspace,
+            rule=given["rule"],
+            state=given["state"],
+            least=SEVERITIES.index(given["least"]),
+            conversation=find_named_conversation(workspace, given["conversation"]),
+        )
+        page, on = find_page(rows, meant, given, workspace, at="at", before=after)
         messages = find_messages(page)
-        kept = keep_unmasked(page, messages, meant.needles if meant else ())
-        rows = [choose(show_finding(each, messages.get(each.pk)), given["fields"]) for each in kept]
-        return Response({"results": rows, "next": cursor})
+        shown = [choose(show_finding(each, messages.get(each.pk)), given["fields"]) for each in page]
+        return Response({"results": shown, **on})
 
 
 class FindingView(Endpoint):

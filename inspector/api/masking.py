@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dialects import Reading, read
 from inspector.accounts.models import ApiKey
@@ -19,10 +19,7 @@ from inspector.intake.selectors import read_source
 from inspector.threads.models import Message
 from inspector.threads.selectors import unfold
 from inspector.threads.summaries import list_messages_of
-from inspector.threads.telling.masks import find_outer_secrets, mask, mask_layers
-
-# A record that is longer is not looked through on the way to an answer; nobody knows then what it holds.
-MOST_BYTES_LOOKED_THROUGH: Final = 1024 * 1024
+from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, mask_layers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,8 @@ from dialects import all_dialects
 from inspector.intake.text import make_storable
 from inspector.intake.withdrawals import is_hidden
 from inspector.search import selectors as search
-from inspector.search.conversations import SlowQueryError, find_meant, mean_conversations
-from inspector.search.cursors import CursorError, read_cursor, write_cursor
+from inspector.search.conversations import mean_conversations
+from inspector.search.cursors import CursorError, read_cursor
 from inspector.search.language import QueryError
 from inspector.threads import selectors
 from inspector.threads.models import Conversation, Message
@@ -30,7 +30,7 @@ from .disclosures import open_for
 from .endpoints import Endpoint
 from .masking import may_see_secrets, show_layers
 from .paging import CURSOR as CURSOR
-from .paging import FIXED, cut_by_id, offer_order, read_row_id
+from .paging import FIXED, cut_found, find_single, find_walk, offer_order, read_row_id
 from .paging import LIMIT as LIMIT
 from .parameters import Choice, Names, Number, Parameter
 from .problems import ProblemError
@@ -71,16 +71,17 @@ def list_messages(request: Request, *, q: str, cursor: str | None, limit: int, f
     workspace = key.workspace
     try:
         before = read_cursor(cursor, workspace.pk)
-        found = search.find_messages(
+        found = search.search(
             workspace=workspace, query=q, before=before, limit=limit + 1, may_see_secrets=may_see_secrets(key)
         )
     except QueryError as error:
         raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
     except CursorError as error:
         raise ProblemError(400, str(error), parameter="cursor") from error
-    page = found[:limit]
-    after = write_cursor((page[-1].order_time, page[-1].pk), workspace.pk) if len(found) > limit else None
-    return Response({"results": [choose(row, fields) for row in show_messages(page).values()], "next": after})
+    except search.SlowQueryError as error:
+        raise ProblemError(503, str(error), retry_after=5) from error
+    page, on = cut_found(found, limit, workspace, at="order_time")
+    return Response({"results": [choose(row, fields) for row in show_messages(page).values()], **on})
 
 
 def show_messages(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]]:
@@ -202,7 +203,7 @@ class ConversationsView(Endpoint):
     @extend_schema(operation_id="list_conversations", responses=ConversationPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of conversations."""
-        key, limit = caller_of(request), self.given["limit"]
+        key = caller_of(request)
         workspace = key.workspace
         wanted = {each.name: make_storable(self.given[each.name]) for each in FILTERS}
         after = read_row_id(self.given, workspace, of=_CONVERSATIONS)
@@ -211,16 +212,13 @@ class ConversationsView(Endpoint):
         except QueryError as error:
             raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
         if self.given["order"] == FIXED:
-            rows = selectors.walk_conversations(workspace=workspace, after=after, **wanted)
+            rows = selectors.walk_conversations(workspace=workspace, **wanted)
+            page, on = find_walk(rows, meant, self.given, workspace, of=_CONVERSATIONS, after=after)
         else:
             rows = selectors.select_conversations(workspace=workspace, before=None, grade=None, **wanted)
-        try:
-            found = list(rows[: limit + 1]) if meant is None else find_meant(rows, meant, limit + 1)
-        except SlowQueryError as error:
-            raise ProblemError(503, str(error), retry_after=5) from error
-        page, cursor = cut_by_id(found, self.given, workspace, lambda row: row.pk, of=_CONVERSATIONS)
+            page, on = find_single(rows, meant, self.given, workspace, at="last_at")
         shown = [choose(show_conversation(row), self.given["fields"]) for row in page]
-        return Response({"results": shown, "next": cursor})
+        return Response({"results": shown, **on})
 
 
 class ConversationView(Endpoint):

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
+from django.db.models import Model, QuerySet
+from django.db.models.expressions import RawSQL
+
 from inspector.accounts.models import Workspace
+from inspector.search.conversations import find_meant
 from inspector.search.cursors import CursorError, Place, read_cursor, read_key, write_cursor, write_key
+from inspector.search.selectors import Found, SlowQueryError
 
 from .parameters import Choice, Number, Parameter
 from .problems import ProblemError
@@ -85,6 +91,83 @@ def cut_page(
     page = found[: given["limit"]]
     has_more = len(found) > len(page)
     return page, write_cursor(place_of(page[-1]), workspace.pk) if has_more else None
+
+
+def find_page(
+    rows: QuerySet[Model],
+    meant: RawSQL | None,
+    given: Mapping[str, Any],
+    workspace: Workspace,
+    *,
+    at: str,
+    before: Place | None,
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The rows of the page of what a query means, and how to go on: see `find_meant` and `cut_found`.
+
+    Raises:
+        ProblemError: 503 where the search takes too long to find out anything.
+    """
+    return cut_found(_find(rows, meant, given, at=at, before=before), given["limit"], workspace, at=at)
+
+
+def _find(rows: QuerySet[Model], meant: RawSQL | None, given: Mapping[str, Any], *, at: str, before: Any) -> Found[Any]:
+    try:
+        return find_meant(rows, meant, at=at, before=before, limit=given["limit"] + 1)
+    except SlowQueryError as error:
+        raise ProblemError(503, str(error), retry_after=5) from error
+
+
+def find_walk(
+    rows: QuerySet[Model],
+    meant: RawSQL | None,
+    given: Mapping[str, Any],
+    workspace: Workspace,
+    *,
+    of: str,
+    after: uuid.UUID | None,
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The same of a list in the order of its ids, in which no row moves.
+
+    Raises:
+        ProblemError: 503 where the search takes too long to find out anything.
+    """
+    found = _find(rows, meant, given, at="id", before=(after, after) if after else None)
+    page, place = found.rows[: given["limit"]], found.searched_back_to
+    last = page[-1].pk if len(found.rows) > len(page) else place[1] if place else None
+    return page, {
+        "next": write_key([str(last)], workspace.pk, of=of) if last else None,
+        "searched_back_to": read_time(place[1]) if place else None,
+    }
+
+
+def find_single(
+    rows: QuerySet[Model], meant: RawSQL | None, given: Mapping[str, Any], workspace: Workspace, *, at: str
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The one page of a list in an order that moves.
+
+    Raises:
+        ProblemError: 503 where the search takes too long to find out anything.
+    """
+    page, on = find_page(rows, meant, given, workspace, at=at, before=None)
+    return page, on | {"next": None}
+
+
+def read_time(row_id: uuid.UUID) -> datetime:
+    """When a row was made, as its id (a UUIDv7) says."""
+    return datetime.fromtimestamp((row_id.int >> 80) / 1000, tz=UTC)
+
+
+def cut_found(found: Found[Any], limit: int, workspace: Workspace, *, at: str) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The rows of the page of a search that was asked for one row more; and `next` and `searched_back_to`.
+
+    Where its time was up before it came to the end of the list, it says how far it came, and `next` goes on from there.
+    """
+    page, place = found.rows[:limit], found.searched_back_to
+    if len(found.rows) > limit:
+        place = getattr(page[-1], at), page[-1].pk
+    back = found.searched_back_to
+    on = {"next": write_cursor(place, workspace.pk) if place else None, "searched_back_to": back[0] if back else None}
+    return page, on
 
 
 def cut_keyed(

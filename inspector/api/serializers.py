@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -14,6 +14,10 @@ from .receipts import ReceiptSerializer
 from .shapes import list_of, refer
 
 SEVERITIES = Message.Severity.labels
+
+SEARCHED_BACK_TO: Final = (
+    "how far a search came whose time was up, null where it came to an end; `next` goes on from there"
+)
 
 
 class MessageSerializer(serializers.Serializer[Any]):
@@ -71,6 +75,7 @@ class MessagePageSerializer(serializers.Serializer[Any]):
 
     results = ChosenMessageSerializer(many=True)
     next = serializers.CharField(allow_null=True)
+    searched_back_to = serializers.DateTimeField(allow_null=True, help_text=SEARCHED_BACK_TO)
 
 
 class WordingSerializer(serializers.Serializer[Any]):
@@ -134,6 +139,7 @@ class ConversationPageSerializer(serializers.Serializer[Any]):
 
     results = ChosenConversationSerializer(many=True)
     next = serializers.CharField(allow_null=True)
+    searched_back_to = serializers.DateTimeField(allow_null=True, help_text=SEARCHED_BACK_TO)
 
 
 class TreeRowSerializer(serializers.Serializer[Any]):

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.intake.text import make_storable
-from inspector.search.conversations import SlowQueryError, find_meant, mean_traces
+from inspector.search.conversations import mean_traces
 from inspector.search.language import QueryError
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.placing.instants import read_instant
@@ -26,7 +26,7 @@ from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .messages import CURSOR, FILTERS, LIMIT, ORDER, show_messages
-from .paging import FIXED, cut_by_id, read_row_id
+from .paging import FIXED, find_single, find_walk, read_row_id
 from .parameters import Names, Number, Parameter
 from .problems import ProblemError
 from .tree_shapes import (
@@ -91,7 +91,7 @@ class TracesView(Endpoint):
     @extend_schema(operation_id="list_traces", responses=TracePageSerializer)
     def get(self, request: Request) -> Response:
         """A page of traces."""
-        key, limit = caller_of(request), self.given["limit"]
+        key = caller_of(request)
         workspace = key.workspace
         wanted = {each.name: make_storable(self.given[each.name]) for each in FILTERS}
         after = read_row_id(self.given, workspace, of=_TRACES)
@@ -100,16 +100,13 @@ class TracesView(Endpoint):
         except QueryError as error:
             raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
         if self.given["order"] == FIXED:
-            rows = walk_traces(workspace=workspace, after=after, **wanted)
+            rows = walk_traces(workspace=workspace, **wanted)
+            page, on = find_walk(rows, meant, self.given, workspace, of=_TRACES, after=after)
         else:
             rows = select_traces(workspace=workspace, before=None, **wanted)
-        try:
-            found = list(rows[: limit + 1]) if meant is None else find_meant(rows, meant, limit + 1)
-        except SlowQueryError as error:
-            raise ProblemError(503, str(error), retry_after=5) from error
-        page, cursor = cut_by_id(found, self.given, workspace, lambda row: row.pk, of=_TRACES)
+            page, on = find_single(rows, meant, self.given, workspace, at="last_at")
         shown = [choose(show_trace(row), self.given["fields"]) for row in page]
-        return Response({"results": shown, "next": cursor})
+        return Response({"results": shown, **on})
 
 
 class TraceView(Endpoint):

@@ -11,7 +11,7 @@ from inspector.threads.placing.several import MOST_BEARERS
 from inspector.threads.trees.outline import Kind, Outcome
 
 from .choosing import ChosenMembers
-from .serializers import SEVERITIES, MessageSerializer
+from .serializers import SEARCHED_BACK_TO, SEVERITIES, MessageSerializer
 
 BEARERS_HELP: Final = (
     f"how many messages elsewhere bear the cited id, so that none is the parent; 0: none, {MOST_BEARERS + 1}: more"
@@ -47,6 +47,7 @@ class TracePageSerializer(serializers.Serializer[Any]):
 
     results = ChosenTraceSerializer(many=True)
     next = serializers.CharField(allow_null=True)
+    searched_back_to = serializers.DateTimeField(allow_null=True, help_text=SEARCHED_BACK_TO)
 
 
 class TraceDetailSerializer(TraceSerializer):

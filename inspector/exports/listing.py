@@ -27,7 +27,7 @@ from django.db.models import OuterRef, QuerySet, Subquery, Value
 
 from inspector.accounts.models import Workspace
 from inspector.audit.samples.tables import SampledConversation
-from inspector.search.selectors import days_of, find_needles, read_query
+from inspector.search.selectors import days_of, read_query
 from inspector.search.writing import as_filter
 from inspector.threads.models import Message
 from inspector.threads.selectors import filter_conversations
@@ -63,17 +63,7 @@ def find_messages(export: Export, workspace: Workspace) -> QuerySet[Message]:
         found = filter_conversations(workspace=workspace, **export.filters)
         return rows.filter(conversation_id__in=found.values("pk"))
     with days_of(ZoneInfo(export.zone)):
-        return rows.filter(as_filter(read_query(export.query), workspace))
-
-
-def list_needles(export: Export) -> list[str]:
-    """What must stand in the masked text of each message, for a query that asks for characters of the wire.
-
-    Raises:
-        QueryError: for a query that would tell what is masked.
-    """
-    is_asked = export.is_masked and export.subject == Export.Subject.QUERY
-    return find_needles(read_query(export.query)) if is_asked else []
+        return rows.filter(as_filter(read_query(export.query), workspace, may_see_secrets=not export.is_masked))
 
 
 def fix_set(export: Export, workspace: Workspace) -> tuple[int, datetime]:

@@ -34,8 +34,8 @@ from inspector.threads.telling.contexts import DECODER_VERSION
 from .articles import load_said, write_article
 from .cells import write_head, write_rows
 from .lines import write_line
-from .listing import MOST_MESSAGES, Entry, count_parts, find_beginning, fix_set, list_needles, read_entries
-from .masking import mask_row, shows_all
+from .listing import MOST_MESSAGES, Entry, count_parts, find_beginning, fix_set, read_entries
+from .masking import mask_row
 from .models import UNDER_WAY, Block, Export, Piece
 from .reading import Found, measure_records, read_rows
 from .reports import write_beginning, write_end
@@ -178,9 +178,7 @@ def _write(job: Job, export: Export) -> None:
         held.rows += counts["rows"]
         held.masked += counts["masked"]
         held.withdrawn += found.withdrawn
-        held.gone += count_parts(window) - found.withdrawn - counts["messages"] - counts["unseen"]
-        # What must not be told is not counted either: it never was in the set.
-        held.listed = (held.listed or 0) - counts["unseen"]
+        held.gone += count_parts(window) - found.withdrawn - counts["messages"]
         _add(held, data)
         if held.size_bytes > settings.LIMITS["export_bytes"]:
             most = settings.LIMITS["export_bytes"] // 2**20
@@ -197,11 +195,11 @@ def _cut_window(entries: Sequence[Entry], *, is_report: bool) -> list[Entry]:
 
 
 def _write_rows(export: Export, found: Found) -> tuple[bytes, dict[str, int]]:
-    """The bytes of these rows, and how many messages and rows they are, masked ones, and those that may not be told."""
+    """The bytes of these rows, and how many messages and rows they are, and masked ones."""
     channels = {
         str(pk): name for pk, name in Channel.objects.filter(workspace=export.workspace).values_list("pk", "name")
     }
-    counts = dict.fromkeys(("messages", "rows", "masked", "unseen"), 0)
+    counts = dict.fromkeys(("messages", "rows", "masked"), 0)
     write: Callable[[object], bytes]
     is_csv = export.form == Export.Form.CSV
     if export.form == Export.Form.REPORT:
@@ -209,14 +207,10 @@ def _write_rows(export: Export, found: Found) -> tuple[bytes, dict[str, int]]:
         write = partial(write_article, said=said, channels=channels, is_masked=export.is_masked)
     else:
         write = partial(write_rows if is_csv else write_line, channels=channels)
-    needles = list_needles(export)
     written = []
     for row in found.rows:
         if export.is_masked:
             mask_row(row)
-            if not shows_all(row, needles):
-                counts["unseen"] += len(row.parts)
-                continue
             counts["masked"] += len(row.parts) if row.masked is not None or row.is_withheld else 0
         counts["messages"] += len(row.parts)
         counts["rows"] += len(row.parts) if is_csv else 1

@@ -37,7 +37,7 @@ def find_export(*, workspace: Workspace, export_id: uuid.UUID) -> Export | None:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an export is. `total` is None while the messages are not counted, or may not be told.
+    """How far an export is. `total` is None while the messages are not counted.
 
     `failure` says why it could not be made, or why the work on it was given up (`is_stuck`).
     """
@@ -60,7 +60,4 @@ def _measure(export: Export, failures: Mapping[uuid.UUID, str]) -> Progress:
     done = export.messages + export.withdrawn + export.gone
     if not export.is_under_way:
         return Progress(done, export.listed, export.failure, is_stuck=False)
-    # While it is sieved by what may be seen, the number of the others would tell what is masked.
-    is_sieved = export.is_masked and "raw:" in export.query.lower()
-    total = None if is_sieved else export.listed
-    return Progress(done, total, failures.get(export.pk, ""), export.pk in failures)
+    return Progress(done, export.listed, failures.get(export.pk, ""), export.pk in failures)

@@ -17,7 +17,7 @@ from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
 from inspector.search.language import QueryError
-from inspector.search.selectors import find_needles, read_query
+from inspector.search.selectors import read_query
 from inspector.threads.selectors import find_conversation
 from inspector.trail.services import Thing, record_deed
 
@@ -64,7 +64,7 @@ def ask_for_export(
         has_mark: whether a CSV file begins with a byte order mark.
 
     Raises:
-        QueryError: for a query that cannot be understood, or that would tell what is masked.
+        QueryError: for a query that cannot be understood.
         ValidationError: where the workspace has no such conversation, or for a report of anything else.
         BusyError: while too many are under way.
     """
@@ -78,9 +78,7 @@ def ask_for_export(
     if query is not None:
         if make_storable(query) != query:
             raise QueryError("a search with NUL or half a character in it cannot be kept", 0, len(query))
-        tree = read_query(query)
-        if is_masked:
-            find_needles(tree)
+        read_query(query)
         subject = Export.Subject.QUERY
     elif conversation_id is not None:
         if find_conversation(workspace=workspace, conversation_id=conversation_id) is None:

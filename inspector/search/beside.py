@@ -10,14 +10,11 @@ from typing import Final
 from django.db.models import CharField, Q, Value
 
 from inspector.accounts.models import Workspace
-from inspector.threads.models import Message, MessageQuerySet
+from inspector.threads.models import Message
 
-from .selectors import days_of, fetch, find_needles, read_query, shows
-from .writing import as_filter
+from .selectors import fetch, narrow
 
 PATIENCE_MS: Final = 700
-# Where masked characters decide, so many matches on each side are looked through.
-MOST_LOOKED_THROUGH: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +44,12 @@ def find_beside(
     Raises:
         QueryError: for a query that cannot be understood.
     """
-    with days_of(zone):
-        tree = read_query(query)
-        needles = [] if may_see_secrets else find_needles(tree)
-        rows = Message.objects.filter(workspace=workspace).filter(as_filter(tree, workspace)).shown()
+    rows = narrow(workspace=workspace, query=query, zone=zone, may_see_secrets=may_see_secrets)
     at = {"order_time": message.order_time}
     newer = rows.filter(Q(order_time__gt=message.order_time) | Q(**at, pk__gt=message.pk)).order_by("order_time", "id")
     older = rows.filter(Q(order_time__lt=message.order_time) | Q(**at, pk__lt=message.pk)).order_by(
         "-order_time", "-id"
     )
-    if needles:
-        return _look_through(newer, older, needles)
     sides = [
         side[:1].values_list("pk", Value(name, output_field=CharField()))
         for name, side in (("newer", newer), ("older", older))
@@ -67,14 +59,3 @@ def find_beside(
         return Beside(None, None, is_known=False)
     ids = {name: pk for pk, name in found}
     return Beside(ids.get("newer"), ids.get("older"))
-
-
-def _look_through(newer: MessageQuerySet, older: MessageQuerySet, needles: list[str]) -> Beside:
-    found: dict[str, uuid.UUID | None] = {}
-    for name, side in (("newer", newer), ("older", older)):
-        rows = side.select_related("record").defer("body", "words")[:MOST_LOOKED_THROUGH]
-        messages = fetch(rows, PATIENCE_MS)
-        if messages is None:
-            return Beside(None, None, is_known=False)
-        found[name] = next((each.pk for each in messages if shows(each, needles)), None)
-    return Beside(found["newer"], found["older"])

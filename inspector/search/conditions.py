@@ -6,10 +6,14 @@ import re
 import uuid
 from typing import Final
 
+from django.db.models.functions import Lower
+
+from inspector.accounts.models import Channel, Workspace
 from inspector.intake.models import Sighting
 from inspector.threads.tasks.lifecycle import STANDING
 from inspector.threads.telling import terms
 from inspector.threads.telling.atoms import PRESENT
+from inspector.threads.telling.contexts import DECODER_VERSION
 
 from .language import QueryError, Term
 from .registry import Condition, SearchableCondition, register
@@ -52,6 +56,14 @@ _IN_BODY = {
     "score": "{message,score}",
     "priority": "{message,priority,rank}",
 }
+_WIRE: Final = (
+    '(SELECT COALESCE("intake_record"."wire", "intake_record"."source") FROM "intake_record" '
+    'WHERE "intake_record"."id" = "threads_message"."record_id")'
+)
+_MASKED_WIRE: Final = (
+    '(SELECT "masked"."text" FROM "threads_maskedwire" "masked" '
+    'WHERE "masked"."record_id" = "threads_message"."record_id" AND "masked"."dialect" = "threads_message"."dialect")'
+)
 _DAY: Final = re.compile(r"\d{4}-\d\d")
 _SIGNS = {"": "=", ">": ">", ">=": ">=", "<": "<", "<=": "<="}
 
@@ -155,13 +167,14 @@ def _write_broadcast(term: Term) -> Condition:
     return f'{_MESSAGE}."is_broadcast" = ANY(%s)', [wanted]
 
 
-def _write_channel(term: Term) -> Condition:
+def _write_channel(term: Term, workspace: Workspace) -> Condition:
+    """The channels are looked up first: of one, an index has the messages in their order."""
     _refuse_comparison(term)
-    return (
-        'EXISTS (SELECT 1 FROM "accounts_channel" WHERE "accounts_channel"."id" = "threads_message"."channel_id" '
-        'AND lower("accounts_channel"."name") = ANY(%s))',
-        [[value.lower() for value in term.values]],
-    )
+    named = Channel.objects.filter(workspace=workspace).annotate(low=Lower("name"))
+    ids = list(named.filter(low__in=[value.lower() for value in term.values]).values_list("pk", flat=True))
+    if len(ids) == 1:
+        return f'{_MESSAGE}."channel_id" = %s', [ids[0]]
+    return f'{_MESSAGE}."channel_id" = ANY(%s)', [ids]
 
 
 def _write_delivery(term: Term) -> Condition:
@@ -187,12 +200,19 @@ def _write_english(term: Term) -> Condition:
 
 
 def _write_raw(term: Term) -> Condition:
-    """Characters of the wire, exactly; see `selectors` for who may ask for what."""
+    """Characters of the wire, exactly."""
+    _refuse_comparison(term)
+    return f"position(%s::bytea in {_WIRE}) > 0", [term.text.encode("utf-8", "surrogatepass")]
+
+
+def _write_masked_raw(term: Term) -> Condition:
+    """Characters of the wire as it is shown to who may not see secrets. Where something is masked in it, the wire
+    itself is not looked at: COALESCE asks for it only where there is no masked text. That was written when the message
+    was read, and holds for the decoders that read it; what others have read is not found until it is read anew."""
     _refuse_comparison(term)
     return (
-        'EXISTS (SELECT 1 FROM "intake_record" WHERE "intake_record"."id" = "threads_message"."record_id" '
-        'AND position(%s::bytea in COALESCE("intake_record"."wire", "intake_record"."source")) > 0)',
-        [term.text.encode("utf-8", "surrogatepass")],
+        f'starts_with({_MESSAGE}."told_in", %s) AND position(%s::bytea in COALESCE({_MASKED_WIRE}, {_WIRE})) > 0',
+        [f"{DECODER_VERSION} ", term.text.encode("utf-8", "surrogatepass")],
     )
 
 
@@ -230,12 +250,14 @@ CONDITIONS = (
     SearchableCondition(
         "priority", "the rank of its priority, 1 the most urgent; also <=2", None, _write_in_body, compares=True
     ),
-    SearchableCondition("channel", "the channel it came by", None, _write_channel),
+    SearchableCondition("channel", "the channel it came by", None, _write_channel, is_of_workspace=True),
     SearchableCondition("delivery", "the id of a delivery that brought it, as its receipt says", None, _write_delivery),
     SearchableCondition("stored", "the id of the delivery that brought it for the first time", None, _write_delivery),
     SearchableCondition("duplicate", "the id of a delivery that brought it once more", None, _write_delivery),
     SearchableCondition("en", "characters of the English as they stand, in any case", None, _write_english),
-    SearchableCondition("raw", "characters of the wire, exactly as they stand", None, _write_raw),
+    SearchableCondition(
+        "raw", "characters of the wire, exactly as they stand", None, _write_raw, write_masked=_write_masked_raw
+    ),
 )
 
 for _condition in CONDITIONS:

@@ -71,8 +71,6 @@ def count_facets(
 ) -> Facets | None:
     """The facets of a query, or None where counting takes longer than a reader would wait.
 
-    None too where `raw:` asks for characters and the reader may not see masked ones: a count would tell of these.
-
     Args:
         workspace: whose messages.
         query: in the search language.
@@ -87,9 +85,9 @@ def count_facets(
 
     def read(asked: str) -> list[Row] | None:
         left_ms = int((until - time.monotonic()) * 1000)
-        rows, needles = narrow(workspace=workspace, query=asked, zone=zone, may_see_secrets=may_see_secrets)
-        if needles or left_ms <= 0:
+        if left_ms <= 0:
             return None
+        rows = narrow(workspace=workspace, query=asked, zone=zone, may_see_secrets=may_see_secrets)
         ordered = rows.order_by("-order_time", "-id").values_list(*_COLUMNS, *tallies.values())
         found = fetch(ordered[: COUNTED + 1], left_ms)
         if found is None:

@@ -22,13 +22,11 @@ from inspector.threads.models import Message
 from inspector.threads.selectors import filter_conversations
 
 from .cursors import CursorError, read_key, write_key
-from .selectors import fetch, narrow, shows
+from .selectors import fetch, narrow
 
 # So many announced messages are looked at in one look, and so many are counted for a page: "1,000+" says enough.
 MOST_AT_ONCE: Final = 2000
 MOST_COUNTED: Final = 1000
-# Reading the masked text of a message takes its record apart.
-MOST_UNMASKED: Final = 100
 PATIENCE_MS: Final = 1500
 # A transaction may have begun long before it was announced what it told.
 GOOD_FOR: Final = KEPT - timedelta(hours=1)
@@ -157,11 +155,9 @@ def list_news(
     batch = _read(workspace, since, limit)
     if batch is None:
         return None
-    rows, needles = narrow(workspace=workspace, query=query, zone=zone, may_see_secrets=may_see_secrets)
+    rows = narrow(workspace=workspace, query=query, zone=zone, may_see_secrets=may_see_secrets)
     found = rows.filter(pk__in=batch.messages).defer("body", "words").in_bulk() if batch.messages else {}
     messages = [found[message_id] for message_id in batch.messages if message_id in found]
-    if needles:
-        messages = [message for message in messages if shows(message, needles)]
     return messages, Since(place=batch.place, at=int(time.time())), batch.has_more
 
 
@@ -179,7 +175,7 @@ def _find_places(
 ) -> list[str] | None:
     """The places of those among these messages that the page is about, in hexadecimal digits; None where it takes too
     long to find out."""
-    rows, needles = narrow(workspace=workspace, query=watch.query, zone=zone, may_see_secrets=may_see_secrets)
+    rows = narrow(workspace=workspace, query=watch.query, zone=zone, may_see_secrets=may_see_secrets)
     rows = rows.filter(pk__in=message_ids)
     if watch.conversation_id is not None:
         rows = rows.filter(conversation_id=watch.conversation_id)
@@ -188,11 +184,6 @@ def _find_places(
             workspace=workspace, dialect=watch.dialect, agent=watch.agent, state=watch.state
         ).filter(pk__in=rows.values("conversation_id"))
         rows = rows.filter(conversation_id__in=wanted.values("pk"))
-    if not needles:
-        places: models.QuerySet[Any, Any] = rows.order_by().values_list("place", flat=True)
-        found = fetch(places, PATIENCE_MS)
-        return None if found is None else [bytes(place or b"").hex() for place in found]
-    messages = fetch(rows.defer("body", "words", "atoms")[: MOST_UNMASKED + 1], PATIENCE_MS)
-    if messages is None or len(messages) > MOST_UNMASKED:
-        return None
-    return [bytes(message.place or b"").hex() for message in messages if shows(message, needles)]
+    places: models.QuerySet[Any, Any] = rows.order_by().values_list("place", flat=True)
+    found = fetch(places, PATIENCE_MS)
+    return None if found is None else [bytes(place or b"").hex() for place in found]

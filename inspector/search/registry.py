@@ -19,15 +19,19 @@ class SearchableCondition:
     """A name whose condition is SQL over the message `threads_message`; `write` gives the SQL and its parameters.
 
     `values`, where given, are all that exist. One whose values have an order `compares` with `>` and `<` too. Where
-    facets are to count it, `tally` gives the expression of a message's values: an array of texts that find it.
+    facets are to count it, `tally` gives the expression of a message's values: an array of texts that find it. One that
+    compares with what may be masked has `write_masked`, which is asked in its place for whoever may not see secrets. Of
+    one whose values are things of the workspace (`is_of_workspace`), `write` takes that too.
     """
 
     name: str
     about: str
     values: tuple[str, ...] | None
-    write: Callable[[Term], Condition]
+    write: Callable[..., Condition]
     compares: bool = False
     tally: Callable[[], Subquery] | None = None
+    write_masked: Callable[[Term], Condition] | None = None
+    is_of_workspace: bool = False
 
 
 _TERMS: dict[str, SearchableTerm] = {term.name: term for term in SEARCHABLE}

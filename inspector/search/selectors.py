@@ -3,52 +3,55 @@
 The whole timeline is asked for at once, which is nearly always quick. Where it is not (PostgreSQL takes what is common
 elsewhere to be common here, and walks through everything newer), the indexes of words and terms are asked alone: what
 is rare here is found by them at once. What is neither is looked for in windows of the timeline that widen, newest
-first, until the time is up; the answer then says how far back it looked.
+first, until the time is up; the answer then says how far back it looked, and the search can go on from there.
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
-from typing import Any, Final
+from datetime import datetime, tzinfo
+from typing import Any, Final, Generic, TypeVar
 
 from django.db import OperationalError, connection, models, transaction
 
 from inspector.accounts.models import Workspace
 from inspector.intake.withdrawals import has_hidden
 from inspector.lookups import IsAny
-from inspector.threads.models import Message
-from inspector.threads.selectors import unfold
-from inspector.threads.telling.masks import find_outer_secrets, mask
+from inspector.threads.models import Message, MessageQuerySet
 
 from . import registry
-from .language import Group, QueryError, Term, list_terms, parse
+from .language import Group, parse
 from .values import zone_of_query
 from .writing import as_filter
 
 Place = tuple[datetime, uuid.UUID]
+Row = TypeVar("Row", bound=models.Model)
 
 AT_ONCE_MS, BY_TERMS_MS = 150, 550
 PATIENCE_MS: Final = 2500
-WINDOWS: Final = tuple(timedelta(days=days) for days in (1, 7, 30, 120, 400, 1500))
-LONGEST_MASKED_BYTES: Final = 2_000_000
+HIDDEN_MS: Final = 700
+FIRST_WINDOW: Final = 512
 _CANCELLED: Final = "57014"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Messages that a query means, newest first.
+class SlowQueryError(Exception):
+    """A query of which nothing can be looked through in the time that anybody waits."""
 
-    `searched_back_to` is the time to which the search came before its patience ended; None where it came to the end
-    of the timeline, or found as many as were asked for.
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[Row]):
+    """What a query means of a list, newest first.
+
+    `searched_back_to` is the place to which the search came before its patience ended, and after which it can go on;
+    None where it came to the end of the list, or found as many as were asked for.
     """
 
-    messages: list[Message]
-    searched_back_to: datetime | None = None
+    rows: list[Row]
+    searched_back_to: Place | None = None
 
 
 def read_query(text: str) -> Group:
@@ -72,7 +75,7 @@ def find_messages(
     """The messages of `search`, for whom it is enough to have them; see there."""
     return search(
         workspace=workspace, query=query, before=before, limit=limit, zone=zone, may_see_secrets=may_see_secrets
-    ).messages
+    ).rows
 
 
 def search(
@@ -83,7 +86,7 @@ def search(
     limit: int = 50,
     zone: tzinfo | None = None,
     may_see_secrets: bool = False,
-) -> Found:
+) -> Found[Message]:
     """Messages that a query means, each with its conversation and channel.
 
     Args:
@@ -92,71 +95,37 @@ def search(
         before: (order_time, id) of the last message seen.
         limit: at most this many.
         zone: whose days the days of the query are; UTC where none is given.
-        may_see_secrets: whether the reader may see masked characters; without it `raw:` finds no character of them.
+        may_see_secrets: whether the reader may see masked characters; without it `raw:` looks at the masked text.
 
     Raises:
         QueryError: for a query that cannot be understood.
+        SlowQueryError: where nothing at all could be looked through.
     """
-    rows, needles = narrow(workspace=workspace, query=query, zone=zone, may_see_secrets=may_see_secrets)
-    rows = rows.select_related("conversation", "channel").defer("body", "words")
-    if before:
-        at, message_id = before
-        rows = rows.filter(models.Q(order_time__lt=at) | models.Q(order_time=at, pk__lt=message_id))
-    rows = rows.order_by("-order_time", "-id")
+    meant = narrow(workspace=workspace, query=query, zone=zone, may_see_secrets=may_see_secrets)
+    meant = meant.select_related("conversation", "channel").defer("body", "words")
+    rows = go_on(meant, "order_time", before).order_by("-order_time", "-id")
     messages = fetch(rows[:limit], AT_ONCE_MS)
     if messages is None:
         messages = _search_by_terms(rows, limit)
-    found = Found(messages) if messages is not None else _search_windows(rows, workspace, before, limit)
-    return _keep_unmasked(found, needles) if needles else found
+    if messages is not None:
+        return Found(messages)
+    every = Message.objects.filter(workspace=workspace)
+    return search_back(rows, every, at="order_time", before=before, limit=limit)
 
 
-def narrow(
-    *, workspace: Workspace, query: str, zone: tzinfo | None, may_see_secrets: bool
-) -> tuple[models.QuerySet[Message], Sequence[str]]:
-    """The shown messages that a query means; and what of it has to stand in unmasked characters: see `shows`.
+def narrow(*, workspace: Workspace, query: str, zone: tzinfo | None, may_see_secrets: bool) -> MessageQuerySet:
+    """The shown messages that a query means.
 
     Raises:
         QueryError: for a query that cannot be understood.
     """
     with days_of(zone):
-        tree = read_query(query)
-        needles = [] if may_see_secrets else find_needles(tree)
-        rows = Message.objects.filter(workspace=workspace).filter(as_filter(tree, workspace)).shown()
-    return rows, needles
+        return _select(workspace, query, may_see_secrets=may_see_secrets).shown()
 
 
-def _keep_unmasked(found: Found, needles: Sequence[str]) -> Found:
-    """Without the messages that hold what was asked for in masked characters alone; says so by its end in time."""
-    kept = [message for message in found.messages if shows(message, needles)]
-    if len(kept) == len(found.messages):
-        return found
-    return Found(kept, found.searched_back_to or found.messages[-1].order_time)
-
-
-def shows(message: Message, needles: Sequence[str]) -> bool:
-    """Whether characters that are not masked hold all of these."""
-    if len(message.record.source) > LONGEST_MASKED_BYTES:
-        return False
-    reading = unfold(message=message)
-    text = mask(reading.wire, find_outer_secrets(reading))
-    return all(needle in text for needle in needles)
-
-
-def find_needles(tree: Group) -> list[str]:
-    """What `raw:` asks for, in a query of one who may not see secrets.
-
-    Raises:
-        QueryError: where its absence, or an alternative to it, would tell what is masked.
-    """
-    tops = [part for part in tree.parts if isinstance(part, Term) and not part.is_negated]
-    for term in list_terms(tree):
-        if term.name == "raw" and term not in tops:
-            raise QueryError(
-                "raw: stands by itself here, without - or OR: only owners and auditors may ask otherwise",
-                term.start,
-                term.end,
-            )
-    return [term.text for term in tops if term.name == "raw"]
+def _select(workspace: Workspace, query: str, *, may_see_secrets: bool) -> MessageQuerySet:
+    meant = as_filter(read_query(query), workspace, may_see_secrets=may_see_secrets)
+    return Message.objects.filter(workspace=workspace).filter(meant)
 
 
 def _search_by_terms(rows: models.QuerySet[Message], limit: int) -> list[Message] | None:
@@ -165,26 +134,56 @@ def _search_by_terms(rows: models.QuerySet[Message], limit: int) -> list[Message
     return None if ids is None else list(rows.filter(IsAny("id", ids))) if ids else []
 
 
-def _search_windows(rows: models.QuerySet[Message], workspace: Workspace, before: Place | None, limit: int) -> Found:
-    """Window by window back in time, each as long as there is patience left."""
+def search_back(
+    rows: models.QuerySet[Row], every: models.QuerySet[Row], *, at: str, before: Place | None, limit: int
+) -> Found[Row]:
+    """The first of what a query means, looked for window by window back in time as long as there is patience.
+
+    A window holds so many rows of the list, whatever the query means of them, so that each is looked through in about
+    the same time; it widens while that goes well, and is made smaller where it does not.
+
+    Args:
+        rows: what the query means, newest first.
+        every: the list that they are taken from.
+        at: the name of the time that both are ordered by; ties go by the primary key.
+        before: the place after which to look.
+        limit: at most this many.
+
+    Raises:
+        SlowQueryError: where nothing at all could be looked through.
+    """
     until = time.monotonic() + PATIENCE_MS / 1000
-    newest = before[0] if before else find_newest(workspace=workspace)
-    found: list[Message] = []
-    reached = newest
-    for width in WINDOWS if newest else ():
-        left_ms = int((until - time.monotonic()) * 1000)
-        start = newest - width if newest else None
-        window = rows.filter(order_time__gte=start)
-        if found or width != WINDOWS[0]:
-            window = window.filter(order_time__lt=reached)
-        more = fetch(window[: limit - len(found)], left_ms) if left_ms > 0 else None
+    found: list[Row] = []
+    place, width = before, FIRST_WINDOW
+    while (left_ms := int((until - time.monotonic()) * 1000)) > 0:
+        places = go_on(every, at, place).order_by(f"-{at}", "-pk").values_list(at, "pk")
+        border = fetch(places[width - 1 : width], left_ms)
+        window = go_on(rows, at, place)
+        if border:
+            end, last = border[0]
+            window = window.filter(models.Q(**{f"{at}__gte": end}))
+            window = window.filter(models.Q(**{f"{at}__gt": end}) | models.Q(pk__gte=last))
+        # A window that takes too long leaves time for a smaller one.
+        more = None if border is None else fetch(window[: limit - len(found)], max(1, left_ms // 2))
         if more is None:
-            break
+            width = max(1, width // 16)
+            continue
         found += more
-        reached = start
-        if len(found) >= limit:
-            return Found(found[:limit])
-    return Found(found, reached)
+        if not border or len(found) >= limit:
+            return Found(found)
+        place, width = border[0], width * 4
+    if place is None or place == before:
+        raise SlowQueryError("the search takes too long: make it narrower, by time or by agent")
+    return Found(found, place)
+
+
+def go_on(rows: models.QuerySet[Row], at: str, place: Place | None) -> models.QuerySet[Row]:
+    """The rows that come after a place in a list that is ordered by a time, newest first, and the primary key."""
+    if place is None:
+        return rows
+    # Said so, an index finds the place; of the alternatives alone it would not.
+    rows = rows.filter(models.Q(**{f"{at}__lte": place[0]}))
+    return rows.filter(models.Q(**{f"{at}__lt": place[0]}) | models.Q(pk__lt=place[1]))
 
 
 def fetch(rows: models.QuerySet[Any, Any], patience_ms: int, *, walks: bool = True) -> list[Any] | None:
@@ -211,22 +210,18 @@ def fetch(rows: models.QuerySet[Any, Any], patience_ms: int, *, walks: bool = Tr
         return None
 
 
-def find_newest(*, workspace: Workspace) -> datetime | None:
-    """The order time of the workspace's newest message; None where there is none."""
-    rows = Message.objects.filter(workspace=workspace).order_by("-order_time", "-id")
-    return rows.values_list("order_time", flat=True).first()
-
-
-def count_hidden(*, workspace: Workspace, query: str, limit: int = 1001) -> int:
-    """How many messages that a query means are hidden because their deliveries were withdrawn, up to a limit.
+def count_hidden(*, workspace: Workspace, query: str, may_see_secrets: bool, limit: int = 1001) -> int | None:
+    """How many messages that a query means are hidden because their deliveries were withdrawn, up to a limit; None
+    where counting them takes too long.
 
     Raises:
         QueryError: for a query that cannot be understood.
     """
     if not has_hidden(workspace=workspace):
         return 0
-    rows = Message.objects.filter(workspace=workspace).filter(as_filter(read_query(query), workspace))
-    return rows.hidden().values("pk")[:limit].count()
+    rows = _select(workspace, query, may_see_secrets=may_see_secrets).hidden().values_list("pk")
+    found = fetch(rows[:limit], HIDDEN_MS)
+    return None if found is None else len(found)
 
 
 @contextmanager

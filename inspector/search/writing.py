@@ -25,36 +25,37 @@ _ATOMS, _WORDS = '"threads_message"."atoms"', '"threads_message"."words"'
 _BEGINS = 'EXISTS (SELECT 1 FROM unnest("threads_message"."atoms") AS atom WHERE atom LIKE %s)'
 
 
-def write_condition(query: Node, workspace: Workspace) -> Condition:
-    """The query as SQL over the message `threads_message`, and its parameters.
+def as_filter(query: Node, workspace: Workspace, *, may_see_secrets: bool) -> RawSQL:
+    """The query as a condition that a query set takes: SQL over the message `threads_message`.
 
     The workspace's own lexeme is asked for in both indexes, so that no term walks through other workspaces' rows.
+
+    Args:
+        query: its tree.
+        workspace: whose messages.
+        may_see_secrets: whether whoever asks, or sees what comes of it, may see masked characters: else nothing is
+            compared with them.
 
     Raises:
         QueryError: for a value that cannot be searched for.
     """
-    return _write(query, workspace)
-
-
-def as_filter(query: Node, workspace: Workspace) -> RawSQL:
-    """The query as a condition that a query set takes."""
-    condition, values = write_condition(query, workspace)
+    condition, values = _write(query, workspace, may_see_secrets)
     return RawSQL(condition, values, output_field=models.BooleanField())  # noqa: S611
 
 
-def _write(node: Node, workspace: Workspace) -> Condition:
+def _write(node: Node, workspace: Workspace, may_see_secrets: bool) -> Condition:
     """Recursion goes as deep as parentheses may stand: twelve."""
     if isinstance(node, Group):
-        written = [_write(part, workspace) for part in node.parts]
+        written = [_write(part, workspace, may_see_secrets) for part in node.parts]
         joint = " OR " if node.is_any else " AND "
         condition = joint.join(part for part, _ in written) or "TRUE"
         values = [value for _, part_values in written for value in part_values]
     else:
-        condition, values = _write_term(node, workspace)
+        condition, values = _write_term(node, workspace, may_see_secrets)
     return (f"(NOT COALESCE(({condition}), FALSE))" if node.is_negated else f"({condition})", values)
 
 
-def _write_term(term: Term, workspace: Workspace) -> Condition:
+def _write_term(term: Term, workspace: Workspace, may_see_secrets: bool) -> Condition:
     mark = terms.workspace_term(workspace.pk)
     if term.name is None:
         return _write_words(term, mark)
@@ -69,7 +70,9 @@ def _write_term(term: Term, workspace: Workspace) -> Condition:
             check_value(term, condition.values)
         if term.operator and not condition.compares:
             _refuse_operator(term)
-        return condition.write(term)
+        if condition.is_of_workspace:
+            return condition.write(term, workspace)
+        return (condition.write if may_see_secrets else condition.write_masked or condition.write)(term)
     is_literal = term.operator == LITERAL
     if term.operator and not is_literal and registry.is_path(term.name):
         return write_path(term, exact.atom, mark)

@@ -28,6 +28,7 @@ from .settling.tables import Stretch as Stretch
 from .standing import Standing
 from .tasks.tables import Task as Task
 from .telling.sights import IN_SIGHT
+from .telling.tables import MaskedWire as MaskedWire
 from .telling.tables import ShelvedName as ShelvedName
 from .telling.tables import Wording as Wording
 from .trees.tables import Outline as Outline
@@ -201,6 +202,8 @@ class Message(models.Model):
             models.Index(fields=["conversation", "place"], name="message_place"),
             # Serves newest-first lists and search windows.
             models.Index(fields=["workspace", "-order_time", "-id"], name="message_newest"),
+            # Serves the search in a channel, newest first, by keyset.
+            models.Index(fields=["workspace", "channel", "-order_time", "-id"], name="message_newest_of_channel"),
             # Serves the look-up of a cited parent, and whether an id is borne twice in a conversation.
             models.Index(
                 fields=["workspace", "channel", "id_key", "conversation"],

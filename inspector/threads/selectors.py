@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Value
 
-from dialects import Context, Keys, Reading, choose_dialect, tell
+from dialects import Keys, Reading
 from inspector.accounts.models import Workspace
-from inspector.intake.concealing import conceal_told
 from inspector.intake.facts import read_with_facts
 from inspector.intake.models import HiddenRecord
 
@@ -24,6 +23,7 @@ from .feed import Snapshot
 from .models import Conversation, Message, Wording
 from .placing.numbering import load_places, number_messages
 from .tasks.measures import annotate_stands
+from .telling.masks import unfold_reading
 from .trees.outline import Kind
 from .trees.traces import select_trace
 from .trees.windows import load_tree
@@ -81,17 +81,13 @@ def select_conversations(
     return ordered
 
 
-def walk_conversations(
-    *, workspace: Workspace, after: uuid.UUID | None = None, **filters: str
-) -> QuerySet[Conversation]:
+def walk_conversations(*, workspace: Workspace, **filters: str) -> QuerySet[Conversation]:
     """Conversations with at least one settled message, the newest made first: an order in which none moves.
 
     Args:
-        after: the id of the last one seen.
         filters: as in `filter_conversations`.
     """
-    rows = filter_conversations(workspace=workspace, **filters).select_related("channel")
-    return rows.filter(pk__lt=after).order_by("-pk") if after else rows.order_by("-pk")
+    return filter_conversations(workspace=workspace, **filters).select_related("channel").order_by("-pk")
 
 
 def filter_conversations(
@@ -250,8 +246,4 @@ def unfold(*, message: Message, keys: Keys | None = None) -> Reading:
     The English is the stored one; the tree is recomputed (architecture, decision 8). With keys, what they open is
     unfolded too.
     """
-    reading = reread(message=message)
-    told = conceal_told(tell(choose_dialect(reading, Context()), Context(), keys), reading)
-    return reading.replace(
-        layers=(*reading.layers, *told.layers), tree=lambda: (*reading.fields, *told.fields), messages=told.messages
-    )
+    return unfold_reading(reread(message=message), keys)

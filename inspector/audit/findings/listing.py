@@ -27,12 +27,10 @@ from django.db.models.functions import RowNumber
 from inspector.accounts.models import Workspace
 from inspector.intake.models import HiddenRecord
 from inspector.intake.text import make_storable
-from inspector.search.selectors import fetch
 from inspector.threads.models import Conversation, Message
 
 from ..rules import RULES, Rule
 from .dueness import COUNTS, DUE
-from .searching import PATIENCE_MS, Meant
 from .tables import Finding
 
 Key = tuple[datetime, uuid.UUID]
@@ -40,10 +38,6 @@ Key = tuple[datetime, uuid.UUID]
 SUPPRESSED: Final = "suppressed"
 CLOSED: Final = "closed"
 LONGEST_WORDS: Final = 200
-
-
-class SlowSearchError(Exception):
-    """A query whose findings take too long to find."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,24 +224,18 @@ def list_findings(
     severity: int = 0,
     least: int = 0,
     conversation: Conversation | None = None,
-    meant: Meant | None = None,
     after: Key | None = None,
-    limit: int = 50,
     is_worst_first: bool = False,
     grade: int = Message.Severity.ERROR,
-) -> list[Finding]:
+) -> QuerySet[Finding]:
     """Findings, the newest message first, by keyset, each with its conversation.
 
     Args:
         state, words: as in `select_findings`.
         rule, severity, least: only those of a rule, of this severity, of at least this one.
-        meant: only those of messages that a query means, as `mean` has it.
         after: (time, id) of the last one seen.
         is_worst_first: the gravest first, and among equals the newest message.
         grade: where they are, the severity of the last one seen.
-
-    Raises:
-        SlowSearchError: where what a query means takes longer to find than anybody waits.
     """
     rows = select_findings(workspace=workspace, state=state, words=words).select_related("conversation")
     if rule:
@@ -258,20 +246,12 @@ def list_findings(
         rows = rows.filter(severity__gte=least)
     if conversation is not None:
         rows = rows.filter(conversation=conversation)
-    if meant is not None:
-        rows = rows.filter(meant.condition)
     if after is not None:
         at, pk = after
         later = Q(at__lt=at) | Q(at=at, pk__lt=pk)
         rows = rows.filter(Q(severity__lt=grade) | (Q(severity=grade) & later) if is_worst_first else later)
     ranks = (F("severity").desc(),) if is_worst_first else ()
-    rows = rows.order_by(*ranks, F("at").desc(), F("pk").desc())[:limit]
-    if meant is None:
-        return list(rows)
-    found = fetch(rows, PATIENCE_MS)
-    if found is None:
-        raise SlowSearchError("the search takes too long: make it narrower, by time or by agent")
-    return found
+    return rows.order_by(*ranks, F("at").desc(), F("pk").desc())
 
 
 def find_finding(*, workspace: Workspace, finding_id: uuid.UUID) -> Finding | None:

@@ -119,7 +119,8 @@ def fill_from_source(*, membership: Membership, queue: ReviewQueue) -> Filled:
         return filled
     if queue.source != Source.SEARCH:
         raise ValidationError("people fill this queue by hand: from the page of a conversation")
-    rows, _ = narrow(workspace=membership.workspace, query=queue.query, zone=None, may_see_secrets=True)
+    # Every member sees what is in the queue, and by which search it came there.
+    rows = narrow(workspace=membership.workspace, query=queue.query, zone=None, may_see_secrets=False)
     known = ReviewItem.objects.filter(queue=queue).values("conversation")
     fresh = rows.exclude(conversation__in=known).order_by().values_list("conversation", flat=True).distinct()
     found = fetch(fresh[: MOST_AT_ONCE + 1], PATIENCE_MS)

@@ -103,7 +103,7 @@ def _check_query(membership: Membership, query: str) -> None:
     if not query.strip():
         raise ValidationError({"query": "say what is to be searched for"})
     try:
-        narrow(workspace=membership.workspace, query=query, zone=None, may_see_secrets=True)
+        narrow(workspace=membership.workspace, query=query, zone=None, may_see_secrets=False)
     except QueryError as error:
         raise ValidationError({"query": str(error)}) from error
 

@@ -233,7 +233,7 @@ def _list_page(
     before = read_place(request, membership)
     # The findings of a rule are all as grave as it is set; those of several are read from the worst on.
     is_worst_first = filters["order"] == WORST
-    found: Sequence[Finding] = list_findings(
+    rows = list_findings(
         workspace=workspace,
         rule=rule,
         state=_name_state(filters),
@@ -241,10 +241,10 @@ def _list_page(
         severity=SEVERITIES.get(filters["severity"], 0),
         conversation=conversation,
         after=before,
-        limit=PAGE_ROWS + 1,
         is_worst_first=is_worst_first,
         grade=read_number(request, "grade", default=Message.Severity.ERROR),
     )
+    found: Sequence[Finding] = list(rows[: PAGE_ROWS + 1])
     page = found[:PAGE_ROWS]
     last = page[-1] if len(found) > PAGE_ROWS else None
     return {

@@ -19,7 +19,7 @@ from inspector.audit.findings.listing import OpenRule, list_open_about
 from inspector.search.cursors import write_cursor
 from inspector.search.language import QueryError, Term, list_terms
 from inspector.search.registry import names
-from inspector.search.selectors import count_hidden, read_query
+from inspector.search.selectors import SlowQueryError, count_hidden, read_query
 from inspector.search.selectors import search as search_messages
 from inspector.search.suggestions import suggest_paths
 from inspector.threads.agents.names import load_labels
@@ -38,8 +38,6 @@ from .aids import describe_droppable, describe_parts, describe_saved
 from .names import describe_literal, list_called, read_asked
 
 PAGE_ROWS = 25
-# Behind every message of its time: a search that goes on begins with what was not looked at.
-_LAST_ID = uuid.UUID(int=2**128 - 1)
 # To know what is masked in a wire that may hold a secret it is read anew: of 25 hits that is bounded by their size.
 LONGEST_WIRE_BYTES = 8_000
 
@@ -111,7 +109,10 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
                 zone=ZoneInfo(membership.user.time_zone),
                 may_see_secrets=membership.is_auditor,
             )
-            found = answer.messages
+            found = answer.rows
+        except SlowQueryError as error:
+            context |= {"live": None, "error": {"message": f"{error}.", "suggestion": ""}}
+            status = 503
         except QueryError as error:
             context["live"] = None
             context["error"], status = _describe_error(error, query, address), 400
@@ -120,7 +121,9 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
             page = found[:PAGE_ROWS]
             last = page[-1] if len(found) > PAGE_ROWS else None
             cursor = write_cursor((last.order_time, last.pk), workspace.pk) if last else None
-            context["hidden_count"] = count_hidden(workspace=workspace, query=query)
+            context["hidden_count"] = count_hidden(
+                workspace=workspace, query=query, may_see_secrets=membership.is_auditor
+            )
             asked = read_asked(terms)
             context["hits"] = _make_hits(page, terms, workspace, query) if page else []
             for hit in context["hits"]:
@@ -132,9 +135,10 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
                 ]
             context["older_url"] = write_query(request, before=cursor) if cursor else None
             if answer.searched_back_to is not None:
-                on = write_cursor((answer.searched_back_to, _LAST_ID), workspace.pk)
-                context["searched_back_to"] = answer.searched_back_to
-                context["further_url"] = write_query(request, before=on)
+                context["searched_back_to"] = answer.searched_back_to[0]
+                context["further_url"] = write_query(
+                    request, before=write_cursor(answer.searched_back_to, workspace.pk)
+                )
             if not found:
                 context["droppable"] = describe_droppable(membership, query, address)
                 mended = suggest_paths(workspace=workspace, query=query, terms_of_query=terms)

@@ -16,11 +16,12 @@ from inspector.accounts.models import make_id
 from inspector.intake.bulk import copy_rows, insert_rows
 from inspector.intake.text import make_storable
 
-from ..models import Conversation
+from ..models import Conversation, MaskedWire
 from ..models import Message as MessageRow
 from ..placing.across import suspect_answers
 from ..placing.keys import key_of_id
 from ..placing.links import Guess
+from ..telling.masks import find_masked
 from ..telling.wordings import keep_moved
 from .holding import hold_channels
 from .inserts import (
@@ -55,6 +56,7 @@ _CONVERSATION_COLUMNS = (
     "severity",
     "created_at",
 )
+_MASKED_COLUMNS = ("record_id", "workspace_id", "dialect", "text")
 
 
 def hold_records(arrivals: Sequence[Arrival]) -> list[Arrival]:
@@ -139,7 +141,7 @@ def insert_arrivals(
         old.delete()
     rows = (
         row
-        for arrival, telling in told
+        for arrival, telling, _ in told
         for row in make_inserts(
             arrival,
             [conversations[arrival.record.channel_id, key] for key, _ in arrival.places],
@@ -149,6 +151,9 @@ def insert_arrivals(
             at=now,
         )
     )
+    if moved:
+        MaskedWire.objects.filter(record__in=moved).delete()
+    _insert_masked([(each.arrival, each.masked) for each in told])
     # Whoever inserts messages of these records holds them, so that what is not there now does not come meanwhile.
     if _are_read_before([arrival.record.pk for arrival in arrivals]):
         insert_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=rows, order_by=("record_id", "part"))
@@ -173,6 +178,16 @@ def _find_told(
     return sorted(found, key=lambda each: key_of_order(each.arrival))
 
 
+def _insert_masked(found: Iterable[tuple[Arrival, bytes | None]]) -> None:
+    """Keep the masked texts of these records; one that has none keeps none."""
+    rows = [
+        (arrival.record.pk, arrival.record.workspace_id, arrival.reading.dialect, text)
+        for arrival, text in found
+        if text is not None
+    ]
+    insert_rows(model=MaskedWire, columns=_MASKED_COLUMNS, rows=rows, order_by=("record_id", "dialect"))
+
+
 def _are_read_before(record_ids: Sequence[uuid.UUID]) -> bool:
     """Whether any of these records has messages."""
     with connection.cursor() as cursor:
@@ -192,6 +207,9 @@ def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | N
     old.delete()
     count = len(arrival.reading.messages)
     telling = foretell(arrival, [(conversation.channel_id, bytes(conversation.key))] * count)
+    # Another conversation may have read the record in the same dialect, or may do so now: it comes to the same text.
+    MaskedWire.objects.filter(record=arrival.record, dialect=arrival.reading.dialect).delete()
+    _insert_masked([(arrival, find_masked(arrival.record, arrival.reading))])
     rows = make_inserts(arrival, [conversation.pk] * count, guess, telling, ids, at=at)
     insert_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=rows, order_by=("record_id", "part"))
 

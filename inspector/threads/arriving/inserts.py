@@ -21,6 +21,7 @@ from ..models import Conversation
 from ..placing.keys import find_trace_basis, key_of_conversation, key_of_id, key_of_trace
 from ..placing.links import Guess, guess_of, links_of, write_links
 from ..telling.foretelling import ConversationKey, foresee
+from ..telling.masks import find_masked
 from ..telling.sights import decide_established, decide_sights
 from ..telling.teller import Telling, foretell_record, severity_of
 
@@ -89,10 +90,11 @@ class Arrival:
 
 
 class Foretold(NamedTuple):
-    """A record that was read, and told as it is likely that it will be told."""
+    """A record that was read, and told as it is likely that it will be told; and its masked text, see `masks`."""
 
     arrival: Arrival
     telling: Telling
+    masked: bytes | None
 
 
 def read_record(record: Record, *, dialect: str | None = None) -> Arrival:
@@ -117,7 +119,11 @@ def foretell_arrivals(arrivals: Sequence[Arrival], *, workspace_id: uuid.UUID) -
     reached = {(channel_id, bytes(key)) for channel_id, key in rows.values_list("channel_id", "key")}
     # In the order of the timeline, so that most are told in the context that they have there.
     return {
-        arrival.record.pk: Foretold(arrival, foretell(arrival, _list_conversations(arrival), reached=reached))
+        arrival.record.pk: Foretold(
+            arrival,
+            foretell(arrival, _list_conversations(arrival), reached=reached),
+            find_masked(arrival.record, arrival.reading),
+        )
         for arrival in sorted(arrivals, key=key_of_order)
     }
 
@@ -220,7 +226,7 @@ def _make_told(
         severity = severity_of(arrival.reading, message)
         is_sealed = message.security.encrypted and not message.security.opened
         sights = decide_sights(record=arrival.record, read=message, severity=severity)
-        told: tuple[object, ...] = ("", "", None, "{}", write_links(links), "", None, "", None)
+        told: tuple[object, ...] = ("", "", None, "{}", write_links(links), telling.told_in, None, "", None)
     else:
         severity, is_sealed = row.severity, row.is_sealed
         # What a record establishes is kept with its first part.

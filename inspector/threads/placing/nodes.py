@@ -353,4 +353,4 @@ def find_misread(
 
 
 def _is_outdated(node: StoredNode) -> bool:
-    return not node.size_bytes or bool(node.told_in and not node.told_in.startswith(f"{DECODER_VERSION} "))
+    return not node.size_bytes or not node.told_in.startswith(f"{DECODER_VERSION} ")

@@ -1,4 +1,8 @@
-"""Masked characters: where the codecs say that a secret stands, and a text without it."""
+"""Masked characters: where the codecs say that a secret stands, and a text without it.
+
+Of a record that has some, the masked text is kept when it is read (`MaskedWire`): what whoever may not see secrets
+searches for is compared with that, and never with what is masked.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from dialects import Field, Reading
+from dialects import Context, Field, Keys, Reading, choose_dialect, get_dialect, tell
+from inspector.intake.concealing import conceal_told, may_be_masked
+from inspector.intake.models import Record
 
 MARK: Final = "\N{BULLET}"
+# A longer record is not looked through: nobody knows then what it holds.
+MOST_BYTES_LOOKED_THROUGH: Final = 1024 * 1024
 Span = tuple[int, int, int]
 
 
@@ -57,3 +65,30 @@ def mask_layers(reading: Reading) -> list[str]:
     """The text of each layer of a reading with its secrets masked, the wire first."""
     secrets = _spread_secrets(reading)
     return [mask(layer.text, secrets.get(layer.id, ())) for layer in reading.layers]
+
+
+def unfold_reading(reading: Reading, keys: Keys | None = None) -> Reading:
+    """A concealed reading with the layers and fields that telling adds to it; with keys, also what they open."""
+    told = conceal_told(tell(choose_dialect(reading, Context()), Context(), keys), reading)
+    return reading.replace(
+        layers=(*reading.layers, *told.layers), tree=lambda: (*reading.fields, *told.fields), messages=told.messages
+    )
+
+
+def find_masked(record: Record, reading: Reading) -> bytes | None:
+    """The masked text of a record as UTF-8; None where nothing of it is masked.
+
+    Empty where it is too long to be looked through: nothing in it is found by who may not see secrets.
+
+    Args:
+        record: the record.
+        reading: it as read, concealed.
+    """
+    if len(record.source) > MOST_BYTES_LOOKED_THROUGH:
+        return b""
+    # Reading has looked for tokens already; telling looks only into what it unpacks.
+    if not (may_be_masked(reading) or get_dialect(reading.dialect).packs(reading.wire)):
+        return None
+    # The dialect was settled when it was read.
+    spans = find_outer_secrets(unfold_reading(reading.replace(candidates=())))
+    return mask(reading.wire, spans).encode("utf-8", "surrogatepass") if spans else None

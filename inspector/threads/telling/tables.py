@@ -1,4 +1,4 @@
-"""What telling keeps beside the messages: their earlier wordings, and what conversations established long ago."""
+"""What is kept beside the messages: earlier wordings, masked texts, and what conversations established long ago."""
 
 from __future__ import annotations
 
@@ -84,3 +84,25 @@ class ShelvedName(models.Model):
 
     def __str__(self) -> str:
         return f"shelved of {self.conversation_id}"
+
+
+class MaskedWire(models.Model):
+    """The text of a record as it is shown to who may not see secrets, where something in it is masked: see `masks`.
+
+    It follows from the record, the dialect it is read in and the decoders, and is written with the messages.
+    """
+
+    record = models.ForeignKey(Record, on_delete=models.CASCADE, db_index=False, related_name="+")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    dialect = models.CharField(max_length=32)
+    # UTF-8; empty where the record is too long to be looked through.
+    text = models.BinaryField()
+
+    class Meta:
+        constraints: ClassVar = [
+            # Serves `raw:`, and keeps two workers from writing the same.
+            models.UniqueConstraint(fields=["record", "dialect"], name="masked_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"masked {self.record_id}"

@@ -113,7 +113,8 @@ class Telling:
     rows: Mapping[int, ToldRow]
 
 
-NOT_TOLD = Telling("", "", {})
+# By whose reading it is not told yet: what an earlier decoder has read is read anew.
+NOT_TOLD = Telling(f"{DECODER_VERSION} ", "", {})
 
 
 def tell_record(record: Record, reading: Reading, context: TrackedContext, *, position: int) -> Telling:

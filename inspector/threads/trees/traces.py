@@ -91,15 +91,13 @@ def select_traces(
     return rows.order_by("-last_at", "-id")
 
 
-def walk_traces(*, workspace: Workspace, after: uuid.UUID | None = None, **filters: str) -> QuerySet[Trace]:
+def walk_traces(*, workspace: Workspace, **filters: str) -> QuerySet[Trace]:
     """Traces with at least one settled message, the newest made first: an order in which none moves.
 
     Args:
-        after: the id of the last one seen.
         filters: as in `filter_traces`.
     """
-    rows = filter_traces(workspace=workspace, **filters)
-    return rows.filter(pk__lt=after).order_by("-pk") if after else rows.order_by("-pk")
+    return filter_traces(workspace=workspace, **filters).order_by("-pk")
 
 
 def filter_traces(*, workspace: Workspace, dialect: str = "", agent: str = "", state: str = "") -> QuerySet[Trace]:

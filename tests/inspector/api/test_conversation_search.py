@@ -57,10 +57,10 @@ def test_conversations_are_found_by_what_is_said_in_them(cast: Cast, token: str,
 def test_no_conversation_tells_what_is_masked_in_it(cast: Cast, token: str) -> None:
     deliver(cast, LOG)
     settle_all()
-    for part in ("s3cret", "cocoa"):
-        assert "raw:" in ask(token, 400, q=f'raw:"{part}"')["detail"]
     _, seeing = create_api_key(workspace=cast.workspace, name="sees", scopes=["read", "secrets"])
-    assert names(seeing, q='raw:"cocoa"') == ["sealed"]
+    for part, found in (("cocoa", ["sealed"]), ("s3cret", [])):
+        assert names(token, q=f'raw:"{part}"') == found
+        assert names(seeing, q=f'raw:"{part}"') == ["sealed"]
     assert names(token, q="s3cret") == []
 
 
@@ -96,4 +96,4 @@ def test_traces_are_found_by_what_is_said_in_them(cast: Cast, token: str, strang
     assert first["results"][0]["id"] != again["results"][0]["id"]
     assert ask_traces(token, q="zebra")["results"] == ask_traces(stranger_token, q="brew")["results"] == []
     assert ask_traces(token, 400, q="performativ:request")["parameter"] == "q"
-    assert "of traces by none" in ask_traces(token, 400, q='raw:"Brew"')["detail"]
+    assert len(ask_traces(token, q='raw:"Brew"')["results"]) == 1

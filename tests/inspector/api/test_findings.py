@@ -120,10 +120,3 @@ def test_masked_characters_find_no_finding_for_a_key_that_may_not_see_them(cast:
         assert call(client, reverse("api:findings"), q='raw:"clowl"')
         counts[scopes[-1]] = len(call(client, reverse("api:findings"), q='raw:"opensesame-7731"'))
     assert counts["read"] == 0 < counts["secrets"]
-
-
-def test_a_search_that_takes_too_long_says_so(found: Finding, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inspector.audit.findings.listing.fetch", lambda rows, patience_ms: None)
-    answer = Client(headers={"Authorization": f"Bearer {token}"}).get(reverse("api:findings"), {"q": "from:radar"})
-    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-    assert "narrower" in answer.json()["detail"]

@@ -118,7 +118,7 @@ def test_a_day_is_a_day_where_the_reader_lives(log: Cast) -> None:
     zone = ZoneInfo("Pacific/Auckland")
     local = (NOW - timedelta(hours=2)).astimezone(zone)
     found = search(workspace=log.workspace, query=f"after:{local:%Y-%m-%dT%H:%M} dialect:clowl", zone=zone)
-    assert {message.order_index for message in found.messages} == {0, 1, 2}
+    assert {message.order_index for message in found.rows} == {0, 1, 2}
 
 
 @pytest.mark.parametrize(
@@ -198,15 +198,12 @@ def test_masked_characters_are_not_found_by_those_who_may_not_see_them(cast: Cas
     settle_all()
     query = f'raw:"{secret}"'
     assert len(find_messages(workspace=cast.workspace, query=query, may_see_secrets=True)) == 1
-    assert find_messages(workspace=cast.workspace, query=query) == []
-    assert count_facets(workspace=cast.workspace, query=query) is None
-    found = count_facets(workspace=cast.workspace, query=query, may_see_secrets=True)
-    assert found is not None
-    assert found.counted == 1
-    assert len(find_messages(workspace=cast.workspace, query='raw:"s1"', may_see_secrets=False)) == 1
-    for telling in (f"-{query}", f"{query} OR a", f"({query} OR b) a"):
-        with pytest.raises(QueryError, match="owners and auditors"):
-            find_messages(workspace=cast.workspace, query=telling, may_see_secrets=False)
+    for found_by, times in ((query, 0), (f"-{query}", 1), (f"{query} OR from:a", 1), ('raw:"s1"', 1), ("raw:•••", 1)):
+        assert len(find_messages(workspace=cast.workspace, query=found_by)) == times, found_by
+    for may_see_secrets, counted in ((False, 0), (True, 1)):
+        found = count_facets(workspace=cast.workspace, query=query, may_see_secrets=may_see_secrets)
+        assert found is not None
+        assert found.counted == counted
     # Nor is it a word or an exact term for anybody.
     assert find_messages(workspace=cast.workspace, query=secret) == []
 
@@ -214,13 +211,15 @@ def test_masked_characters_are_not_found_by_those_who_may_not_see_them(cast: Cas
 def test_a_search_that_takes_too_long_says_how_far_it_came(log: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selectors, "AT_ONCE_MS", 1)
     monkeypatch.setattr(selectors, "BY_TERMS_MS", 1)
-    monkeypatch.setattr(selectors, "PATIENCE_MS", 600)
+    monkeypatch.setattr(selectors, "PATIENCE_MS", 3000)
     # A condition that takes its time for everything older than a day.
-    slow = "pg_sleep(CASE WHEN order_time < now() - interval '1 day' THEN 1 ELSE 0.01 END) IS NOT NULL"
-    monkeypatch.setattr(selectors, "as_filter", lambda tree, workspace: RawSQL(slow, [], output_field=BooleanField()))
+    slow = "pg_sleep(CASE WHEN order_time < now() - interval '1 day' THEN 9 ELSE 0.01 END) IS NOT NULL"
+    monkeypatch.setattr(
+        selectors, "as_filter", lambda tree, workspace, **_: RawSQL(slow, [], output_field=BooleanField())
+    )
     found = search(workspace=log.workspace, query="dialect:clowl")
-    assert {message.order_index for message in found.messages} >= {0, 1, 2}
-    assert 3 not in {message.order_index for message in found.messages}
+    assert {message.order_index for message in found.rows} >= {0, 1, 2}
+    assert 3 not in {message.order_index for message in found.rows}
     assert found.searched_back_to is not None
     with connection.cursor() as cursor:
         cursor.execute("SHOW statement_timeout")
@@ -231,7 +230,7 @@ def test_a_search_that_takes_too_long_says_how_far_it_came(log: Cast, monkeypatc
 def test_where_walking_takes_too_long_the_indexes_of_terms_find_the_same(
     log: Cast, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
-    expected = [message.pk for message in search(workspace=log.workspace, query=query).messages]
+    expected = [message.pk for message in search(workspace=log.workspace, query=query).rows]
     asked: list[bool] = []
 
     def never_walk(rows: Any, patience_ms: int, *, walks: bool = True) -> list[Any] | None:
@@ -240,7 +239,7 @@ def test_where_walking_takes_too_long_the_indexes_of_terms_find_the_same(
 
     monkeypatch.setattr(selectors, "fetch", never_walk)
     found = search(workspace=log.workspace, query=query)
-    assert [message.pk for message in found.messages] == expected
+    assert [message.pk for message in found.rows] == expected
     assert found.searched_back_to is None
     assert asked == [True, False]
     with connection.cursor() as cursor:
