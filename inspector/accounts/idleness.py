@@ -9,6 +9,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.signals import user_logged_in
+from django.contrib.sessions.backends.base import SessionBase
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 
@@ -27,6 +28,13 @@ def note_start(sender: object, request: HttpRequest, **_: object) -> None:
     request.session[STARTED] = request.session[LAST_USED] = int(time.time())
 
 
+def is_over(session: SessionBase) -> bool:
+    """Whether the session has ended by itself. One from before these times were noted has none, and is over."""
+    now = int(time.time())
+    idle, age = now - session.get(LAST_USED, 0), now - session.get(STARTED, 0)
+    return bool(idle > settings.SESSION_IDLE_MINUTES * 60 or age > settings.SESSION_HOURS * 3600)
+
+
 class IdlenessMiddleware:
     """Ends a session that is over before anything asks whose it is. It stands after Django's session middleware."""
 
@@ -42,10 +50,10 @@ class IdlenessMiddleware:
         # Without its cookie there is no session; answers of the API must not come to depend on one.
         if settings.SESSION_COOKIE_NAME not in request.COOKIES or SESSION_KEY not in request.session:
             return
-        session, now = request.session, int(time.time())
-        # A session from before these times were noted has none, and ends.
-        idle, age = now - session.get(LAST_USED, 0), now - session.get(STARTED, 0)
-        if idle > settings.SESSION_IDLE_MINUTES * 60 or age > settings.SESSION_HOURS * 3600:
+        session = request.session
+        if is_over(session):
             session.flush()
-        elif idle >= WRITE_SECONDS and request.resolver_match and request.resolver_match.url_name not in ASKED_BY_PAGES:
-            session[LAST_USED] = now
+        elif request.resolver_match and request.resolver_match.url_name not in ASKED_BY_PAGES:
+            now = int(time.time())
+            if now - session[LAST_USED] >= WRITE_SECONDS:
+                session[LAST_USED] = now

@@ -9,9 +9,11 @@ from types import SimpleNamespace
 import pytest
 from django.conf import LazySettings
 from django.contrib.sessions.models import Session
+from django.http import QueryDict
 from django.test import Client
 
 from inspector.accounts import idleness
+from inspector.pages import events
 
 from ..conftest import Cast
 
@@ -64,3 +66,12 @@ def test_a_session_in_use_ends_too(cast: Cast, sign_in: SignIn, settings: LazySe
     assert client.get(PAGE).status_code == 200
     wait(21)
     assert client.get(PAGE).status_code == 302
+
+
+def test_the_event_stream_hears_no_more_either(cast: Cast, sign_in: SignIn, settings: LazySettings, wait: Wait) -> None:
+    settings.SESSION_IDLE_MINUTES = 30
+    key = sign_in(cast.auditor).cookies[settings.SESSION_COOKIE_NAME].value
+    ear = events.Ear(session_key=key, slug="acme", given=QueryDict())
+    assert events._find_reader(ear) == cast.auditor
+    wait(31)
+    assert events._find_reader(ear) is None
