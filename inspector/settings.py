@@ -63,6 +63,7 @@ MIDDLEWARE = [
     "inspector.trail.acting.ActingMiddleware",
     "inspector.pages.csp.ContentSecurityPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "inspector.accounts.idleness.IdlenessMiddleware",
     "django.middleware.common.CommonMiddleware",
     "inspector.bounds.BodyBoundsMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -152,6 +153,9 @@ AXES_LOCKOUT_TEMPLATE = "429.html"
 AXES_CLIENT_IP_CALLABLE = "inspector.trail.addresses.find_client_address"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 
+# A session ends when nobody uses it for so long, and so long after its sign-in.
+SESSION_IDLE_MINUTES = env.int("SESSION_IDLE_MINUTES", 720)
+SESSION_HOURS = env.int("SESSION_HOURS", 336)
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_BEHIND_HTTPS

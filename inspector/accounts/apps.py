@@ -11,5 +11,5 @@ class AccountsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Listen for sign-ins that fail."""
-        from . import failures  # noqa: F401 (its import connects the receiver)
+        """Listen for sign-ins, and for those that fail."""
+        from . import failures, idleness  # noqa: F401 (their import connects the receivers)

@@ -30,6 +30,7 @@ from django.http import HttpRequest, QueryDict
 from django.http.cookie import parse_cookie
 from django.http.request import split_domain_port, validate_host
 
+from inspector.accounts.idleness import is_over
 from inspector.accounts.models import Membership, User
 from inspector.accounts.selectors import find_membership
 from inspector.search.cursors import CursorError
@@ -268,6 +269,8 @@ def _find_reader(ear: Ear) -> Membership | None:
     """The member whose session it is, as of now: not signed out, not taken out, with the password they signed in by."""
     request = HttpRequest()
     request.session = import_module(settings.SESSION_ENGINE).SessionStore(ear.session_key)
+    if is_over(request.session):
+        return None
     user = get_user(request)
     return find_membership(user=user, slug=ear.slug) if isinstance(user, User) else None
 
