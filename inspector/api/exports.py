@@ -30,7 +30,14 @@ from .problems import ProblemError
 
 BYTES: Final = "application/octet-stream"
 WANTED: Final = 'send {"form": "jsonl", "q": "…"} or {"form": "jsonl", "conversation": "…"} as application/json'
-_NAMES: Final = {"form": str, "q": str, "conversation": str, "is_masked": bool, "has_mark": bool}
+_NAMES: Final = {
+    "form": str,
+    "q": str,
+    "conversation": str,
+    "include_secrets": bool,
+    "is_masked": bool,
+    "has_mark": bool,
+}
 _BODY: Final[dict[str, Any]] = {
     "application/json": {
         "type": "object",
@@ -38,7 +45,8 @@ _BODY: Final[dict[str, Any]] = {
             "form": {"type": "string", "enum": list(Export.Form.values)},
             "q": {"type": "string", "maxLength": MOST_CHARACTERS, "description": "the search language; empty for all"},
             "conversation": {"type": "string", "format": "uuid", "description": "one conversation, in the place of q"},
-            "is_masked": {"type": "boolean", "description": "false needs the scope secrets", "default": True},
+            "include_secrets": {"type": "boolean", "description": "true needs the scope secrets", "default": False},
+            "is_masked": {"type": "boolean", "description": "the opposite, under its old name", "deprecated": True},
             "has_mark": {"type": "boolean", "description": "CSV begins with a byte order mark", "default": False},
         },
         "required": ["form"],
@@ -113,10 +121,10 @@ class ExportsView(Endpoint):
     def post(self, request: Request) -> Response:
         """Ask for a file of the messages of a query or of a conversation; a worker makes it.
 
-        Secrets are masked, unless the key has the scope `secrets` and asks for `"is_masked": false`.
+        Secrets are masked, unless the key has the scope `secrets` and asks for `"include_secrets": true`.
         """
         key, said = caller_of(request), _read_wish(request)
-        is_masked = said.get("is_masked", True)
+        is_masked = said.get("is_masked", not said.get("include_secrets", False))
         if not is_masked and not may_see(request):
             raise refuse_scope("secrets", what="an export with exact bytes")
         given: dict[str, Any] = {"query": said.get("q", "")}
@@ -169,6 +177,8 @@ def _read_wish(request: Request) -> dict[str, Any]:
             raise ProblemError(422, f"{name[:100]!r} does not belong there, or is of another type: {WANTED}")
     if {"q", "conversation"} <= set(said) or len(said.get("q", "")) > MOST_CHARACTERS:
         raise ProblemError(422, f"give q, of at most {MOST_CHARACTERS} characters, or conversation, not both")
+    if {"include_secrets", "is_masked"} <= set(said):
+        raise ProblemError(422, "give include_secrets alone: is_masked is its old name")
     if said["form"] == Export.Form.REPORT and "conversation" not in said:
         raise ProblemError(422, "a report is of one conversation: give conversation")
     return said

@@ -47,7 +47,7 @@ _ACT: Final = Document(
     '{"state": "accepted", "reason": "…"}',
     (
         OneOf(name="state", choices=Finding.State.values, is_required=True),
-        Text(name="reason", most_characters=LONGEST_REASON, about="a false alarm needs one"),
+        Text(name="reason", most_characters=LONGEST_REASON, about="needed for all but open"),
     ),
 )
 

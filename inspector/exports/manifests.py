@@ -25,12 +25,20 @@ MASK_RULE: Final = (
     "Secrets are masked: each character of one is U+2022. The SHA-256 beside a record is of its exact bytes."
 )
 EXACT_RULE: Final = (
-    "Every record is exact to the character. The SHA-256 beside it is of its bytes as they were received."
+    "Secrets are included: every record is exact to the character. "
+    "The SHA-256 beside it is of its bytes as they were received."
 )
 CELL_RULE: Final = (
     "A cell that a spreadsheet would take for a formula has an apostrophe before it, which is no part of the record."
 )
 OPENED_RULE: Final = "Sealed messages stay sealed: what a key of the keyring opens is in no export."
+
+
+def say_secrets(count: int) -> str:
+    """How many messages of a conversation hold a secret that a rule found, in words."""
+    if not count:
+        return "the rules found none"
+    return f"the rules found one in {count:,} {'message' if count == 1 else 'messages'}"
 
 
 def make_manifest(export: Export) -> dict[str, Any]:
@@ -51,6 +59,7 @@ def make_manifest(export: Export) -> dict[str, Any]:
         "record_version": SHAPE_VERSION,
         "decoder_version": export.decoder or None,
         "is_masked": export.is_masked,
+        "include_secrets": not export.is_masked,
         "state": export.state,
         "fixed_at": write_instant(export.fixed_at) if export.fixed_at else None,
         "finished_at": write_instant(export.finished_at) if export.finished_at else None,

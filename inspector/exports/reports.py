@@ -20,9 +20,10 @@ from inspector.threads.placing.numbering import number_messages
 from inspector.threads.tasks.measures import find_state
 
 from .lines import SEVERITIES, write_second
-from .manifests import EXACT_RULE, MASK_RULE, OPENED_RULE, PRINTED_RULE
+from .manifests import EXACT_RULE, MASK_RULE, OPENED_RULE, PRINTED_RULE, say_secrets
 from .models import Export
 from .printing import END, begin, encode, list_facts, list_lines, show
+from .selectors import count_secrets
 
 MOST_VERDICTS: Final = 200
 MOST_FINDINGS: Final = 200
@@ -53,6 +54,7 @@ def write_beginning(export: Export, conversation: Conversation) -> bytes:
         ("Settled", write_second(conversation.settled_at) if conversation.settled_at else "not settled yet"),
         ("Digest as settled", write_hash(conversation.settled_digest)),
         *list_making(export),
+        ("Secrets known", say_secrets(count_secrets(workspace=export.workspace, conversation_id=conversation.pk))),
     ))  # fmt: skip
     markup = format_html(
         '{}<h1>{}</h1>\n<p class="quiet">A report of one conversation, by the Inspector. {} {}</p>\n{}\n'

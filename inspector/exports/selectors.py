@@ -10,6 +10,7 @@ from datetime import datetime
 from django.db.models import Q
 
 from inspector.accounts.models import Workspace
+from inspector.audit.findings.tables import Finding
 from inspector.intake.models import Job
 
 from .models import Export
@@ -61,3 +62,11 @@ def _measure(export: Export, failures: Mapping[uuid.UUID, str]) -> Progress:
     if not export.is_under_way:
         return Progress(done, export.listed, export.failure, is_stuck=False)
     return Progress(done, export.listed, failures.get(export.pk, ""), export.pk in failures)
+
+
+def count_secrets(*, workspace: Workspace, conversation_id: uuid.UUID) -> int:
+    """How many messages of a conversation hold a secret that a rule found, whatever was made of the finding."""
+    found = Finding.objects.filter(
+        workspace=workspace, conversation=conversation_id, rule="token-in-clear", holds=True, record__isnull=False
+    )
+    return found.order_by().values("record", "part").distinct().count()

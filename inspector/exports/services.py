@@ -39,7 +39,7 @@ def ask_for_export(
     *,
     workspace: Workspace,
     form: str,
-    is_masked: bool,
+    is_masked: bool = True,
     membership: Membership | None = None,
     api_key: ApiKey | None = None,
     query: str | None = None,
@@ -114,7 +114,13 @@ def ask_for_export(
         by=membership or api_key,
         on=_name_export(export),
         about=[each for each in (conversation_id, sample_id) if each],
-        details={"form": form, "is_masked": is_masked, "query": query, "filters": filters or {}},
+        details={
+            "form": form,
+            "include_secrets": not is_masked,
+            "is_masked": is_masked,
+            "query": query,
+            "filters": filters or {},
+        },
     )
     return export
 

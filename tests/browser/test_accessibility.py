@@ -151,9 +151,8 @@ MIDDLE: Final = 768
 THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
 
-@pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.long(seconds=100)
-def test_every_page(open_page: Open, cast: Cast, width: int) -> None:
+def fill_workspace(cast: Cast) -> None:
+    """Something for every page to show."""
     deliver(cast, STORY, HOSTILE, ASKED, BINARY, name="story.log")
     settle_all()
     # What comes late is told to the message that asked for it, whose page then has a history.
@@ -173,6 +172,12 @@ def test_every_page(open_page: Open, cast: Cast, width: int) -> None:
     stop_export(export=make_export(ask_for(cast, title="all")), membership=cast.owner)
     ask_for(cast, title="<b>all</b>\u202e")
     invite_member(workspace=cast.workspace, name="a-rather-long-name-of-somebody-invited", role="viewer")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.long(seconds=100)
+def test_every_page(open_page: Open, cast: Cast, width: int) -> None:
+    fill_workspace(cast)
     faults = []
     page = open_page(cast.owner, address("overview"), width=width)
     stranger = open_page(None, reverse("pages:sign-in"), width=width)

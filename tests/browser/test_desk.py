@@ -185,7 +185,7 @@ def test_the_navigation_says_how_much_there_is_and_no_page_waits_for_it(open_pag
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     expect(nav.get_by_role("link", name="Findings")).to_have_text(f"Findings {findings}")
     assert len(held) == 1
-    judge(membership=cast.auditor, findings=Finding.objects.values_list("pk", flat=True), state="accepted", reason="")
+    judge(membership=cast.auditor, findings=Finding.objects.values_list("pk", flat=True), state="accepted", reason="r")
     held[0].continue_()
     expect(nav.get_by_role("link", name="Findings")).to_have_text("Findings")
     page.unroute_all()

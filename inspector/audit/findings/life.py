@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from inspector.accounts.models import Membership
+from inspector.accounts.models import Membership, Workspace
 from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
@@ -37,10 +37,10 @@ def judge(*, membership: Membership, findings: Collection[uuid.UUID], state: str
 
     Raises:
         PermissionDenied: for a viewer.
-        ValidationError: for an unknown state, too many findings, or a false alarm without a reason.
+        ValidationError: for an unknown state, too many findings, or one that is closed without a reason.
     """
     _require_auditor(membership)
-    reason = _check_reason(reason, is_needed=state == Finding.State.FALSE_ALARM)
+    reason = _check_reason(reason, is_needed=state != Finding.State.OPEN)
     if state not in Finding.State.values:
         raise ValidationError({"state": f"a finding is one of {', '.join(Finding.State.values)}"})
     if len(findings) > MOST_AT_ONCE:
@@ -197,6 +197,12 @@ def _find_covered(suppression: Suppression) -> QuerySet[Finding]:
     if suppression.conversation_id is not None:
         found = found.filter(conversation=suppression.conversation_id)
     return found.filter(sender=suppression.sender) if suppression.sender else found
+
+
+def list_open(*, workspace: Workspace, findings: Collection[uuid.UUID]) -> list[uuid.UUID]:
+    """Which of these findings stand open."""
+    found = Finding.objects.filter(workspace=workspace, pk__in=list(findings), state=Finding.State.OPEN)
+    return list(found.order_by("pk").values_list("pk", flat=True)[:MOST_AT_ONCE])
 
 
 def list_acts(*, finding: Finding) -> Sequence[FindingAct]:

@@ -30,6 +30,7 @@ from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Message
 
 from ..rules import RULES, Rule
+from ..rules.work import TAKEN_BACK_RULE
 from .dueness import COUNTS, DUE
 from .tables import Finding
 
@@ -150,6 +151,14 @@ def count_open_in(*, conversation_ids: Collection[uuid.UUID]) -> dict[uuid.UUID,
     rows = list_here(conversations=conversation_ids).filter(state=Finding.State.OPEN)
     counted = rows.values("conversation").annotate(count=Count("pk"), severity=Max("severity")).order_by()
     return {row["conversation"]: OpenCount(row["count"], row["severity"]) for row in counted}
+
+
+def list_telling(*, conversation: Conversation) -> list[Finding]:
+    """The gravest finding of a conversation that stands open, and every end that was taken back, whatever was made of
+    it; the gravest first, then what stands open."""
+    rows = list_here(conversations=[conversation.pk])
+    gravest = rows.filter(state=Finding.State.OPEN).order_by("-severity", "at", "pk").values("pk")[:1]
+    return list(rows.filter(Q(pk__in=gravest) | Q(rule=TAKEN_BACK_RULE)).order_by("-severity", "at", "pk")[:50])
 
 
 def list_open_about(*, messages: Collection[Message]) -> dict[uuid.UUID, list[OpenRule]]:

@@ -97,7 +97,7 @@ def _find_ends_taken_back(scene: Scene) -> Iterator[Hit]:
         if not (task.failures or '"refused"' in task.steps):
             continue
         for before, step in pairwise(read_steps(task.steps)):
-            said = _TAKEN_BACK.get((_END_OF.get(before.event, ""), _END_OF.get(step.event, "")))
+            said = TAKEN_BACK.get((_END_OF.get(before.event, ""), _END_OF.get(step.event, "")))
             if said:
                 yield Hit(message=step.message_id, text=said, related=(before.message_id,))
 
@@ -108,7 +108,8 @@ _END_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("failed", "failed-for-now"), "failed"),
     "refused": "refused",
 }
-_TAKEN_BACK: Final[Mapping[tuple[str, str], str]] = {
+TAKEN_BACK_RULE: Final = "end-taken-back"
+TAKEN_BACK: Final[Mapping[tuple[str, str], str]] = {
     ("done", "failed"): "It is said to have failed, though it was reported done before.",
     ("refused", "done"): "It is reported done, though it was refused before.",
 }
@@ -222,7 +223,7 @@ RULES: Final = (
         ),
     ),
     Rule(
-        code="end-taken-back",
+        code=TAKEN_BACK_RULE,
         title="An end that was taken back",
         why="Whoever acted on the first word relied on what did not hold: work that failed, or a refusal.",
         severity="warning",

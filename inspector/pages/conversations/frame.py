@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from django.http import Http404
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import OpenCount, count_open_in
+from inspector.audit.findings.listing import OpenCount, count_open_in, find_related, list_telling
+from inspector.audit.models import Finding
 from inspector.audit.reviews.standings import find_standings, list_reviews
+from inspector.audit.rules import RULES
+from inspector.audit.rules.work import TAKEN_BACK, TAKEN_BACK_RULE
 from inspector.threads.hidden import count_hidden_in
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import find_conversation, read_body
@@ -33,6 +37,8 @@ TABS: Final = (
     ("conversation-findings", "Findings"),
     ("conversation-raw", "Raw"),
 )
+# The end that was taken back, in words.
+_AFTER: Final[Mapping[str, str]] = {"refused": "refusing", "done": "it was reported done"}
 
 
 def open_conversation(membership: Membership, conversation_id: uuid.UUID) -> Conversation:
@@ -68,9 +74,16 @@ def frame_conversation(
     """
     slug = membership.workspace.slug
     found = count_open_in(conversation_ids=[conversation.pk]).get(conversation.pk) if opened == "ask" else opened
+    described = _describe(conversation)
+    answers = None
+    if digest:
+        telling = list_telling(conversation=conversation)
+        answers = _make_answers(conversation, digest, membership, found)
+        answers["gravest"] = _name_gravest(telling)
+        described["reversal"] = _say_reversal(described["state"], telling)
     return {
-        "conversation": _describe(conversation),
-        "answers": _make_answers(conversation, digest, membership, found) if digest else None,
+        "conversation": described,
+        "answers": answers,
         "views": [
             {
                 "name": title,
@@ -112,6 +125,7 @@ def _describe(conversation: Conversation) -> dict[str, Any]:
         "native_id": shorten_name(conversation.native_id),
         "channel": conversation.channel.name,
         "state": find_state(conversation),
+        "reversal": "",
         "is_settled": conversation.is_settled,
         "settled_at": conversation.settled_at,
         "last_at": conversation.last_at,
@@ -158,6 +172,24 @@ def _make_answers(
         "malformed_count": digest.tally.malformed_count,
         "reviews": _list_verdicts(conversation, membership),
     }
+
+
+def _name_gravest(findings: Sequence[Finding]) -> str:
+    """The title of the rule that found the gravest that stands open; empty where nothing does."""
+    rule = next((each.rule for each in findings if each.state == Finding.State.OPEN), "")
+    return RULES[rule].title if rule in RULES else rule
+
+
+def _say_reversal(state: str, findings: Sequence[Finding]) -> str:
+    """How the conversation's end took an earlier one back, and how much later; empty where it did not."""
+    for finding in findings:
+        for (before, after), text in TAKEN_BACK.items():
+            if finding.rule == TAKEN_BACK_RULE and finding.text == text and after == state:
+                earlier = [each.order_time for each in find_related(finding=finding)]
+                gap = finding.at - min(earlier) if earlier else None
+                later = f" ({write_elapsed(gap)} later)" if gap else ""
+                return f"{state}, after {_AFTER[before]}{later}"
+    return ""
 
 
 def _name_problem(message: Message, slug: str) -> dict[str, str]:

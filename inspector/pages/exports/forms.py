@@ -11,6 +11,7 @@ from django import forms
 
 from inspector.accounts.models import Membership
 from inspector.audit.samples.drawing import find_sample
+from inspector.exports.manifests import say_secrets
 from inspector.exports.models import Export
 from inspector.search.language import MOST_CHARACTERS
 from inspector.threads.selectors import find_conversation
@@ -95,7 +96,7 @@ REPORT: Final = (
 
 
 class ExportForm(forms.Form):
-    """The form of the file, and whether secrets are masked; only who may see them can choose that."""
+    """The form of the file, and whether it includes secrets; only who may see them can choose that."""
 
     form = forms.ChoiceField(
         choices=FORMS,
@@ -103,20 +104,24 @@ class ExportForm(forms.Form):
         widget=forms.RadioSelect,
         error_messages={"required": "Choose a form.", "invalid_choice": "Choose a form."},
     )
-    is_masked = forms.BooleanField(required=False, label="Mask secrets, so that the file can be handed on")
+    include_secrets = forms.BooleanField(required=False, label="Include secrets")
     has_mark = forms.BooleanField(required=False, label="CSV: begin with a byte order mark, for Excel")
 
-    def __init__(self, *args: Any, membership: Membership, has_report: bool, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, membership: Membership, has_report: bool, secrets: int | None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         if has_report:
             self.fields["form"].choices = [*FORMS, REPORT]  # type: ignore[attr-defined]
         self.may_choose = membership.is_auditor
+        if secrets is not None:
+            self.fields["include_secrets"].label = f"Include secrets: {say_secrets(secrets)}"
 
     def read(self) -> dict[str, Any]:
         """What `ask_for_export` takes, of a valid form."""
         said = self.cleaned_data
         return {
             "form": said["form"],
-            "is_masked": said["is_masked"] or not self.may_choose,
+            "is_masked": not (said["include_secrets"] and self.may_choose),
             "has_mark": said["has_mark"],
         }

@@ -19,7 +19,7 @@ from inspector.exports.making import read_file
 from inspector.exports.manifests import make_manifest
 from inspector.exports.models import Export
 from inspector.exports.printing import POLICY
-from inspector.exports.selectors import Progress, find_export, find_progresses, list_exports
+from inspector.exports.selectors import Progress, count_secrets, find_export, find_progresses, list_exports
 from inspector.exports.services import BusyError, ask_for_export, may_download, may_stop, note_download, stop_export
 from inspector.search.cursors import write_cursor
 from inspector.search.language import QueryError
@@ -91,7 +91,10 @@ def _make_form(meant: Meant, membership: Membership, said: Any, chosen: str = ""
     """The form, which offers a report where a conversation or a sample is meant; an address may have chosen it."""
     has_report = not meant.given.keys().isdisjoint(("conversation_id", "sample_id"))
     initial = {"form": chosen} if chosen == Export.Form.REPORT and has_report else None
-    return ExportForm(said, membership=membership, has_report=has_report, initial=initial)
+    secrets = None
+    if membership.is_auditor and "conversation_id" in meant.given:
+        secrets = count_secrets(workspace=membership.workspace, conversation_id=meant.given["conversation_id"])
+    return ExportForm(said, membership=membership, has_report=has_report, secrets=secrets, initial=initial)
 
 
 def _answer(

@@ -17,7 +17,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.life import judge
+from inspector.audit.findings.life import judge, list_open
 from inspector.audit.findings.listing import CLOSED, SUPPRESSED, count_by_rule, count_open_by_severity, list_findings
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
@@ -150,6 +150,7 @@ def judge_findings(request: HttpRequest, membership: Membership) -> HttpResponse
     """What an auditor makes of the findings that were chosen; a refusal gives the form back as it was filled in."""
     require_auditor(membership)
     chosen = _read_chosen(request)
+    opened = list_open(workspace=membership.workspace, findings=chosen)
     state = request.POST.get("state", "")
     try:
         count = _judge(membership=membership, findings=chosen, state=state, reason=request.POST.get("reason", ""))
@@ -162,10 +163,12 @@ def judge_findings(request: HttpRequest, membership: Membership) -> HttpResponse
             "next": find_way_back(request, membership),
         }
         return render_page(request, membership, "findings/judge.html", context, section="findings", status=422)
+    # The next page offers to open these again.
+    closed = "" if state == Finding.State.OPEN else " ".join(map(str, opened))
     words = "1 finding is" if count == 1 else f"{count:,} findings are"
     rest = len(chosen) - count
     stood = f" {rest:,} stood so before, or are not here." if rest else ""
-    flashes.success(request, f"{words} now kept as {Finding.State(state).label.lower()}.{stood}")
+    flashes.success(request, f"{words} now kept as {Finding.State(state).label.lower()}.{stood}", extra_tags=closed)
     return redirect(find_way_back(request, membership))
 
 

@@ -62,9 +62,9 @@ def test_exact_bytes_need_the_scope_for_secrets_when_asked_and_when_fetched(cast
     deliver(cast, LOG)
     settle_all()
     plain, seeing = enter(cast, ApiKey.Scope.EXPORT), enter(cast, ApiKey.Scope.EXPORT, ApiKey.Scope.SECRETS)
-    assert post(plain, form="csv", is_masked=False).status_code == 403
+    assert post(plain, form="csv", include_secrets=True).status_code == 403
     conversation = Conversation.objects.get(native_id="c1")
-    asked = post(seeing, form="csv", is_masked=False, has_mark=True, conversation=str(conversation.pk)).json()
+    asked = post(seeing, form="csv", include_secrets=True, has_mark=True, conversation=str(conversation.pk)).json()
     make(Export.objects.get())
     assert TOKEN.encode() in b"".join(seeing.get(f"{ADDRESS}/{asked['id']}/file"))
     assert plain.get(f"{ADDRESS}/{asked['id']}/file").status_code == 403
@@ -80,6 +80,9 @@ def test_exact_bytes_need_the_scope_for_secrets_when_asked_and_when_fetched(cast
         ({"form": []}, 422),
         ({"form": "csv", "q": 5}, 422),
         ({"form": "csv", "is_masked": "no"}, 422),
+        ({"form": "csv", "include_secrets": 1}, 422),
+        ({"form": "csv", "include_secrets": False, "is_masked": False}, 422),
+        ({"form": "csv", "is_masked": True}, 202),
         ({"form": "csv", "other": "x"}, 422),
         ({"form": "csv", "q": "a", "conversation": "b"}, 422),
         ({"form": "csv", "q": "nothing:here"}, 422),

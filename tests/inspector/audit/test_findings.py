@@ -71,8 +71,9 @@ def test_who_judges_and_how(cast: Cast) -> None:
     (finding,) = Finding.objects.filter(rule="said-twice")
     with pytest.raises(PermissionDenied):
         judge(membership=cast.viewer, findings=[finding.pk], state="fixed", reason="")
-    with pytest.raises(ValidationError, match="say why"):
-        judge(membership=cast.auditor, findings=[finding.pk], state="false-alarm", reason=" ")
+    for state in ("accepted", "fixed", "false-alarm"):
+        with pytest.raises(ValidationError, match="say why"):
+            judge(membership=cast.auditor, findings=[finding.pk], state=state, reason=" ")
     with pytest.raises(ValidationError, match="one of open, accepted"):
         judge(membership=cast.auditor, findings=[finding.pk], state="nice", reason="x")
     assert judge(membership=cast.stranger, findings=[finding.pk], state="fixed", reason="x") == 0

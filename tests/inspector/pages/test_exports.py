@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import json
 import re
 from typing import Any
 
@@ -18,8 +19,9 @@ from inspector.exports.making import drop_expired
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery, Job
 from inspector.threads.models import Conversation
-from tests.inspector.conftest import Cast
-from tests.inspector.exports.conftest import ask, make
+from inspector.trail.models import Deed
+from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.exports.conftest import ask, make, read
 
 SLUG = "acme"
 
@@ -51,7 +53,7 @@ def test_what_stands_on_a_page_is_exported_from_there(
         answer = auditor.post(page_of("new-export"), {**hidden, "form": "jsonl"})
         export = make(Export.objects.latest("asked_at"))
         assert answer["Location"] == page_of("export", export.pk)
-        assert (export.messages, export.is_masked) == (count, False), page
+        assert (export.messages, export.is_masked) == (count, True), page
         shown = auditor.get(answer["Location"]).content.decode()
         assert bytes(export.sha256 or b"").hex() in shown
         assert f"{count} listed = {count} messages + 0 withdrawn + 0 gone" in shown
@@ -150,3 +152,32 @@ def test_it_is_stopped_by_a_button(auditor: Client, cast: Cast, story: Delivery,
     auditor.post(page_of("stop-export", export.pk))
     export.refresh_from_db()
     assert export.state == ("removed" if state == "done" else "cancelled")
+
+
+def test_a_report_masks_secrets_unless_they_are_asked_for(auditor: Client, viewer: Client, cast: Cast) -> None:
+    token = "sk_" + "live_" + "4eC39HqLyjWDarjtT1zdp7dc"
+    said = {"clowl": "0.2", "mid": "m1", "ts": 1795118400, "p": "INF", "from": "oscar", "to": "radar", "cid": "leak"}
+    deliver(cast, json.dumps({**said, "body": {"t": "note", "d": {"text": token}}}).encode() + b"\n")
+    settle_all()
+    conversation = Conversation.objects.get(native_id="leak")
+    new, asked = page_of("new-export"), {"conversation": str(conversation.pk), "form": "html"}
+
+    shown = auditor.get(new, asked).content.decode()
+    assert "Include secrets: the rules found one in 1 message" in shown
+    assert 'name="include_secrets"' in shown
+    assert "checked" not in re.findall(r'<input[^>]*name="include_secrets"[^>]*>', shown)[0]
+    assert 'name="include_secrets"' not in viewer.get(new, asked).content.decode()
+
+    auditor.post(new, asked)
+    masked = make(Export.objects.latest("asked_at"))
+    auditor.post(new, {**asked, "include_secrets": "on"})
+    exact = make(Export.objects.latest("asked_at"))
+    viewer.post(new, {**asked, "include_secrets": "on"})
+    forced = make(Export.objects.latest("asked_at"))
+    assert [token in read(each).decode() for each in (masked, exact, forced)] == [False, True, False]
+    assert "Secrets are included" in read(exact).decode()
+    assert "Secrets are masked" in read(masked).decode()
+    manifests = [auditor.get(page_of("export-manifest", each.pk)).json() for each in (masked, exact)]
+    assert [each["include_secrets"] for each in manifests] == [False, True]
+    deeds = Deed.objects.filter(code="export.asked").order_by("pk")
+    assert [deed.details["include_secrets"] for deed in deeds] == [False, True, False]

@@ -151,7 +151,7 @@ def test_the_navigation_counts_what_its_lists_hold(viewer: Client, cast: Cast, s
         "comments": None,
     }
     assert counts["findings"] == str(sum(count_standing(workspace=cast.workspace).findings.values()))
-    judge(membership=cast.auditor, findings=Finding.objects.values_list("pk", flat=True), state="accepted", reason="")
+    judge(membership=cast.auditor, findings=Finding.objects.values_list("pk", flat=True), state="accepted", reason="r")
     assert "findings" not in viewer.get(address).json()
     assert f'data-counts="{address}"' in viewer.get(ADDRESS).content.decode()
 

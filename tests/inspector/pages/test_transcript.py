@@ -11,6 +11,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from inspector.audit.rules.logs import clowl
+from inspector.audit.rules.logs import say as say_wires
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 
@@ -179,3 +181,35 @@ def test_no_page_grows_with_what_a_machine_sends(viewer: Client, cast: Cast) -> 
         "more fields are not on this page"
         in viewer.get(reverse("pages:message", args=[SLUG, Message.objects.get(dialect="clowl").pk])).content.decode()
     )
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        (
+            say_wires(
+                ("ada", "@a3|f0|c1|S0|d1|T1|k6#"),
+                ("bob", "@a7|f1|c1|S1|d0|T2|k6#"),
+                ("bob", '@a1|f1|c1|S1|d0|T3|k6|u"done"#'),
+            ),
+            "done, after refusing (1 min later)",
+        ),
+        (
+            clowl("m1", "REQ", "oscar", "radar")
+            + clowl("m2", "DONE", "radar", "oscar", minute=1, pid="m1")
+            + clowl("m3", "ERR", "radar", "oscar", minute=7, pid="m1", code="E004", msg="no"),
+            "failed, after it was reported done (6 min later)",
+        ),
+    ],
+)
+def test_an_end_that_was_taken_back_is_amber_and_named(auditor: Client, cast: Cast, log: str, words: str) -> None:
+    deliver(cast, log.encode())
+    settle_all()
+    conversation = Conversation.objects.get()
+    page = auditor.get(reverse("pages:conversation", args=["acme", conversation.pk])).content.decode()
+    start = page.index('<dl class="answers"')
+    answers = page[start : page.index("</dl>", start)]
+    assert re.search(rf'data-state="waiting">.*{re.escape(words)}</span>', answers), answers
+    assert 'data-state="done"' not in answers
+    assert "An end that was taken back</a>" in answers
+    assert "noted nothing" not in answers
