@@ -29,7 +29,7 @@ lint: venv-dev ## check format, rules, types, the directions of imports, templat
 	$(IN_VENV) manage.py check --fail-level WARNING
 
 audit: venv-dev ## look for known weaknesses in what the product is built on, and for grave ones in its own code
-	$(IN_VENV) -m pip_audit --progress-spinner off --require-hashes --disable-pip -r requirements/base.txt
+	$(IN_VENV) .ci/audit
 	$(IN_VENV) -m bandit --quiet --recursive --severity-level high --exclude '*/migrations/*' inspector codecs clients
 
 format: venv-dev ## bring the code into the form that lint asks for

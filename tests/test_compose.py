@@ -1,7 +1,9 @@
 """The containers, checked by reading: no engine runs here, but every name in the files has to mean something."""
 
 import importlib.util
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from django.urls import reverse
 
 from inspector.pages.live import write_events_path
 
@@ -156,9 +159,15 @@ def test_event_streams_go_to_their_own_process_and_all_else_to_the_pages() -> No
     assert SERVICES["proxy"]["entrypoint"][2] == "/etc/inspector/nginx.conf"
     assert SERVICES["proxy"]["volumes"] == ["./proxy:/etc/inspector:ro"]
     text = (PROJECT / "proxy" / "nginx.conf").read_text()
-    ways = dict(re.findall(r"location (?:~ )?(\S+) \{\n\s+proxy_pass \$(\w+);", text))
+    ways = dict(re.findall(r"location (?:[~=] )?(\S+) \{\n\s+proxy_pass \$(\w+);", text))
     pattern = next(way for way, service in ways.items() if service == "events")
-    assert ways == {pattern: "events", "/": "web"}
+    upload = next(way for way in ways if "upload" in way)
+    assert ways == {pattern: "events", "/api/v1/messages": "web", upload: "web", "/": "web"}
+    assert re.search(upload, reverse("pages:upload", args=["acme-2_x"]))
+    # Logs pass through as they come; the bodies of all else wait in the proxy, which has memory for so much.
+    assert text.count("proxy_request_buffering off;") == 2
+    assert "proxy_request_buffering" not in text.partition("location / {")[2]
+    assert "client_max_body_size 12m;" in text.partition("location / {")[2]
     assert re.search(pattern, write_events_path("acme-2_x"))
     assert not re.search(pattern, "/w/acme/events/more/")
     for name in ("web", "events"):
@@ -185,3 +194,36 @@ def test_what_the_image_copies_is_let_through_and_nothing_private_is() -> None:
         assert private not in allowed
     for needed in ("manage.py", "requirements/base.txt", "inspector", "codecs/dialects", "templates", "static"):
         assert needed in allowed
+
+
+@pytest.mark.skipif(shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin") is None, reason="nginx is missing")
+def test_nginx_understands_its_file() -> None:
+    nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin") or ""
+    file = PROJECT / "proxy" / "nginx.conf"
+    tried = subprocess.run([nginx, "-t", "-c", str(file)], capture_output=True, text=True, timeout=30, check=False)
+    assert tried.returncode == 0, tried.stderr
+
+
+def test_the_redis_transport_is_whole_in_what_the_image_installs() -> None:
+    """Kombu and redis import nothing in worker and beat that base.txt does not install."""
+    pinned = set(re.findall(r"^([a-z0-9._-]+)==", (PROJECT / "requirements" / "base.txt").read_text(), re.MULTILINE))
+    script = """
+import re, sys
+from importlib.metadata import packages_distributions
+pinned = set(sys.argv[1].split())
+owners = {name: {re.sub("[-_.]+", "-", each).lower() for each in found}
+          for name, found in packages_distributions().items()}
+class OnlyBase:
+    def find_spec(self, name, path=None, target=None):
+        if name in owners and not owners[name] & pinned:
+            raise ModuleNotFoundError(f"{name} is not in base.txt", name=name)
+sys.meta_path.insert(0, OnlyBase())
+import celery.bin.worker, celery.bin.beat, celery.worker, celery.beat
+from celery import Celery
+app = Celery(broker="redis://127.0.0.1:1/0")
+print(type(app.connection().transport).__module__, "packaging" in sys.modules)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", script, " ".join(pinned)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ran.stdout, ran.stderr) == ("kombu.transport.redis True\n", "")
