@@ -56,6 +56,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "inspector.pages.bodies.BodyLimitMiddleware",
     "inspector.trail.acting.ActingMiddleware",
     "inspector.pages.csp.ContentSecurityPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -269,8 +270,10 @@ LIMITS = {
     "record_bytes": env.int("LIMIT_RECORD_BYTES", 16 * 1024 * 1024),
     "delivery_bytes": env.int("LIMIT_DELIVERY_BYTES", 2 * 1024 * 1024 * 1024),
     "export_bytes": env.int("LIMIT_EXPORT_BYTES", 2 * 1024 * 1024 * 1024),
+    "waiting_bytes": env.int("LIMIT_WAITING_BYTES", 8 * 1024 * 1024 * 1024),
     "backlog_records": env.int("LIMIT_BACKLOG_RECORDS", 2_000_000),
     "decode_bytes": env.int("LIMIT_DECODE_BYTES", 256 * 1024),
+    "sign_ins_per_minute": env.int("LIMIT_SIGN_INS_PER_MINUTE", 30),
     "requests_per_minute": env.int("LIMIT_REQUESTS_PER_MINUTE", 6_000),
 }
 

@@ -44,6 +44,8 @@ FORMS: Final[dict[str, Form]] = {
     "text/csv": "csv",
 }
 REPLAY_WINDOW: Final = timedelta(hours=24)
+# What is longer, or of unknown length, has to fit into what may wait.
+LARGE_BYTES: Final = 1024 * 1024
 ABANDONED_AFTER: Final = timedelta(minutes=10)
 
 
@@ -91,6 +93,9 @@ class MessagesView(Endpoint):
         key = caller_of(request)
         if selectors.count_backlog() > settings.LIMITS["backlog_records"]:
             raise ProblemError(503, "too many records wait to be read: send this again later", retry_after=30)
+        length = find_length(request._request)
+        if (length is None or length > LARGE_BYTES) and selectors.has_too_much_waiting(workspace=key.workspace):
+            raise ProblemError(503, "too many bytes of this workspace wait: send this again later", retry_after=60)
         form = choose_form(request)
         channel = choose_channel(request, key, self.given["channel"])
         token = read_idempotency_key(request)

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
 from inspector.accounts.models import Workspace
 
@@ -200,6 +201,13 @@ def has_dead_letters(*, workspace: Workspace) -> bool:
 
 def _open_letters(workspace: Workspace) -> QuerySet[DeadLetter]:
     return DeadLetter.objects.filter(workspace=workspace).exclude(state=DeadLetter.State.READ)
+
+
+def has_too_much_waiting(*, workspace: Workspace) -> bool:
+    """Whether the workspace's files that wait to be loaded or framed are as many bytes as may wait."""
+    waiting = Delivery.objects.filter(workspace=workspace, state__in=[Delivery.State.STAGED, Delivery.State.FRAMING])
+    total = waiting.aggregate(total=Sum("size_bytes"))["total"] or 0
+    return bool(total >= settings.LIMITS["waiting_bytes"])
 
 
 def count_backlog() -> int:

@@ -20,10 +20,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 from inspector.accounts.models import Channel, Membership
 from inspector.accounts.selectors import list_channels
 from inspector.accounts.services import ensure_channel
+from inspector.api.bodies import find_length
 from inspector.intake import staging
 from inspector.intake.archives import RefusedArchiveError
 from inspector.intake.models import Delivery
-from inspector.intake.selectors import find_delivery
+from inspector.intake.selectors import find_delivery, has_too_much_waiting
 from inspector.trail.acting import find_address
 
 from ..shell import render_page, require_auditor, within_workspace
@@ -33,26 +34,29 @@ from .progress import make_progress
 
 # What the form around the files may add to the length of a request.
 FORM_BYTES = 1024 * 1024
+TOO_MUCH_WAITS = "Too many bytes wait in this workspace already: load or throw away what waits, then send this again."
 
 
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Refuse what is too large before a byte of it is read; looking for the CSRF token would read it all."""
-    if _declared_length(request) > settings.LIMITS["delivery_bytes"] + FORM_BYTES:
+    """Refuse what is too large before a byte of it is read, then ask who sends it."""
+    if (find_length(request) or 0) > settings.LIMITS["delivery_bytes"] + FORM_BYTES:
         return render(request, "413.html", status=413)
-    return _upload(request, slug)
+    return _enter(request, slug)
 
 
-def _declared_length(request: HttpRequest) -> int:
-    length = request.headers.get("Content-Length") or "0"
-    return int(length) if length.isascii() and length.isdigit() else 0
+@within_workspace
+def _enter(request: HttpRequest, membership: Membership) -> HttpResponseBase:
+    """Let in who may upload; only then is the body read, which holds the CSRF token."""
+    require_auditor(membership)
+    if request.method == "POST" and has_too_much_waiting(workspace=membership.workspace):
+        return _answer(request, membership, UploadForm(), status=503, failure=TOO_MUCH_WAITS)
+    return _upload(request, membership)
 
 
 @csrf_protect
-@within_workspace
 def _upload(request: HttpRequest, membership: Membership) -> HttpResponse:
-    require_auditor(membership)
     if request.method != "POST":
         return _answer(request, membership, UploadForm())
     form = UploadForm(request.POST, request.FILES)
@@ -86,10 +90,15 @@ def _stage(file: UploadedFile[Any], request: HttpRequest, membership: Membership
     )
 
 
-def _answer(request: HttpRequest, membership: Membership, form: UploadForm, *, status: int = 200) -> HttpResponse:
+def _answer(
+    request: HttpRequest, membership: Membership, form: UploadForm, *, status: int = 200, failure: str = ""
+) -> HttpResponse:
+    wait = {"Retry-After": "60"} if status == 503 else {}
     if request.headers.get("HX-Request"):
-        words = "; ".join(str(error) for errors in form.errors.values() for error in errors)
-        return HttpResponse(words, status=status, content_type="text/plain; charset=utf-8")
+        words = failure or "; ".join(str(error) for errors in form.errors.values() for error in errors)
+        return HttpResponse(words, status=status, headers=wait, content_type="text/plain; charset=utf-8")
+    if failure:
+        flashes.error(request, failure)
     slug = membership.workspace.slug
     context: dict[str, Any] = {
         "form": form,
@@ -107,7 +116,10 @@ def _answer(request: HttpRequest, membership: Membership, form: UploadForm, *, s
             for delivery in staging.list_staged(membership=membership)
         ],
     }
-    return render_page(request, membership, "uploads/upload.html", context, section="upload", status=status)
+    response = render_page(request, membership, "uploads/upload.html", context, section="upload", status=status)
+    for name, value in wait.items():
+        response[name] = value
+    return response
 
 
 def _render(
