@@ -12,8 +12,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from inspector.accounts.services import note_account, use_sign_in_link
 from inspector.accounts.sessions import BACKEND, recall_memberships
+from inspector.trail.acting import find_address
 
 from ..forms import SignInForm
+from .haste import HastyError, hash_in_turn
 
 
 @never_cache
@@ -27,7 +29,14 @@ def sign_in(request: HttpRequest) -> HttpResponse:
             return redirect(wanted)
         return _answer(request, SignInForm(request), wanted)
     form = SignInForm(request, data=request.POST)
-    if not form.is_valid():
+    try:
+        with hash_in_turn(find_address()):
+            is_right = form.is_valid()
+    except HastyError as error:
+        response = _answer(request, SignInForm(request), wanted, wait=error.seconds, status=429)
+        response["Retry-After"] = str(error.seconds)
+        return response
+    if not is_right:
         return _answer(request, form, wanted, status=422)
     user = form.get_user()
     note_account(user=user, code="account.signed-in", details={"by": "name and password"})
@@ -79,7 +88,13 @@ def _choose_next(request: HttpRequest) -> str:
 
 
 def _answer(
-    request: HttpRequest, form: SignInForm, wanted: str, *, link_failed: bool = False, status: int = 200
+    request: HttpRequest,
+    form: SignInForm,
+    wanted: str,
+    *,
+    link_failed: bool = False,
+    wait: int = 0,
+    status: int = 200,
 ) -> HttpResponse:
-    context = {"form": form, "next": wanted, "link_failed": link_failed}
+    context = {"form": form, "next": wanted, "link_failed": link_failed, "wait": wait}
     return render(request, "sign_in/sign_in.html", context, status=status)
