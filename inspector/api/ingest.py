@@ -26,7 +26,7 @@ from inspector.tokens import hide_tokens
 from inspector.trail.acting import find_address
 
 from .authentication import caller_of
-from .bodies import EMPTY, BrokenBodyError, find_length, read_body
+from .bodies import EMPTY, BrokenBodyError, find_length, is_asked_first, read_body
 from .endpoints import Endpoint
 from .messages import SEARCH, list_messages
 from .parameters import Parameter
@@ -99,6 +99,8 @@ class MessagesView(Endpoint):
         form = choose_form(request)
         channel = choose_channel(request, key, self.given["channel"])
         token = read_idempotency_key(request)
+        if is_asked_first(request._request):
+            return Response(status=204)
         body = read_body(request._request, most_bytes=settings.LIMITS["delivery_bytes"])
         with closing(body):
             delivery = self._take(request, key, channel, form, token, body)

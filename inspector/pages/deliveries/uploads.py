@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from inspector.accounts.models import Channel, Membership
 from inspector.accounts.selectors import list_channels
 from inspector.accounts.services import ensure_channel
-from inspector.api.bodies import find_length
+from inspector.api.bodies import find_length, is_asked_first
 from inspector.intake import staging
 from inspector.intake.archives import RefusedArchiveError
 from inspector.intake.models import Delivery
@@ -52,7 +52,7 @@ def _enter(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     require_auditor(membership)
     if request.method == "POST" and has_too_much_waiting(workspace=membership.workspace):
         return _answer(request, membership, UploadForm(), status=503, failure=TOO_MUCH_WAITS)
-    return _upload(request, membership)
+    return HttpResponse(status=204) if is_asked_first(request) else _upload(request, membership)
 
 
 @csrf_protect
