@@ -94,7 +94,7 @@ class Installation:
         self.cluster = make_cluster(self.state)
         self.cluster.start(self.supervisor)
         self._stack.callback(self.cluster.stop, self.supervisor)
-        self._sockets = Path(self._stack.enter_context(TemporaryDirectory(prefix="inspector-")))
+        self._sockets = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="inspector-")))
         self.broker = open_broker(self._choice, self.state)
         self._stack.callback(self.broker.leave)
         if self.broker.program:

@@ -73,8 +73,7 @@ class Front:
         self._open[address] += 1
         head: Head | None = None
         try:
-            if self._open.total() > self.most or self._open[address] > self.most_each:
-                raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, "too many connections are open", retry_after=5)
+            self._check_crowd(address)
             head = await self._read_head(reader)
             await self._answer(head, address, reader, writer)
         except RefusedError as refusal:
@@ -88,6 +87,10 @@ class Front:
         finally:
             self._open -= Counter({address: 1})
             await _close(reader, writer)
+
+    def _check_crowd(self, address: str) -> None:
+        if self._open.total() > self.most or self._open[address] > self.most_each:
+            raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, "too many connections are open", retry_after=5)
 
     async def _read_head(self, reader: asyncio.StreamReader) -> Head:
         try:

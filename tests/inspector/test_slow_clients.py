@@ -51,7 +51,7 @@ class Site:
         total = 0
         for link in Path("/proc").glob("[0-9]*/fd/*"):
             with contextlib.suppress(OSError):
-                if os.readlink(link).startswith(str(self.spool)):
+                if str(link.readlink()).startswith(str(self.spool)):
                     total += link.stat().st_size
         return total
 
