@@ -1,8 +1,7 @@
 """`make run`: from an environment with the packages to pages in a browser, and back to nothing running.
 
 The order is PostgreSQL, the first steps (schema, workspace, keys), the web server (pages, posting, front), the worker,
-the samples; everything
-stops in the opposite order, the worker warm.
+the samples; everything stops in the opposite order, the worker warm.
 """
 
 import argparse
