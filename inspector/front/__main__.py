@@ -12,6 +12,9 @@ from pathlib import Path
 from .bodies import Pace, Room
 from .server import HEAD_BYTES, Front
 
+# Beyond it a visitor's line is dropped, and tried again by the system a second later.
+BACKLOG = 1024
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve until SIGTERM or SIGINT."""
@@ -52,7 +55,7 @@ def open_socket(bind: str) -> socket.socket:
     if bind.startswith("fd://"):
         return socket.socket(fileno=int(bind.removeprefix("fd://")))
     host, _, port = bind.rpartition(":")
-    return socket.create_server((host, int(port)), backlog=256)
+    return socket.create_server((host, int(port)), backlog=BACKLOG)
 
 
 async def serve(front: Front, listener: socket.socket) -> None:
@@ -60,7 +63,7 @@ async def serve(front: Front, listener: socket.socket) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    async with await asyncio.start_server(front.serve, sock=listener, limit=HEAD_BYTES):
+    async with await asyncio.start_server(front.serve, sock=listener, limit=HEAD_BYTES, backlog=BACKLOG):
         await stopped.wait()
 
 
