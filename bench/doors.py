@@ -24,7 +24,7 @@ import psutil
 from inspector.embedded.errors import EmbeddedError
 from inspector.embedded.state import PROJECT
 
-from .installation import WEB, WORKER, Installation, LateError, choose_environment
+from .installation import FRONT, POSTING, WEB, WORKER, Installation, LateError, choose_environment
 from .logs import Log, Made
 from .measure import Goal, Row
 from .visitor import Visitor
@@ -238,7 +238,7 @@ def _compare_counts(installation: Installation, channel: str, made: Made, read: 
 def _measure_peaks(installation: Installation) -> dict[str, float]:
     """The largest resident memory in MiB of a process of each program."""
     peaks: dict[str, float] = {}
-    for program in (WEB, WORKER):
+    for program in (FRONT, WEB, POSTING, WORKER):
         leader = installation.find_process(program)
         for process in [leader, *leader.children(recursive=True)]:
             try:

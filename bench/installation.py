@@ -36,7 +36,7 @@ from inspector.embedded.state import PROJECT, StateFolder, open_state
 from .broker import NAME as BROKER
 from .broker import Broker, open_broker
 
-WEB, WORKER = programs.WEB, programs.WORKER
+FRONT, WEB, POSTING, WORKER = programs.FRONT, programs.WEB, programs.POSTING, programs.WORKER
 FOLDER = "folder"
 PATIENCE_S = 120.0
 RESTARTS = 20
@@ -94,6 +94,7 @@ class Installation:
         self.cluster = make_cluster(self.state)
         self.cluster.start(self.supervisor)
         self._stack.callback(self.cluster.stop, self.supervisor)
+        self._sockets = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="inspector-")))
         self.broker = open_broker(self._choice, self.state)
         self._stack.callback(self.broker.leave)
         if self.broker.program:
@@ -134,7 +135,7 @@ class Installation:
         """
         environment = self.environment()
         for program in (
-            programs.make_web(self.state, environment, self.listener),
+            *programs.make_web(self.state, environment, self.listener, self._sockets),
             programs.make_worker(self.state, environment),
         ):
             self._programs[program.name] = program

@@ -1,4 +1,4 @@
-"""What must never happen, counted: P18, R5 to R7, R12, R16, R18, R19 of the goals. R1 to R3 are the crash harness's."""
+"""What must never happen, counted: P18, R5 to R7, R12, R16, R18, R19, R27 of the goals. R1 to R3: the crash harness."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from .poison import measure_poison
 from .product import enter_product
 from .proofs import PROVED, measure_proofs
 from .roundtrip import measure_roundtrip
+from .slow import measure_slow
 
-HURT = {"R5", "R7", "R12"}
+HURT = {"R5", "R7", "R12", "R27"}
 GOALS = HURT | PROVED
 
 
@@ -35,3 +36,5 @@ def _measure_hurt(wanted: set[str], *, shuffles: int) -> Iterator[Row]:
                 yield from measure_roundtrip(product, installation)
         if "R7" in wanted:
             yield from measure_poison(installation)
+        if "R27" in wanted:
+            yield from measure_slow(installation)

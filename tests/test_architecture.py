@@ -20,6 +20,8 @@ ALLOWED_IN_DIALECTS = set(sys.stdlib_module_names) | {"cryptography", "dialects"
 # From the top to the bottom; what stands in one row may not know each other, or must not matter.
 LAYERS = (
     ("embedded",),
+    ("front",),
+    ("pool",),
     ("urls", "wsgi", "asgi", "server"),
     ("pages", "api", "tasks"),
     ("pipeline",),

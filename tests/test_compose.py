@@ -162,7 +162,7 @@ def test_event_streams_go_to_their_own_process_and_all_else_to_the_pages() -> No
     ways = dict(re.findall(r"location (?:[~=] )?(\S+) \{\n\s+proxy_pass \$(\w+);", text))
     pattern = next(way for way, service in ways.items() if service == "events")
     upload = next(way for way in ways if "upload" in way)
-    assert ways == {pattern: "events", "/api/v1/messages": "web", upload: "web", "/": "web"}
+    assert ways == {pattern: "events", "/api/v1/messages": "posting", upload: "posting", "/": "web"}
     assert re.search(upload, reverse("pages:upload", args=["acme-2_x"]))
     # Logs pass through as they come; the bodies of all else wait in the proxy, which has memory for so much.
     assert text.count("proxy_request_buffering off;") == 2
@@ -170,7 +170,7 @@ def test_event_streams_go_to_their_own_process_and_all_else_to_the_pages() -> No
     assert "client_max_body_size 12m;" in text.partition("location / {")[2]
     assert re.search(pattern, write_events_path("acme-2_x"))
     assert not re.search(pattern, "/w/acme/events/more/")
-    for name in ("web", "events"):
+    for name in ("web", "posting", "events"):
         assert f"set ${name} http://{name}:8000;" in text
     # A stream that is kept back is none, and the limits of uploads are the product's own.
     assert "proxy_buffering off;" in text

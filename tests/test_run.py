@@ -159,9 +159,9 @@ def test_it_serves_until_ctrl_c_starts_again_what_falls_and_leaves_nothing(clone
         assert Visitor(host="127.0.0.1", port=port, link=link).workspace == "/w/default"
         with pytest.raises(VisitorError, match="does not sign in any more"):
             Visitor(host="127.0.0.1", port=port, link=link)
-        for name in ("web", "worker"):
+        for name in ("web", "posting", "front", "worker"):
             os.kill(find_leader(name, clone["cwd"]), signal.SIGKILL)
-        awaited = {f"The process `{name}` is started again." for name in ("web", "worker")}
+        awaited = {f"The process `{name}` is started again." for name in ("web", "posting", "front", "worker")}
         told = ""
         while awaited:
             line = process.stdout.readline()
@@ -235,7 +235,8 @@ def ask(port: int, path: str) -> tuple[int, str]:
 
 def find_leader(name: str, folder: Path) -> int:
     """The process that the supervisor started: the one of its kind that leads its session."""
-    word = {"web": "gunicorn", "worker": "celery"}[name]
+    words = {"web": "/web --worker-class", "posting": "/posting --worker-class", "front": "inspector.front"}
+    word = {**words, "worker": "celery"}[name]
     told = subprocess.run(["ps", "-eww", "-o", "pid=,sid=,command="], capture_output=True, text=True, check=True).stdout
     for line in told.splitlines():
         pid, session, command = line.split(None, 2)

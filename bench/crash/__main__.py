@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from bench.installation import FOLDER, POSTGRES, WEB, WORKER, Installation, choose_environment
+from bench.installation import FOLDER, FRONT, POSTGRES, POSTING, WEB, WORKER, Installation, choose_environment
 from bench.visitor import Visitor
 
 from .campaign import DRAIN_S, Campaign, Result
@@ -140,7 +140,7 @@ def print_logs(installation: Installation) -> None:
             "FROM intake_job WHERE state <> 'done' ORDER BY due_at LIMIT 20"
         ):
             print(*row)
-    for name in (WEB, WORKER, POSTGRES):
+    for name in (FRONT, WEB, POSTING, WORKER, POSTGRES):
         lines = installation.read_log(name, LOG_LINES).splitlines()
         print(f"\n--- the log of {name} ends:", *(line[:LOG_WIDTH] for line in lines), sep="\n")
 

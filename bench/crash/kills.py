@@ -13,7 +13,7 @@ import psycopg
 import redis
 
 from bench.broker import NAME as BROKER_PROGRAM
-from bench.installation import POSTGRES, WEB, WORKER, Installation
+from bench.installation import FRONT, POSTGRES, POSTING, WEB, WORKER, Installation
 
 DEATH_S = 10.0
 
@@ -65,6 +65,8 @@ Death = Callable[[Installation, str, random.Random], bool]
 # For each kind the program, and the ways, each with its name in the table.
 KINDS: Mapping[str, tuple[str, Mapping[str, Death]]] = {
     "web": (WEB, {"one process": kill_one_process, "all": kill_all_processes}),
+    "posting": (POSTING, {"one process": kill_one_process, "all": kill_all_processes}),
+    "front": (FRONT, {"all": kill_all_processes}),
     "worker": (WORKER, {"one process": kill_one_process, "all": kill_all_processes}),
     "postgres": (POSTGRES, {"one backend": kill_backend, "postmaster": kill_postmaster}),
 }

@@ -41,7 +41,7 @@ class Variant:
 
 
 VARIANTS = (
-    Variant("ack-early", "POST is answered before anything is committed", ("web",), "lost", is_busy=True),
+    Variant("ack-early", "POST is answered before anything is committed", ("posting",), "lost", is_busy=True),
     Variant(
         "checkpoint-first",
         "a batch's checkpoint is committed before its messages",
@@ -53,7 +53,7 @@ VARIANTS = (
     Variant(
         "no-unique-key",
         "records have no unique identity, so that ON CONFLICT finds none",
-        ("web",),
+        ("posting",),
         "doubled",
         is_busy=True,
     ),

@@ -21,6 +21,9 @@ ENCODINGS: Final = ("identity", "gzip", "zstd")
 EMPTY: Final = "the body is empty: send at least one record"
 # How long a sender may be silent in the middle of a body.
 SILENCE_SECONDS: Final = 30
+# What the front says of a body stands under this name (`inspector.pool`), where no client can write.
+BODY: Final = "inspector.body"
+SLOW, ASKED = "slow", "asked"
 
 
 class BrokenBodyError(Exception):
@@ -106,15 +109,32 @@ def _read_raw(request: HttpRequest, left: int | None) -> Pieces:
             except Exception as error:
                 give_up()
                 yield from _drain(read)
+                refuse_slow(request)
                 is_silent = isinstance(error.__cause__ or error, TimeoutError)
                 reason = f"nothing came for {SILENCE_SECONDS} seconds" if is_silent else f"{error}"
                 raise BrokenBodyError(f"the body broke off: {reason}", status=408 if is_silent else 400) from error
             if not piece and left is None:
                 return
             if not piece:
+                refuse_slow(request)
                 raise BrokenBodyError(f"the body broke off {left} bytes before its declared length")
             yield piece
             left = None if left is None else left - len(piece)
+
+
+def refuse_slow(request: HttpRequest) -> None:
+    """Tell a body that the front gave up from one that its sender broke off.
+
+    Raises:
+        BrokenBodyError: 408 where the front says that it came too slowly.
+    """
+    if request.META.get(BODY) == SLOW:
+        raise BrokenBodyError("the body broke off: it came too slowly", status=408)
+
+
+def is_asked_first(request: HttpRequest) -> bool:
+    """Whether the front asks for the body's sender, and sends the body if that is answered with 204."""
+    return bool(request.META.get(BODY) == ASKED)
 
 
 @contextmanager

@@ -22,12 +22,13 @@ from inspector.accounts.models import ApiKey, Channel
 from inspector.intake import selectors, services
 from inspector.intake.framing import series_of
 from inspector.intake.models import Delivery, Door
+from inspector.intake.staging import count_waiting_bytes
 from inspector.tokens import hide_tokens
 from inspector.trail.acting import find_address
 
 from .authentication import caller_of
 from .beginnings import look_at_beginning
-from .bodies import EMPTY, BrokenBodyError, find_length, read_body
+from .bodies import EMPTY, BrokenBodyError, find_length, is_asked_first, read_body
 from .endpoints import Endpoint
 from .messages import SEARCH, list_messages
 from .parameters import Parameter
@@ -45,6 +46,8 @@ FORMS: Final[dict[str, Form]] = {
     "text/csv": "csv",
 }
 REPLAY_WINDOW: Final = timedelta(hours=24)
+# What is longer, or of unknown length, has to fit into what may wait.
+LARGE_BYTES: Final = 1024 * 1024
 ABANDONED_AFTER: Final = timedelta(minutes=10)
 
 
@@ -92,9 +95,16 @@ class MessagesView(Endpoint):
         key = caller_of(request)
         if selectors.count_backlog() > settings.LIMITS["backlog_records"]:
             raise ProblemError(503, "too many records wait to be read: send this again later", retry_after=30)
+        length = find_length(request._request)
+        if (length is None or length > LARGE_BYTES) and (
+            count_waiting_bytes(workspace=key.workspace) > settings.LIMITS["waiting_bytes"]
+        ):
+            raise ProblemError(503, "too many bytes of this workspace wait: send this again later", retry_after=60)
         form = choose_form(request)
         channel = choose_channel(request, key, self.given["channel"])
         token = read_idempotency_key(request)
+        if is_asked_first(request._request):
+            return Response(status=204)
         body = read_body(request._request, most_bytes=settings.LIMITS["delivery_bytes"])
         with closing(body):
             delivery = self._take(request, key, channel, form, token, look_at_beginning(body, form))

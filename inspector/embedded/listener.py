@@ -6,7 +6,7 @@ import socket
 from .errors import PortForbiddenError, PortTakenError
 
 HOST = "127.0.0.1"
-BACKLOG = 256
+BACKLOG = 1024
 
 
 def open_listener(port: int) -> socket.socket:

@@ -1,4 +1,4 @@
-"""The product's own processes, as the supervisor runs them: the web server and the worker."""
+"""The product's own processes, as the supervisor runs them: front, pages, posting and the worker."""
 
 import os
 import signal
@@ -10,7 +10,9 @@ from pathlib import Path
 from .processes import Program
 from .state import PROJECT, StateFolder
 
+FRONT = "front"
 WEB = "web"
+POSTING = "posting"
 WORKER = "worker"
 STEPS = "first steps"
 UNREACHABLE = 3  # What the first steps answer where the database does not.
@@ -32,14 +34,40 @@ def make_environment(state: StateFolder, database_url: str) -> dict[str, str]:
     }
 
 
-def make_web(state: StateFolder, environment: Mapping[str, str], listener: socket.socket) -> Program:
-    """The web server on a socket that we hold: while it is started again, visitors wait instead of being refused."""
+def make_web(
+    state: StateFolder, environment: Mapping[str, str], listener: socket.socket, sockets: Path
+) -> tuple[Program, ...]:
+    """The front, and the processes behind it that answer pages and take bodies in, in the order of their start.
+
+    Args:
+        state: where their logs are.
+        environment: what they see.
+        listener: what visitors connect to. We hold it: while the front is started again they wait, and are not refused.
+        sockets: a folder of our own, whose path is short.
+    """
+    pages, posting = sockets / WEB, sockets / POSTING
+    front = Program(
+        name=FRONT,
+        command=(
+            *(sys.executable, "-m", "inspector.front", f"--bind=fd://{listener.fileno()}"),
+            *(f"--pages={pages}", f"--posting={posting}"),
+        ),
+        environment=environment,
+        folder=PROJECT,
+        log=state.logs / "front.log",
+        rank=2,
+        grace_s=15.0,
+        inherited=(listener.fileno(),),
+    )
+    return _make_pool(WEB, state, environment, pages), _make_pool(POSTING, state, environment, posting), front
+
+
+def _make_pool(name: str, state: StateFolder, environment: Mapping[str, str], path: Path) -> Program:
     memory = Path("/dev/shm")  # noqa: S108  # gunicorn makes its file there with a random name, and private
     return Program(
-        name=WEB,
+        name=name,
         command=(
-            *(sys.executable, "-m", "gunicorn", "inspector.wsgi:application"),
-            f"--bind=fd://{listener.fileno()}",
+            *(sys.executable, "-m", "gunicorn", "inspector.pool:application", f"--bind=unix:{path}"),
             *("--worker-class=gthread", "--workers=2", "--threads=4", "--timeout=120", "--graceful-timeout=10"),
             f"--worker-tmp-dir={memory if memory.is_dir() else state.temporary}",
             "--no-control-socket",  # Otherwise every server of this user shares one in the home folder.
@@ -47,10 +75,9 @@ def make_web(state: StateFolder, environment: Mapping[str, str], listener: socke
         ),
         environment=environment,
         folder=PROJECT,
-        log=state.logs / "web.log",
-        rank=2,
+        log=state.logs / f"{name}.log",
+        rank=3,
         grace_s=15.0,
-        inherited=(listener.fileno(),),
     )
 
 

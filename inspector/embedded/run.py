@@ -1,7 +1,7 @@
 """`make run`: from an environment with the packages to pages in a browser, and back to nothing running.
 
-The order is PostgreSQL, the first steps (schema, workspace, keys), the web server, the worker, the samples; everything
-stops in the opposite order, the worker warm.
+The order is PostgreSQL, the first steps (schema, workspace, keys), the web server (pages, posting, front), the worker,
+the samples; everything stops in the opposite order, the worker warm.
 """
 
 import argparse
@@ -11,8 +11,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -98,7 +100,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
             finally:
                 terminal.end_progress()
                 supervisor.stop(programs.WORKER)
-                supervisor.stop(programs.WEB)
+                for name in (programs.FRONT, programs.WEB, programs.POSTING):
+                    supervisor.stop(name)
                 if cluster is not None:
                     cluster.stop(supervisor)
                     state.database_url.unlink(missing_ok=True)
@@ -121,7 +124,10 @@ def start_product(
     host, port = listener.getsockname()
     door = Door(host=host, port=port, token=first["token"])
     terminal.say("Starting the web server and the worker")
-    supervisor.start(programs.make_web(state, environment, listener))
+    sockets = Path(tempfile.mkdtemp(prefix="inspector-"))  # A socket's path has at most a hundred letters.
+    supervisor.throw_away(sockets)
+    for program in programs.make_web(state, environment, listener, sockets):
+        supervisor.start(program)
     supervisor.start(programs.make_worker(state, environment))
     if not supervisor.wait_until(door.is_open, seconds=WEB_PATIENCE_S, needs=programs.WEB):
         raise EmbeddedError(f"The web server does not answer; its log is {state.logs / 'web.log'}.")

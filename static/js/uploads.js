@@ -56,7 +56,7 @@
       if (request.status >= 200 && request.status < 300) {
         row.outerHTML = request.responseText;
         htmx.process(list);
-      } else if (request.status === 422 || request.status === 400) {
+      } else if ([400, 422, 503].includes(request.status)) {
         fail(row, request.responseText);
       } else if (request.status === 413) {
         fail(row, "This file is larger than the inspector takes. Nothing of it was kept.");

@@ -20,6 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from inspector.accounts.models import Channel, Membership
 from inspector.accounts.selectors import list_channels
 from inspector.accounts.services import ensure_channel
+from inspector.api.bodies import is_asked_first
 from inspector.bounds import find_declared_length, refuse_length, stop_reading, takes_large_bodies
 from inspector.intake import staging
 from inspector.intake.archives import RefusedArchiveError
@@ -53,7 +54,7 @@ def upload(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     if size_bytes + staging.count_waiting_bytes(workspace=membership.workspace) > settings.LIMITS["waiting_bytes"]:
         stop_reading(request)
         return _answer(request, membership, UploadForm(), status=503, refusal=FULL)
-    return _take(request, membership)
+    return HttpResponse(status=204) if is_asked_first(request) else _take(request, membership)
 
 
 @csrf_protect
@@ -92,9 +93,10 @@ def _stage(file: UploadedFile[Any], request: HttpRequest, membership: Membership
 def _answer(
     request: HttpRequest, membership: Membership, form: UploadForm, *, status: int = 200, refusal: str = ""
 ) -> HttpResponse:
+    wait = {"Retry-After": "60"} if status == 503 else {}
     if request.headers.get("HX-Request"):
         words = refusal or "; ".join(str(error) for errors in form.errors.values() for error in errors)
-        return HttpResponse(words, status=status, content_type="text/plain; charset=utf-8")
+        return HttpResponse(words, status=status, headers=wait, content_type="text/plain; charset=utf-8")
     slug = membership.workspace.slug
     context: dict[str, Any] = {
         "form": form,
@@ -113,7 +115,10 @@ def _answer(
             for delivery in staging.list_staged(membership=membership)
         ],
     }
-    return render_page(request, membership, "uploads/upload.html", context, section="upload", status=status)
+    response = render_page(request, membership, "uploads/upload.html", context, section="upload", status=status)
+    for name, value in wait.items():
+        response[name] = value
+    return response
 
 
 def _render(

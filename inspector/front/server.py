@@ -1,0 +1,287 @@
+"""The front's server: a connection carries one request, waits for nobody but itself, and is bounded in every way."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections import Counter
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+
+from .bodies import PIECE_BYTES, BrokenError, FullError, Kept, Pace, Room, SlowError, read_pieces
+from .heads import MOST_BYTES, BadHeadError, Head, read_head
+
+logger = logging.getLogger(__name__)
+
+HEAD_BYTES: Final = 64 * 1024
+# So much of a long body is taken before its key or session is asked for.
+TRUSTED_BYTES: Final = 64 * 1024
+ANSWER_BUFFER_BYTES: Final = 1024 * 1024
+READER_SECONDS: Final = 60.0
+LINGER_SECONDS: Final = 2.0
+RESTART_SECONDS: Final = 60.0
+GONE = (ConnectionError, asyncio.IncompleteReadError)
+
+
+class RefusedError(Exception):
+    """The front answers by itself, with this status and sentence."""
+
+    def __init__(self, status: HTTPStatus, sentence: str, *, retry_after: int = 0) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.retry_after = retry_after
+
+
+class AnsweredError(Exception):
+    """The posting processes refused the sender before the body was taken in; `answer` is theirs."""
+
+    def __init__(self, answer: bytes) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+@dataclass(kw_only=True)
+class Front:
+    """Takes requests in and hands them to the sockets of `pages` and `posting`.
+
+    Attributes:
+        pages: the socket of the processes that answer all but posting.
+        posting: the socket of those that take bodies in.
+        room: how many bytes of bodies may be kept at a time.
+        pace: how slow a body may be.
+        head_s: how long a head may take.
+        most: connections at a time.
+        most_each: connections of one address at a time.
+    """
+
+    pages: Path
+    posting: Path
+    room: Room
+    pace: Pace = field(default_factory=Pace)
+    head_s: float = 10.0
+    most: int = 2000
+    most_each: int = 600
+    _open: Counter[str] = field(default_factory=Counter)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one connection."""
+        address = str((writer.get_extra_info("peername") or [""])[0])
+        self._open[address] += 1
+        head: Head | None = None
+        try:
+            self._check_crowd(address)
+            head = await self._read_head(reader)
+            await self._answer(head, address, reader, writer)
+        except RefusedError as refusal:
+            await _say(writer, _write_refusal(refusal, is_api=head is not None and head.path.startswith(b"/api/")))
+        except AnsweredError as refusal:
+            await _say(writer, refusal.answer)
+        except (*GONE, TimeoutError):
+            pass  # Whoever asked has gone, or does not read the answer: nobody is left to tell.
+        except Exception:
+            logger.exception("a connection failed")
+        finally:
+            self._open -= Counter({address: 1})
+            await _close(reader, writer)
+
+    def _check_crowd(self, address: str) -> None:
+        if self._open.total() > self.most or self._open[address] > self.most_each:
+            raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, "too many connections are open", retry_after=5)
+
+    async def _read_head(self, reader: asyncio.StreamReader) -> Head:
+        try:
+            async with asyncio.timeout(self.head_s):
+                return read_head(await reader.readuntil(b"\r\n\r\n"))
+        except TimeoutError:
+            raise RefusedError(HTTPStatus.REQUEST_TIMEOUT, "the head of the request came too slowly") from None
+        except asyncio.LimitOverrunError as error:
+            raise RefusedError(
+                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the head of the request is too long"
+            ) from error
+        except BadHeadError as error:
+            raise RefusedError(HTTPStatus.BAD_REQUEST, str(error)) from error
+
+    async def _answer(
+        self, head: Head, address: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        if head.path == b"/healthz" and head.method in (b"GET", b"HEAD"):
+            writer.write(_write_answer(HTTPStatus.OK, {"status": "ok"}, has_body=head.method == b"GET"))
+            return
+        if not head.is_long and (head.length or 0) > MOST_BYTES:
+            raise _too_long()
+        if head.awaits_word and (head.is_chunked or head.length):
+            if head.is_long:
+                await self._ask(head, address)
+            writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        body = Kept(self.room)
+        try:
+            failure = await self._take_body(head, address, reader, body)
+            if failure and not head.is_long:
+                is_slow = isinstance(failure, SlowError)
+                raise RefusedError(
+                    HTTPStatus.REQUEST_TIMEOUT if is_slow else HTTPStatus.BAD_REQUEST,
+                    "the body came too slowly" if is_slow else "the body broke off",
+                )
+            await self._hand_on(head, address, body, failure, reader, writer)
+        finally:
+            body.close()
+
+    async def _take_body(
+        self, head: Head, address: str, reader: asyncio.StreamReader, body: Kept
+    ) -> BrokenError | None:
+        """Keep the body as it comes; why it ended too early, or None."""
+        is_known = False
+        try:
+            async for piece in read_pieces(head, reader, self.pace):
+                if not head.is_long and body.size + len(piece) > MOST_BYTES:
+                    raise _too_long()
+                if head.is_long and not is_known and body.size + len(piece) > TRUSTED_BYTES:
+                    await self._ask(head, address)
+                    is_known = True
+                body.add(piece)
+        except BrokenError as failure:
+            return failure
+        except FullError:
+            raise RefusedError(
+                HTTPStatus.SERVICE_UNAVAILABLE, "too much is being sent at once: send this again", retry_after=30
+            ) from None
+        return None
+
+    async def _ask(self, head: Head, address: str) -> None:
+        """Ask the posting processes whether they would take this body of this sender.
+
+        Raises:
+            AnsweredError: when they would not.
+        """
+        upstream, out = await self._connect(self.posting)
+        try:
+            out.write(head.write(address, body="asked"))
+            answer = await upstream.read()
+        finally:
+            out.close()
+        if not answer.startswith(b"HTTP/1.1 204 "):
+            raise AnsweredError(answer)
+
+    async def _hand_on(
+        self,
+        head: Head,
+        address: str,
+        body: Kept,
+        failure: BrokenError | None,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        upstream, out = await self._connect(self.posting if head.is_for_posting else self.pages)
+        gone = asyncio.create_task(_wait_until_gone(reader, has_ended=failure is not None))
+        relay = asyncio.create_task(_relay(head, address, body, failure, upstream, out, writer))
+        try:
+            await asyncio.wait({gone, relay}, return_when=asyncio.FIRST_COMPLETED)
+            if relay.done():
+                await relay
+        finally:
+            for task in (gone, relay):
+                task.cancel()
+            await asyncio.gather(gone, relay, return_exceptions=True)
+            out.close()
+
+    async def _connect(self, path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to one of the sockets; while its processes are started again, whoever asks waits."""
+        until = asyncio.get_running_loop().time() + RESTART_SECONDS
+        while True:
+            try:
+                return await asyncio.open_unix_connection(path)
+            except OSError as error:
+                if asyncio.get_running_loop().time() > until:
+                    raise RefusedError(
+                        HTTPStatus.SERVICE_UNAVAILABLE, "the server is being started: try again", retry_after=5
+                    ) from error
+                await asyncio.sleep(0.1)
+
+
+async def _relay(
+    head: Head,
+    address: str,
+    body: Kept,
+    failure: BrokenError | None,
+    upstream: asyncio.StreamReader,
+    out: asyncio.StreamWriter,
+    writer: asyncio.StreamWriter,
+) -> None:
+    """Send the request on, and its answer back; what answers is done with its work as soon as the buffer holds it."""
+    said = {"body": "slow"} if isinstance(failure, SlowError) else {}
+    with contextlib.suppress(ConnectionError):  # It may have answered without reading all of the body.
+        out.write(head.write(address, **said))
+        for piece in body.read():
+            out.write(b"%x\r\n%b\r\n" % (len(piece), piece) if head.is_chunked else piece)
+            await out.drain()
+        if head.is_chunked and not failure:
+            out.write(b"0\r\n\r\n")
+        if failure:
+            out.write_eof()
+    body.close()
+    writer.transport.set_write_buffer_limits(high=ANSWER_BUFFER_BYTES)
+    has_answered = False
+    while piece := await upstream.read(PIECE_BYTES):
+        has_answered = True
+        writer.write(piece)
+        async with asyncio.timeout(READER_SECONDS):
+            await writer.drain()
+    if not has_answered:
+        raise RefusedError(HTTPStatus.BAD_GATEWAY, "the server broke off: send this again")
+
+
+async def _wait_until_gone(reader: asyncio.StreamReader, *, has_ended: bool) -> None:
+    """Return when the client closes its side; one that had ended its body early is waited for without end."""
+    if has_ended:
+        await asyncio.Event().wait()
+    with contextlib.suppress(ConnectionError):
+        while await reader.read(PIECE_BYTES):
+            pass  # One request a connection: what is sent behind it counts for nothing.
+
+
+def _too_long() -> RefusedError:
+    sentence = f"a body has at most {MOST_BYTES} bytes here: send it in pieces"
+    return RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence)
+
+
+def _write_refusal(refusal: RefusedError, *, is_api: bool) -> bytes:
+    problem = {"type": "about:blank", "title": refusal.status.phrase, "status": refusal.status, "detail": str(refusal)}
+    return _write_answer(refusal.status, problem if is_api else str(refusal), retry_after=refusal.retry_after)
+
+
+def _write_answer(
+    status: HTTPStatus, said: dict[str, object] | str, *, has_body: bool = True, retry_after: int = 0
+) -> bytes:
+    is_text = isinstance(said, str)
+    body = (said + "\n" if isinstance(said, str) else json.dumps(said)).encode()
+    kind = (
+        "text/plain; charset=utf-8" if is_text else "application/json" if status < 400 else "application/problem+json"
+    )
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}", f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
+    lines += ["Cache-Control: no-store", "X-Content-Type-Options: nosniff", "Connection: close"]
+    lines += [f"Retry-After: {retry_after}"] if retry_after else []
+    return "\r\n".join([*lines, "", ""]).encode() + (body if has_body else b"")
+
+
+async def _say(writer: asyncio.StreamWriter, answer: bytes) -> None:
+    with contextlib.suppress(*GONE, TimeoutError):
+        writer.write(answer)
+        async with asyncio.timeout(READER_SECONDS):
+            await writer.drain()
+
+
+async def _close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """End the line so that the answer arrives: what is still being sent is thrown away for a moment, then refused."""
+    with contextlib.suppress(*GONE, TimeoutError, OSError, RuntimeError):
+        async with asyncio.timeout(READER_SECONDS):
+            writer.transport.set_write_buffer_limits(high=0)
+            await writer.drain()
+        writer.write_eof()
+        async with asyncio.timeout(LINGER_SECONDS):
+            while await reader.read(PIECE_BYTES):
+                pass
+    writer.transport.abort()

@@ -1,0 +1,220 @@
+"""Slow and greedy clients before the real front and the real processes: they stop nobody, and fill no disk."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from inspector.intake.models import Delivery
+from tests.inspector.api.test_server import LINES, PROJECT, chunk, find_database, find_port, send, wait_for_end
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SLOW_S = 3
+
+
+@dataclass
+class Site:
+    """A front with its processes."""
+
+    port: int
+    spool: Path
+    token: str
+
+    def get(self, path: str) -> tuple[int, float]:
+        """The status of a page, and the seconds it took."""
+        started = time.monotonic()
+        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            line.request("GET", path)
+            response = line.getresponse()
+            response.read()
+            return response.status, time.monotonic() - started
+        finally:
+            line.close()
+
+    def measure_spool(self) -> int:
+        """The bytes of files in the folder for temporary ones, also of those without a name."""
+        total = 0
+        for link in Path("/proc").glob("[0-9]*/fd/*"):
+            with contextlib.suppress(OSError):
+                if str(link.readlink()).startswith(str(self.spool)):
+                    total += link.stat().st_size
+        return total
+
+
+@pytest.fixture
+def site(token: str, tmp_path: Path) -> Iterator[Site]:
+    port = find_port()
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    environment = os.environ | {
+        "DATABASE_URL": find_database(),
+        "INSPECTOR_STATE_DIR": str(tmp_path),
+        "CELERY_BROKER_URL": "redis://127.0.0.1:1",
+        "PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}",
+        "TMPDIR": str(spool),
+    }
+    with tempfile.TemporaryDirectory(prefix="inspector-") as sockets, contextlib.ExitStack() as stack:
+        web, posting = f"{sockets}/web", f"{sockets}/posting"
+        pool = ["gunicorn", "inspector.pool:application", "--worker-class=gthread", "--workers=1", "--threads=4"]
+        pace = [f"--head={SLOW_S}", f"--silence={SLOW_S}", "--grace=6"]
+        for name, command in {
+            "web": [*pool, f"--bind=unix:{web}", "--no-control-socket"],
+            "posting": [*pool, f"--bind=unix:{posting}", "--no-control-socket"],
+            "front": ["inspector.front", f"--bind=127.0.0.1:{port}", f"--pages={web}", f"--posting={posting}", *pace],
+        }.items():
+            log = stack.enter_context((tmp_path / f"{name}.log").open("wb"))
+            process = subprocess.Popen(
+                [sys.executable, "-m", *command], cwd=PROJECT, env=environment, stdout=log, stderr=log
+            )
+            stack.callback(process.wait, 20)
+            stack.callback(process.terminate)
+        one = Site(port, spool, token)
+        until = time.monotonic() + 60
+        while True:
+            try:
+                assert one.get("/sign-in/")[0] == 200
+                break
+            except ConnectionError:
+                assert time.monotonic() < until, (tmp_path / "front.log").read_text()
+                time.sleep(0.1)
+        yield one
+
+
+def post_greedily(site: Site, path: str, framing: str) -> tuple[bytes, int]:
+    """Send up to 64 MB to an address; the answer, and the most bytes that lay in temporary files meanwhile."""
+    most = 0
+    with socket.create_connection(("127.0.0.1", site.port), timeout=20) as line:
+        line.sendall(
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/plain\r\n{framing}\r\n\r\n".encode()
+        )
+        piece = b"x" * 65536 if "Length" in framing else chunk(b"x" * 65536)
+        with contextlib.suppress(OSError):
+            for number in range(1000):
+                line.sendall(piece)
+                if number % 100 == 0:
+                    most = max(most, site.measure_spool())
+        said = b""
+        with contextlib.suppress(OSError):
+            said = line.recv(65536)
+    return said, max(most, site.measure_spool())
+
+
+@pytest.mark.parametrize("framing", ["Content-Length: 400000000", "Transfer-Encoding: chunked"])
+def test_a_stranger_fills_no_disk(site: Site, framing: str) -> None:
+    for path in ("/sign-in/", "/api/v1/messages", "/nothing/there", "/w/acme/upload/"):
+        started = time.monotonic()
+        said, most = post_greedily(site, path, framing)
+        assert time.monotonic() - started < 8, path
+        assert most < 2 * 1024 * 1024, path
+        # A sender that goes on sending may lose the answer with its line; what it may not do is to be let in.
+        assert said[:12] in (b"", b"HTTP/1.1 413", b"HTTP/1.1 401", b"HTTP/1.1 302"), (path, said[:300])
+    assert not Delivery.objects.exists()
+
+
+def test_a_long_body_of_a_known_key_is_taken(site: Site) -> None:
+    lines = b"".join(b"line %d of many\n" % number for number in range(20_000))
+    said = send(site.port, site.token, [lines], f"Content-Length: {len(lines)}")
+    assert said.startswith(b"HTTP/1.1 202"), said
+    assert wait_for_end(Delivery.State.FRAMED).stored == 20_000
+    assert Delivery.objects.get().remote_address == "127.0.0.1"
+
+
+@pytest.mark.parametrize("framing", ["Content-Length: 100000", "Transfer-Encoding: chunked"])
+def test_a_slow_body_is_told_what_was_kept(site: Site, framing: str) -> None:
+    said = send(site.port, site.token, LINES if "Length" in framing else map(chunk, LINES), framing)
+    assert said.startswith(b"HTTP/1.1 408"), said
+    told = json.loads(said.partition(b"\r\n\r\n")[2])
+    assert (told["stored"], told["status"]) == (40, 408)
+    assert "too slowly" in told["detail"]
+    assert wait_for_end(Delivery.State.BROKEN).stored == 40
+
+
+def test_what_a_client_says_in_the_front_s_name_counts_for_nothing(site: Site) -> None:
+    said = send(
+        site.port, site.token, [b"hello\n"], "X-Front-Address: 192.0.2.9", "X_Front_Body: slow",
+        "X-Front-Body: asked", "X-Forwarded-For: 192.0.2.8", "Content-Length: 6",
+    )  # fmt: skip
+    assert said.startswith(b"HTTP/1.1 202"), said
+    assert Delivery.objects.get().remote_address == "127.0.0.1"
+
+
+def stay_slow(site: Site, head: str, piece: bytes, stop: threading.Event) -> None:
+    """A client that sends a piece a second, and comes again when it is thrown out."""
+    while not stop.is_set():
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", site.port), timeout=5) as line:
+            line.sendall(head.encode())
+            while not stop.wait(1):
+                line.sendall(piece)
+
+
+def test_slow_clients_stop_nobody(site: Site) -> None:
+    start = "POST {} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    body = "Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+    key = f"Authorization: Bearer {site.token}\r\n"
+    crowd = [(start.format("/sign-in/"), b"X-A: b\r\n")] * 16
+    crowd += [(start.format("/sign-in/") + body, chunk(b"x"))] * 8 + [
+        (start.format("/api/v1/messages") + body, chunk(b"x"))
+    ] * 8
+    crowd += [(start.format("/api/v1/messages") + key + body, chunk(b"x"))] * 16
+    crowd += [(start.format("/api/v1/messages") + key + body, chunk(b"a whole record each second\n"))] * 10
+    check_while(
+        site, [lambda stop, head=head, piece=piece: stay_slow(site, head, piece, stop) for head, piece in crowd]
+    )
+
+
+def test_sign_ins_at_once_stop_nobody(site: Site) -> None:
+    statuses: list[int] = []
+
+    def enter(stop: threading.Event) -> None:
+        line = http.client.HTTPConnection("127.0.0.1", site.port, timeout=60)
+        token = "a" * 32
+        form = f"username=nobody&password=wrong-but-long&csrfmiddlewaretoken={token}"
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": f"csrftoken={token}"}
+        line.request("POST", "/sign-in/", form, headers)
+        statuses.append(line.getresponse().status)
+        line.close()
+
+    check_while(site, [enter] * 150, seconds=4)
+    assert len(statuses) == 150
+    assert set(statuses) <= {422, 429}
+    assert statuses.count(429) >= 100
+
+
+def check_while(site: Site, crowd: list[Callable[[threading.Event], None]], seconds: float = 8) -> None:
+    """Ask for health and a page while the crowd is at work: each answer comes within a second."""
+    stop = threading.Event()
+    threads = [threading.Thread(target=one, args=(stop,)) for one in crowd]
+    for thread in threads:
+        thread.start()
+    try:
+        until = time.monotonic() + seconds
+        asked = [(path, *site.get(path)) for path in iter_paths(until)]
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+    late = [one for one in asked if one[1] != 200 or one[2] > 1]
+    assert len(asked) >= 8
+    assert not late, late
+
+
+def iter_paths(until: float) -> Iterator[str]:
+    while time.monotonic() < until:
+        yield "/healthz"
+        yield "/sign-in/"
+        time.sleep(0.2)
