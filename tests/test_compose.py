@@ -37,7 +37,7 @@ def read_image_environment() -> dict[str, str]:
 
 
 def test_the_services_are_the_parts_of_the_architecture() -> None:
-    assert set(SERVICES) == {"postgres", "valkey", "migrate", "proxy", "web", "events", "worker", "beat"}
+    assert set(SERVICES) == {"postgres", "valkey", "migrate", "proxy", "web", "posting", "events", "worker", "beat"}
     assert set(PRODUCT) == {"migrate", "web", "events", "worker", "beat"}
 
 
