@@ -38,7 +38,7 @@ def read_image_environment() -> dict[str, str]:
 
 def test_the_services_are_the_parts_of_the_architecture() -> None:
     assert set(SERVICES) == {"postgres", "valkey", "migrate", "proxy", "web", "posting", "events", "worker", "beat"}
-    assert set(PRODUCT) == {"migrate", "web", "events", "worker", "beat"}
+    assert set(PRODUCT) == {"migrate", "web", "posting", "events", "worker", "beat"}
 
 
 def test_one_image_and_the_same_settings_serve_every_process() -> None:
