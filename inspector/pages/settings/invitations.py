@@ -81,6 +81,4 @@ def _answer(
         "workspace_name": invitation.workspace.name,
     }
     context: dict[str, Any] = {"invitation": offered, "token": token, "form": form, "problem": problem}
-    response = render(request, "sign_in/invitation.html", context, status=status)
-    response["Referrer-Policy"] = "no-referrer"
-    return response
+    return render(request, "sign_in/invitation.html", context, status=status)

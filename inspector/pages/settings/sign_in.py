@@ -78,11 +78,8 @@ def use_link(request: HttpRequest, token: str) -> HttpResponse:
         note_account(user=user, code="account.signed-in", details={"by": "a link that works once"})
         login(request, user, backend=BACKEND)
         request.session[CAME_BY_LINK] = True
-        response: HttpResponse = redirect("pages:home")
-    else:
-        response = render(request, "sign_in/link.html", {"name": user.get_username(), "token": token})
-    response["Referrer-Policy"] = "no-referrer"
-    return response
+        return redirect("pages:home")
+    return render(request, "sign_in/link.html", {"name": user.get_username(), "token": token})
 
 
 @require_POST

@@ -1,0 +1,29 @@
+"""Links that sign in and invitations, followed in a real browser, which sends origins and cookies as browsers do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from inspector.accounts.invitations import invite_member
+from inspector.accounts.services import create_sign_in_link
+
+from ..inspector.conftest import Cast
+
+PASSWORD = "a long walk by the sea"
+
+
+def test_a_link_signs_in_by_its_button(open_page: Any, cast: Cast) -> None:
+    page: Page = open_page(None, reverse("pages:sign-in-link", args=[create_sign_in_link(user=cast.owner.user)]))
+    page.get_by_role("button", name="Sign in as olivia").click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+
+
+def test_an_invitation_is_accepted_by_somebody_new(open_page: Any, cast: Cast) -> None:
+    _, token = invite_member(workspace=cast.workspace, name="nadia", role="viewer")
+    page: Page = open_page(None, reverse("pages:invitation", args=[token]), width=360)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Create account and join").click()
+    expect(page.get_by_text("You are viewer of Acme now")).to_be_visible()
