@@ -173,12 +173,12 @@ class Campaign:
             time.sleep(POLL_S)
 
     def _wait_until_up(self) -> None:
-        """Until the web server answers and its database is there: what is still starting has nothing to lose."""
+        """Until pages and posting answer and their database is there: what is still starting has nothing to lose."""
         deadline = time.monotonic() + self._patience_s
         while True:
             self._installation.bring_back()
             # Its socket is ours: it waits in there for a server that is started again, and is refused by none.
-            if self._installation.door.is_open():
+            if self._installation.door.is_open() and self._installation.door.takes_messages():
                 return
             if time.monotonic() > deadline:
                 raise EmbeddedError(f"the web server does not answer {self._patience_s:.0f} seconds after a kill")

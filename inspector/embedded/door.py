@@ -48,6 +48,13 @@ class Door:
         except (OSError, http.client.HTTPException):
             return False
 
+    def takes_messages(self) -> bool:
+        """Whether the processes that take bodies in answer: here with what is wrong with an empty one."""
+        try:
+            return self._send("POST", "/api/v1/messages", b"", {})[0] < http.client.INTERNAL_SERVER_ERROR
+        except (OSError, http.client.HTTPException):
+            return False
+
     def _ask(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> dict[str, Any]:
