@@ -13,7 +13,7 @@ from axe_playwright_python.base import AXE_SCRIPT
 from django.urls import reverse
 from playwright.sync_api import Page
 
-from inspector.accounts.services import invite_member
+from inspector.accounts.invitations import invite_member
 from inspector.audit.comments.life import reply, turn, write_comment
 from inspector.audit.models import AuditSample, Finding, ReviewItem, ReviewQueue
 from inspector.audit.samples.drawing import draw_sample

@@ -66,7 +66,7 @@ class Store:
         deliver(cast, say(self.talks + turn, 0, at=20_000 + turn), say(0, 50 + turn, at=-1000 * turn, tkid="x"))
         settle_all()
         findings = list(Finding.objects.order_by("pk").values_list("pk", flat=True))
-        judge(membership=cast.auditor, findings=findings[turn % 3 :: 3], state="accepted", reason="")
+        judge(membership=cast.auditor, findings=findings[turn % 3 :: 3], state="accepted", reason="seen")
         others = list(ReviewQueue.objects.filter(name__startswith="other").order_by("pk"))
         close_queue(membership=cast.owner, queue=others[turn % len(others)], is_closed=turn % 2 == 0)
         close_queue(membership=cast.owner, queue=others[-1 - turn % len(others)], is_closed=True)

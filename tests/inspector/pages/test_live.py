@@ -136,7 +136,10 @@ def test_a_thousand_are_enough(cast: Cast, viewer: Client, story: Delivery, monk
     assert b"data-full" in answer.content
 
 
-def test_a_page_too_old_to_know_says_so(cast: Cast, viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_too_old_to_know_says_so(
+    cast: Cast, viewer: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SESSION_IDLE_MINUTES = settings.SESSION_HOURS = 10_000
     address = open_page(viewer, "overview")
     now = time.time()
     monkeypatch.setattr(news.time, "time", lambda: now + news.GOOD_FOR.total_seconds() + 1)

@@ -87,7 +87,7 @@ def test_a_malformed_message_shows_what_is_wrong_and_where(viewer: Client, story
 def test_a_receipt_keeps_the_accounting_identity(viewer: Client, story: Delivery) -> None:
     page = text_of(viewer.get(reverse("pages:delivery", args=[SLUG, story.pk])))
     assert f"{story.received} received = {story.stored} + 0 + 0" in page
-    assert "Nothing: every record became text." in page
+    assert "None: every record became text." in page
 
 
 def test_progress_stops_asking_once_it_is_done(viewer: Client, cast: Cast, story: Delivery) -> None:

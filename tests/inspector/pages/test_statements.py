@@ -32,7 +32,7 @@ BOUNDS = ("PATIENCE_MS", "AT_ONCE_MS", "BY_TERMS_MS")
 # Where a page begins a transaction of its own, a test, which is in one already, saves its place.
 CONTROL = ("SAVEPOINT", "RELEASE", "ROLLBACK", "BEGIN", "COMMIT")
 # What is no page of a workspace, or answers one program that is known by its token.
-APART = {"home", "sign-in", "sign-in-link", "sign-out"}
+APART = {"home", "invitation", "sign-in", "sign-in-link", "sign-out"}
 # Which state of a page is looked at: the fullest it has.
 QUERIES = {
     "search": "q=question+-zebra",
