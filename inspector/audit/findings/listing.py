@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,9 +18,7 @@ from django.db.models import (
     OuterRef,
     Q,
     QuerySet,
-    SmallIntegerField,
-    UUIDField,
-    Value,
+    Subquery,
     Window,
 )
 from django.db.models.functions import RowNumber
@@ -39,6 +38,8 @@ Key = tuple[datetime, uuid.UUID]
 SUPPRESSED: Final = "suppressed"
 CLOSED: Final = "closed"
 LONGEST_WORDS: Final = 200
+# More findings about one window of messages are not counted message by message.
+MOST_TOLD: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +154,41 @@ def count_open_in(*, conversation_ids: Collection[uuid.UUID]) -> dict[uuid.UUID,
     return {row["conversation"]: OpenCount(row["count"], row["severity"]) for row in counted}
 
 
-def list_telling(*, conversation: Conversation) -> list[Finding]:
-    """The gravest finding of a conversation that stands open, and every end that was taken back, whatever was made of
-    it; the gravest first, then what stands open."""
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What findings say of a conversation as a page shows it.
+
+    `findings` are the gravest that stands open and every end that was taken back, whatever was made of it, the gravest
+    first. `opened` counts what stands open, None where nothing does. `alarms` counts, for each message that was asked
+    for, what of warning or more stands open about it.
+    """
+
+    findings: Sequence[Finding]
+    opened: OpenCount | None
+    alarms: Mapping[uuid.UUID, OpenCount]
+
+
+def tell_findings(*, conversation: Conversation, messages: Collection[Message] = ()) -> Telling:
+    """What findings say of a conversation and of some messages of it, at most a window; one statement."""
     rows = list_here(conversations=[conversation.pk])
-    gravest = rows.filter(state=Finding.State.OPEN).order_by("-severity", "at", "pk").values("pk")[:1]
-    return list(rows.filter(Q(pk__in=gravest) | Q(rule=TAKEN_BACK_RULE)).order_by("-severity", "at", "pk")[:50])
+    standing = rows.filter(state=Finding.State.OPEN).order_by()
+    gravest = standing.order_by("-severity", "at", "pk").values("pk")[:1]
+    counted = standing.values("conversation").annotate(count=Count("pk")).values("count")
+    records = {message.record_id for message in messages}
+    is_alarm = Q(state=Finding.State.OPEN, record__in=records, severity__gte=Message.Severity.WARNING)
+    told = rows.filter(Q(pk__in=gravest) | Q(rule=TAKEN_BACK_RULE) | is_alarm)
+    found: list[Any] = list(told.annotate(open_count=Subquery(counted)).order_by("-severity", "at", "pk")[:MOST_TOLD])
+    first = next((each for each in found if each.state == Finding.State.OPEN), None)
+    about: dict[tuple[Any, Any], list[int]] = defaultdict(list)
+    for each in found:
+        if each.state == Finding.State.OPEN and each.severity >= Message.Severity.WARNING:
+            about[each.record_id, each.part].append(each.severity)
+    alarms = {message.pk: about.get((message.record_id, message.part)) for message in messages}
+    return Telling(
+        findings=[each for each in found if each is first or each.rule == TAKEN_BACK_RULE],
+        opened=OpenCount(first.open_count, first.severity) if first else None,
+        alarms={pk: OpenCount(len(grades), max(grades)) for pk, grades in alarms.items() if grades},
+    )
 
 
 def list_open_about(*, messages: Collection[Message]) -> dict[uuid.UUID, list[OpenRule]]:
@@ -201,27 +231,6 @@ def survey_open(
         each.conversation_id: OpenCount(vars(each)["count"], each.severity) for each in found if vars(each)["rank"] == 1
     }
     return counts, [each for each in found if each.conversation_id == conversation.pk]
-
-
-def count_open_and_alarms(
-    *, conversation: Conversation, messages: Collection[Message]
-) -> tuple[OpenCount | None, dict[uuid.UUID, OpenCount]]:
-    """What stands open in a conversation, and of each of these messages that an open finding of warning or more is
-    about, how many; one statement."""
-    rows = list_here(conversations=[conversation.pk]).filter(state=Finding.State.OPEN).order_by()
-    records = {message.record_id for message in messages}
-    alarms = rows.filter(record__in=records, severity__gte=Message.Severity.WARNING)
-    sums = {"count": Count("pk"), "worst": Max("severity")}
-    nothing = Value(None, output_field=UUIDField()), Value(None, output_field=SmallIntegerField())
-    in_all = rows.values("conversation").annotate(about=nothing[0], about_part=nothing[1], **sums)
-    by_message = alarms.values("conversation", about=F("record"), about_part=F("part")).annotate(**sums)
-    names = ("about", "about_part", "count", "worst")
-    found = {
-        (record_id, part): OpenCount(count, worst)
-        for record_id, part, count, worst in in_all.values_list(*names).union(by_message.values_list(*names), all=True)
-    }
-    named = {message.pk: found.get((message.record_id, message.part)) for message in messages}
-    return found.get((None, None)), {pk: count for pk, count in named.items() if count is not None}
 
 
 def list_findings(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from django.http import Http404
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import OpenCount, count_open_in, find_related, list_telling
+from inspector.audit.findings.listing import OpenCount, Telling, count_open_in, find_related, tell_findings
 from inspector.audit.models import Finding
 from inspector.audit.reviews.standings import find_standings, list_reviews
 from inspector.audit.rules import RULES
@@ -59,7 +59,7 @@ def frame_conversation(
     conversation: Conversation,
     digest: Digest | None,
     current: str,
-    opened: OpenCount | Literal["ask"] | None = "ask",
+    telling: Telling | None = None,
     stop: int | None = None,
 ) -> dict[str, Any]:
     """The context of the frame: `conversation`, `answers`, `views`, `hidden_count`, and the ways to what is missing.
@@ -69,18 +69,18 @@ def frame_conversation(
         conversation: which.
         digest: it summed up; None where the five answers are not shown.
         current: the address name of the view that is shown.
-        opened: its findings that stand open, where the view has counted them.
+        telling: what findings say of it, where the view has asked.
         stop: the position after the window that is shown, where it is one of the timeline.
     """
     slug = membership.workspace.slug
-    found = count_open_in(conversation_ids=[conversation.pk]).get(conversation.pk) if opened == "ask" else opened
     described = _describe(conversation)
     answers = None
     if digest:
-        telling = list_telling(conversation=conversation)
-        answers = _make_answers(conversation, digest, membership, found)
-        answers["gravest"] = _name_gravest(telling)
-        described["reversal"] = _say_reversal(described["state"], telling)
+        telling = telling or tell_findings(conversation=conversation)
+        answers = _make_answers(conversation, digest, membership, telling.opened)
+        answers["gravest"] = _name_gravest(telling.findings)
+        described["reversal"] = _say_reversal(described["state"], telling.findings)
+    opened = telling.opened if telling else count_open_in(conversation_ids=[conversation.pk]).get(conversation.pk)
     return {
         "conversation": described,
         "answers": answers,
@@ -89,7 +89,7 @@ def frame_conversation(
                 "name": title,
                 "url": reverse(f"pages:{name}", args=[slug, conversation.pk]),
                 "is_current": name == current,
-                "count": found.count if found and name == "conversation-findings" else None,
+                "count": opened.count if opened and name == "conversation-findings" else None,
             }
             for name, title in TABS
         ],

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.comments.discussions import count_comments
-from inspector.audit.findings.listing import OpenCount, count_open_and_alarms, count_open_in
+from inspector.audit.findings.listing import OpenCount, count_open_in, tell_findings
 from inspector.audit.reviews.listing import list_queues_around
 from inspector.audit.reviews.standings import SignOff, find_sign_offs
 from inspector.audit.services import give_verdict
@@ -212,7 +212,7 @@ def _answer(
     disclosed = open_for(membership, messages, door="conversation")
     comments = count_comments(conversation=conversation)
     waits_in, fillable = list_queues_around(conversation=conversation)
-    opened, alarms = count_open_and_alarms(conversation=conversation, messages=messages)
+    telling = tell_findings(conversation=conversation, messages=messages)
     context = {
         "live": live,
         **frame_conversation(
@@ -220,7 +220,7 @@ def _answer(
             conversation=conversation,
             digest=digest,
             current="conversation",
-            opened=opened,
+            telling=telling,
             stop=None if is_tree else window.offset + WINDOW_ROWS,
         ),
         "orders": [
@@ -239,7 +239,7 @@ def _answer(
             cast=cast,
             is_tree=is_tree,
             disclosed=disclosed,
-            alarms=alarms,
+            alarms=telling.alarms,
             comments=comments,
         ),
         "open_comments": sum(comments.values()),
