@@ -79,10 +79,10 @@ def application(transactional_db: None) -> Iterator[tuple[str, dict[str, str]]]:
     environment["DATABASE_OWNER_URL"] = spell_url(at["USER"], at["PASSWORD"])
     yield role, environment
     with connection.cursor() as cursor:
+        # An owner that is no superuser may end the role's processes only as a member of it.
+        cursor.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(sql.Identifier(role)))
         cursor.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", [role])
-        cursor.execute(
-            sql.SQL("GRANT {0} TO CURRENT_USER; DROP OWNED BY {0}; DROP ROLE {0}").format(sql.Identifier(role))
-        )
+        cursor.execute(sql.SQL("DROP OWNED BY {0}; DROP ROLE {0}").format(sql.Identifier(role)))
 
 
 def manage(environment: dict[str, str], *words: str) -> tuple[int, str]:
