@@ -156,6 +156,7 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 # A session ends when nobody uses it for so long, and so long after its sign-in.
 SESSION_IDLE_MINUTES = env.int("SESSION_IDLE_MINUTES", 720)
 SESSION_HOURS = env.int("SESSION_HOURS", 336)
+SESSION_ENGINE = "inspector.accounts.session_store"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_BEHIND_HTTPS

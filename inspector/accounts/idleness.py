@@ -13,9 +13,11 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 
-# In a session, seconds since 1970: when its person signed in, and when they last asked for a page.
-STARTED: Final = "started"
-LAST_USED: Final = "last_used"
+from inspector.trail.acting import find_address
+
+from .models import make_id
+from .session_store import ADDRESS, LAST_USED, LONGEST_PROGRAM, PROGRAM, PUBLIC_ID, STARTED
+
 # A session is written at most this often: reading pages must not write to the database at each request.
 WRITE_SECONDS: Final = 60
 # What an open page asks by itself: that nobody closed a window does not mean that somebody sits before it.
@@ -24,8 +26,11 @@ ASKED_BY_PAGES: Final = frozenset({"live", "progress"})
 
 @receiver(user_logged_in, dispatch_uid="note the start of a session")
 def note_start(sender: object, request: HttpRequest, **_: object) -> None:
-    """Both times begin at the sign-in."""
+    """Both times begin at the sign-in, which also says from where and by which program."""
+    request.session[PUBLIC_ID] = str(make_id())
     request.session[STARTED] = request.session[LAST_USED] = int(time.time())
+    request.session[ADDRESS] = find_address()
+    request.session[PROGRAM] = request.headers.get("User-Agent", "")[:LONGEST_PROGRAM].replace("\x00", "")
 
 
 def is_over(session: SessionBase) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import uuid_utils
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.utils import timezone
 
@@ -175,3 +176,22 @@ class SignInLink(models.Model):
 
     def __str__(self) -> str:
         return f"a sign-in link for {self.user}"
+
+
+class Session(AbstractBaseSession):
+    """A session together with its person, so that they see theirs and can end them.
+
+    `public_id` names it on a page, where its key must never stand. The other columns repeat what the session holds;
+    they are None or empty before somebody signs in.
+    """
+
+    # Not unique: for a moment the session of a new key and that of the old one bear it.
+    public_id = models.UUIDField(default=make_id, editable=False)
+    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="sessions")
+    started_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True)
+    address = models.TextField(blank=True)
+    program = models.TextField(blank=True)
+
+    class Meta(AbstractBaseSession.Meta):
+        abstract = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from zoneinfo import available_timezones
@@ -294,6 +295,24 @@ def use_sign_in_link(*, token: str) -> User | None:
 
 
 @transaction.atomic
+def end_sessions(*, user: User, but: str | None, session_id: uuid.UUID | None = None) -> int:
+    """End one session of a person, or all of them; how many that were. Their next request is a stranger's.
+
+    Args:
+        user: whose; of nobody else any session is found.
+        but: the key of the session that goes on.
+        session_id: of the one to end; None for all.
+    """
+    ended = user.sessions.exclude(session_key=but)
+    if session_id is not None:
+        ended = ended.filter(public_id=session_id)
+    count: int = ended.delete()[0]
+    if count:
+        note_account(user=user, code="account.sessions-ended", details={"sessions": str(count)})
+    return count
+
+
+@transaction.atomic
 def set_active(*, user: User, is_active: bool) -> None:
     """Deactivate a person everywhere, or let them in again: sessions, links and API keys of theirs are refused
     meanwhile, and what they did stays under their name.
@@ -305,6 +324,7 @@ def set_active(*, user: User, is_active: bool) -> None:
         for membership in user.memberships.filter(role=Role.OWNER).select_related("workspace"):
             _keep_an_owner(membership)
         SignInLink.objects.filter(user=user).delete()
+        user.sessions.all().delete()
     user.is_active = is_active
     user.save(update_fields=["is_active"])
     code = "member.reactivated" if is_active else "member.deactivated"

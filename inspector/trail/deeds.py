@@ -123,6 +123,7 @@ DEEDS: Final[Mapping[str, DeedKind]] = {
         DeedKind("account.signed-in", ACCESS, "signed in"),
         DeedKind("account.refused", ACCESS, "refused to sign in the {on}"),
         DeedKind("account.signed-out", ACCESS, "signed out"),
+        DeedKind("account.sessions-ended", ACCESS, "ended other sessions of their own"),
         DeedKind("account.password-set", ACCESS, "changed the password"),
         DeedKind("account.link-made", ACCESS, "created a sign-in link for the {on}"),
     )

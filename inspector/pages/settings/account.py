@@ -1,28 +1,33 @@
-"""A person's own account: the password they sign in with, and the zone in which they read times."""
+"""A person's own account: the password they sign in with, their sessions, and the zone in which they read times."""
 
 from __future__ import annotations
+
+import uuid
+from typing import Any
 
 from django.contrib import messages as flashes
 from django.contrib.auth import update_session_auth_hash
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from inspector.accounts.models import Membership
-from inspector.accounts.services import choose_time_zone, note_account
+from inspector.accounts.models import Membership, User
+from inspector.accounts.services import choose_time_zone, end_sessions, note_account
+from inspector.accounts.session_store import list_sessions, name_program
 
 from ..forms import PasswordForm, ZoneForm
 from ..shell import render_page, within_workspace
-from .sign_in import CAME_BY_LINK
+from .sign_in import CAME_BY_LINK, hash_in_turn
 
 
 @sensitive_post_parameters("old_password", "new_password1", "new_password2")
 @require_http_methods(["GET", "HEAD", "POST"])
 @within_workspace
+@hash_in_turn
 def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Both forms; each is sent alone, and `form` names which."""
+    """The forms; each is sent alone, and `form` names which."""
     user = membership.user
     sent = request.POST.get("form") if request.method == "POST" else None
     zone = ZoneForm(request.POST if sent == "zone" else None, initial={"time_zone": user.time_zone})
@@ -36,11 +41,47 @@ def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
         with transaction.atomic():
             password.save()
             note_account(user=user, code="account.password-set")
+            end_sessions(user=user, but=request.session.session_key)
         # Other sessions of this person end; this one, which proved to be theirs, goes on.
         update_session_auth_hash(request, user)
         request.session.pop(CAME_BY_LINK, None)
         flashes.success(request, "The new password is in force. Every other session of yours has ended.")
         return redirect("pages:account", membership.workspace.slug)
-    context = {"zone_form": zone, "password_form": password, "has_password": user.has_usable_password()}
+    if sent == "sessions":
+        return _end_sessions(request, membership)
+    context = {
+        "zone_form": zone,
+        "password_form": password,
+        "has_password": user.has_usable_password(),
+        "sessions": _describe_sessions(user, request.session.session_key),
+    }
     status = 422 if request.method == "POST" else 200
     return render_page(request, membership, "account/account.html", context, section="account", status=status)
+
+
+def _end_sessions(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """End the session that `session` names, or all others where none is named."""
+    try:
+        session_id = uuid.UUID(request.POST["session"]) if request.POST.get("session") else None
+    except ValueError as error:
+        raise Http404 from error
+    count = end_sessions(user=membership.user, but=request.session.session_key, session_id=session_id)
+    if count:
+        flashes.success(request, "1 session has ended." if count == 1 else f"{count:,} sessions have ended.")
+    else:
+        flashes.info(request, "No other session was open.")
+    return redirect("pages:account", membership.workspace.slug)
+
+
+def _describe_sessions(user: User, own: str | None) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": session.public_id,
+            "program": name_program(session.program),
+            "address": session.address,
+            "started_at": session.started_at,
+            "last_used_at": session.last_used_at,
+            "is_own": session.session_key == own,
+        }
+        for session in list_sessions(user=user)
+    ]

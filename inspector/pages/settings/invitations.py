@@ -19,11 +19,13 @@ from inspector.accounts.services import note_account
 from inspector.accounts.sessions import BACKEND
 
 from ..forms import InvitedForm
+from .sign_in import hash_in_turn
 
 
 @never_cache
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
+@hash_in_turn
 def follow_invitation(request: HttpRequest, token: str) -> HttpResponse:
     """Show what is offered; the button accepts it."""
     invitation = find_invitation(token=token)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Final
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec
 
 from django.conf import settings
 from django.contrib.auth import login, logout
@@ -30,6 +32,25 @@ HASHES_AT_ONCE: Final = 2
 PATIENCE_SECONDS: Final = 2.0
 _attempts = Buckets()
 _hashing = threading.BoundedSemaphore(HASHES_AT_ONCE)
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+
+
+def hash_in_turn(view: View[P]) -> View[P]:
+    """A view whose POST hashes passwords: it waits for its turn a moment, and answers 429 without one."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if request.method != "POST":
+            return view(request, *args, **kwargs)
+        if not _hashing.acquire(timeout=PATIENCE_SECONDS):
+            return _refuse_haste(request, wait=5)
+        try:
+            return view(request, *args, **kwargs)
+        finally:
+            _hashing.release()
+
+    return answer
 
 
 @never_cache
@@ -46,14 +67,13 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     wait = _attempts.take(find_address(), most=most, now=time.monotonic()) if most else 0
     if wait:
         return _refuse_haste(request, wait)
+    return _check_password(request, wanted)
+
+
+@hash_in_turn
+def _check_password(request: HttpRequest, wanted: str) -> HttpResponse:
     form = SignInForm(request, data=request.POST)
-    if not _hashing.acquire(timeout=PATIENCE_SECONDS):
-        return _refuse_haste(request, wait=5)
-    try:
-        is_valid = form.is_valid()
-    finally:
-        _hashing.release()
-    if not is_valid:
+    if not form.is_valid():
         return _answer(request, form, wanted, status=422)
     user = form.get_user()
     note_account(user=user, code="account.signed-in", details={"by": "name and password"})

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 from django.conf import LazySettings
-from django.contrib.sessions.models import Session
 from django.http import QueryDict
 from django.test import Client
 
 from inspector.accounts import idleness
+from inspector.accounts.models import Session
 from inspector.pages import events
 
 from ..conftest import Cast

@@ -1,60 +1,113 @@
-"""Who a session belongs to is asked anew at each request, with what they may enter, in one statement."""
+"""A person sees their sessions and ends them; nobody ends another's, and no key of a session is shown."""
 
 from __future__ import annotations
 
+import re
+import uuid
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
-from inspector.accounts import services
-from inspector.accounts.models import Role
-from inspector.accounts.sessions import SessionBackend, recall_memberships
+from inspector.accounts.models import Session
+from inspector.accounts.services import set_active
+from inspector.accounts.session_store import name_program
+from inspector.trail.models import Deed
 
-from ..conftest import Cast, make_user
+from ..conftest import Cast
 
 pytestmark = pytest.mark.django_db
-PAGE = "/w/acme/translator/"
+SignIn = Callable[..., Client]
+ACCOUNT = "/w/acme/account/"
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
 
 
-def test_a_person_comes_with_their_memberships_in_one_statement(cast: Cast) -> None:
-    services.add_member(workspace=cast.stranger.workspace, user=cast.viewer.user, role=Role.VIEWER)
-    with CaptureQueriesContext(connection) as asked:
-        user = SessionBackend().get_user(cast.viewer.user_id)
-        known = [(each.workspace.slug, each.role, each.user is user) for each in recall_memberships(user)]
-    assert known == [("acme", "viewer", True), ("other", "viewer", True)]
-    assert len(asked) == 1
-    nobody = SessionBackend().get_user(make_user("nina").pk)
-    assert recall_memberships(nobody) == []
-    assert SessionBackend().get_user(0) is None
-    assert SessionBackend().authenticate(None, username="vera", password="") is None  # type: ignore[arg-type]
+def sign_in_by_form(name: str, program: str) -> Client:
+    client = Client(headers={"User-Agent": program})
+    answer = client.post(reverse("pages:sign-in"), {"username": name, "password": "a long password"})
+    assert answer.status_code == 302
+    return client
+
+
+@pytest.fixture
+def clients(cast: Cast) -> tuple[Client, Client, Client]:
+    user = cast.auditor.user
+    user.set_password("a long password")
+    user.save()
+    programs = (FIREFOX, "<b>curl</b>/8.1", "")
+    return tuple(sign_in_by_form(user.username, program) for program in programs)  # type: ignore[return-value]
+
+
+def is_in(client: Client) -> bool:
+    return client.get(ACCOUNT).status_code == 200
+
+
+def read(client: Client) -> str:
+    return client.get(ACCOUNT).content.decode()
+
+
+def test_they_are_listed_without_their_keys(clients: tuple[Client, ...]) -> None:
+    page = read(clients[0])
+    assert page.count("this session") == 1
+    assert "Firefox on Linux" in page
+    assert "127.0.0.1" in page
+    assert "<b>curl" not in page
+    assert not any(key in page for key in Session.objects.values_list("session_key", flat=True))
+
+
+def test_one_is_ended_or_all_others(clients: tuple[Client, ...]) -> None:
+    own, second, _ = clients
+    ended = Session.objects.get(session_key=second.session.session_key)
+    assert str(ended.public_id) in read(own)
+    own.post(ACCOUNT, {"form": "sessions", "session": str(ended.public_id)})
+    assert [is_in(each) for each in clients] == [True, False, True]
+    own.post(ACCOUNT, {"form": "sessions"})
+    assert [is_in(each) for each in clients] == [True, False, False]
+    assert Deed.objects.filter(code="account.sessions-ended").count() == 2
+    assert "No other session was open" in own.post(ACCOUNT, {"form": "sessions"}, follow=True).content.decode()
+    assert own.post(ACCOUNT, {"form": "sessions", "session": "x"}).status_code == 404
+
+
+def test_nobody_ends_anothers(cast: Cast, clients: tuple[Client, ...], sign_in: SignIn) -> None:
+    owner = sign_in(cast.owner)
+    for row in Session.objects.filter(user=cast.auditor.user):
+        owner.post(ACCOUNT, {"form": "sessions", "session": str(row.public_id)})
+    owner.post(ACCOUNT, {"form": "sessions", "session": str(uuid.uuid4())})
+    owner.post(ACCOUNT, {"form": "sessions"})
+    assert all(is_in(each) for each in clients)
+
+
+def test_their_names_stay_while_they_are_used(clients: tuple[Client, ...]) -> None:
+    named = re.findall(r'name="session" value="([^"]+)"', read(clients[0]))
+    session = clients[1].session
+    session["x"] = 1
+    session.save()
+    assert re.findall(r'name="session" value="([^"]+)"', read(clients[0])) == named
+
+
+def test_a_new_password_and_a_deactivation_end_them(cast: Cast, clients: tuple[Client, ...]) -> None:
+    old, new = "a long password", "another long one 4"
+    fields = {"form": "password", "old_password": old, "new_password1": new, "new_password2": new}
+    assert clients[0].post(ACCOUNT, fields).status_code == 302
+    assert [is_in(each) for each in clients] == [True, False, False]
+    assert Session.objects.filter(user=cast.auditor.user).count() == 1
+    set_active(user=cast.auditor.user, is_active=False)
+    assert not Session.objects.filter(user=cast.auditor.user).exists()
 
 
 @pytest.mark.parametrize(
-    "backend", ["inspector.accounts.sessions.SessionBackend", "django.contrib.auth.backends.ModelBackend"]
+    ("agent", "name"),
+    [
+        (FIREFOX, "Firefox on Linux"),
+        (
+            "Mozilla/5.0 (Windows NT 10.0; Win64) AppleWebKit/537.36 Chrome/156.0 Safari/537.36 Edg/156.0",
+            "Edge on Windows",
+        ),
+        ("Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Version/19.0 Safari/604.1", "Safari on iPhone"),
+        ("curl/8.1", "curl"),
+        ("", "unknown program"),
+    ],
 )
-def test_who_is_taken_out_is_out_at_the_next_request(cast: Cast, backend: str) -> None:
-    client = Client()
-    client.force_login(cast.viewer.user, backend=backend)
-    assert client.get(PAGE).status_code == 200
-    services.remove_member(membership=cast.viewer)
-    assert client.get(PAGE).status_code == 404
-
-
-def test_a_session_ends_with_its_person_and_with_their_password(cast: Cast, sign_in: Callable[..., Client]) -> None:
-    user, client = cast.auditor.user, sign_in(cast.auditor)
-    assert client.get(PAGE).status_code == 200
-    user.is_active = False
-    user.save()
-    assert client.get(PAGE).status_code == 302
-    user.is_active = True
-    user.save()
-    assert client.get(PAGE).status_code == 200
-    user.set_password("correct horse battery staple")
-    user.save()
-    answer = client.get(PAGE)
-    assert answer.status_code == 302
-    assert isinstance(answer.wsgi_request.user._wrapped, AnonymousUser)  # type: ignore[union-attr]
+def test_a_program_in_words(agent: str, name: str) -> None:
+    assert name_program(agent) == name

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from inspector.accounts.sessions import BACKEND
 from inspector.pace import Buckets
 from inspector.pages.forms import SignInForm
 from inspector.pages.settings import sign_in
@@ -62,3 +63,19 @@ def test_no_more_than_two_passwords_are_hashed_at_a_time(settings: Any, monkeypa
         one.join()
     assert most == 2
     assert sorted(statuses) == [422, 422, *[429] * 6]
+
+
+@pytest.mark.parametrize("address", ["/w/acme/account/", "/invitation/x/"])
+def test_every_form_with_a_password_waits_for_its_turn(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setattr(sign_in, "PATIENCE_SECONDS", 0.01)
+    busy = threading.BoundedSemaphore(1)
+    monkeypatch.setattr(sign_in, "_hashing", busy)
+    client = Client()
+    client.force_login(cast.auditor.user, BACKEND)
+    with busy:
+        answer = client.post(address, {"form": "password"})
+        assert (answer.status_code, answer["Retry-After"]) == (429, "5")
+        assert client.get(address).status_code in (200, 410)
+    assert client.post(address, {"form": "password"}).status_code in (422, 410)
