@@ -43,6 +43,7 @@ BESIDE = {
     "lookups",
     "memory",
     "pace",
+    "ranges",
     "secret",
     "starting",
     "timestamps",

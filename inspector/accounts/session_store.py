@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
@@ -38,8 +38,7 @@ class SessionStore(DatabaseStore):
 
     def create_model_instance(self, data: dict[str, Any]) -> Session:
         """The row of the session, as it holds `data` now."""
-        row = super().create_model_instance(data)
-        assert isinstance(row, Session)
+        row = cast(Session, super().create_model_instance(data))
         row.public_id = data.get(PUBLIC_ID) or row.public_id
         row.user_id = data.get(SESSION_KEY)
         row.started_at, row.last_used_at = _read_time(data, STARTED), _read_time(data, LAST_USED)

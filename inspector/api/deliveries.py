@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterable
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -16,12 +15,13 @@ from rest_framework.response import Response
 
 from inspector.intake import selectors
 from inspector.intake.withdrawals import find_withdrawals
+from inspector.ranges import BYTES, RangeError, answer_bytes
 from inspector.threads.opening.disclosing import disclose_source
 
 from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
-from .masking import digest_source, may_see_secrets, withhold
+from .masking import may_see_secrets, withhold
 from .narrowing import find_named_channel
 from .paging import CURSOR, LIMIT, cut_page, read_place
 from .parameters import Choice, Names, Number, Parameter
@@ -36,8 +36,6 @@ from .receipts import (
 )
 
 logger = logging.getLogger(__name__)
-
-BYTES: Final = "application/octet-stream"
 
 
 class DeliveriesView(Endpoint):
@@ -100,19 +98,27 @@ class RawView(Endpoint):
             ),
         )
     }
+    refusals: ClassVar = {"GET": (416,)}
     media_type = BYTES
 
     @extend_schema(
         operation_id="get_raw",
-        responses={(200, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the bytes, as a download")},
+        responses={
+            (200, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the bytes, as a download"),
+            (206, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the range of them that is asked for"),
+        },
         parameters=[
+            OpenApiParameter("Range", {"type": "string"}, "header", description="one range of bytes, as bytes=0-1023"),
+            OpenApiParameter("Content-Range", {"type": "string"}, "header", response=[206]),
+            OpenApiParameter("Accept-Ranges", {"type": "string"}, "header", response=[200, 206]),
+            OpenApiParameter("ETag", {"type": "string"}, "header", response=[200, 206]),
             OpenApiParameter(
-                "X-Source-SHA256", {"type": "string"}, "header", response=[200], description="of the exact source"
-            )
+                "X-Source-SHA256", {"type": "string"}, "header", response=[200, 206], description="of the exact source"
+            ),
         ],
     )
     def get(self, request: Request, record_id: uuid.UUID) -> StreamingHttpResponse:
-        """The bytes, as a download that no browser will interpret.
+        """The bytes, as a download that no browser will interpret: all of them, or the range that is asked for.
 
         Of a record that holds a secret, a key without the scope `secrets` gets a refusal, with the masked text and the
         SHA-256 of the exact bytes.
@@ -134,17 +140,13 @@ class RawView(Endpoint):
         if withheld:
             logger.info("key %s was given the exact bytes of record %s, which holds a secret", key.prefix, record.pk)
             disclose_source(record=record, by=key)
-        digest = withheld.sha256 if withheld else digest_source(record)
+        size, digest = selectors.measure_source(record=record)
+        pieces = selectors.read_source(record=record)
         if self.given["part"] == "wire" and record.wire is not None:
-            return answer_bytes([bytes(record.wire)], f"{record.pk}.bin", digest)
-        return answer_bytes(selectors.read_source(record=record), f"{record.pk}.bin", digest)
-
-
-def answer_bytes(pieces: Iterable[bytes], name: str, digest: str) -> StreamingHttpResponse:
-    """Bytes as an attachment of no type, so that nothing in them runs; `digest` is the SHA-256 of the source."""
-    response = StreamingHttpResponse(pieces, content_type=BYTES)
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    response["X-Content-Type-Options"] = "nosniff"
-    response["X-Source-SHA256"] = digest
-    response["Cache-Control"] = "no-store, private"
-    return response
+            pieces, size = iter([bytes(record.wire)]), len(record.wire)
+        try:
+            response = answer_bytes(request, pieces, name=f"{record.pk}.bin", size=size, digest=digest)
+        except RangeError as error:
+            raise ProblemError(416, str(error), headers={"Content-Range": f"bytes */{error.size}"}) from error
+        response["X-Source-SHA256"] = digest
+        return response

@@ -6,7 +6,6 @@ so that every span of the tree still points at its place.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from dialects import Reading, read
 from inspector.accounts.models import ApiKey
 from inspector.intake.concealing import conceal_reading, has_tokens
 from inspector.intake.models import Record
-from inspector.intake.selectors import read_source
+from inspector.intake.selectors import measure_source
 from inspector.threads.models import Message
 from inspector.threads.selectors import unfold
 from inspector.threads.summaries import list_messages_of
@@ -65,10 +64,7 @@ def _text_of(record: Record) -> str:
 
 def digest_source(record: Record) -> str:
     """The SHA-256 of the exact bytes."""
-    digest = hashlib.sha256()
-    for piece in read_source(record=record):
-        digest.update(piece)
-    return digest.hexdigest()
+    return measure_source(record=record)[1]
 
 
 def show_layers(reading: Reading) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
@@ -31,6 +31,7 @@ TITLES = {
     410: "This is no longer remembered",
     413: "The body is too large",
     415: "This content type is not understood",
+    416: "The range holds no byte",
     422: "The body is understood but cannot be taken",
     429: "Too much at once",
     500: "Something is wrong here",
@@ -48,12 +49,21 @@ class ProblemSerializer(serializers.Serializer[Any]):
 
 
 class ProblemError(exceptions.APIException):
-    """A refusal with its status and a sentence; `retry_after` in seconds where waiting helps."""
+    """A refusal with its status, a sentence and headers; `retry_after` in seconds where waiting helps."""
 
-    def __init__(self, status: int, detail: str, *, retry_after: int | None = None, **extra: Any) -> None:
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        retry_after: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        **extra: Any,
+    ) -> None:
         super().__init__(detail)
         self.status_code = status
         self.wait = retry_after
+        self.headers = headers or {}
         self.extra = extra
 
 
@@ -107,6 +117,8 @@ def answer_exception(error: Exception, context: dict[str, Any]) -> Response:
     wait = getattr(error, "wait", None)
     if wait:
         response["Retry-After"] = str(int(wait))
+    for name, value in getattr(error, "headers", {}).items():
+        response[name] = value
     return response
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import uuid
 from collections.abc import Collection, Iterator
@@ -170,6 +171,15 @@ def read_source(*, record: Record) -> Iterator[bytes]:
     ).order_by("offset")
     for data in pieces.values_list("data", flat=True).iterator(chunk_size=8):
         yield bytes(data)
+
+
+def measure_source(*, record: Record) -> tuple[int, str]:
+    """How many the exact bytes of a record are, and their SHA-256 in hex."""
+    size, digest = 0, hashlib.sha256()
+    for piece in read_source(record=record):
+        size += len(piece)
+        digest.update(piece)
+    return size, digest.hexdigest()
 
 
 def read_arrival(*, delivery: Delivery) -> Iterator[bytes]:

@@ -7,14 +7,15 @@ import uuid
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.intake.concealing import has_tokens
 from inspector.intake.models import Record
-from inspector.intake.selectors import find_record, list_sightings, read_source
+from inspector.intake.selectors import find_record, list_sightings, measure_source, read_source
+from inspector.ranges import RangeError, answer_bytes, refuse_range
 from inspector.threads.hidden import list_withdrawals_behind
 from inspector.threads.models import Message
 from inspector.threads.opening.disclosing import disclose_source
@@ -76,8 +77,8 @@ def list_withdrawals(message: Message, slug: str) -> list[dict[str, Any]]:
 
 @require_GET
 @within_workspace
-def download_raw(request: HttpRequest, membership: Membership, record_id: uuid.UUID) -> StreamingHttpResponse:
-    """The exact bytes of a record, as a download that no browser will interpret.
+def download_raw(request: HttpRequest, membership: Membership, record_id: uuid.UUID) -> HttpResponseBase:
+    """The exact bytes of a record or a range of them, as a download that no browser will interpret.
 
     What holds a secret, or could not be read so far as to know, is for owners and auditors (decision 9).
     """
@@ -88,10 +89,12 @@ def download_raw(request: HttpRequest, membership: Membership, record_id: uuid.U
         raise PermissionDenied
     if membership.is_auditor:
         disclose_source(record=record, by=membership)
-    response = StreamingHttpResponse(read_source(record=record), content_type="application/octet-stream")
-    response["Content-Disposition"] = f'attachment; filename="{record.pk}.bin"'
-    response["Cache-Control"] = "no-store, private"
-    return response
+    pieces = read_source(record=record)
+    size, digest = measure_source(record=record)
+    try:
+        return answer_bytes(request, pieces, name=f"{record.pk}.bin", size=size, digest=digest)
+    except RangeError as error:
+        return refuse_range(error)
 
 
 def _is_free_of_secrets(record: Record) -> bool:

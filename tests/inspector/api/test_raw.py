@@ -7,10 +7,14 @@ import json
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
+from django.urls import reverse
+from hypothesis import given
+from hypothesis import strategies as st
 
 from inspector.accounts.services import create_api_key
 from inspector.intake.models import Record
+from inspector.ranges import RangeError, answer_bytes
 from inspector.threads.models import Message
 from inspector.threads.telling.masks import MARK, mask
 
@@ -32,6 +36,11 @@ def seeing_token(cast: Cast) -> str:
 
 def ask(token: str, address: str) -> Any:
     return Client(raise_request_exception=False).get(address, headers={"Authorization": f"Bearer {token}"})
+
+
+def ask_range(token: str, address: str, **headers: str) -> Any:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Client().get(address, headers={"Authorization": f"Bearer {token}"} | named)
 
 
 def read(response: Any) -> bytes:
@@ -147,3 +156,78 @@ def test_a_stranger_learns_nothing(cast: Cast, stranger_token: str) -> None:
 )
 def test_masked_spans_keep_their_length(spans: list[tuple[int, int, int]], masked: str) -> None:
     assert mask("abcdef", spans) == masked
+
+
+@pytest.mark.parametrize(
+    ("asked", "part"),
+    [
+        ("bytes=0-9", slice(0, 10)),
+        ("bytes=5-", slice(5, None)),
+        ("BYTES=-7", slice(-7, None)),
+        ("bytes=-999999", slice(0, None)),
+        ("bytes=3-999999", slice(3, None)),
+    ],
+)
+def test_a_range_is_given(cast: Cast, token: str, asked: str, part: slice) -> None:
+    record = take_in(cast, PLAIN)
+    address = f"/api/v1/records/{record.pk}/raw"
+    whole = ask(token, address)
+    assert (whole["Accept-Ranges"], whole["Content-Length"]) == ("bytes", str(len(PLAIN)))
+    answer = ask_range(token, address, Range=asked)
+    assert answer.status_code == 206
+    assert read(answer) == PLAIN[part]
+    start, end, _ = part.indices(len(PLAIN))
+    assert answer["Content-Range"] == f"bytes {start}-{end - 1}/{len(PLAIN)}"
+    assert answer["X-Source-SHA256"] == hashlib.sha256(PLAIN).hexdigest()
+    again = ask_range(token, address, Range=asked, If_Range=whole["ETag"])
+    assert (again.status_code, again["ETag"]) == (206, whole["ETag"])
+    assert ask_range(token, address, Range=asked, If_Range='"another"').status_code == 200
+
+
+@pytest.mark.parametrize(
+    "asked", ["bytes=0-1,5-6", "lines=0-1", "bytes=9-2", "bytes=a-b", "bytes=-", "bytes=" + "9" * 40 + "-"]
+)
+def test_what_is_no_single_range_gives_all(cast: Cast, token: str, asked: str) -> None:
+    record = take_in(cast, PLAIN)
+    answer = ask_range(token, f"/api/v1/records/{record.pk}/raw", Range=asked)
+    assert (answer.status_code, read(answer)) == (200, PLAIN)
+
+
+@pytest.mark.parametrize("asked", ["bytes=500-", "bytes=-0", "bytes=99999999-99999999"])
+def test_a_range_behind_the_end_is_refused(cast: Cast, token: str, asked: str) -> None:
+    record = take_in(cast, PLAIN)
+    answer = ask_range(token, f"/api/v1/records/{record.pk}/raw", Range=asked)
+    assert (answer.status_code, answer["Content-Range"]) == (416, f"bytes */{len(PLAIN)}")
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+def test_no_range_shows_what_is_withheld(cast: Cast, token: str) -> None:
+    record = take_in(cast, HOLDING)
+    assert ask_range(token, f"/api/v1/records/{record.pk}/raw", Range="bytes=0-1").status_code == 403
+
+
+def test_the_page_gives_ranges_too(cast: Cast, sign_in: Any) -> None:
+    record = take_in(cast, PLAIN)
+    client, address = sign_in(cast.auditor), reverse("pages:raw", args=["acme", record.pk])
+    answer = client.get(address, headers={"Range": "bytes=2-4"})
+    assert (answer.status_code, read(answer)) == (206, PLAIN[2:5])
+    assert client.get(address, headers={"Range": "bytes=500-"}).status_code == 416
+    assert read(client.get(address)) == PLAIN
+
+
+@given(
+    st.lists(st.binary(max_size=5), max_size=6),
+    st.integers(0, 40),
+    st.one_of(st.none(), st.integers(0, 40)),
+)
+def test_pieces_do_not_matter(pieces: list[bytes], first: int, last: int | None) -> None:
+    whole = b"".join(pieces)
+    request = RequestFactory().get("/", headers={"Range": f"bytes={first}-{'' if last is None else last}"})
+    try:
+        answer = answer_bytes(request, pieces, name="x", size=len(whole), digest="")
+    except RangeError:
+        assert first >= len(whole)
+        return
+    wanted = whole if last is not None and last < first else whole[first : None if last is None else last + 1]
+    assert read(answer) == wanted
+    assert int(answer["Content-Length"]) == len(wanted)
