@@ -36,6 +36,7 @@ LAYERS = (
 )
 BESIDE = {
     "bounds",
+    "budget",
     "confusables",
     "settings",
     "celery",

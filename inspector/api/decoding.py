@@ -13,10 +13,10 @@ from rest_framework.response import Response
 
 import dialects
 from dialects import Conversations, EnvelopeError, LogOptions, LogReader, LogRecord, Reading
+from inspector.budget import CUTS
 
 from .beginnings import look_at_beginning
 from .bodies import BrokenBodyError, read_body
-from .budget import CUTS
 from .endpoints import Endpoint
 from .ingest import choose_form
 from .parameters import Choice

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from dialects import Field, to_shallow_json
 from inspector.threads import selectors
+from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH
 
 from .authentication import caller_of
 from .endpoints import Endpoint
@@ -60,6 +61,9 @@ class FieldsView(Endpoint):
         message = selectors.find_message(workspace=caller_of(request).workspace, message_id=message_id)
         if message is None:
             raise NotFound
+        size = len(message.record.source)
+        if size > MOST_BYTES_LOOKED_THROUGH:
+            return Response({"results": [], "next": None, "cut": [{"path": "results", "total": size, "unit": "bytes"}]})
         start, limit = self.given["offset"], self.given["limit"]
         fields = selectors.unfold(message=message).fields
         window = list(islice(walk_fields(fields), start, start + limit + 1))

@@ -22,6 +22,7 @@ from inspector.threads import selectors
 from inspector.threads.models import Conversation, Message
 from inspector.threads.provenance import Provenance, find_provenance
 from inspector.threads.tasks.measures import find_state
+from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH
 from inspector.threads.telling.wordings import Earlier, list_wordings
 
 from .authentication import caller_of
@@ -165,7 +166,10 @@ class MessageView(Endpoint):
         body = selectors.read_body(message)
         if opening is not None:
             body = opening.lay_over(body)
-        unfolded = selectors.unfold(message=message, keys=opening.resolver if opening else None)
+        size = len(message.record.source)
+        is_large = size > MOST_BYTES_LOOKED_THROUGH
+        unfolded = None if is_large else selectors.unfold(message=message, keys=opening.resolver if opening else None)
+        cuts = [*body.get("cut", []), *([{"path": "fields", "total": size, "unit": "bytes"}] if is_large else [])]
         return Response(
             {
                 **shown,
@@ -173,8 +177,9 @@ class MessageView(Endpoint):
                 "opened_with": list(opening.labels) if opening else [],
                 "message": body["message"],
                 "about": body["record"],
-                "fields": unfolded.fields,
-                "layers": show_layers(unfolded),
+                "fields": unfolded.fields if unfolded else [],
+                "layers": show_layers(unfolded) if unfolded else [],
+                **({"cut": cuts} if cuts else {}),
                 "parent": message.parent,
                 "parent_basis": message.parent_basis,
                 "parent_why": message.parent_why,

@@ -21,6 +21,7 @@ from inspector.threads.models import Message
 from inspector.threads.opening.disclosing import disclose_source
 from inspector.threads.selectors import unfold
 from inspector.threads.summaries import list_messages_of
+from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH
 
 from ..deliveries.progress import name_delivery
 from ..shell import within_workspace
@@ -28,7 +29,7 @@ from ..shown.fields import cut_layers, has_secret
 
 MOST_SIGHTINGS = 10
 # Unfolding takes time in proportion to the fields; beyond this a page would keep a server busy for many seconds.
-LONGEST_UNFOLDED_BYTES = 2_000_000
+LONGEST_UNFOLDED_BYTES = MOST_BYTES_LOOKED_THROUGH
 
 
 def make_evidence(record: Record, membership: Membership, *, is_masked: bool) -> dict[str, Any]:

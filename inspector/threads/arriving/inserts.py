@@ -23,7 +23,7 @@ from ..placing.links import Guess, guess_of, links_of, write_links
 from ..telling.foretelling import ConversationKey, foresee
 from ..telling.masks import find_masked
 from ..telling.sights import decide_established, decide_sights
-from ..telling.teller import Telling, foretell_record, severity_of
+from ..telling.teller import Telling, foretell_record, severity_of, shorten_sentence
 
 # In the order in which `make_inserts` gives them.
 MESSAGE_COLUMNS = (
@@ -194,7 +194,7 @@ def _make_insert(
         arrival.reading.dialect,
         message.performative,
         make_storable(message.native_act or ""),
-        make_storable(message.topic or ""),
+        make_storable(shorten_sentence(message.topic or "")),
         make_storable(message.sender or ""),
         make_storable(write_array(message.receivers)),
         message.broadcast,

@@ -7,9 +7,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from dialects import Entry, Message, Reading, Told, tell, to_shallow_json
+from inspector.budget import MOST_BYTES, fit_answer
 from inspector.intake.bulk import write_array
 from inspector.intake.concealing import conceal_told, hide_entry
 from inspector.intake.models import Record
@@ -24,6 +25,10 @@ from .sights import decide_sights
 # Made once: `json.dumps` makes a writer for each call.
 _write_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=to_shallow_json).encode
 
+# Searches and lists take no more of a sentence; pages show it from the body.
+LONGEST_SENTENCE: Final = 65_536
+# An answer has room for as much again: the fields and the raw text.
+MOST_BODY_BYTES: Final = MOST_BYTES // 2
 _SEVERITY = {"info": 1, "notice": 2, "warning": 3, "error": 4}
 
 
@@ -69,6 +74,29 @@ def write_body(given: Mapping[str, Any], reading: Reading, told: Told) -> str:
     return _write_json({"message": body, "record": record})
 
 
+def shorten_body(body: str) -> str:
+    """A told body as it is stored: one over the budget with the beginnings of its texts and lists.
+
+    What was left out stands in `cut`, and a sentence that was shortened ends with how much of it is not told. The raw
+    text is whole, and so is what the digest of the message is made of.
+    """
+    if len(body) <= MOST_BODY_BYTES:
+        return body
+    whole = json.loads(body)
+    shown: dict[str, Any] = fit_answer(whole, MOST_BODY_BYTES)
+    segments, told = shown["message"].get("english", []), whole["message"].get("english", [])
+    left = sum(len(each["text"]) for each in told) - sum(len(each["text"]) for each in segments)
+    if left:
+        segments.append({"text": f" … and {left:,} more characters that are not told here.", "basis": "unknown"})
+    return _write_json(shown)
+
+
+def shorten_sentence(sentence: str) -> str:
+    """A sentence as lists and searches have it: of a long one the beginning."""
+    left = len(sentence) - LONGEST_SENTENCE
+    return sentence if left <= 0 else f"{sentence[:LONGEST_SENTENCE]} … and {left:,} more characters"
+
+
 def make_row(
     *, message: Message, read: Message, record: Record, reading: Reading, told: Told, identities: Mapping[str, str]
 ) -> ToldRow:
@@ -95,8 +123,8 @@ def make_row(
     return ToldRow(
         severity=severity,
         is_sealed=message.security.encrypted and not message.security.opened,
-        english=make_storable(sentence),
-        body=body,
+        english=make_storable(shorten_sentence(sentence)),
+        body=shorten_body(body),
         words=make_storable(terms.write_vector(texts, record.workspace_id)),
         atoms=make_storable(write_array(atoms)),
         sights=decide_sights(record=record, read=read, severity=severity, english=sentence, atoms=atoms),

@@ -1,4 +1,4 @@
-"""The budget of an answer: no answer of the API weighs more than two mebibytes, whatever a record holds.
+"""The budget of an answer and of what is told of a message: two mebibytes, whatever a record holds.
 
 Long texts become their beginnings and long lists their first items, and `cut` names each place with how much it has in
 all. What is whole has addresses of its own: the bytes of a record (`/records/{id}/raw`) and the fields of a message
@@ -15,7 +15,8 @@ from typing import Any, Final
 from dialects import to_shallow_json
 
 MOST_BYTES: Final = 2 * 1024 * 1024
-# A number or a name weighs about so much, with what stands around it; each character of a text at most six bytes.
+# A number or a name weighs about so much, with what stands around it; each character of a text six
+# bytes, one beyond the first 65,536 twelve.
 NODE_BYTES: Final = 12
 MOST_CUTS: Final = 100
 # No object of a declared shape has more members.
@@ -26,13 +27,13 @@ _PLAIN: Final = frozenset({type(None), int, float, bool})
 # How the description tells of it, wherever it may stand.
 CUTS: Final[dict[str, Any]] = {
     "type": "array",
-    "description": "only in an answer over two mebibytes: the places where something was left out",
+    "description": "the places where something was left out, of an answer or a message over two mebibytes",
     "items": {
         "type": "object",
         "properties": {
             "path": {"type": "string"},
             "total": {"type": "integer", "description": "how much there is in all"},
-            "unit": {"type": "string", "enum": ["characters", "items", "members"]},
+            "unit": {"type": "string", "enum": ["characters", "items", "members", "bytes"]},
         },
         "required": ["path", "total", "unit"],
         "additionalProperties": False,
@@ -59,6 +60,7 @@ class OverBudgetError(Exception):
 @dataclass(slots=True)
 class _Fitting:
     measure: Measure
+    most: int
     is_last: bool
     weight: int = 0
     cuts: list[dict[str, Any]] = field(default_factory=list)
@@ -86,7 +88,7 @@ class _Fitting:
         if len(text) > self.measure.characters:
             kept = text[: self.measure.characters]
             self._note(path, len(text), "characters")
-        self._spend(len(kept) if kept.isascii() else 6 * len(kept))
+        self._spend(len(kept) if kept.isascii() else 3 * len(kept.encode("utf-16-le", "surrogatepass")))
         return kept
 
     def _fit_mapping(self, value: Mapping[Any, Any], path: str) -> dict[str, Any]:
@@ -110,11 +112,11 @@ class _Fitting:
 
     def _is_full(self, path: str) -> bool:
         """Whether the last measure is used up, outside of the rows of a page."""
-        return self.is_last and self.weight > MOST_BYTES and not path.startswith(ROWS)
+        return self.is_last and self.weight > self.most and not path.startswith(ROWS)
 
     def _spend(self, weight: int) -> None:
         self.weight += weight
-        if self.weight > MOST_BYTES and not self.is_last:
+        if self.weight > self.most and not self.is_last:
             raise OverBudgetError
 
     def _note(self, path: str, total: int, unit: str) -> None:
@@ -122,18 +124,18 @@ class _Fitting:
             self.cuts.append({"path": path[:200], "total": total, "unit": unit})
 
 
-def fit_answer(data: Any) -> Any:
-    """The answer in JSON types and within the budget; with `cut` where something was left out.
+def fit_answer(data: Any, most: int = MOST_BYTES) -> Any:
+    """The answer in JSON types and within the budget of so many bytes; with `cut` where something was left out.
 
     `cut` is a list of {path, total, unit}: where, how much there is in all, and of what; the first hundred places.
     """
     for measure in MEASURES:
-        fitting = _Fitting(measure, is_last=measure is MEASURES[-1])
+        fitting = _Fitting(measure, most, is_last=measure is MEASURES[-1])
         try:
             shown = fitting.fit(data, "")
         except OverBudgetError:
             continue
         if fitting.cuts and isinstance(shown, dict):
-            shown["cut"] = fitting.cuts
+            shown["cut"] = [*shown.get("cut", []), *fitting.cuts]
         return shown
     raise AssertionError("the last measure takes every answer")
