@@ -95,7 +95,7 @@ def test_conversations_begin_with_the_gravest_finding_that_stands_open(
     set_rule(membership=log.owner, rule=rule, is_on=False, severity=None, reason="not wanted")
     settle_all()
     check()
-    assert "the gravest open finding first" in viewer.get("/w/acme/conversations/?order=worst").content.decode()
+    assert "most severe open finding first" in viewer.get("/w/acme/conversations/?order=worst").content.decode()
     with connection.cursor() as cursor:
         # Among few rows the planner takes whatever it likes: the index is what serves the order without sorting.
         cursor.execute("SET LOCAL enable_sort = off")
