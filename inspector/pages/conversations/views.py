@@ -91,7 +91,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
         ],
         "form": form,
         "unknown": form.list_unknown(),
-        "count": len(page) if last is None and before is None else _count(workspace, filters),
+        "count": _count(workspace, filters),
         "is_filtered": bool(filters),
         "delivery": delivery,
         "is_slow": listed is None,
