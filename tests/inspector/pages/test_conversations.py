@@ -7,6 +7,7 @@ import re
 import pytest
 from django.test import Client
 
+from inspector.exports.models import Export
 from inspector.pages.conversations import views
 from inspector.threads.models import Conversation
 from tests.inspector.conftest import Cast, deliver, settle_all
@@ -31,6 +32,27 @@ def test_a_conversation_whose_id_is_a_number_is_called_by_its_first_sentence(cas
     assert [each for each in titles if each[1]] == [(titles[1][0], "11")]
     assert titles[1][0].startswith("ann informs bob")
     assert titles[0] == ("night-run", "")
+
+
+def test_the_palette_calls_it_the_same(cast: Cast, viewer: Client) -> None:
+    send(cast, "11")
+    Conversation.objects.update(title="", subject="")
+    title = viewer.get(LIST).context["rows"][0]["title"]
+    items = viewer.get("/w/acme/palette/").json()["items"]
+    assert [each["title"] for each in items if each["kind"] == "conversation"] == [title]
+
+
+def test_a_report_is_one_click_and_masked(cast: Cast, viewer: Client) -> None:
+    send(cast, "night-run")
+    conversation = Conversation.objects.get(native_id="night-run")
+    page = viewer.get(f"{LIST}{conversation.pk}/").content.decode()
+    form = re.search(r'<form method="post" action="(/w/acme/exports/new/)">(.*?)</form>', page, re.DOTALL)
+    assert form is not None
+    fields = dict(re.findall(r'type="hidden" name="(conversation|form)" value="([^"]+)"', form[2]))
+    answer = viewer.post(form[1], fields)
+    assert answer.status_code == 302
+    export = Export.objects.get()
+    assert (export.form, export.is_masked, export.conversation_id) == ("html", True, conversation.pk)
 
 
 def test_the_list_says_how_many_there_are(cast: Cast, viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
