@@ -175,7 +175,7 @@ def _make_answers(
 
 
 def _name_gravest(findings: Sequence[Finding]) -> str:
-    """The title of the rule that found the gravest that stands open; empty where nothing does."""
+    """The title of the rule of the most severe open finding; empty without one."""
     rule = next((each.rule for each in findings if each.state == Finding.State.OPEN), "")
     return RULES[rule].title if rule in RULES else rule
 

@@ -211,5 +211,5 @@ def test_an_end_that_was_taken_back_is_amber_and_named(auditor: Client, cast: Ca
     answers = page[start : page.index("</dl>", start)]
     assert re.search(rf'data-state="waiting">.*{re.escape(words)}</span>', answers), answers
     assert 'data-state="done"' not in answers
-    assert "An end that was taken back</a>" in answers
+    assert "Outcome reversed</a>" in answers
     assert "noted nothing" not in answers

@@ -114,7 +114,7 @@ def test_findings_begin_with_the_worst(log: Cast, viewer: Client, monkeypatch: p
         rows, key=lambda pk: (rows[pk].severity, rows[pk].at, pk), reverse=True
     )
     overview = viewer.get("/w/acme/overview/").content.decode()
-    assert 'href="/w/acme/findings/?order=worst">Worst first</a>' in overview
+    assert 'href="/w/acme/findings/?order=worst">Most severe first</a>' in overview
 
 
 def test_conversations_of_an_agent_are_those_of_whom_the_name_means(log: Cast) -> None:
