@@ -64,13 +64,22 @@ def admits(accept: str, media_type: str) -> bool:
 
 
 class EndpointSchema(AutoSchema):
-    """Adds to each operation the parameters of its table and the problem documents that it may be answered with."""
+    """Adds to each operation its parameters, summary and subject, and the problems that it may be answered with."""
 
     view: Endpoint  # type: ignore[override]  # it describes no other views
 
     def get_override_parameters(self) -> list[OpenApiParameter | Any]:
         """The endpoint's table for this method."""
         return [parameter.describe() for parameter in self.view.parameters.get(self.method, ())]
+
+    def get_summary(self) -> str:
+        """The name of the operation in words: `list_exports` is "List exports"."""
+        return str(self.get_operation_id()).replace("_", " ").capitalize()
+
+    def get_tags(self) -> list[str]:
+        """What it is about, which is the first word of its path: "Deliveries"."""
+        subject = self.path.removeprefix("/api/").removeprefix("v1/").partition("/")[0]
+        return [subject.replace("-", " ").capitalize()]
 
     def get_operation(self, *args: Any, **names: Any) -> Any:
         """The operation with its refusals."""

@@ -37,8 +37,12 @@ class SignInForm(AuthenticationForm):
 FAULTS = {"errors": "decoding errors", "missing": "missing messages"}
 
 
+# What the addresses of a list name besides its filters.
+PAGING = ("before", "grade", "since")
+
+
 class TraceFilter(forms.Form):
-    """Which traces are listed; unknown values filter nothing."""
+    """Which traces are listed; an unknown value filters nothing, and the page says so."""
 
     state = forms.ChoiceField(
         required=False, choices=[("", "any"), *Conversation.State.choices], widget=forms.Select(attrs=SELECT)
@@ -58,6 +62,11 @@ class TraceFilter(forms.Form):
         """The filters that are set and valid, as `select_conversations` and `select_traces` take them."""
         self.is_valid()
         return {name: str(value) for name, value in self.cleaned_data.items() if value and name != "order"}
+
+    def list_unknown(self) -> list[str]:
+        """What the address asks for and no list can be filtered by: `state:`, a name, or `state:openn`, a value."""
+        values = [f"{name}:{self.data.get(name)}" for name in self.errors]
+        return [f"{name}:" for name in self.data if name not in {*self.fields, *PAGING}] + values
 
 
 class ConversationFilter(TraceFilter):

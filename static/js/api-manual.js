@@ -10,3 +10,17 @@ SwaggerUIBundle({
   // No service is asked whether the description is valid.
   validatorUrl: null,
 });
+
+// Dark where the reader chose it on the pages, or where the system says so.
+(() => {
+  let chosen = null;
+  try {
+    chosen = localStorage.getItem("theme");
+  } catch {
+    // Storage may be forbidden: then the system decides.
+  }
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const show = () => document.documentElement.classList.toggle("dark-mode", chosen ? chosen === "dark" : system.matches);
+  system.addEventListener("change", show);
+  show();
+})();

@@ -54,8 +54,11 @@
     });
     request.addEventListener("load", () => {
       if (request.status >= 200 && request.status < 300) {
+        const isFirst = list.querySelector(".staged") === null;
         row.outerHTML = request.responseText;
         htmx.process(list);
+        // The first one shows that there is something to decide; nobody is moved away from it by those that follow.
+        if (isFirst) list.querySelector(".staged")?.scrollIntoView({ block: "start" });
       } else if ([400, 422, 503].includes(request.status)) {
         fail(row, request.responseText);
       } else if (request.status === 413) {

@@ -129,7 +129,7 @@ def test_r_leads_to_the_verdict_from_every_page_of_a_conversation(open_page: Ope
     wait_for_rest(page)
     page.keyboard.press("r")
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Help and keys")).to_be_visible()
     assert "#" not in page.url
 
 
@@ -151,7 +151,7 @@ def test_c_copies_the_link_to_a_message_and_to_what_is_lit_in_it(open_page: Open
     # However often: it says again what it is.
     expect(link).to_contain_text("Copy link")
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keys")).to_contain_text("Copy the link to a message")
+    expect(page.get_by_role("dialog", name="Help and keys")).to_contain_text("Copy the link to a message")
 
 
 def test_a_link_is_copied_where_the_page_has_no_clipboard(open_page: Open, cast: Cast) -> None:

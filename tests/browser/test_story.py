@@ -126,7 +126,7 @@ def test_keys_walk_open_and_search(open_page: Open, cast: Cast) -> None:
     expect(page.get_by_role("region", name="Transcript")).to_be_visible()
     wait_for_rest(page)
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Help and keys")).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("/")
     page.keyboard.type("mcp j k ?")

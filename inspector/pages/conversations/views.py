@@ -25,7 +25,7 @@ from inspector.search.selectors import fetch
 from inspector.threads.agents.names import load_labels
 from inspector.threads.hidden import count_hidden
 from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import WORST, TreeWindow, read_tree, select_conversations
+from inspector.threads.selectors import WORST, TreeWindow, filter_conversations, read_tree, select_conversations
 from inspector.threads.summaries import find_at, find_openings, read_timeline, sum_up
 from inspector.threads.tasks.measures import find_state
 
@@ -44,6 +44,8 @@ from .windows import Pager, make_pager, read_jump
 
 PAGE_ROWS = 50
 PATIENCE_MS = 2500
+AT_ONCE_MS = 300
+MOST_COUNTED = 1000
 WINDOW_ROWS = 50
 MOST_TILES = 6
 
@@ -88,6 +90,8 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
             for conversation in page
         ],
         "form": form,
+        "unknown": form.list_unknown(),
+        "count": _count(workspace, filters),
         "is_filtered": bool(filters),
         "delivery": delivery,
         "is_slow": listed is None,
@@ -107,6 +111,13 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
         "newest_url": write_query(request, before=None, grade=None, since=None) if before else None,
     }
     return render_page(request, membership, "conversations/conversations.html", context, section="conversations")
+
+
+def _count(workspace: Workspace, filters: Mapping[str, str]) -> int | None:
+    """How many conversations there are, at most one more than is counted; None where that takes too long."""
+    rows = filter_conversations(workspace=workspace, **filters).order_by().values_list("pk")
+    counted = fetch(rows[: MOST_COUNTED + 1], AT_ONCE_MS)
+    return None if counted is None else len(counted)
 
 
 def _make_row(

@@ -19,10 +19,11 @@ from django.views.decorators.http import require_GET
 from inspector.accounts.models import Membership
 from inspector.search.saved import list_saved
 from inspector.threads.finding import Found, find_by_native_id, find_by_uuid, list_busiest, list_recent
+from inspector.threads.summaries import find_openings
 
 from ..shell import within_workspace
 from ..shown.hidden_characters import spell_hidden
-from ..shown.told import name_conversation, shorten
+from ..shown.told import is_named, name_conversation, shorten
 
 MOST_CHARACTERS: Final = 200
 MOST_ITEMS: Final = 20
@@ -87,8 +88,10 @@ def _list_places(membership: Membership) -> Iterator[Item]:
     for saved in list_saved(membership=membership):
         query = urlencode({"q": saved.query})
         yield Item(saved.name, "saved search", f"{reverse('pages:search', args=[slug])}?{query}")
-    for conversation in list_recent(workspace=workspace):
-        title = shorten(name_conversation(conversation), 80)
+    recent = list_recent(workspace=workspace)
+    openings = find_openings(conversation_ids=[each.pk for each in recent if not is_named(each)])
+    for conversation in recent:
+        title = shorten(openings.get(conversation.pk) or name_conversation(conversation), 80)
         yield Item(title, "conversation", reverse("pages:conversation", args=[slug, conversation.pk]))
     for agent_id, name in list_busiest(workspace=workspace):
         yield Item(shorten(name, 80), "agent", reverse("pages:agent", args=[slug, agent_id]))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from dialects import title_of
 from inspector.threads.models import Conversation, Message
@@ -17,6 +18,8 @@ from .markup import Segment, Span
 Segments = Sequence[Segment]
 
 LONGEST_TITLE = 90
+# No id at all is the shortest of them.
+_NUMBER: Final = re.compile(r"[\W\d_]*")
 # So many receivers of a message are named in a line; of the rest their number.
 MOST_RECEIVERS = 5
 
@@ -108,8 +111,8 @@ def name_dialect(slug: str, version: str | None = None) -> str:
 
 
 def is_named(conversation: Conversation) -> bool:
-    """Whether anything said in it gives it a name."""
-    return bool(conversation.title or conversation.subject or conversation.native_id)
+    """Whether anything said in it gives it a name; an id that is a number, as `5` or `11`, is none."""
+    return bool(conversation.title or conversation.subject or not _NUMBER.fullmatch(conversation.native_id))
 
 
 def name_conversation(conversation: Conversation) -> str:

@@ -225,8 +225,8 @@ def say_mark(mark: AgentMark) -> str:
 def moment(context: Any, value: datetime | None, form: str = "full") -> SafeString:
     """A time in the reader's zone, ISO 8601 for the pointer.
 
-    `form` is full (with date and zone), short (to the minute, with the date), day, or clock (time of day
-    only, where date and zone stand nearby).
+    `form` is full (with date and zone), short (to the minute, with the date), brief (short, without the
+    year where it is this one), day, or clock (time of day only, where date and zone stand nearby).
     """
     if value is None:
         return SafeString('<span class="quiet">no time</span>')
@@ -235,6 +235,9 @@ def moment(context: Any, value: datetime | None, form: str = "full") -> SafeStri
     shown = {
         "full": f"{here.day} {here:%b %Y, %H:%M:%S} {here.tzname()}",
         "short": f"{here.day} {here:%b %Y, %H:%M}",
+        "brief": f"{here.day} {here:%b}, {here:%H:%M}"
+        if here.year == datetime.now(here.tzinfo).year
+        else f"{here.day} {here:%b %Y}",
         "day": f"{here.day} {here:%b}",
         "clock": f"{here:%H:%M:%S}",
     }[form]

@@ -42,6 +42,7 @@ def show_traces(request: HttpRequest, membership: Membership) -> HttpResponse:
     context = {
         "rows": [_make_row(trace, cast, workspace.slug) for trace in page],
         "form": form,
+        "unknown": form.list_unknown(),
         "is_filtered": bool(filters),
         "has_any": bool(page or filters or before),
         "older_url": write_query(request, before=write_cursor((last.last_at, last.pk), workspace.pk))
