@@ -38,7 +38,7 @@ TABS: Final = (
     ("conversation-raw", "Raw"),
 )
 # The end that was taken back, in words.
-_AFTER: Final[Mapping[str, str]] = {
+AFTER: Final[Mapping[str, str]] = {
     "refused": "refusing",
     "failed for good": "failing",
     "done": "it was reported done",
@@ -197,7 +197,7 @@ def _say_reversal(state: str, findings: Sequence[Finding]) -> str:
                 earlier = [each.order_time for each in find_related(finding=finding)]
                 gap = finding.at - min(earlier) if earlier else None
                 later = f" ({write_elapsed(gap)} later)" if gap else ""
-                return f"{state}, after {_AFTER[before]}{later}"
+                return f"{state}, after {AFTER[before]}{later}"
     return ""
 
 
