@@ -88,7 +88,7 @@ def keep(page: Page, name: str, theme: str) -> None:
 
 def show_failure(page: Page) -> None:
     """The story along the time, where it fails."""
-    page.get_by_role("link", name="By time").click()
+    page.get_by_role("link", name="Chronological").click()
     page.wait_for_load_state("networkidle")
     scroll_to(page, FAILURE)
 

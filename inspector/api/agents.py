@@ -88,7 +88,7 @@ class PairSerializer(serializers.Serializer[Any]):
     """How much one agent said to another; a message to three counts with each of them."""
 
     sender = CalledSerializer(allow_null=True, help_text="null: nobody is named")
-    receiver = CalledSerializer(allow_null=True, help_text="null: everyone, or nobody by name")
+    receiver = CalledSerializer(allow_null=True, help_text="null: everyone, or no recipient")
     is_broadcast = serializers.BooleanField()
     dialects = serializers.ListField(child=serializers.CharField())
     messages = serializers.IntegerField()
@@ -172,12 +172,12 @@ class AgentsView(Endpoint):
         "GET": (
             CURSOR,
             LIMIT,
-            offer_order("busiest", about="those who say and are told most first", fixed="by their ids"),
-            Parameter(name="name", about="only those with this in a name, on the wire or friendly", default=""),
-            Parameter(name="channel", about="only what was said in this channel", default=""),
+            offer_order("busiest", about="busiest first", fixed="by their ids"),
+            Parameter(name="name", about="filter by part of a name, raw or friendly", default=""),
+            Parameter(name="channel", about="filter by channel", default=""),
             Choice(
                 name="dialect",
-                about="only what was said in it",
+                about="filter by dialect",
                 choices=tuple(dialect.slug for dialect in all_dialects()),
                 default="",
             ),

@@ -46,7 +46,7 @@ from .problems import ProblemError
 logger = logging.getLogger(__name__)
 
 # The text of each is looked through for secrets on the way.
-LIMIT: Final = Number(name="limit", about="how many rows a page has", least=1, most=100, default=25)
+LIMIT: Final = Number(name="limit", about="rows per page", least=1, most=100, default=25)
 _ON_MESSAGE: Final = "comments on a message"
 _ACTS: Final = tuple(kind.value for kind in CommentTurn.Kind)
 _WRITTEN: Final = Document(
@@ -75,8 +75,8 @@ class CommentsView(Endpoint):
         "GET": (
             CURSOR,
             LIMIT,
-            Choice(name="state", about="only those that stand so", choices=Comment.State.values, default=""),
-            Id(name="conversation", about="only those on messages of the conversation of this id"),
+            Choice(name="state", about="filter by state", choices=Comment.State.values, default=""),
+            Id(name="conversation", about="filter by conversation"),
         )
     }
 

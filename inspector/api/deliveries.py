@@ -48,8 +48,8 @@ class DeliveriesView(Endpoint):
         "GET": (
             CURSOR,
             LIMIT,
-            Parameter(name="channel", about="only those to the channel of this name", default=""),
-            Choice(name="state", about="only those that stand so", choices=LISTED_STATES, default=""),
+            Parameter(name="channel", about="filter by channel", default=""),
+            Choice(name="state", about="filter by state", choices=LISTED_STATES, default=""),
             Names(name="fields", about=FIELDS_ABOUT, choices=tuple(DeliveryRowSerializer().fields)),
         )
     }

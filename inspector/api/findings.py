@@ -86,7 +86,7 @@ class ChosenFindingSerializer(ChosenMembers, FindingSerializer):
 
 
 class FindingPageSerializer(serializers.Serializer[Any]):
-    """Findings, the newest message first; `next` is the cursor of the page after, or null."""
+    """Findings, newest first; `next` is the cursor of the page after, or null."""
 
     results = ChosenFindingSerializer(many=True)
     next = serializers.CharField(allow_null=True)
@@ -120,15 +120,15 @@ class FindingsView(Endpoint):
             Parameter(name="q", about="only those of messages that this means, in the search language", default=""),
             CURSOR,
             LIMIT,
-            Choice(name="rule", about="only those of this rule", choices=sorted(RULES), default=""),
+            Choice(name="rule", about="filter by rule", choices=sorted(RULES), default=""),
             Choice(
                 name="state",
-                about="only those that stand so; by default all that hold and are not suppressed",
+                about="filter by state; by default all current ones that are not suppressed",
                 choices=_STATES,
                 default="",
             ),
-            Choice(name="least", about="only those at least so grave", choices=SEVERITIES[1:], default="info"),
-            Id(name="conversation", about="only those in the conversation of this id"),
+            Choice(name="least", about="filter by minimum severity", choices=SEVERITIES[1:], default="info"),
+            Id(name="conversation", about="filter by conversation"),
             Names(name="fields", about=FIELDS_ABOUT, choices=tuple(FindingSerializer().fields)),
         )
     }

@@ -44,14 +44,14 @@ from .serializers import (
 
 # What narrows a list of conversations, and of traces.
 FILTERS: Final = (
-    Choice(name="state", about="only those that stand so", choices=Conversation.State.values, default=""),
+    Choice(name="state", about="filter by state", choices=Conversation.State.values, default=""),
     Choice(
         name="dialect",
-        about="only those that hold a message in it",
+        about="filter by channel of a message",
         choices=tuple(dialect.slug for dialect in all_dialects()),
         default="",
     ),
-    Parameter(name="agent", about="only those that name this agent", default=""),
+    Parameter(name="agent", about="filter by agent", default=""),
 )
 ORDER: Final = offer_order("latest", about="the latest activity first", fixed="the newest made first")
 _CONVERSATIONS: Final = "conversations"

@@ -23,7 +23,7 @@ from .parameters import Choice, Number, Parameter
 from .problems import ProblemError
 
 CURSOR: Final = Parameter(name="cursor", about="`next` of the page before")
-LIMIT: Final = Number(name="limit", about="how many rows a page has", least=1, most=200, default=50)
+LIMIT: Final = Number(name="limit", about="rows per page", least=1, most=200, default=50)
 FIXED: Final = "fixed"
 Row = TypeVar("Row")
 

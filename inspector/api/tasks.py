@@ -136,7 +136,7 @@ class TasksView(Endpoint):
             CURSOR,
             LIMIT,
             offer_order("begin", about="in which they begin", fixed="by their ids"),
-            Choice(name="state", about="only those that stand so", choices=Task.State.values, default=""),
+            Choice(name="state", about="filter by state", choices=Task.State.values, default=""),
             AS_OF,
         )
     }

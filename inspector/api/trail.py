@@ -69,14 +69,14 @@ class TrailView(Endpoint):
     scopes: ClassVar = {"GET": "trail"}
     parameters: ClassVar = {
         "GET": (
-            Parameter(name="q", about="only those with these words", default="", most_characters=LONGEST_WORDS),
+            Parameter(name="q", about="filter by words", default="", most_characters=LONGEST_WORDS),
             CURSOR,
             LIMIT,
-            Parameter(name="actor", about=f"only what they did: {_ACTOR}", default="", most_characters=100),
-            Choice(name="deed", about="only those of this kind", choices=sorted(DEEDS), default=""),
-            Id(name="about", about="only those that concern the thing of this id"),
-            Moment(name="since", about="only those from here on"),
-            Moment(name="until", about="only those before this"),
+            Parameter(name="actor", about=f"filter by actor: {_ACTOR}", default="", most_characters=100),
+            Choice(name="deed", about="filter by kind", choices=sorted(DEEDS), default=""),
+            Id(name="about", about="filter by the id of an object"),
+            Moment(name="since", about="filter: from this time on"),
+            Moment(name="until", about="filter: before this time"),
         )
     }
 

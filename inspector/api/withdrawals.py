@@ -43,7 +43,9 @@ class WithdrawalView(Endpoint):
     scopes: ClassVar = {"GET": "ingest", "POST": "withdraw", "DELETE": "withdraw"}
     parameters: ClassVar = {
         "DELETE": (
-            Parameter(name="reason", about="why it is taken back", is_required=True, most_characters=LONGEST_REASON),
+            Parameter(
+                name="reason", about="reason of the withdrawal", is_required=True, most_characters=LONGEST_REASON
+            ),
         )
     }
     refusals: ClassVar = {"POST": (408, 409, 413, 415, 422), "DELETE": (409, 422)}
@@ -64,7 +66,7 @@ class WithdrawalView(Endpoint):
 
     @extend_schema(operation_id="take_withdrawal_back", responses={200: WithdrawalSerializer})
     def delete(self, request: Request, delivery_id: uuid.UUID) -> Response:
-        """Take the withdrawal back, in the same name: its records are shown again. Both acts are kept."""
+        """Undo the withdrawal, in the same name: its records are shown again. Both acts are kept."""
         return _act(request, _find(request, delivery_id), self.given["reason"], services.take_back, status=200)
 
 

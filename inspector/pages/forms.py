@@ -29,12 +29,12 @@ class SignInForm(AuthenticationForm):
         strip=False, widget=forms.PasswordInput(attrs={**INPUT, "autocomplete": "current-password"})
     )
     error_messages = {  # noqa: RUF012 (as Django declares it)
-        "invalid_login": "This name and password do not go together. Both mind upper and lower case.",
+        "invalid_login": "Wrong username or password (case-sensitive).",
         "inactive": "This account is closed.",
     }
 
 
-FAULTS = {"errors": "errors of the wire", "missing": "cites what never came"}
+FAULTS = {"errors": "decoding errors", "missing": "missing messages"}
 
 
 class TraceFilter(forms.Form):
@@ -67,7 +67,7 @@ class ConversationFilter(TraceFilter):
     delivery = forms.UUIDField(required=False, widget=forms.HiddenInput)
     order = forms.ChoiceField(
         required=False,
-        choices=[("", "latest activity"), ("worst", "gravest open finding")],
+        choices=[("", "latest activity"), ("worst", "most severe finding")],
         widget=forms.Select(attrs=SELECT),
     )
 
@@ -89,7 +89,7 @@ class VerdictForm(forms.Form):
         required=False,
         max_length=10_000,
         widget=forms.Textarea(attrs={"class": "textarea", "rows": 3}),
-        help_text="What you saw, for whoever looks next.",
+        help_text="What you saw, for the next reader.",
     )
 
 

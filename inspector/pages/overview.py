@@ -1,4 +1,4 @@
-"""The overview: what goes on, what stands still, who talks most, what came in last. Each number leads to its rows."""
+"""The overview: what goes on, what is stalled, who talks most, what came in last. Each number leads to its rows."""
 
 from __future__ import annotations
 

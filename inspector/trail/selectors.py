@@ -16,7 +16,7 @@ from .models import SEARCHED, Deed
 class Wanted:
     """What of the trail is asked for; what is left empty narrows nothing.
 
-    `actor` is the kind and the id of who did it, `about` the id of anything that a deed concerns, `since` and `until`
+    `actor` is the kind and the id of who did it, `about` the id of anything that an entry concerns, `since` and `until`
     are instants, the second one not included.
     """
 

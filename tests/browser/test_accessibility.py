@@ -214,7 +214,7 @@ def wait_for_review(cast: Cast) -> None:
     queue = create_queue(
         membership=cast.owner,
         name="Grave findings and a rather long name of what is to be looked at",
-        about="What the rules found.",
+        about="Findings.",
         reviewers=2,
         criteria=["Does the English say what the wire says?", "Was the act within the agent's task?"],
     )

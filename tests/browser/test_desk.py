@@ -206,7 +206,7 @@ def test_the_overview_leads_to_the_findings_of_a_rule(open_page: Open, cast: Cas
 
 def test_what_can_be_asked_is_whole_on_a_small_screen(open_page: Open, cast: Cast) -> None:
     page = open_page(cast.viewer, reverse("pages:search", args=[SLUG]), width=360)
-    asked = page.get_by_role("region", name="What can be asked")
+    asked = page.get_by_role("region", name="Search reference")
     links = asked.get_by_role("link")
     assert links.count() > 30
     inside, broken = links.evaluate_all(

@@ -134,7 +134,7 @@ def test_a_conversation_goes_on_below(open_page: Open, cast: Cast) -> None:
     conversation = Conversation.objects.get(native_id="talk")
     address = reverse("pages:conversation", args=[SLUG, conversation.pk]) + "?order=time"
     page = enter(open_page, cast.auditor, address)
-    page.get_by_label("Nothing to object to").check()
+    page.get_by_label("No issues").check()
     page.get_by_label("Comment").fill("I have seen")
     seen = page.locator("input[name=seen]").input_value()
     page.evaluate("scrollTo({ top: 500, behavior: 'instant' })")
@@ -153,7 +153,7 @@ def test_a_conversation_goes_on_below(open_page: Open, cast: Cast) -> None:
     # What was being written is kept; whoever signs now signs what is shown now.
     assert page.get_by_label("Comment").input_value() == "I have seen"
     assert page.locator("input[name=seen]").input_value() != seen
-    page.get_by_role("button", name="Keep this verdict").click()
+    page.get_by_role("button", name="Sign off").click()
     expect(page.get_by_text("Your verdict is kept")).to_be_visible()
 
 

@@ -15,13 +15,15 @@ from tests.inspector.pages.conftest import STORY
 def review(page: Page) -> None:
     page.wait_for_load_state()
     page.keyboard.press("r")
-    expect(page.get_by_text("You hold it for half an hour").or_(page.get_by_text("you hold it").first)).to_be_visible()
+    expect(
+        page.get_by_text("You hold it for half an hour").or_(page.get_by_text("claimed by you").first)
+    ).to_be_visible()
     page.wait_for_load_state()
     page.keyboard.press("r")
     expect(page).to_have_url(page.url.partition("#")[0] + "#rubric")
     page.get_by_role("radio", name="Fail").check()
-    page.get_by_role("radio", name="Of concern").check()
-    page.get_by_role("button", name="Sign this verdict").click()
+    page.get_by_role("radio", name="Concern").check()
+    page.get_by_role("button", name="Sign off").click()
 
 
 def test_two_review_by_the_keys(open_page: Open, cast: Cast) -> None:
@@ -33,7 +35,7 @@ def test_two_review_by_the_keys(open_page: Open, cast: Cast) -> None:
     address = f"/w/acme/reviews/queues/{queue.pk}/"
     page = open_page(cast.auditor, address)
     review(page)
-    expect(page.get_by_text("Only you see this until the second reviewer has spoken")).to_be_visible()
+    expect(page.get_by_text("Only you see this until the second verdict is in")).to_be_visible()
     page = open_page(cast.owner, address, width=360)
     expect(page.get_by_text("1 of 2 verdicts, hidden")).to_be_visible()
     review(page)

@@ -33,8 +33,8 @@ def test_upload_a_file_and_read_the_english(open_page: Open, cast: Cast, log: Pa
     for name in ("agents.log", "second.log"):
         expect(uploads.get_by_role("form", name=name)).to_be_visible()
     wait_for_rest(page)
-    uploads.get_by_role("form", name="agents.log").get_by_role("button", name="Load the file").click()
-    uploads.get_by_role("form", name="second.log").get_by_role("button", name="Load the file").click()
+    uploads.get_by_role("form", name="agents.log").get_by_role("button", name="Import file").click()
+    uploads.get_by_role("form", name="second.log").get_by_role("button", name="Import file").click()
     expect(uploads.get_by_text("Framing", exact=True)).to_have_count(2)
     settle_all()
     expect(uploads.get_by_text("5 stored, 0 duplicate, 0 quarantined (kept)")).to_be_visible()
@@ -59,11 +59,11 @@ def test_a_refused_upload_says_why(open_page: Open, cast: Cast, log: Path, forgi
 def test_upload_works_without_script(open_page: Open, cast: Cast, log: Path) -> None:
     page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]), has_script=False)
     page.locator("input[type=file]").set_input_files(log)
-    page.get_by_role("button", name="Look at them").click()
+    page.get_by_role("button", name="Preview").click()
     page.get_by_label("Dialect").select_option("nSLIP")
     page.get_by_role("button", name="Read again with these choices").click()
     expect(page.get_by_text("whoever delivered it chose it").first).to_be_visible()
-    page.get_by_role("button", name="Load the file").click()
+    page.get_by_role("button", name="Import file").click()
     expect(page.get_by_role("heading", name="agents.log")).to_be_visible()
     settle_all()
     page.reload()
@@ -139,11 +139,11 @@ def test_an_auditor_signs_a_verdict(open_page: Open, cast: Cast) -> None:
     page = open_page(cast.auditor, reverse("pages:conversations", args=[SLUG]))
     page.get_by_role("link", name="search", exact=True).click()
     page.get_by_role("link", name="Review", exact=True).click()
-    page.get_by_label("Of concern").check()
+    page.get_by_label("Concern").check()
     page.get_by_label("Comment").fill("m3 must be found before this can be closed.")
-    page.get_by_role("button", name="Keep this verdict").click()
+    page.get_by_role("button", name="Sign off").click()
     expect(page.get_by_role("status").filter(has_text="Your verdict is kept")).to_be_visible()
-    expect(page.get_by_label("In short").get_by_text("of concern")).to_be_visible()
+    expect(page.get_by_label("In short").get_by_text("concern", exact=True)).to_be_visible()
     assert Review.objects.get().comment == "m3 must be found before this can be closed."
 
 

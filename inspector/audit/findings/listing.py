@@ -254,7 +254,7 @@ def list_findings(
     is_worst_first: bool = False,
     grade: int = Message.Severity.ERROR,
 ) -> QuerySet[Finding]:
-    """Findings, the newest message first, by keyset, each with its conversation.
+    """Findings, newest first, by keyset, each with its conversation.
 
     Args:
         state, words: as in `select_findings`.

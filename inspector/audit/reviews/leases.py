@@ -115,7 +115,7 @@ def check_held(membership: Membership, item: ReviewItem) -> None:
         ValidationError: where somebody else does, or nobody.
     """
     if item.holder_id is None:
-        raise ValidationError("nobody holds it: take it first")
+        raise ValidationError("not claimed: claim it first")
     if item.holder_id != membership.user_id:
         raise ValidationError(_say_holder(item))
 
@@ -127,11 +127,11 @@ def check_turn(membership: Membership, item: ReviewItem) -> None:
         ValidationError: where nothing is left to be said, or this person has spoken.
     """
     if not item.is_open:
-        raise ValidationError("nothing is left to be said here: ask for another review instead")
+        raise ValidationError("the review is complete: ask for another review instead")
     if Review.objects.filter(item=item, reviewer=membership.user_id, withdrawn_at=None).exists():
         if item.state == ReviewItem.State.DISPUTED:
             raise ValidationError("you are one of the two who differ: a third person decides")
-        raise ValidationError("you have spoken: another person has to review it too")
+        raise ValidationError("your verdict is in: another person has to review it too")
 
 
 def record_review(code: str, membership: Membership, item: ReviewItem, **details: object) -> None:

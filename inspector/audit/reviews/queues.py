@@ -183,7 +183,7 @@ def remove_item(*, membership: Membership, item: ReviewItem) -> None:
     if item.state != ReviewItem.State.WAITING:
         raise ValidationError(NO_REMOVAL)
     if item.is_held and item.holder_id != membership.user_id:
-        raise ValidationError("somebody else holds it: ask them to give it back")
+        raise ValidationError("somebody else has claimed it: ask them to release it")
     ReviewItem.objects.filter(pk=item.pk).update(
         state=ReviewItem.State.REMOVED, ended_at=timezone.now(), holder=None, held_until=None
     )

@@ -17,9 +17,9 @@ LONGEST_NAME = 120
 class Verdict(models.TextChoices):
     """What an auditor found."""
 
-    FINE = "fine", "Nothing to object to"
-    CONCERN = "concern", "Of concern"
-    VIOLATION = "violation", "A violation"
+    FINE = "fine", "No issues"
+    CONCERN = "concern", "Concern"
+    VIOLATION = "violation", "Violation"
 
 
 class ReviewQueue(models.Model):

@@ -109,8 +109,8 @@ def _part(number: int, total: int) -> tuple[str, str]:
 RULES: Final = (
     Rule(
         code="context-unavailable",
-        title="A context that could not be had",
-        why="One of the two worked without what the other leaned on: what was asked may have been done otherwise.",
+        title="Context unavailable",
+        why="One of the two worked without information that the other relied on: the work may differ from the request.",
         severity="warning",
         group="sequence",
         look=_find_missing_contexts,
@@ -125,7 +125,7 @@ RULES: Final = (
     ),
     Rule(
         code="hash-mismatch",
-        title="A context that has not the hash it is cited with",
+        title="Context hash mismatch",
         why="It was altered after it was agreed on, or the two speak of different things under one name.",
         severity="error",
         group="security",
@@ -139,8 +139,8 @@ RULES: Final = (
     ),
     Rule(
         code="partition-mismatch",
-        title="Parts that do not make a whole",
-        why="What was sent in parts is not all here, or its parts contradict each other: nobody read all of it.",
+        title="Incomplete or contradictory parts",
+        why="Some parts are missing or contradict each other, so nobody read the whole message.",
         severity="warning",
         group="sequence",
         look=_find_odd_parts,

@@ -10,8 +10,8 @@ from .rule import Rule
 RULES: Final = (
     Rule(
         code="word-redefined",
-        title="A sender gives a known word another meaning",
-        why="From here on the English follows the sender's meaning. Whoever knows the vocabulary reads the opposite.",
+        title="Term redefined",
+        why="From here on the English follows the sender's meaning. Others may understand the opposite.",
         severity="warning",
         group="assumption",
         notes=frozenset({"lambda_lang.redefines-atom"}),
@@ -20,8 +20,8 @@ RULES: Final = (
     ),
     Rule(
         code="gloss-differs",
-        title="A sender's own gloss contradicts the vocabulary",
-        why="What the sender means and what the vocabulary says are not the same; one of the two misleads.",
+        title="Sender's gloss contradicts the vocabulary",
+        why="The sender's meaning and the vocabulary's differ; one of the two misleads.",
         severity="notice",
         group="assumption",
         notes=frozenset({"lambda_lang.gloss-differs"}),

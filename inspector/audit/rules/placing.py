@@ -127,8 +127,8 @@ def _say(seconds: float) -> str:
 RULES: Final = (
     Rule(
         code="conflicting-duplicate",
-        title="One id, several messages",
-        why="An id is to name one message. One of these was altered, sent by somebody else, or numbered wrongly.",
+        title="One id used for several messages",
+        why="An id should name one message. One of these was altered, sent by somebody else, or numbered wrongly.",
         severity="error",
         group="security",
         look=_find_conflicts,
@@ -140,8 +140,8 @@ RULES: Final = (
     ),
     Rule(
         code="circle",
-        title="Answers that go round in a circle",
-        why="A message cannot answer what came of it: ids were reused, or made up.",
+        title="Circular replies",
+        why="A message cannot reply to its own consequence: ids were reused or made up.",
         severity="warning",
         group="sequence",
         look=_find_circles,
@@ -156,7 +156,7 @@ RULES: Final = (
     ),
     Rule(
         code="missing-message",
-        title="An answer to a message that was not received",
+        title="Reply to a missing message",
         why="Part of the conversation is not here: the log is incomplete, or the message was withheld.",
         severity="notice",
         group="sequence",
@@ -170,8 +170,8 @@ RULES: Final = (
     ),
     Rule(
         code="ambiguous-parent",
-        title="An answer to an id that several messages bear",
-        why="Which of them is meant cannot be known: ids are used again in one channel, or were made up.",
+        title="Reply to an ambiguous id",
+        why="The intended message is unknown: ids were reused in one channel or made up.",
         severity="notice",
         group="sequence",
         look=_find_ambiguous,
@@ -180,8 +180,8 @@ RULES: Final = (
     ),
     Rule(
         code="answer-without-request",
-        title="A report on something that nobody asked for",
-        why="Either what was asked is missing here, or an agent worked without being told to.",
+        title="Report without a request",
+        why="Either the request is missing here, or an agent worked without being asked.",
         severity="notice",
         group="sequence",
         look=_find_answers_to_nothing,
@@ -196,8 +196,8 @@ RULES: Final = (
     ),
     Rule(
         code="act-after-cancel",
-        title="Work reported after it was cancelled",
-        why="The cancellation did not arrive or was ignored: what was to be stopped may have been done.",
+        title="Work reported after cancellation",
+        why="The cancellation did not arrive or was ignored: the cancelled work may have been done.",
         severity="warning",
         group="sequence",
         look=_find_words_after_end,
@@ -216,8 +216,8 @@ RULES: Final = (
     ),
     Rule(
         code="skewed-time",
-        title="A time that contradicts the order of events",
-        why="A clock is wrong or a time was made up: nothing that rests on it is proof of what came first.",
+        title="Time contradicts the order of events",
+        why="A clock is wrong or a time was made up: these times do not prove what came first.",
         severity="warning",
         group="sequence",
         look=_find_early_answers,

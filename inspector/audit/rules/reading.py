@@ -31,8 +31,8 @@ _ROUTED: Final = (
 RULES: Final = (
     Rule(
         code="malformed",
-        title="A message that no dialect reads",
-        why="What was said here is not known. Whoever received it may have read something else into it.",
+        title="Unreadable message",
+        why="The content is unknown. Its receiver may have understood something else.",
         severity="error",
         group="malformed",
         notes=select_notes(group="malformed", severities=["error"]),
@@ -41,8 +41,8 @@ RULES: Final = (
     ),
     Rule(
         code="undecoded",
-        title="A part of a message that is not decoded",
-        why="The English leaves this part as it is written: it may change what the message means.",
+        title="Message partly undecoded",
+        why="The English quotes this part unread: it may change the meaning of the message.",
         severity="notice",
         group="undecoded",
         notes=select_notes(group="undecoded", severities=["warning", "error"], but=["agent_lingua.sealed-unread"]),
@@ -51,8 +51,8 @@ RULES: Final = (
     ),
     Rule(
         code="against-specification",
-        title="A message that breaks its dialect's rules",
-        why="Software that follows the specification may refuse it, or read it otherwise than it is told here.",
+        title="Protocol violation",
+        why="Software that follows the specification may refuse it or read it differently.",
         severity="notice",
         group="protocol",
         notes=select_notes(group="protocol", severities=["warning"], but=_ELSEWHERE),
@@ -61,8 +61,8 @@ RULES: Final = (
     ),
     Rule(
         code="said-twice",
-        title="A field that stands twice, with room for two readings",
-        why="Two programs may read two different messages from these bytes. It is a known way past a check.",
+        title="Duplicate field, two readings possible",
+        why="Two programs may read two different messages from these bytes. This is a known way to bypass a check.",
         severity="warning",
         group="protocol",
         notes=_TWICE,
@@ -77,8 +77,8 @@ RULES: Final = (
     ),
     Rule(
         code="impossible-time",
-        title="A time on the wire that cannot be",
-        why="It orders nothing, and whatever rests on it (a deadline, who was first) cannot be relied on.",
+        title="Impossible time in the message",
+        why="The time is not used for ordering, and conclusions from it (a deadline, who was first) are unreliable.",
         severity="notice",
         group="sequence",
         notes=_OF_TIME,
@@ -87,8 +87,8 @@ RULES: Final = (
     ),
     Rule(
         code="parties-disagree",
-        title="Routing and message name different parties",
-        why="Either the message was carried to somebody it was not written for, or one of the two names is false.",
+        title="Routing and message disagree on the parties",
+        why="Either the message was delivered to the wrong party, or one of the two names is false.",
         severity="warning",
         group="security",
         notes=_OF_PARTIES,
@@ -97,8 +97,8 @@ RULES: Final = (
     ),
     Rule(
         code="done-but-failed",
-        title="It says done, and its result says that it failed",
-        why="Whoever acts on the act alone takes a failure for a success.",
+        title="Reported done with a failed result",
+        why="A receiver that looks only at the act takes a failure for a success.",
         severity="warning",
         group="protocol",
         notes=_FAILING,
@@ -107,8 +107,8 @@ RULES: Final = (
     ),
     Rule(
         code="no-delegation-mode",
-        title="Handed over without saying how",
-        why="Nobody can tell who owes the result: whoever handed it over, whoever took it, or both.",
+        title="Delegated without a mode",
+        why="It is unclear who owes the result: the delegator, the delegate, or both.",
         severity="notice",
         group="protocol",
         notes=_OF_DELEGATION,
@@ -117,8 +117,8 @@ RULES: Final = (
     ),
     Rule(
         code="retry-disagrees",
-        title="Message and catalogue disagree on a retry",
-        why="One agent may try again for ever, or give up too soon, what the other counts as the opposite.",
+        title="Retry advice contradicts the error code",
+        why="One agent may retry forever or give up too soon, because the two disagree.",
         severity="notice",
         group="protocol",
         notes=_OF_RETRIES,

@@ -40,8 +40,8 @@ def _find_names(scene: Scene) -> Iterator[Hit]:
 RULES: Final = (
     Rule(
         code="sender-not-of-key",
-        title="A sender that is not one of its key's agents",
-        why="Whoever holds the key spoke under a name that is not theirs, or the key is used by somebody else.",
+        title="Sender not allowed for its API key",
+        why="The key's holder used a foreign name, or somebody else uses the key.",
         severity="error",
         group="security",
         look=_find_strangers,
@@ -49,7 +49,7 @@ RULES: Final = (
     ),
     Rule(
         code="names-alike",
-        title="Two names that can be taken for one another",
+        title="Look-alike agent names",
         why="Somebody may speak under a name that looks like another agent's.",
         severity="warning",
         group="security",

@@ -58,8 +58,8 @@ _AS_LATIN: Final = str.maketrans(dict(LOOKALIKES))
 RULES: Final = (
     Rule(
         code="token-in-clear",
-        title="A secret in clear",
-        why="Whoever reads this log can act in the name of its owner. It should be revoked.",
+        title="Exposed secret",
+        why="Every reader of this log can act in the name of the secret's owner. Revoke the secret.",
         severity="error",
         group="security",
         look=_find_tokens,
@@ -78,8 +78,8 @@ RULES: Final = (
     ),
     Rule(
         code="hidden-characters",
-        title="Characters that cannot be seen",
-        why="Marks of direction and signs of no width make a text look like another.",
+        title="Invisible characters",
+        why="Direction marks and zero-width characters make a text look like another.",
         severity="warning",
         group="security",
         notes=frozenset({"agent_lingua.invisible"}),
@@ -98,8 +98,8 @@ RULES: Final = (
     ),
     Rule(
         code="letters-alike",
-        title="A word of letters that are not what they look like",
-        why="It reads like another word: whoever looks for that one does not find it, or trusts what is not it.",
+        title="Look-alike letters in a word",
+        why="It looks like another word: a search for that word misses it, and a reader may trust the wrong name.",
         severity="warning",
         group="security",
         look=_find_mixed,
@@ -119,8 +119,8 @@ RULES: Final = (
     ),
     Rule(
         code="foreign-source",
-        title="A signature line that names another source",
-        why="It points a reader to a specification that is not the protocol's. Nothing is fetched from there.",
+        title="Signature line names a foreign source",
+        why="It points readers to a foreign specification. Nothing is fetched from there.",
         severity="warning",
         group="security",
         notes=frozenset({"agent_lingua.foreign-source"}),
@@ -129,8 +129,8 @@ RULES: Final = (
     ),
     Rule(
         code="bomb",
-        title="Data that unpacks past every bound",
-        why="It is made to stop whoever reads it. It was not unpacked here.",
+        title="Decompression bomb",
+        why="It is built to overload its readers. It was not unpacked here.",
         severity="warning",
         group="security",
         notes=frozenset({"agent_lingua.too-large", "agent_lingua.nested-limit"}),

@@ -161,8 +161,8 @@ def _find_cascades(scene: Scene) -> Iterator[Hit]:
 RULES: Final = (
     Rule(
         code="unanswered",
-        title="Asked and never answered",
-        why="Work that somebody counts on may never have been begun.",
+        title="Request never answered",
+        why="Expected work may never have started.",
         severity="warning",
         group="sequence",
         look=_find_unanswered,
@@ -178,8 +178,8 @@ RULES: Final = (
     ),
     Rule(
         code="delegation-unanswered",
-        title="Handed on and never taken up",
-        why="Whoever asked first believes that somebody is at it.",
+        title="Delegation never accepted",
+        why="The first requester believes that somebody is working on it.",
         severity="warning",
         group="sequence",
         look=_find_unanswered_delegations,
@@ -197,8 +197,8 @@ RULES: Final = (
     ),
     Rule(
         code="deadline-missed",
-        title="A deadline that was not kept",
-        why="What was promised by a time was late, or is not there.",
+        title="Deadline missed",
+        why="Promised work came late or is missing.",
         severity="warning",
         group="sequence",
         look=_find_missed_deadlines,
@@ -213,8 +213,8 @@ RULES: Final = (
     ),
     Rule(
         code="delegation-circle",
-        title="Work that is handed round in a circle",
-        why="Everybody waits for somebody else, and nobody does it.",
+        title="Circular delegation",
+        why="Everybody waits for somebody else, and nobody does the work.",
         severity="warning",
         group="sequence",
         look=_find_delegation_circles,
@@ -231,7 +231,7 @@ RULES: Final = (
     Rule(
         code=TAKEN_BACK_RULE,
         title="Outcome reversed",
-        why="Whoever acted on the first word relied on what did not hold: work that failed, or a refusal.",
+        why="A reader of the first outcome relied on something that changed: work that failed, or a refusal.",
         severity="warning",
         group="sequence",
         look=_find_ends_taken_back,
@@ -264,8 +264,8 @@ RULES: Final = (
     ),
     Rule(
         code="vain-retry",
-        title="Tried again though it cannot work",
-        why="The error said that a retry is of no use: an agent that goes on wastes work, or hammers a service.",
+        title="Retried a permanent error",
+        why="The error ruled out a retry: an agent that continues wastes work or overloads a service.",
         severity="warning",
         group="protocol",
         look=_find_vain_retries,
@@ -285,8 +285,8 @@ RULES: Final = (
     ),
     Rule(
         code="error-cascade",
-        title="One failure that drew others after it",
-        why="The first one is what is to be mended; the others are its echo.",
+        title="Failure cascade",
+        why="The first failure is the one to fix; the others follow from it.",
         severity="warning",
         group="sequence",
         look=_find_cascades,

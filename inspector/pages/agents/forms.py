@@ -56,7 +56,7 @@ class NameForm(forms.Form):
         label="Friendly name",
         max_length=LONGEST_FRIENDLY_NAME,
         widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off"}),
-        help_text="For people, in this channel. What the wire says stays beside it.",
+        help_text="For people, in this channel. The raw name stays beside it.",
     )
     reason = forms.CharField(
         label="How you know (may stay empty)",
@@ -73,7 +73,7 @@ class JoinForm(forms.Form):
         label="It is the same agent as",
         max_length=2000,
         widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off", "spellcheck": "false"}),
-        help_text="The other's name, exactly as the wire has it. This one is shown as the other from then on.",
+        help_text="The other's name, exactly as in the raw messages. This agent is shown as the other from then on.",
     )
     channel = forms.ChoiceField(label="Its channel", required=False, widget=forms.Select(attrs=SELECT))
     reason = forms.CharField(

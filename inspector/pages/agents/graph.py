@@ -154,7 +154,7 @@ def _key_receiver(pair: PairSum) -> str:
 
 
 def _say_receiver(pair: PairSum) -> str:
-    return "everyone" if pair.is_broadcast else "nobody by name"
+    return "everyone" if pair.is_broadcast else "no recipient"
 
 
 class _Side:

@@ -64,7 +64,7 @@ def _get_named(membership: Membership, channel: Channel, name: str) -> Agent:
     wanted = make_agent_id(membership.workspace.pk, channel.pk, make_storable(name))
     agent = find_agent(workspace=membership.workspace, agent_id=wanted)
     if agent is None:
-        raise ValidationError(f"no agent of the channel {channel.name} has this name: write it as the wire does")
+        raise ValidationError(f"no agent of the channel {channel.name} has this name: write it as the raw messages do")
     return agent
 
 

@@ -65,7 +65,7 @@ class MessageRow:
     also_count: int
     notes: Sequence[NoteLine]
     more_notes: int
-    # What stands open of it of warning or more, if anything.
+    # Its open findings of warning or more, if any.
     alarm: OpenCount | None
     # How many comments on it stand open.
     comments: int

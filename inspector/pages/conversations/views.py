@@ -230,8 +230,8 @@ def _answer(
             stop=None if is_tree else window.offset + WINDOW_ROWS,
         ),
         "orders": [
-            {"name": "As answers", "url": request.path, "is_current": is_tree},
-            {"name": "By time", "url": f"{request.path}?order=time", "is_current": not is_tree},
+            {"name": "Threaded", "url": request.path, "is_current": is_tree},
+            {"name": "Chronological", "url": f"{request.path}?order=time", "is_current": not is_tree},
         ],
         "cast": [
             {"mark": cast.find(name), "count": digest.tally.senders.get(name, 0)}

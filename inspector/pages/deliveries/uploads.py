@@ -168,7 +168,7 @@ def _decide(request: HttpRequest, membership: Membership, delivery: Delivery) ->
         if is_piece:
             gone = _render(request, membership, "uploads/_discarded.html", {"name": delivery.file_name})
             return _replace_card(gone, delivery)
-        flashes.success(request, f"{delivery.file_name} was thrown away. Nothing of it is kept.")
+        flashes.success(request, f"{delivery.file_name} was discarded. Nothing of it is kept.")
         return redirect("pages:upload", slug)
     form = ReadingForm(
         request.POST,

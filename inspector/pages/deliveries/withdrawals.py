@@ -29,7 +29,7 @@ def withdraw(request: HttpRequest, membership: Membership, delivery_id: uuid.UUI
 @require_POST
 @within_workspace
 def undo(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
-    """Take the withdrawal back: its records are shown again."""
+    """Undo the withdrawal: its records are shown again."""
     return _act(request, membership, delivery_id, take_back, "The withdrawal is taken back.")
 
 

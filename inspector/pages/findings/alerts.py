@@ -45,7 +45,7 @@ class AlertForm(forms.Form):
         label="Only of these rules",
         required=False,
         choices=sorted((rule.code, rule.title) for rule in RULES.values()),
-        help_text="None chosen means all.",
+        help_text="None selected means all.",
         widget=forms.SelectMultiple(attrs={"class": "select", "size": 8}),
     )
 

@@ -33,9 +33,9 @@ CITATION_BYTES: Final = 300
 HIDDEN: Final = "What it says is hidden with its message, whose delivery was withdrawn."
 # The ways in which an auditor may let a finding stand, and what each is called where one is chosen.
 JUDGEMENTS: Final = (
-    (Finding.State.ACCEPTED.value, "Accepted: it is so, and may be"),
-    (Finding.State.FIXED.value, "Fixed: its cause is mended"),
-    (Finding.State.FALSE_ALARM.value, "False alarm: say why"),
+    (Finding.State.ACCEPTED.value, "Accept risk"),
+    (Finding.State.FIXED.value, "Fixed"),
+    (Finding.State.FALSE_ALARM.value, "False alarm"),
     (Finding.State.OPEN.value, "Open again"),
 )
 

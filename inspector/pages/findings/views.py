@@ -38,12 +38,12 @@ STATES: Final = {
     Finding.State.ACCEPTED.value: "accepted",
     Finding.State.FIXED.value: "fixed",
     Finding.State.FALSE_ALARM.value: "false alarms",
-    ALL: "all that hold",
+    ALL: "all current",
     SUPPRESSED: "suppressed",
-    CLOSED: "no longer true",
+    CLOSED: "no longer applies",
 }
 # The orders of a list of findings of several rules; without one they stand by rule.
-ORDERS: Final = {WORST: "worst first", "newest": "newest first"}
+ORDERS: Final = {WORST: "most severe first", "newest": "newest first"}
 SEVERITIES: Final = {
     severity.label.lower(): severity.value for severity in reversed(Message.Severity) if severity.value
 }

@@ -218,7 +218,7 @@ def _act(request: HttpRequest, membership: Membership, comment: Comment) -> str:
         return "Your reply is kept."
     if kind == "withdrawn":
         withdraw(membership=membership, comment=comment, reply_id=_read_reply(request))
-        return "It is taken back; that it stood there stays to be seen."
+        return "It is withdrawn; a trace remains."
     turn(membership=membership, comment=comment, kind=kind)
     return "The comment is resolved." if kind == "resolved" else "The comment is open again."
 

@@ -26,7 +26,7 @@ class QueueForm(forms.Form):
         max_length=LONGEST_NAME, widget=forms.TextInput(attrs=INPUT), error_messages={"required": "Give it a name."}
     )
     about = forms.CharField(
-        label="What it is for",
+        label="Purpose",
         required=False,
         max_length=LONGEST_ABOUT,
         widget=forms.Textarea(attrs={"class": "textarea", "rows": 2}),
@@ -48,7 +48,7 @@ class QueueForm(forms.Form):
         help_text=f"One criterion a line, at most {MOST_CRITERIA}. Each is answered with pass, fail or not applicable.",
     )
     source = forms.ChoiceField(
-        label="What fills it",
+        label="Source",
         initial=ReviewQueue.Source.HAND,
         choices=[
             (ReviewQueue.Source.HAND, "People, from the page of a conversation"),
@@ -61,10 +61,10 @@ class QueueForm(forms.Form):
         label="Findings of these rules",
         required=False,
         widget=forms.SelectMultiple(attrs={**SELECT, "size": 6}),
-        help_text="None chosen means all of them.",
+        help_text="None selected means all.",
     )
     severity = forms.TypedChoiceField(
-        label="At least so grave",
+        label="Minimum severity",
         required=False,
         coerce=int,
         empty_value="0",
@@ -73,7 +73,7 @@ class QueueForm(forms.Form):
     )
     saved = forms.ChoiceField(label="A saved search", required=False, widget=forms.Select(attrs=SELECT))
     query = forms.CharField(
-        label="Or a search of its own",
+        label="Or a new search",
         required=False,
         max_length=MOST_CHARACTERS,
         widget=forms.TextInput(attrs={**INPUT, "placeholder": "finding:>=warning -reviewed:yes"}),

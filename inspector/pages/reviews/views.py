@@ -127,7 +127,7 @@ def act_on_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UU
             item = services.claim_next(membership=membership, queue=queue)
             if item is not None:
                 return redirect("pages:review-item", membership.workspace.slug, item.pk)
-            flashes.info(request, "Nothing waits here that you may review now.")
+            flashes.info(request, "No items waiting that you may review now.")
         elif act == "fill":
             flashes.success(request, _say_filled(services.fill_from_source(membership=membership, queue=queue)))
         elif act in ("close", "open"):
@@ -140,9 +140,7 @@ def act_on_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UU
                 criteria=request.POST.get("criteria", "").splitlines(),
                 expected=_read_number(request.POST.get("expected", "")),
             )
-            flashes.success(
-                request, "The rubric is changed. What was begun is finished under the version it was begun with."
-            )
+            flashes.success(request, "The rubric is changed. Reviews in progress keep their version.")
     except ValidationError as error:
         return _answer(request, membership, queue, error=" ".join(error.messages))
     return redirect("pages:queue", membership.workspace.slug, queue.pk)

@@ -20,18 +20,18 @@ from ..shown.told import name_dialect
 # How many messages of a kind are linked to.
 MOST_LINKED: Final = 5
 _WORDS: Final = {
-    "bytes": ("{} has other raw bytes", "{} have other raw bytes"),
-    "decoder": ("{} is read by another decoder", "{} are read by another decoder"),
-    "english": ("{} is told in other English", "{} are told in other English"),
+    "bytes": ("{} has different raw bytes", "{} have different raw bytes"),
+    "decoder": ("{} was decoded by another decoder", "{} were decoded by another decoder"),
+    "english": ("{} has different English", "{} have different English"),
     "beside": (
-        "what is told of {} beside its sentence is otherwise",
-        "what is told of {} beside their sentences is otherwise",
+        "the details of {} have changed",
+        "the details of {} have changed",
     ),
-    "came": ("{} came since", "{} came since"),
+    "came": ("{} arrived since", "{} arrived since"),
     "gone": ("{} is withdrawn or gone", "{} are withdrawn or gone"),
 }
-_UNKNOWN: Final = "The conversation was settled anew; the worker compares it in a moment."
-_INEXACT: Final = "Verdicts of that time do not say which messages were seen, and so not what differs."
+_UNKNOWN: Final = "The conversation was processed again; the comparison follows in a moment."
+_INEXACT: Final = "Verdicts of that time do not record which messages were seen, so the difference is unknown."
 HOLDS, STALE, UNKNOWN = "holds", "stale", "unknown"
 
 
@@ -67,7 +67,7 @@ def say_standing(standing: Standing, found: Mapping[Place, Message], workspace: 
 def write_change(kind: str, change: Change) -> str:
     """A change in words: `2 messages came since`."""
     if kind not in _WORDS:
-        return "the messages stand in another order"
+        return "the messages are in another order"
     one, many = _WORDS[kind]
     words = one.format("1 message") if change.count == 1 else many.format(f"{change.count:,} messages")
     return f"{words}: {_name_decoders(change.decoders)}" if change.decoders else words
@@ -88,7 +88,7 @@ def _name_decoder(decoder: str) -> str:
 def list_reasons(standing: Standing) -> Sequence[str]:
     """In which ways what was signed differs by now, in words; of a verdict that does not say it, that it does."""
     if not standing.is_exact:
-        return ("told otherwise than when it was signed",)
+        return ("changed since it was signed",)
     return [write_change(kind, change) for kind, change in standing.changes.items()]
 
 

@@ -44,7 +44,7 @@ PAGES: Final = (
     ("Deliveries", "deliveries", False),
     ("Dead letters", "dead-letters", False),
     ("Keyring", "keyring", True),
-    ("Trail", "trail", True),
+    ("Audit log", "trail", True),
     ("Settings", "settings", False),
     ("Alerts", "alerts", True),
     ("Your account", "account", False),

@@ -21,7 +21,7 @@ Span = tuple[int, int, int]
 # A piece of a sentence: its text, the spans it comes from, and how sure it is.
 Segment = tuple[str, tuple[Span, ...], str]
 
-# How much of a long text stands open, and how much of a wire or a sentence a page carries at all.
+# How much of a long text is unfolded, and how much of a raw text or a sentence a page carries at all.
 OPEN_CHARACTERS = 2_000
 PAGE_CHARACTERS = 50_000
 SENTENCE_CHARACTERS = 20_000
@@ -149,7 +149,7 @@ def write_wire(
 
 
 def _fold(head: SafeString, tail: SafeString, *, border: int, shown: int, length: int, is_folded: bool) -> SafeString:
-    """What stands open, what is folded behind its size, and how much is not on the page at all."""
+    """What is unfolded, what is folded behind its size, and how much is not on the page at all."""
     rest = (
         fill('<span class="left-out">{} more characters are not on this page.</span>', f"{length - shown:,}")
         if shown < length

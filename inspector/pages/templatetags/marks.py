@@ -37,7 +37,7 @@ STATES = {
     "in-progress": ("running", "in progress"),
     "waiting": ("waiting", "waiting"),
     "delegated": ("running", "delegated"),
-    "stalled": ("waiting", "stands still"),
+    "stalled": ("waiting", "stalled"),
     "done": ("done", "done"),
     "failed": ("failed", "failed"),
     "cancelled": ("cancelled", "cancelled"),
@@ -46,26 +46,26 @@ STATES = {
     "receiving": ("running", "receiving"),
     "framing": ("running", "framing"),
     "reading": ("running", "reading"),
-    "settling": ("running", "settling"),
+    "settling": ("running", "processing"),
     "broken": ("failed", "broken off"),
-    "stuck": ("failed", "given up"),
+    "stuck": ("failed", "failed"),
     "quarantined": ("failed", "quarantined"),
     "empty": ("open", "empty"),
-    "weighing": ("running", "hiding or showing"),
-    "queued": ("waiting", "waits for a worker"),
-    "writing": ("running", "being written"),
-    "sealing": ("running", "being hashed"),
+    "weighing": ("running", "updating visibility"),
+    "queued": ("waiting", "queued"),
+    "writing": ("running", "writing"),
+    "sealing": ("running", "hashing"),
     "ready": ("done", "ready"),
-    "refused": ("failed", "could not be made"),
+    "refused": ("failed", "failed"),
     "removed": ("cancelled", "removed"),
     "withdrawn": ("cancelled", "withdrawn"),
     "active": ("done", "active"),
     "expired": ("waiting", "expired"),
     "revoked": ("cancelled", "revoked"),
     "maker deactivated": ("waiting", "maker deactivated"),
-    "fine": ("done", "nothing to object to"),
-    "concern": ("waiting", "of concern"),
-    "violation": ("failed", "a violation"),
+    "fine": ("done", "no issues"),
+    "concern": ("waiting", "concern"),
+    "violation": ("failed", "violation"),
     "second": ("running", "needs a second reviewer"),
     "disputed": ("failed", "disputed"),
     "settled": ("done", "signed off"),
@@ -76,7 +76,7 @@ STATES = {
     "fixed": ("done", "fixed"),
     "false-alarm": ("cancelled", "false alarm"),
     "suppressed": ("cancelled", "suppressed"),
-    "closed": ("cancelled", "no longer true"),
+    "closed": ("cancelled", "no longer applies"),
     "resolved": ("done", "resolved"),
 }
 
@@ -120,7 +120,7 @@ def act(performative: str | None, native_act: str | None = None) -> SafeString:
     if performative is None:
         return SafeString('<span class="act" data-family="break">not readable</span>')
     family = FAMILIES.get(performative, "meta")
-    title = f"{native_act} on the wire" if native_act else performative
+    title = f"{native_act} in the raw message" if native_act else performative
     return fill('<span class="act" data-family="{}" title="{}">{}</span>', family, spell_hidden(title), performative)
 
 
@@ -144,7 +144,7 @@ def state(value: str, words: str | None = None) -> SafeString:
 
 @register.simple_tag
 def agent(mark: AgentMark | None) -> SafeString:
-    """An agent's tile, what people call it and its name on the wire; None is an agent that nothing names."""
+    """An agent's tile, what people call it and its name in the raw message; None is an agent that nothing names."""
     if mark is None:
         return SafeString('<span class="agent quiet">someone</span>')
     return fill(
@@ -189,7 +189,7 @@ def pair(line: Pair) -> SafeString:
 
 @register.simple_tag
 def agent_name(mark: AgentMark) -> SafeString:
-    """What people call an agent, and its name on the wire beside it; cut where it is very long."""
+    """What people call an agent, and its name in the raw message beside it; cut where it is very long."""
     end = fit(mark.name, LONGEST_NAME_BYTES, LONGEST_NAME)
     shown = name = write_visible(mark.name, 0, end)
     if end < len(mark.name):
@@ -197,7 +197,7 @@ def agent_name(mark: AgentMark) -> SafeString:
     if not mark.label:
         return fill("<bdi>{}</bdi>", name)
     return fill(
-        '<bdi>{}</bdi> <bdi class="on-wire"><span class="sr">on the wire </span>{}</bdi>',
+        '<bdi>{}</bdi> <bdi class="on-wire"><span class="sr">raw name </span>{}</bdi>',
         write_visible(mark.label),
         name,
     )
@@ -218,7 +218,7 @@ def tile(mark: AgentMark) -> SafeString:
 def say_mark(mark: AgentMark) -> str:
     """Both names of an agent and who gave it the one, where no markup can stand."""
     name = spell_hidden(mark.name)
-    return f"{spell_hidden(mark.label)}: {name} on the wire, {mark.why}" if mark.label else name
+    return f"{spell_hidden(mark.label)}: {name} in the raw message, {mark.why}" if mark.label else name
 
 
 @register.simple_tag(takes_context=True)

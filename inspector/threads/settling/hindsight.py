@@ -186,7 +186,7 @@ def _find_changed(conversation: Conversation, before: Sum, summed: Sum, course: 
         elif stood != row:
             changed[pk] = make_task(conversation, pk, stood)
     if course.resumed is not None:
-        # What nothing said a word on up to there is stored as it stood where it was gone on from.
+        # What none declared a word on up to there is stored as it stood where it was gone on from.
         changed |= Task.objects.filter(conversation=conversation, place__lt=course.resumed.border).in_bulk(others)
     return changed
 

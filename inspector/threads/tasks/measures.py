@@ -285,7 +285,7 @@ def list_tasks(
     Args:
         after: (place, id) of the last one seen.
         is_by_id: in the order of their ids, in which none moves; of `after` the id alone counts then.
-        states: only those that stand so at the moment.
+        states: filter by state at the moment.
     """
     rows = annotate_state(Task.objects.filter(conversation=conversation), moment)
     if states:

@@ -144,7 +144,7 @@ def test_the_second_reviewer_learns_that_another_has_spoken_and_neither_who_nor_
     # What is refused is refused alike where somebody has spoken and where nobody has.
     for act in ("put", "delete"):
         said = {getattr(second, act)(f"{ITEMS}/{each['id']}/lease").json()["detail"] for each in (item, other)}
-        assert said == {"nobody holds it: take it first"}
+        assert said == {"not claimed: claim it first"}
     said = {second.delete(f"{ITEMS}/{each['id']}/verdict").json()["detail"] for each in (item, other)}
     assert len(said) == 1
     # And what is taken looks alike.

@@ -164,7 +164,7 @@ def test_a_chunked_body_that_is_cut_keeps_its_complete_records(port: int, token:
     assert said.startswith(b"HTTP/1.1 400"), said
     delivery = wait_for_end(Delivery.State.BROKEN)
     assert delivery.stored >= 40
-    # What is half a record is kept aside, and never passes for a whole one.
+    # What is half a record is kept, and never passes for a whole one.
     assert delivery.received == delivery.stored + (tail == b"10\r\nhalf a")
     assert Sighting.objects.count() == Record.objects.count() == delivery.received
 

@@ -92,7 +92,7 @@ def test_a_lease_that_ends_in_the_middle_of_a_verdict_gives_one_decision(cast: C
     assert said.startswith("finn holds it until")
     # The other way round: a verdict that is being written is not taken over.
     said = meanwhile(lambda: decide(fourth, "violation"), lambda: leases.claim(membership=third, item=item))
-    assert said.startswith("nothing is left to be said here")
+    assert said.startswith("the review is complete")
     item.refresh_from_db()
     assert (item.state, item.verdict, item.holder_id) == ("settled", "violation", None)
     assert Review.objects.filter(is_adjudication=True).count() == 1

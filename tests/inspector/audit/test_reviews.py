@@ -151,7 +151,7 @@ def test_a_second_reviewer_knows_nothing_until_both_have_spoken(cast: Cast, conv
     assert find_sign_offs(conversations=[conversation]) == {}
     assert find_messages(workspace=cast.workspace, query="reviewed:yes") == []
     assert len(find_messages(workspace=cast.workspace, query="reviewed:no -review:concern")) == 1
-    with pytest.raises(ValidationError, match="you have spoken"):
+    with pytest.raises(ValidationError, match="your verdict is in"):
         leases.claim(membership=cast.auditor, item=item)
     with pytest.raises(ValidationError, match="waits for review in the queue"):
         give_verdict(
@@ -358,7 +358,7 @@ def test_findings_fill_a_queue_and_again_when_there_are_new_ones(cast: Cast) -> 
     deliver(cast, b'{"raw": "{\\"clowl\\": \\"0.2\\"", "conversation": "c1", "id": "m1", "dialect": "clowl"}')
     settle_all()
     item = ReviewItem.objects.get()
-    assert (item.queue, item.why) == (queue, "A message that no dialect reads")
+    assert (item.queue, item.why) == (queue, "Unreadable message")
     assert filling.fill_from_source(membership=cast.owner, queue=queue) == filling.Filled(0, 1)
     queues.remove_item(membership=cast.owner, item=item)
     assert filling.fill_from_source(membership=cast.owner, queue=queue).added == 0

@@ -111,16 +111,16 @@ def test_it_tells_everything_that_is_known(cast: Cast, conversation: Conversatio
     assert "olivia resolved it" in text
     assert "Taken back words." not in text
     assert "olivia took it back" in text
-    assert "Of concern" in text
+    assert "Concern" in text
     assert "See m2." in text
     assert bytes(Review.objects.get().binding.digest).hex() in text  # type: ignore[union-attr]
     assert "holds" in text
     assert "Asked for by</dt><dd>amir" in text
     # What an auditor asks first stands first: what it came to, and what was found where.
     head = text[: text.index("<article>")]
-    assert 'Signed off: <span class="grave">of concern</span>, by amir' in head
+    assert 'Signed off: <span class="grave">concern</span>, by amir' in head
     assert "The sign-off holds." in head
-    assert re.search(r"notice: An answer to a message that was not received</span>.*Message 2, accepted\.", head)
+    assert re.search(r"notice: Reply to a missing message</span>.*Message 2, accepted\.", head)
     assert not re.search(r"fixed_at|\d:\d\d\.\d", head)
     # Whether it holds is compared here and now, as for each verdict, and not told as the worker last found it.
     Binding.objects.update(changes=json.dumps({"decoder": [1, []]}))

@@ -64,7 +64,7 @@ def test_a_sample_is_reported_as_it_was_drawn(cast: Cast, sample: AuditSample, m
         numbers = [int(number) for number in re.findall(r"&quot;mid&quot;:&quot;m(\d)&quot;", part)]
         assert numbers == sorted(numbers)
         assert len(numbers) == 3
-    assert "Of concern, by amir and olivia" in text
+    assert "Concern, by amir and olivia" in text
     assert parts[0].count("Look &lt;here&gt;.") == 2
     tags = _Tags()
     tags.feed(text)

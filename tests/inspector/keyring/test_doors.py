@@ -170,7 +170,7 @@ def test_an_auditor_looks_at_the_keyring_and_changes_nothing(
     assert key.fingerprint.startswith("SHA256:")
     assert key.label.split("'")[0] in page
     assert removal not in page
-    assert "Keep it, sealed" not in page
+    assert "Save key" not in page
     assert auditor.post(KEYRING, {"key": "x", "kind": "psk", "label": "x"}).status_code == 403
     assert auditor.get(removal).status_code == auditor.post(removal).status_code == 403
     for address in (KEYRING, removal, reverse("pages:opening", args=["acme"])):

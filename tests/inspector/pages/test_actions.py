@@ -59,7 +59,7 @@ def test_a_verdict_says_when_the_conversation_moved_on(auditor: Client, cast: Ca
     deliver(cast, STORY.splitlines(True)[1].replace(b'"m2"', b'"m9"'), name="more.log")
     settle_all()
     page = auditor.get(reverse("pages:conversation", args=[SLUG, conversation.pk])).content.decode()
-    assert "it is no longer what was signed" in page
+    assert "the content has changed since the sign-off" in page
 
 
 def test_a_verdict_needs_choosing(auditor: Client, conversation: Conversation) -> None:
@@ -80,7 +80,7 @@ def post_files(client: Client, *files: tuple[str, bytes], **said: str) -> object
 def test_several_files_become_several_deliveries(auditor: Client, cast: Cast) -> None:
     response = post_files(auditor, ("a.log", STORY), ("b.log", b"hello\n"))
     assert response.status_code == 201  # type: ignore[attr-defined]
-    assert response.content.count(b"Load the file") == 2  # type: ignore[attr-defined]
+    assert response.content.count(b"Import file") == 2  # type: ignore[attr-defined]
     settle_all()
     assert {(one.file_name, one.stored) for one in Delivery.objects.all()} == {("a.log", 5), ("b.log", 1)}
 

@@ -51,7 +51,7 @@ def make_log(agents: int) -> bytes:
 @pytest.mark.parametrize("name", ["agents", "agents-graph"])
 def test_an_empty_workspace_says_what_to_do_next(name: str, viewer: Client, cast: Cast) -> None:
     page = text_of(viewer.get(reverse(f"pages:{name}", args=[SLUG])))
-    assert "Nobody has spoken yet" in page
+    assert "No agents yet" in page
     assert "Agents appear here by themselves" in page
 
 
@@ -59,7 +59,7 @@ def test_the_directory_tells_who_speaks_and_what_came_of_it(viewer: Client, stor
     response = viewer.get(reverse("pages:agents", args=[SLUG]))
     page = text_of(response)
     assert "4 agents on this page" in page
-    for words in ("oscar", "radar", "coordinator on the wire 0", "planner on the wire 1", "CLowl", "nSLIP"):
+    for words in ("oscar", "radar", "coordinator raw name 0", "planner raw name 1", "CLowl", "nSLIP"):
         assert words in page
     radar = re.search(r"radar CLowl (\S+) (\S+)", page)
     assert radar is not None
@@ -148,8 +148,8 @@ def test_a_name_is_given_shown_everywhere_and_undone(
 ) -> None:
     radar = find(cast, "radar")
     page = reverse("pages:agent", args=[SLUG, radar.pk])
-    assert "Give it a name for people" in text_of(auditor.get(page))
-    assert "Give it a name for people" not in text_of(viewer.get(page))
+    assert "Add a friendly name" in text_of(auditor.get(page))
+    assert "Add a friendly name" not in text_of(viewer.get(page))
     act = reverse("pages:name-agent", args=[SLUG, radar.pk])
     assert viewer.post(act, {"friendly_name": "Listener"}).status_code == 403
     refused = auditor.post(act, {"friendly_name": "oscar"})
@@ -165,14 +165,14 @@ def test_a_name_is_given_shown_everywhere_and_undone(
         reverse("pages:conversation", args=[SLUG, message.conversation_id]),
         reverse("pages:search", args=[SLUG]) + "?q=from:listener",
     ):
-        assert "Listener on the wire radar" in text_of(viewer.get(address)), address
+        assert "Listener raw name radar" in text_of(viewer.get(address)), address
     word = AgentWord.objects.get()
     assert "amir" in text_of(viewer.get(page))
     undo = reverse("pages:undo-agent-word", args=[SLUG, word.pk])
     assert viewer.post(undo).status_code == 403
     assert auditor.post(undo).status_code == 302
     assert "undone by amir" in text_of(viewer.get(page))
-    assert "Listener on the wire" not in text_of(viewer.get(reverse("pages:agents", args=[SLUG])))
+    assert "Listener raw name" not in text_of(viewer.get(reverse("pages:agents", args=[SLUG])))
 
 
 def test_two_are_one_by_an_auditors_word(auditor: Client, cast: Cast, story: Delivery) -> None:
@@ -191,7 +191,7 @@ def test_two_are_one_by_an_auditors_word(auditor: Client, cast: Cast, story: Del
     assert "also radar" in text_of(response)
     again = auditor.get(reverse("pages:agent", args=[SLUG, radar.pk]))
     assert again["Location"] == reverse("pages:agent", args=[SLUG, oscar.pk])
-    assert "oscar on the wire radar" in text_of(
+    assert "oscar raw name radar" in text_of(
         auditor.get(reverse("pages:message", args=[SLUG, Message.objects.get(native_id="m2").pk]))
     )
 
@@ -203,7 +203,7 @@ def test_agents_of_equal_names_in_two_channels_are_two(auditor: Client, cast: Ca
     name_agent(membership=cast.auditor, agent=find(cast, "radar", second), friendly_name="Other one")
     page = text_of(auditor.get(reverse("pages:agents", args=[SLUG])))
     assert "6 agents on this page" in page
-    assert page.count("Other one on the wire radar") == 1
+    assert page.count("Other one raw name radar") == 1
     narrow = text_of(auditor.get(reverse("pages:agents", args=[SLUG]) + "?channel=second"))
     assert "2 agents on this page" in narrow
     assert "No agent matches" in text_of(auditor.get(reverse("pages:agents", args=[SLUG]) + "?name=zebra"))

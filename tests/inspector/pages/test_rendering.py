@@ -31,7 +31,7 @@ def test_an_empty_workspace_says_what_to_do_next(name: str, role: str, request: 
     assert response.status_code == 200
     words = {
         "conversations": "Upload a log, or let your agents post",
-        "search": "What can be asked",
+        "search": "Search reference",
         "deliveries": "Nothing was delivered yet",
         "settings": "No key yet",
     }
@@ -56,7 +56,7 @@ def test_a_transcript_answers_the_questions(viewer: Client, conversation: Conver
     assert "oscar asks radar" in page
     assert "m3 was not received. m4 cites it." in page
     assert "May be incomplete: 1 parent that is cited was not received" in page
-    assert "Nobody yet" in page
+    assert "Not reviewed" in page
     assert "answers m1" in page
 
 
@@ -138,5 +138,5 @@ def test_a_mistake_of_ours_is_answered_in_our_own_words(
     viewer.raise_request_exception = False
     response = viewer.get(reverse("pages:deliveries", args=[SLUG]))
     assert response.status_code == 500
-    assert "The inspector made a mistake" in text_of(response)
+    assert "Something went wrong" in text_of(response)
     assert "boom" not in response.content.decode()

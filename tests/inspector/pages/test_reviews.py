@@ -70,14 +70,14 @@ def test_a_queue_is_made_and_filled_from_a_conversation(auditor: Client, convers
     assert "The queue is made." in page
     assert auditor.post(address("new-queue"), said).status_code == 422
     queue = ReviewQueue.objects.get()
-    assert "Put it into the queue" in read(auditor, "conversation", conversation.pk)
+    assert "Add to queue" in read(auditor, "conversation", conversation.pk)
     page = auditor.post(address("enqueue", conversation.pk), {"queue": str(queue.pk)}, follow=True).content.decode()
     assert "It now waits in “Look here”." in page
-    assert "Keep this verdict" not in page
+    assert "Sign off" not in page
     item = ReviewItem.objects.get()
     response = auditor.post(address("act-on-queue", queue.pk), {"act": "next"})
     assert response["Location"] == address("review-item", item.pk)
-    assert "Sign this verdict" in read(auditor, "review-item", item.pk)
+    assert "Sign off" in read(auditor, "review-item", item.pk)
 
 
 def test_a_search_fills_a_queue_from_its_form(auditor: Client, conversation: Conversation) -> None:
@@ -112,9 +112,9 @@ def test_a_second_reviewer_finds_no_trace_of_the_first(
             for secret in (HIDDEN, "amir", "a violation</span>"):
                 assert secret not in main, f"{name}{query} tells {secret!r}"
     assert "1 of 2 verdicts, hidden" in read(owner, "queue", item.queue_id)
-    assert "Nobody has looked yet" in read(owner, "conversation", conversation.pk)
+    assert "No verdicts yet" in read(owner, "conversation", conversation.pk)
     # Who has spoken is let in no second time, and what was said is still theirs to withdraw.
-    assert "you have spoken" in act(auditor, item, "claim").content.decode().lower()
+    assert "your verdict is in" in act(auditor, item, "claim").content.decode().lower()
     judge(owner, item, "violation")
     page = read(viewer, "review-item", item.pk)
     assert HIDDEN in page
@@ -131,7 +131,7 @@ def test_two_differ_and_a_third_decides(
     assert "The two differ" in read(third, "review-item", item.pk)
     assert "Signed off, bound to what you saw." in judge(third, item, "concern", "So it is.").content.decode()
     page = read(owner, "conversation", conversation.pk)
-    assert "decided between two" in page
+    assert "adjudicated" in page
     again = act(auditor, item, "again")
     assert "It waits to be reviewed again" in again.content.decode()
     assert ReviewItem.objects.count() == 2
@@ -147,7 +147,7 @@ def test_a_sign_off_goes_stale_and_says_why(owner: Client, cast: Cast, conversat
     deliver(cast, STORY.splitlines(True)[1].replace(b'"m2"', b'"m9"'), name="more.log")
     settle_all()
     for name, args in (("review-item", [item.pk]), ("conversation", [conversation.pk])):
-        assert "1 message came since" in read(owner, name, *args).replace("1 Message", "1 message")
+        assert "1 message arrived since" in read(owner, name, *args).replace("1 Message", "1 message")
     assert ">stale<" in read(owner, "conversations")
     assert ">stale<" in read(owner, "queue", queue.pk, query="?show=done")
     # And it is found without opening one after the other.
@@ -156,7 +156,7 @@ def test_a_sign_off_goes_stale_and_says_why(owner: Client, cast: Cast, conversat
     assert "Alone" in read(owner, "reviews", query="?show=stale")
     listed = read(owner, "queue", queue.pk, query="?show=stale")
     assert address("review-item", item.pk) in listed
-    assert "1 message came since" in listed
+    assert "1 message arrived since" in listed
     act(owner, item, "again")
     judge(owner, ReviewItem.objects.get(queue=queue, state="waiting"), "fine")
     assert "No sign-off is stale" in read(owner, "queue", queue.pk, query="?show=stale")
@@ -198,7 +198,7 @@ def test_many_queues_come_a_page_at_a_time(
 
 def test_what_is_refused_is_given_back_as_it_was_filled_in(owner: Client, auditor: Client, item: ReviewItem) -> None:
     act(auditor, item, "claim")
-    assert "held by amir" in read(owner, "review-item", item.pk)
+    assert "claimed by amir" in read(owner, "review-item", item.pk)
     assert owner.post(address("act-on-item", item.pk), {"act": "claim"}).status_code == 422
     said = {"verdict": "fine", "comment": "kept words", "seen": "00", "answer-0": "pass"}
     response = auditor.post(address("judge-item", item.pk), said)
@@ -211,15 +211,15 @@ def test_what_is_refused_is_given_back_as_it_was_filled_in(owner: Client, audito
 def test_what_was_written_is_not_lost_with_a_lease(owner: Client, auditor: Client, item: ReviewItem) -> None:
     act(auditor, item, "claim")
     page = read(owner, "review-item", item.pk)
-    assert "Take out of the queue" not in page, "somebody else holds it"
+    assert "Remove from queue" not in page, "somebody else holds it"
     ReviewItem.objects.update(held_until=timezone.now() - timedelta(hours=1))
     act(owner, item, "claim")
     said = {"verdict": "concern", "comment": "long words", "seen": "00", "answer-0": "pass"}
     response = auditor.post(address("judge-item", item.pk), said)
     page = response.content.decode()
     assert (response.status_code, "olivia holds it until" in page.lower()) == (422, True)
-    assert "What you had filled in" in page
-    assert "<p>Of concern</p>" in page
+    assert "Your unsaved input" in page
+    assert "<p>Concern</p>" in page
     assert "long words" in page
 
 
@@ -235,15 +235,15 @@ def test_an_item_shows_what_was_found_and_leads_on(cast: Cast, auditor: Client, 
     first = ReviewItem.objects.order_by("added_at", "pk").first()
     assert first is not None
     page = read(auditor, "review-item", first.pk)
-    assert "In the queue because: A secret in clear." in page
+    assert "In the queue because: Exposed secret." in page
     found = page.partition('id="found"')[2].partition("</section>")[0]
     finding = Finding.objects.get(conversation=first.conversation, rule="token-in-clear")
     assert address("finding", finding.pk) in found
     row = page.partition('aria-labelledby="said"')[2].partition("</section>")[0]
     assert "#findings" in row, "the message is marked"
-    assert "Take the next" not in page
+    assert "Claim next" not in page
     page = judge(auditor, first, "fine").content.decode()
-    assert "Take the next" in page
+    assert "Claim next" in page
     # The verdicts come first where somebody has to decide between them.
     judge(third, first, "concern")
     page = read(auditor, "review-item", first.pk)

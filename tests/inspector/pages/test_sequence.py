@@ -304,7 +304,7 @@ def test_those_who_are_joined_are_one_column_one_participant_and_one_name(viewer
     settle_all()
     join(cast, "radar-2", "radar")
     page = open_page(viewer)
-    assert read_heads(page) == ["Os oscar sent 2", "Ra radar on the wire radar , radar-2 sent 2"]
+    assert read_heads(page) == ["Os oscar sent 2", "Ra radar raw name radar , radar-2 sent 2"]
     assert page.count('class="lane"') == 2
     # What one says to the other is a loop, and to both of them one arrow.
     arrows = {number: page.partition(f'id="s-{number}"')[2].partition("</a>")[0] for number in (3, 4)}
@@ -328,7 +328,7 @@ def test_who_is_known_by_another_name_alone_keeps_both_at_its_head(viewer: Clien
     settle_all()
     join(cast, "radar-2", "station")
     page = open_page(viewer)
-    assert read_heads(page) == ["Os oscar sent 1", "Ra radar silent here", "St station on the wire radar-2 sent 1"]
+    assert read_heads(page) == ["Os oscar sent 1", "Ra radar sent nothing", "St station raw name radar-2 sent 1"]
     assert "participant a3 as station #40;radar#45;2#41;" in viewer.get(address("sequence-mermaid")).content.decode()
 
 

@@ -49,10 +49,10 @@ def test_the_story_of_a_task_is_told_in_a_sentence(cast: Cast, auditor: Client) 
         clowl(9000, "e", "INF", "ada", "eve", topic="later"),
     )
     page = read(auditor, address)
-    assert "first word back after 2 s" in page
+    assert "first reply after 2 s" in page
     assert "after 3 min 20 s." in page
-    assert "No word for 2 h 25 min" in page
-    assert "stands still" in page
+    assert "No reply for 2 h 25 min" in page
+    assert "is stalled" in page
     assert page.count("asked for it") == 2
     # Each change leads to the message that caused it.
     for task in Task.objects.all():
@@ -60,15 +60,15 @@ def test_the_story_of_a_task_is_told_in_a_sentence(cast: Cast, auditor: Client) 
     still = read(auditor, f"{address}?state=stalled")
     assert "pack" in still
     assert "3 min 20 s." not in still
-    assert "No task stands so" in read(auditor, f"{address}?state=cancelled")
+    assert "No task is in this state" in read(auditor, f"{address}?state=cancelled")
     early = read(auditor, f"{address}?as_of=2024-11-21T09:05:00Z")
-    assert "No word for" not in early
+    assert "No reply for" not in early
     assert "as of the latest record" in early
-    assert "No word for" in read(auditor, f"{address}?as_of=now")
+    assert "No reply for" in read(auditor, f"{address}?as_of=now")
 
 
 def test_a_conversation_that_only_tells_says_so(cast: Cast, viewer: Client) -> None:
-    assert "Nobody asked for anything here" in read(viewer, load(cast, clowl(0, "a", "INF", "ada", "bob")))
+    assert "No requests here" in read(viewer, load(cast, clowl(0, "a", "INF", "ada", "bob")))
 
 
 def test_it_costs_the_same_for_one_task_and_for_many_and_goes_on_by_keyset(cast: Cast, auditor: Client) -> None:

@@ -44,9 +44,9 @@ def test_filters_narrow_it(cast: Cast, sign_in: SignIn) -> None:
     key, _ = create_api_key(workspace=cast.workspace, name="robot", scopes=["read"])
     record(cast, "zebra crossing")
     ensure_channel(workspace=cast.workspace, name="plain")
-    assert read_rows(client, q="zebra") == ["made the channel “zebra crossing”"]
+    assert read_rows(client, q="zebra") == ["created the channel “zebra crossing”"]
     assert read_rows(client, q=str(key.pk)) == [f"made the API key “{key}”"]
-    assert read_rows(client, who=f"member:{cast.auditor.user_id}") == ["made the channel “zebra crossing”"]
+    assert read_rows(client, who=f"member:{cast.auditor.user_id}") == ["created the channel “zebra crossing”"]
     assert len(read_rows(client, deed="channel.made")) == 2
     assert read_rows(client, until="2001-01-01") == []
     assert (
@@ -69,7 +69,7 @@ def test_deeds_are_chosen_by_what_is_done_and_rules_called_by_their_titles(cast:
     page = sign_in(cast.owner).get("/w/acme/trail/?deed=finding.judged").content.decode()
     assert '<option value="finding.judged" selected>Judged a finding</option>' in page
     assert ">finding.judged<" not in page
-    assert "Asked and never answered, a-rule-that-is-no-more" in page
+    assert "Request never answered, a-rule-that-is-no-more" in page
 
 
 def test_it_is_paged_by_key(cast: Cast, sign_in: SignIn) -> None:

@@ -88,7 +88,7 @@ def test_a_bug_is_still_500(
     response = client.get("/w/acme/conversations/")
     assert response.status_code == 500
     assert "Retry-After" not in response
-    assert "The inspector made a mistake" in response.content.decode()
+    assert "Something went wrong" in response.content.decode()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -159,12 +159,12 @@ def test_several_files_without_script_wait_and_are_loaded_together(auditor: Clie
     auditor.post(f"{UPLOAD}waiting/", {"action": "load"})
     settle_all()
     assert sorted(Delivery.objects.values_list("file_name", "stored")) == [("a.log", 1), ("b.log", 1)]
-    assert "Waiting for you" not in text(auditor.get(UPLOAD))
+    assert "Waiting for your decision" not in text(auditor.get(UPLOAD))
 
 
 def test_thrown_away_nothing_is_kept(auditor: Client, cast: Cast) -> None:
     address = stage(auditor, b"all is well\n")
-    assert "was thrown away" in text(decide(auditor, address, "discard", headers=HTMX))
+    assert "was discarded" in text(decide(auditor, address, "discard", headers=HTMX))
     send(auditor, ("a.log", b"1"), ("b.log", b"2"))
     auditor.post(f"{UPLOAD}waiting/", {"action": "discard"})
     assert not Delivery.objects.exists()
@@ -175,7 +175,7 @@ def test_what_is_staged_is_its_sender_s_alone(auditor: Client, owner: Client, ca
     address = stage(auditor, b"all is well\n")
     assert owner.get(address).status_code == 404
     assert decide(owner, address, "load").status_code == 404
-    assert "Waiting for you" not in text(owner.get(UPLOAD))
+    assert "Waiting for your decision" not in text(owner.get(UPLOAD))
     delivery = Delivery.objects.get()
     assert owner.get(reverse("pages:delivery", args=[SLUG, delivery.pk])).status_code == 404
     headers = {"Authorization": f"Bearer {token}"}

@@ -95,7 +95,7 @@ def test_conversations_begin_with_the_gravest_finding_that_stands_open(
     set_rule(membership=log.owner, rule=rule, is_on=False, severity=None, reason="not wanted")
     settle_all()
     check()
-    assert "the gravest open finding first" in viewer.get("/w/acme/conversations/?order=worst").content.decode()
+    assert "most severe open finding first" in viewer.get("/w/acme/conversations/?order=worst").content.decode()
     with connection.cursor() as cursor:
         # Among few rows the planner takes whatever it likes: the index is what serves the order without sorting.
         cursor.execute("SET LOCAL enable_sort = off")
@@ -114,7 +114,7 @@ def test_findings_begin_with_the_worst(log: Cast, viewer: Client, monkeypatch: p
         rows, key=lambda pk: (rows[pk].severity, rows[pk].at, pk), reverse=True
     )
     overview = viewer.get("/w/acme/overview/").content.decode()
-    assert 'href="/w/acme/findings/?order=worst">Worst first</a>' in overview
+    assert 'href="/w/acme/findings/?order=worst">Most severe first</a>' in overview
 
 
 def test_conversations_of_an_agent_are_those_of_whom_the_name_means(log: Cast) -> None:

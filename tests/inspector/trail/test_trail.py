@@ -27,7 +27,7 @@ def record(cast: Cast, name: str = "main") -> Deed:
 
 def test_a_deed_says_who_what_and_on_what(cast: Cast) -> None:
     deed = record(cast, "a\x00b")
-    assert deed.told == "olivia made the channel “a␀b”"
+    assert deed.told == "olivia created the channel “a␀b”"
     assert (deed.actor_kind, deed.actor_id, deed.actor_name) == ("member", str(cast.owner.user_id), "olivia")
     assert deed.about == [cast.channel.pk]
     assert deed.details == {"name": "a␀b"}
@@ -80,7 +80,7 @@ def test_nobody_changes_deletes_or_empties_the_trail(
     record_property("failures", int(not is_refused))
     assert is_refused, told
     kept.refresh_from_db()
-    assert kept.told == "olivia made the channel “main”"
+    assert kept.told == "olivia created the channel “main”"
 
 
 @pytest.mark.django_db(transaction=True)
