@@ -29,7 +29,7 @@ from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Message
 
 from ..rules import RULES, Rule
-from ..rules.work import TAKEN_BACK_RULE
+from ..rules.work import TAKEN_BACK, TAKEN_BACK_RULE
 from .dueness import COUNTS, DUE
 from .tables import Finding
 
@@ -152,6 +152,14 @@ def count_open_in(*, conversation_ids: Collection[uuid.UUID]) -> dict[uuid.UUID,
     rows = list_here(conversations=conversation_ids).filter(state=Finding.State.OPEN)
     counted = rows.values("conversation").annotate(count=Count("pk"), severity=Max("severity")).order_by()
     return {row["conversation"]: OpenCount(row["count"], row["severity"]) for row in counted}
+
+
+def find_reversals(*, conversation_ids: Collection[uuid.UUID]) -> dict[tuple[uuid.UUID, str], str]:
+    """The end that was reversed, by conversation and the end that stands instead; whatever was made of the finding."""
+    rows = list_here(conversations=conversation_ids).filter(rule=TAKEN_BACK_RULE).order_by()
+    ends = {text: pair for pair, text in TAKEN_BACK.items()}
+    found = rows.filter(text__in=ends).values_list("conversation", "text").distinct()
+    return {(conversation, ends[text][1]): ends[text][0] for conversation, text in found}
 
 
 @dataclass(frozen=True, slots=True)

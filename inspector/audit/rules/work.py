@@ -92,26 +92,32 @@ def _find_delegation_circles(scene: Scene) -> Iterator[Hit]:
 
 
 def _find_ends_taken_back(scene: Scene) -> Iterator[Hit]:
-    """Done, and then failed; refused, and then done. What was asked again or sent back in between is another matter."""
+    """Done and then failed; refused or failed for good and then done, with nothing asked again or sent back between.
+
+    Failed for good means that the error itself says so: `retry` is false.
+    """
+    final = {message.id for message, error in scene.failures if error.get("retryable") is False}
     for task in scene.tasks:
         if not (task.failures or '"refused"' in task.steps):
             continue
         for before, step in pairwise(read_steps(task.steps)):
-            said = TAKEN_BACK.get((_END_OF.get(before.event, ""), _END_OF.get(step.event, "")))
+            end = "failed for good" if before.message_id in final else END_OF.get(before.event, "")
+            said = TAKEN_BACK.get((end, END_OF.get(step.event, "")))
             if said:
                 yield Hit(message=step.message_id, text=said, related=(before.message_id,))
 
 
 # What an event says of an end.
-_END_OF: Final[Mapping[str, str]] = {
+END_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("done", "gave-result", "answered"), "done"),
     **dict.fromkeys(("failed", "failed-for-now"), "failed"),
     "refused": "refused",
 }
 TAKEN_BACK_RULE: Final = "end-taken-back"
 TAKEN_BACK: Final[Mapping[tuple[str, str], str]] = {
-    ("done", "failed"): "It is said to have failed, though it was reported done before.",
-    ("refused", "done"): "It is reported done, though it was refused before.",
+    ("done", "failed"): "Reported failed after it was reported done.",
+    ("refused", "done"): "Reported done after it was refused.",
+    ("failed for good", "done"): "Reported done after it failed, though the error says that a retry is of no use.",
 }
 
 
@@ -238,8 +244,15 @@ RULES: Final = (
                 ("bob", "@a7|f1|c1|S1|d0|T2|k6#"),
                 ("bob", '@a1|f1|c1|S1|d0|T3|k6|u"done"#'),
             ),
+            clowl("m1", "REQ", "oscar", "radar")
+            + clowl("m2", "ERR", "radar", "oscar", minute=1, pid="m1", code="E004", msg="no", retry=False)
+            + clowl("m3", "DONE", "radar", "oscar", minute=7, pid="m1"),
         ),
         passes=(
+            clowl("m1", "REQ", "oscar", "radar")
+            + clowl("m2", "ERR", "radar", "oscar", minute=1, pid="m1", code="E004", msg="no", retry=False)
+            + clowl("m3", "REQ", "oscar", "radar", minute=2, pid="m2")
+            + clowl("m4", "DONE", "radar", "oscar", minute=3, pid="m3"),
             clowl("m1", "REQ", "oscar", "radar")
             + clowl("m2", "ERR", "radar", "oscar", minute=1, pid="m1", code="E005", msg="busy", retry=True)
             + clowl("m3", "DONE", "radar", "oscar", minute=2, pid="m1"),

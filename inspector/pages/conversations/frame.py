@@ -38,7 +38,11 @@ TABS: Final = (
     ("conversation-raw", "Raw"),
 )
 # The end that was taken back, in words.
-_AFTER: Final[Mapping[str, str]] = {"refused": "refusing", "done": "it was reported done"}
+AFTER: Final[Mapping[str, str]] = {
+    "refused": "refusing",
+    "failed for good": "failing",
+    "done": "it was reported done",
+}
 
 
 def open_conversation(membership: Membership, conversation_id: uuid.UUID) -> Conversation:
@@ -175,8 +179,13 @@ def _make_answers(
 
 
 def _name_gravest(findings: Sequence[Finding]) -> str:
-    """The title of the rule of the most severe open finding; empty without one."""
-    rule = next((each.rule for each in findings if each.state == Finding.State.OPEN), "")
+    """The gravest open finding: what was reversed, or the title of its rule; empty where none is open."""
+    gravest = next((each for each in findings if each.state == Finding.State.OPEN), None)
+    if gravest is None:
+        return ""
+    rule = gravest.rule
+    if rule == TAKEN_BACK_RULE and gravest.text in TAKEN_BACK.values():
+        return gravest.text.partition(",")[0].removesuffix(".")
     return RULES[rule].title if rule in RULES else rule
 
 
@@ -188,7 +197,7 @@ def _say_reversal(state: str, findings: Sequence[Finding]) -> str:
                 earlier = [each.order_time for each in find_related(finding=finding)]
                 gap = finding.at - min(earlier) if earlier else None
                 later = f" ({write_elapsed(gap)} later)" if gap else ""
-                return f"{state}, after {_AFTER[before]}{later}"
+                return f"{state}, after {AFTER[before]}{later}"
     return ""
 
 

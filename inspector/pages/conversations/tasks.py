@@ -15,6 +15,7 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
+from inspector.audit.rules.work import END_OF
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.selectors import find_messages_by_ids
 from inspector.threads.summaries import sum_up
@@ -40,6 +41,12 @@ from ..shown.told import shorten, write_elapsed
 from .frame import frame_conversation, open_conversation
 
 PAGE_TASKS: Final = 25
+# By an end and the one that reversed it: the first in words.
+_REVERSED: Final[Mapping[tuple[str, str], str]] = {
+    ("refused", "done"): "refusing",
+    ("failed", "done"): "failing",
+    ("done", "failed"): "it was reported done",
+}
 # Of the changes of a task so many of the first and of the last are listed; the rest is counted.
 MOST_STEPS: Final = 10
 
@@ -66,6 +73,7 @@ class TaskLine:
     title: str
     url: str
     stands: str
+    reversal: str
     is_standing: bool
     requester: AgentMark | None
     performer: AgentMark | None
@@ -228,6 +236,7 @@ class _Maker:
             title=self._name(task),
             url=self._link(asked.pk) if asked else "",
             stands=stands,
+            reversal=self._say_reversal(stands, (*first, *last)),
             is_standing=is_standing,
             requester=self._find_agent(task.requester),
             performer=self._find_agent(task.performer),
@@ -259,6 +268,19 @@ class _Maker:
     def _name(self, task: Task) -> str:
         asked = self._messages.get(task.request) if task.request else None
         return shorten(asked.topic or asked.english, 120) if asked else ""
+
+    def _say_reversal(self, stands: str, steps: Sequence[Step]) -> str:
+        """The end with the one it reversed, and how much later it came; empty where none was."""
+        if len(steps) < 2 or steps[-1].state != stands:
+            return ""
+        before, step = steps[-2:]
+        after = _REVERSED.get((END_OF.get(before.event, ""), END_OF.get(step.event, "")))
+        # A failure that says that it may be tried again was no end.
+        if after is None or before.event == "failed-for-now":
+            return ""
+        earlier, later = self._messages.get(before.message_id), self._messages.get(step.message_id)
+        gap = later.order_time - earlier.order_time if earlier and later else None
+        return f"{stands}, after {after}{f' ({write_elapsed(gap)} later)' if gap else ''}"
 
     def _say_silence(self, task: Task) -> str:
         if self._moment is None or self._moment - task.last_at <= STALLED_AFTER:

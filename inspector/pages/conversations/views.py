@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.comments.discussions import count_comments
-from inspector.audit.findings.listing import OpenCount, count_open_in, tell_findings
+from inspector.audit.findings.listing import OpenCount, count_open_in, find_reversals, tell_findings
 from inspector.audit.reviews.listing import list_queues_around
 from inspector.audit.reviews.standings import SignOff, find_sign_offs
 from inspector.audit.services import give_verdict
@@ -38,7 +38,7 @@ from ..shell import read_number, read_place, render_page, within_workspace, writ
 from ..shown.told import is_named, name_conversation, name_dialect, shorten
 from ..traces.links import link_traces
 from .disclosures import open_for
-from .frame import frame_conversation, open_conversation
+from .frame import AFTER, frame_conversation, open_conversation
 from .transcript import make_anchor, make_rows
 from .windows import Pager, make_pager, read_jump
 
@@ -74,6 +74,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     sign_offs = find_sign_offs(conversations=page)
     openings = find_openings(conversation_ids=[one.pk for one in page if not is_named(one)])
     open_findings = count_open_in(conversation_ids=[one.pk for one in page])
+    reversals = find_reversals(conversation_ids=[one.pk for one in page])
     cast = Cast(labels=load_labels(workspace_id=workspace.pk))
     last = page[-1] if len(found) > PAGE_ROWS else None
     context = {
@@ -86,6 +87,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
                 workspace.slug,
                 openings,
                 open_findings.get(conversation.pk),
+                reversals,
             )
             for conversation in page
         ],
@@ -127,8 +129,11 @@ def _make_row(
     slug: str,
     openings: Mapping[uuid.UUID, str],
     findings: OpenCount | None,
+    reversals: Mapping[tuple[uuid.UUID, str], str],
 ) -> dict[str, Any]:
     agents = conversation.agents[:MOST_TILES]
+    state = find_state(conversation)
+    reversed_end = reversals.get((conversation.pk, state))
     return {
         "id": conversation.pk,
         "url": reverse("pages:conversation", args=[slug, conversation.pk]),
@@ -137,7 +142,8 @@ def _make_row(
         "agents": cast.find_all(agents, channel_id=conversation.channel_id, dialects=tuple(conversation.dialects)),
         "more_agents": len(conversation.agents) - len(agents),
         "dialects": ", ".join(name_dialect(dialect) for dialect in conversation.dialects),
-        "state": find_state(conversation),
+        "state": state,
+        "reversal": f"{state}, after {AFTER[reversed_end]}" if reversed_end else "",
         "is_settled": conversation.is_settled,
         "last_at": conversation.last_at,
         "message_count": conversation.message_count,

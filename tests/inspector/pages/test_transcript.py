@@ -184,7 +184,7 @@ def test_no_page_grows_with_what_a_machine_sends(viewer: Client, cast: Cast) -> 
 
 
 @pytest.mark.parametrize(
-    ("log", "words"),
+    ("log", "words", "headline"),
     [
         (
             say_wires(
@@ -193,16 +193,27 @@ def test_no_page_grows_with_what_a_machine_sends(viewer: Client, cast: Cast) -> 
                 ("bob", '@a1|f1|c1|S1|d0|T3|k6|u"done"#'),
             ),
             "done, after refusing (1 min later)",
+            "Reported done after it was refused",
         ),
         (
             clowl("m1", "REQ", "oscar", "radar")
             + clowl("m2", "DONE", "radar", "oscar", minute=1, pid="m1")
             + clowl("m3", "ERR", "radar", "oscar", minute=7, pid="m1", code="E004", msg="no"),
             "failed, after it was reported done (6 min later)",
+            "Reported failed after it was reported done",
+        ),
+        (
+            clowl("m1", "REQ", "oscar", "radar")
+            + clowl("m2", "ERR", "radar", "oscar", minute=1, pid="m1", code="E004", msg="no", retry=False)
+            + clowl("m3", "DONE", "radar", "oscar", minute=7, pid="m1"),
+            "done, after failing (6 min later)",
+            "Reported done after it failed",
         ),
     ],
 )
-def test_an_end_that_was_taken_back_is_amber_and_named(auditor: Client, cast: Cast, log: str, words: str) -> None:
+def test_an_end_that_was_taken_back_is_amber_and_named(
+    auditor: Client, cast: Cast, log: str, words: str, headline: str
+) -> None:
     deliver(cast, log.encode())
     settle_all()
     conversation = Conversation.objects.get()
@@ -211,5 +222,12 @@ def test_an_end_that_was_taken_back_is_amber_and_named(auditor: Client, cast: Ca
     answers = page[start : page.index("</dl>", start)]
     assert re.search(rf'data-state="waiting">.*{re.escape(words)}</span>', answers), answers
     assert 'data-state="done"' not in answers
-    assert "Outcome reversed</a>" in answers
+    assert f"{headline}</a>" in answers
     assert "noted nothing" not in answers
+    listed = auditor.get(reverse("pages:conversations", args=["acme"])).content.decode().partition("<tbody")[2]
+    assert re.search(rf'data-state="waiting">.*?{re.escape(words.partition(" (")[0])}</span>', listed), listed
+    assert 'data-state="done"' not in listed
+    tasks = auditor.get(reverse("pages:conversation-tasks", args=["acme", conversation.pk])).content.decode()
+    story = tasks[tasks.index('<section class="tasks"') :].partition("<details")[0]
+    assert len(re.findall(rf'data-state="waiting">.*?{re.escape(words)}</span>', story)) == 2, story
+    assert 'data-state="done"' not in story
