@@ -126,6 +126,16 @@ DATABASES = {
         **_spell_database("DATABASE_URL", _read_database_url()),
     }
 }
+# Where DATABASE_URL leads to a pooler that shares sessions between transactions: the way around it.
+_direct_url = env.str("DATABASE_DIRECT_URL", "")
+if _direct_url:
+    DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True
+    # Only for as long as it is needed: what is pooled is to stay so.
+    DATABASES["direct"] = {
+        **DATABASES["default"],
+        "CONN_MAX_AGE": 0,
+        **_spell_database("DATABASE_DIRECT_URL", _direct_url),
+    }
 # The role that owns the tables, where it is another than the application's: only `manage.py migrate` works as it.
 _owner_url = env.str("DATABASE_OWNER_URL", "")
 DATABASE_OWNER = _spell_database("DATABASE_OWNER_URL", _owner_url) if _owner_url else None
@@ -240,7 +250,7 @@ SPECTACULAR_SETTINGS = {
 # Celery is the doorbell only: the job row in PostgreSQL is the truth, so no result is kept and losing one is harmless.
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", "filesystem://")
 check_shared_settings(
-    database_host=DATABASES["default"]["HOST"],
+    database_host=DATABASES.get("direct", DATABASES["default"])["HOST"],
     given={"SECRET_KEY": _given_secret, "INSPECTOR_KEYRING_KEY": KEYRING_KEY},
     broker=CELERY_BROKER_URL,
 )

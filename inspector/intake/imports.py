@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from django.conf import settings
-from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
@@ -27,6 +26,7 @@ from .archives import Archive
 from .containers import HEAD_BYTES, READ_BYTES, ZIP, Arrival, ContainerError, name_container, peek, unfold
 from .forecasts import Forecaster
 from .framing import BATCH_RECORDS, options_of
+from .liveness import alive, find_alive
 from .models import Delivery, Door
 from .services import open_delivery, take_stream
 from .uploads import keep_arrival, name_member, tell_nested
@@ -196,9 +196,10 @@ def import_part(
         OSError: where reading fails; what was read until then is stored, and the delivery is broken.
     """
     options = {"prefixes": has_prefixes, "is_guarded": True} | ({"archive": part.archive} if part.archive else {})
-    with _guarded(
-        open_delivery(workspace=workspace, channel=channel, door=Door.IMPORT, file_name=part.name, options=options)
-    ) as delivery:
+    delivery = open_delivery(
+        workspace=workspace, channel=channel, door=Door.IMPORT, file_name=part.name, options=options
+    )
+    with alive(delivery.pk):
         arrival = Arrival(part.read())
         stream = _open_stream(part, arrival)
         try:
@@ -247,41 +248,21 @@ def forecast_part(*, part: Part, workspace: Workspace | None, channel: Channel |
     )
 
 
-@contextmanager
-def _guarded(delivery: Delivery) -> Iterator[Delivery]:
-    """Hold the delivery's lock while it is received; PostgreSQL lets go of it when this process dies."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", [_lock_of(delivery)])
-    try:
-        yield delivery
-    finally:
-        if connection.is_usable():
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [_lock_of(delivery)])
-
-
-def _lock_of(delivery: Delivery) -> int:
-    return int.from_bytes(delivery.pk.bytes[-8:], "big", signed=True)
-
-
 def end_stopped(*, workspace: Workspace) -> list[Delivery]:
     """End the imports whose process is gone: their records stand, and the deliveries are broken from now on."""
     waiting = Delivery.objects.filter(
         workspace=workspace, door=Door.IMPORT, state=Delivery.State.RECEIVING, options__is_guarded=True
     )
     ended = []
-    for delivery in waiting.order_by("received_at", "pk"):
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_try_advisory_lock(%s)", [_lock_of(delivery)])
-            (is_gone,) = cursor.fetchone() or (False,)
-            if not is_gone:
-                continue
-            # Between the list and the lock it may have come to its end.
+    held = list(waiting.order_by("received_at", "pk"))
+    living = find_alive(delivery.pk for delivery in held)
+    for delivery in held:
+        # Between the list and this statement it may have come to its end.
+        if delivery.pk not in living:
             ended += [delivery] * Delivery.objects.filter(pk=delivery.pk, state=Delivery.State.RECEIVING).update(
                 state=Delivery.State.BROKEN,
                 failure=STOPPED,
                 size_bytes=F("framed_bytes"),
                 framed_at=timezone.now(),
             )
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [_lock_of(delivery)])
     return ended

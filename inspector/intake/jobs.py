@@ -31,7 +31,7 @@ from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from .failures import describe, is_busy, is_passing
-from .liveness import find_alive, key_of, let_go
+from .liveness import find_alive, let_go, show
 from .models import Job
 
 logger = logging.getLogger(__name__)
@@ -120,14 +120,25 @@ def ring_now(*, expires_seconds: float | None = None) -> bool:
 def claim(*, kinds: Iterable[str] = tuple(Job.Kind.values), otherwise: Iterable[str] = ()) -> Job | None:
     """Lease the job that has been due longest, or None. One that has used up its attempts is buried instead.
 
-    Everything is one statement, and so one transaction: no lease is ever seen without its sign of life.
+    The sign of life comes first: no lease is ever seen without it.
 
     Args:
         kinds: of which kind it is to be.
         otherwise: of which, where no job of those kinds is due.
     """
+    token = uuid.uuid4()
+    show(token)
+    job = None
+    try:
+        job = _lease(token, list(kinds), list(otherwise))
+    finally:
+        if job is None:
+            let_go(token)
+    return job
+
+
+def _lease(token: uuid.UUID, kinds: list[str], otherwise: list[str]) -> Job | None:
     while True:
-        token = uuid.uuid4()
         with connection.cursor() as cursor:
             cursor.execute(
                 """
@@ -148,16 +159,15 @@ def claim(*, kinds: Iterable[str] = tuple(Job.Kind.values), otherwise: Iterable[
                                        WHERE state IN ('queued', 'running') AND due_at <= clock_timestamp()
                                          AND kind = ANY(%(otherwise)s)
                                        ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED))
-             RETURNING id, state, CASE WHEN state = 'running' THEN pg_try_advisory_lock(%(sign)s) END
+             RETURNING id, state
                 """,
                 {
                     "most": json.dumps({kind: MOST_DEATHS.get(kind, MOST_ATTEMPTS) for kind in Job.Kind.values}),
                     "died": DIED,
                     "lease": settings.JOB_LEASE_SECONDS,
                     "token": token,
-                    "sign": key_of(token),
-                    "kinds": list(kinds),
-                    "otherwise": list(otherwise),
+                    "kinds": kinds,
+                    "otherwise": otherwise,
                 },
             )
             row = cursor.fetchone()

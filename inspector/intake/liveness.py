@@ -2,8 +2,7 @@
 
 Whoever works on something that another would take over if it died holds the lock of its id. A killed process, a lost
 machine, a broken line: the session ends, and with it the lock. Nothing has to be renewed, and nobody has to guess
-how long a healthy worker may be silent. Behind a pooler that shares sessions between transactions the locks say
-nothing; then the lease of a job, and the age of a delivery, still do.
+how long a healthy worker may be silent. A pooler that shares sessions between transactions is gone around.
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from django.db import connection
+from django.db import connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 
 def key_of(name: uuid.UUID) -> int:
@@ -20,11 +20,21 @@ def key_of(name: uuid.UUID) -> int:
     return int.from_bytes(name.bytes[8:], "big", signed=True)
 
 
+def own_session() -> BaseDatabaseWrapper:
+    """The connection whose session is this thread's alone: locks of sessions are held on it, and let go of."""
+    return connections["direct" if "direct" in connections.settings else "default"]
+
+
+def show(name: uuid.UUID) -> None:
+    """Begin to hold the sign of life."""
+    with own_session().cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [key_of(name)])
+
+
 @contextmanager
 def alive(name: uuid.UUID) -> Iterator[None]:
     """Hold the sign of life while the block runs."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", [key_of(name)])
+    show(name)
     try:
         yield
     finally:
@@ -33,9 +43,10 @@ def alive(name: uuid.UUID) -> Iterator[None]:
 
 def let_go(name: uuid.UUID) -> None:
     """Take the sign of life away; where the session is gone, it went with it."""
-    if connection.connection is None or connection.connection.closed or connection.needs_rollback:
+    session = own_session()
+    if session.connection is None or session.connection.closed or session.needs_rollback:
         return
-    with connection.cursor() as cursor:
+    with session.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_unlock(%s)", [key_of(name)])
 
 

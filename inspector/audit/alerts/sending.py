@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 
+from inspector.intake.liveness import own_session
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
 
@@ -84,7 +85,7 @@ def _find_pause(webhook: Webhook) -> float:
 @contextmanager
 def _alone(webhook: Webhook) -> Iterator[bool]:
     key = [_LOCK_SPACE, int.from_bytes(webhook.pk.bytes[12:], signed=True)]
-    with connection.cursor() as cursor:
+    with own_session().cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", key)
         is_alone = bool(cursor.fetchone()[0])
         try:

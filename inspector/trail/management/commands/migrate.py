@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 
 from django.conf import settings
@@ -27,6 +27,7 @@ LOCK: Final = 7_300_411
 LOCK_TIMEOUT: Final = "4s"
 POLL_SECONDS: Final = 0.5
 PATIENCE_SECONDS: Final = 600.0
+_ADDRESS: Final = ("NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS")
 # A lock that was not had in time, and a deadlock that PostgreSQL ended.
 PASSING: Final = frozenset({"55P03", "40P01"})
 
@@ -43,7 +44,10 @@ class Command(Migrate):
             super().execute(*args, **options)
             return
         if not settings.DATABASE_OWNER:
-            self._execute_alone(*args, **options)
+            # Never through a pooler: one session holds the lock, and another sets how long statements wait.
+            direct = settings.DATABASES.get("direct")
+            with as_owner({name: direct[name] for name in _ADDRESS}) if direct else nullcontext():
+                self._execute_alone(*args, **options)
             return
         role, password = connection.settings_dict["USER"], connection.settings_dict["PASSWORD"]
         with as_owner(settings.DATABASE_OWNER):
