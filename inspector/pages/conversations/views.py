@@ -93,7 +93,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
         ],
         "form": form,
         "unknown": form.list_unknown(),
-        "count": _count(workspace, filters),
+        "count": None if listed is None else _count(workspace, filters),
         "is_filtered": bool(filters),
         "delivery": delivery,
         "is_slow": listed is None,

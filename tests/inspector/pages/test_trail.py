@@ -45,7 +45,7 @@ def test_filters_narrow_it(cast: Cast, sign_in: SignIn) -> None:
     record(cast, "zebra crossing")
     ensure_channel(workspace=cast.workspace, name="plain")
     assert read_rows(client, q="zebra") == ["created the channel “zebra crossing”"]
-    assert read_rows(client, q=str(key.pk)) == [f"made the API key “{key}”"]
+    assert read_rows(client, q=str(key.pk)) == [f"created the API key “{key}”"]
     assert read_rows(client, who=f"member:{cast.auditor.user_id}") == ["created the channel “zebra crossing”"]
     assert len(read_rows(client, deed="channel.made")) == 2
     assert read_rows(client, until="2001-01-01") == []
