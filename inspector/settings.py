@@ -126,6 +126,11 @@ DATABASES = {
         **_spell_database("DATABASE_URL", _read_database_url()),
     }
 }
+# A statement of a web request that runs longer is ended: inspector/server.py sets this for what answers requests.
+_statement_seconds = env.int("DATABASE_STATEMENT_SECONDS", 0)
+if _statement_seconds and not env.str("DATABASE_DIRECT_URL", ""):
+    _given_options = DATABASES["default"]["OPTIONS"].get("options", "")
+    DATABASES["default"]["OPTIONS"]["options"] = f"{_given_options} -c statement_timeout={_statement_seconds}s".strip()
 # Where DATABASE_URL leads to a pooler that shares sessions between transactions: the way around it.
 _direct_url = env.str("DATABASE_DIRECT_URL", "")
 if _direct_url:

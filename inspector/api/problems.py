@@ -14,6 +14,7 @@ from rest_framework import exceptions, serializers
 from rest_framework.response import Response
 
 from inspector.intake.concealment import NOTHING
+from inspector.intake.failures import is_cut_off
 
 logger = logging.getLogger(__name__)
 
@@ -100,8 +101,14 @@ def answer_exception(error: Exception, context: dict[str, Any]) -> Response:
     elif isinstance(error, SuspiciousOperation):
         error = ProblemError(400, f"the request cannot be taken: {error}")
     elif isinstance(error, (OperationalError, InterfaceError)):
-        logger.error("the database is away", exc_info=error)
-        error = ProblemError(503, "the database cannot be reached: send this again later", retry_after=5)
+        cut_off = is_cut_off(error)
+        detail = (
+            "this took too long: send it again, narrower if you can"
+            if cut_off
+            else "the database cannot be reached: send this again later"
+        )
+        logger.error("a statement ran too long" if cut_off else "the database is away", exc_info=error)
+        error = ProblemError(503, detail, retry_after=5)
     elif not isinstance(error, exceptions.APIException):
         logger.error("%s %s failed", context["request"].method, context["request"].path, exc_info=error)
         got_request_exception.send(sender=None, request=context["request"]._request)

@@ -36,6 +36,11 @@ def is_away(error: BaseException) -> bool:
     return isinstance(error, OperationalError) and (not _code_of(error) or _code_of(error).startswith(_AWAY))
 
 
+def is_cut_off(error: BaseException) -> bool:
+    """Whether a statement took longer than it may (SQLSTATE 57014)."""
+    return isinstance(error, OperationalError) and _code_of(error) == "57014"
+
+
 def is_passing(error: BaseException) -> bool:
     """Whether the same work may succeed later, unchanged: it costs no attempt."""
     return is_busy(error) or is_away(error)

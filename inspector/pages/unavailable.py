@@ -1,4 +1,4 @@
-"""What a page answers when something failed: 503 while the database is away, else 500."""
+"""What a page answers when something failed: 503 while the database is away or too slow, else 500."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-from inspector.intake.failures import is_passing
+from inspector.intake.failures import is_cut_off, is_passing
 
 RETRY_AFTER_SECONDS: Final = 5
 
@@ -19,9 +19,9 @@ def answer_failure(request: HttpRequest) -> HttpResponse:
     Nothing here asks the database, which may be what failed: neither page knows who is signed in.
     """
     error = sys.exception()
-    if error is None or not is_passing(error):
+    if error is None or not (is_passing(error) or is_cut_off(error)):
         return _inert(HttpResponse(render_to_string("500.html"), status=500))
-    response = _inert(HttpResponse(render_to_string("503.html"), status=503))
+    response = _inert(HttpResponse(render_to_string("503.html", {"is_cut_off": is_cut_off(error)}), status=503))
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return response
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import psycopg
@@ -10,6 +13,8 @@ from django.db import InterfaceError, OperationalError, connection
 from django.test import Client
 from django.urls import reverse
 
+from inspector import server
+from inspector.api.problems import answer_exception
 from tests.inspector.conftest import Cast
 
 ADDRESSES = ["/", "/w/acme/conversations/", "/w/acme/search/?q=x", "/w/acme/deliveries/", "/w/acme/dead-letters/"]
@@ -111,3 +116,45 @@ def test_the_page_works_again_once_the_database_does(cast: Cast, sign_in: Callab
 def _parameters() -> dict[str, str]:
     info = connection.get_connection_params()
     return {name: info[name] for name in ("dbname", "user", "password", "host", "port") if info.get(name)}
+
+
+@pytest.mark.django_db
+def test_a_statement_that_runs_too_long_is_said_so(
+    cast: Cast, token: str, sign_in: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database itself ends it, as it does in a web process."""
+
+    def sleep(*words: object, **names: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL statement_timeout = 50")
+            cursor.execute("SELECT pg_sleep(5)")
+
+    monkeypatch.setattr("inspector.pages.glossary.render_page", sleep)
+    client = sign_in(cast.owner)
+    client.raise_request_exception = False
+    response = client.get("/w/acme/glossary/nslip/")
+    assert (response.status_code, response["Retry-After"]) == (503, "5")
+    assert "This took too long" in response.content.decode()
+    problem = answer_exception(_ended(), {"request": None, "view": None})
+    assert problem.status_code == 503
+    assert "took too long" in problem.data["detail"]
+
+
+def _ended() -> OperationalError:
+    error = OperationalError("canceling statement due to statement timeout")
+    error.__cause__ = psycopg.errors.QueryCanceled("canceling statement due to statement timeout")
+    return error
+
+
+def test_only_what_answers_requests_has_a_limit() -> None:
+    show = "import django; django.setup(); from django.conf import settings; print(settings.DATABASES)"
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "inspector.settings"}
+    for given, is_limited in ((server.raw_env[0].partition("=")[2], True), ("", False)):
+        said = subprocess.run(
+            [sys.executable, "-c", show],
+            env=environment | {"DATABASE_STATEMENT_SECONDS": given or "0"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert ("statement_timeout=60s" in said.stdout) is is_limited
