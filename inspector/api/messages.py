@@ -11,8 +11,6 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dialects import all_dialects
-from inspector.intake.text import make_storable
 from inspector.intake.withdrawals import is_hidden
 from inspector.search import selectors as search
 from inspector.search.conversations import mean_conversations
@@ -30,10 +28,11 @@ from .choosing import FIELDS_ABOUT, choose
 from .disclosures import open_for
 from .endpoints import Endpoint
 from .masking import may_see_secrets, show_layers
+from .narrowing import FILTERS, read_filters
 from .paging import CURSOR as CURSOR
 from .paging import FIXED, cut_found, find_single, find_walk, offer_order, read_row_id
 from .paging import LIMIT as LIMIT
-from .parameters import Choice, Names, Number, Parameter
+from .parameters import Names, Number, Parameter
 from .problems import ProblemError
 from .serializers import (
     ConversationDetailSerializer,
@@ -43,17 +42,6 @@ from .serializers import (
     MessageSerializer,
 )
 
-# What narrows a list of conversations, and of traces.
-FILTERS: Final = (
-    Choice(name="state", about="filter by state", choices=Conversation.State.values, default=""),
-    Choice(
-        name="dialect",
-        about="filter by channel of a message",
-        choices=tuple(dialect.slug for dialect in all_dialects()),
-        default="",
-    ),
-    Parameter(name="agent", about="filter by agent", default=""),
-)
 ORDER: Final = offer_order("latest", about="the latest activity first", fixed="the newest made first")
 _CONVERSATIONS: Final = "conversations"
 SEARCH: Final = (
@@ -210,7 +198,7 @@ class ConversationsView(Endpoint):
         """A page of conversations."""
         key = caller_of(request)
         workspace = key.workspace
-        wanted = {each.name: make_storable(self.given[each.name]) for each in FILTERS}
+        wanted = read_filters(self.given, workspace)
         after = read_row_id(self.given, workspace, of=_CONVERSATIONS)
         try:
             meant = mean_conversations(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))

@@ -1,17 +1,34 @@
-"""What a list is narrowed to by a parameter: the channel or the conversation of that name, which has to be there."""
+"""What a list is narrowed to by a parameter: the channel, agent or conversation of that name, which has to be there."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
+from typing import Any, Final
 
+from dialects import all_dialects
 from inspector.accounts.models import Channel, Workspace
 from inspector.accounts.selectors import find_channel, list_channels
+from inspector.intake.text import make_storable
 from inspector.search.language import find_close
+from inspector.threads.agents.meanings import is_known
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import find_conversation
 
-from .parameters import LONGEST_SHOWN
+from .parameters import LONGEST_SHOWN, Choice, Parameter
 from .problems import ProblemError
+
+# What narrows a list of conversations, and of traces.
+FILTERS: Final = (
+    Choice(name="state", about="filter by state", choices=Conversation.State.values, default=""),
+    Choice(
+        name="dialect",
+        about="filter by dialect of a message",
+        choices=tuple(dialect.slug for dialect in all_dialects()),
+        default="",
+    ),
+    Parameter(name="agent", about="filter by agent", default=""),
+)
 
 
 def find_named_channel(workspace: Workspace, name: str) -> Channel | None:
@@ -30,6 +47,19 @@ def find_named_channel(workspace: Workspace, name: str) -> Channel | None:
         detail = f"there is no channel {name[:LONGEST_SHOWN]!r}: {hint}"
         raise ProblemError(400, detail, parameter="channel", allowed=names[:LONGEST_SHOWN])
     return channel
+
+
+def read_filters(given: Mapping[str, Any], workspace: Workspace) -> dict[str, str]:
+    """What a list of conversations or traces is narrowed to, as their selectors take it.
+
+    Raises:
+        ProblemError: 400 for a name of an agent that nobody has.
+    """
+    wanted = {each.name: make_storable(given[each.name]) for each in FILTERS}
+    if wanted["agent"] and not is_known(workspace=workspace, name=wanted["agent"]):
+        detail = f"there is no agent {given['agent'][:LONGEST_SHOWN]!r}: GET /api/v1/agents?name= finds those there are"
+        raise ProblemError(400, detail, parameter="agent")
+    return wanted
 
 
 def find_named_conversation(workspace: Workspace, conversation_id: uuid.UUID | None) -> Conversation | None:

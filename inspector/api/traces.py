@@ -11,7 +11,6 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.intake.text import make_storable
 from inspector.search.conversations import mean_traces
 from inspector.search.language import QueryError
 from inspector.threads.models import Conversation, Message, Trace
@@ -25,7 +24,8 @@ from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
 from .masking import may_see_secrets
-from .messages import CURSOR, FILTERS, LIMIT, ORDER, show_messages
+from .messages import CURSOR, LIMIT, ORDER, show_messages
+from .narrowing import FILTERS, read_filters
 from .paging import FIXED, find_single, find_walk, read_row_id
 from .parameters import Names, Number, Parameter
 from .problems import ProblemError
@@ -93,7 +93,7 @@ class TracesView(Endpoint):
         """A page of traces."""
         key = caller_of(request)
         workspace = key.workspace
-        wanted = {each.name: make_storable(self.given[each.name]) for each in FILTERS}
+        wanted = read_filters(self.given, workspace)
         after = read_row_id(self.given, workspace, of=_TRACES)
         try:
             meant = mean_traces(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))

@@ -8,6 +8,8 @@ from typing import Any
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Case, OuterRef, QuerySet, Subquery, Value, When
 
+from inspector.accounts.models import Workspace
+from inspector.accounts.selectors import list_members
 from inspector.search.language import QueryError, Term
 from inspector.search.registry import Condition, SearchableCondition
 from inspector.search.values import SEVERITIES, read_severity
@@ -78,7 +80,16 @@ def _write_review(term: Term) -> Condition:
     return (f"({in_force} OR {_STALE})", [verdicts]) if verdicts else (_STALE, [])
 
 
-def _write_assignee(term: Term) -> Condition:
+def _write_assignee(term: Term, workspace: Workspace) -> Condition:
+    names = {member.user.username.lower() for member in list_members(workspace=workspace)}
+    for value in term.values:
+        if value.lower() not in names:
+            raise QueryError(f"{term.name}: no member of this workspace has the name {value!r}", term.start, term.end)
+    return _write_any_assignee(term, workspace)
+
+
+def _write_any_assignee(term: Term, workspace: Workspace) -> Condition:
+    """The same without telling who is a member: a key that only reads does not learn the names of people."""
     # PostgreSQL holds no NUL, not even in a question.
     return _HELD, [[value.lower() for value in term.values if "\x00" not in value]]
 
@@ -135,6 +146,8 @@ ASSIGNEE = SearchableCondition(
     about="who holds its conversation to review it",
     values=None,
     write=_write_assignee,
+    write_masked=_write_any_assignee,
+    is_of_workspace=True,
 )
 FINDING = SearchableCondition(
     name="finding",

@@ -9,8 +9,6 @@ from django.db.models import Subquery
 
 from inspector.threads.searchable import ALIASES, PATHS, SEARCHABLE, SearchableTerm
 
-from .language import Term
-
 Condition = tuple[str, list[object]]
 
 
@@ -21,7 +19,7 @@ class SearchableCondition:
     `values`, where given, are all that exist. One whose values have an order `compares` with `>` and `<` too. Where
     facets are to count it, `tally` gives the expression of a message's values: an array of texts that find it. One that
     compares with what may be masked has `write_masked`, which is asked in its place for whoever may not see secrets. Of
-    one whose values are things of the workspace (`is_of_workspace`), `write` takes that too.
+    one whose values are things of the workspace (`is_of_workspace`), both take that too.
     """
 
     name: str
@@ -30,7 +28,7 @@ class SearchableCondition:
     write: Callable[..., Condition]
     compares: bool = False
     tally: Callable[[], Subquery] | None = None
-    write_masked: Callable[[Term], Condition] | None = None
+    write_masked: Callable[..., Condition] | None = None
     is_of_workspace: bool = False
 
 

@@ -70,9 +70,8 @@ def _write_term(term: Term, workspace: Workspace, may_see_secrets: bool) -> Cond
             check_value(term, condition.values)
         if term.operator and not condition.compares:
             _refuse_operator(term)
-        if condition.is_of_workspace:
-            return condition.write(term, workspace)
-        return (condition.write if may_see_secrets else condition.write_masked or condition.write)(term)
+        write = condition.write if may_see_secrets else condition.write_masked or condition.write
+        return write(term, workspace) if condition.is_of_workspace else write(term)
     is_literal = term.operator == LITERAL
     if term.operator and not is_literal and registry.is_path(term.name):
         return write_path(term, exact.atom, mark)

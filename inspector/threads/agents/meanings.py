@@ -66,6 +66,12 @@ def select_naming(*, workspace: Workspace, name: str) -> Q:
     return named
 
 
+def is_known(*, workspace: Workspace, name: str) -> bool:
+    """Whether an agent of the workspace bears this name, spelled so, or is called by it."""
+    bearers = Agent.objects.filter(workspace=workspace, name_key=key_of_name(name))
+    return name in bearers.values_list("name", flat=True) or bool(find_meanings(workspace=workspace, names=[name]))
+
+
 def _find_conventional(workspace: Workspace, folded: Collection[str]) -> list[Meaning]:
     meant = [
         (dialect, on_wire)

@@ -65,13 +65,12 @@ def test_conversations_are_filtered(cast: Cast, token: str) -> None:
     )
     settle_all()
     count = lambda query: len(ask(token, f"v1/conversations?{query}").json()["results"])  # noqa: E731
-    assert [count(query) for query in ("", "dialect=prose", "agent=oscar", "agent=nobody", "dialect=clowl")] == [
-        2,
-        1,
-        1,
-        0,
-        0,
-    ]
+    assert [count(query) for query in ("", "dialect=prose", "agent=oscar", "dialect=clowl")] == [2, 1, 1, 0]
+    for address in ("conversations", "traces"):
+        for name in ("nobody", "OSCAR"):
+            refused = ask(token, f"v1/{address}?agent={name}")
+            assert (refused.status_code, refused.json()["parameter"]) == (400, "agent")
+            assert refused.json()["detail"].startswith(f"there is no agent '{name}': GET /api/v1/agents")
     assert count("state=open") + count("state=done") + count("state=stalled") == 2
 
 

@@ -19,6 +19,7 @@ from inspector.audit.reviews.listing import count_queue, count_reviewers
 from inspector.audit.reviews.standings import find_sign_offs, find_standings, list_item_reviews, list_reviews
 from inspector.audit.services import give_verdict
 from inspector.intake.models import Record
+from inspector.search.language import QueryError
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
 from inspector.threads.telling import contexts
@@ -246,6 +247,10 @@ def test_a_lease_is_one_persons_until_it_expires(cast: Cast, conversation: Conve
         leases.claim(membership=cast.owner, item=item)
     ReviewItem.objects.update(held_until=timezone.now() - timedelta(hours=1))
     assert find_messages(workspace=cast.workspace, query="assignee:amir") == []
+    # Who sees the list of members is told of a name that is not in it; nobody else learns which names are.
+    with pytest.raises(QueryError, match="no member of this workspace has the name 'nobody'"):
+        find_messages(workspace=cast.workspace, query="assignee:amir,nobody", may_see_secrets=True)
+    assert find_messages(workspace=cast.workspace, query="assignee:nobody") == []
     # Nobody took it over: it is still theirs.
     leases.renew(membership=cast.auditor, item=item)
     ReviewItem.objects.update(held_until=timezone.now() - timedelta(hours=1))
