@@ -192,12 +192,14 @@ def fetch(rows: models.QuerySet[Any, Any], patience_ms: int, *, walks: bool = Tr
     Args:
         rows: what is asked for.
         patience_ms: how long may be waited for it.
-        walks: whether an index may be gone through in its order until there are enough.
+        walks: whether the table, or an index in its order, may be gone through until there are enough; without it
+            PostgreSQL is left with what the indexes of words and terms find.
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(
-                "SELECT set_config('statement_timeout', %s, TRUE), set_config('enable_indexscan', %s, TRUE)",
+                "SELECT set_config('statement_timeout', %s, TRUE), set_config('enable_indexscan', walks, TRUE),"
+                " set_config('enable_seqscan', walks, TRUE) FROM (SELECT %s) AS given (walks)",
                 [str(patience_ms), "on" if walks else "off"],
             )
             found = list(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -18,7 +19,7 @@ from inspector.search import selectors
 from inspector.search.facets import count_facets
 from inspector.search.language import QueryError, list_terms
 from inspector.search.parts import cut_parts, take_away, write_term
-from inspector.search.selectors import fetch, find_messages, read_query, search
+from inspector.search.selectors import fetch, find_messages, narrow, read_query, search
 from inspector.search.tokens import quote
 
 from ..conftest import Cast, deliver, settle_all
@@ -245,6 +246,21 @@ def test_where_walking_takes_too_long_the_indexes_of_terms_find_the_same(
     with connection.cursor() as cursor:
         cursor.execute("SHOW enable_indexscan")
         assert cursor.fetchone()[0] == "on"
+
+
+def test_the_second_try_does_not_go_through_the_table_also_where_that_is_cheaper(log: Cast) -> None:
+    rows = narrow(workspace=log.workspace, query="oscar", zone=None, may_see_secrets=False)
+
+    class Plan(list[str]):
+        def __iter__(self) -> Iterator[str]:
+            return iter(rows.explain().splitlines())
+
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL seq_page_cost = 0; SET LOCAL cpu_tuple_cost = 0; SET LOCAL cpu_operator_cost = 0")
+    assert "Seq Scan on threads_message" in rows.explain()
+    plan = "\n".join(fetch(Plan(), 5000, walks=False) or ())  # type: ignore[arg-type]
+    assert "Bitmap Heap Scan on threads_message" in plan
+    assert "Seq Scan" not in plan
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
