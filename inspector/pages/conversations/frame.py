@@ -179,7 +179,7 @@ def _make_answers(
 
 
 def _name_gravest(findings: Sequence[Finding]) -> str:
-    """The gravest open finding: what was reversed, or the title of its rule; empty where none is open."""
+    """The most severe open finding: what was reversed, or the title of its rule; empty where none is open."""
     gravest = next((each for each in findings if each.state == Finding.State.OPEN), None)
     if gravest is None:
         return ""

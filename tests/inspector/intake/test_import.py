@@ -320,6 +320,7 @@ def test_killed_and_run_again_it_adds_only_what_is_missing(cast: Cast, tmp_path:
 @pytest.mark.django_db(transaction=True)
 def test_an_import_that_is_still_running_is_left_alone(cast: Cast, folder: Path) -> None:
     from inspector.intake.imports import end_stopped, import_part, open_source
+    from inspector.intake.liveness import key_of
 
     seen: list[list[Delivery]] = []
     other = connection.copy()
@@ -327,7 +328,7 @@ def test_an_import_that_is_still_running_is_left_alone(cast: Cast, folder: Path)
     def look(delivery: Delivery, taken: int) -> None:
         # Another process has a connection of its own.
         with other.cursor() as cursor:
-            cursor.execute("SELECT pg_try_advisory_lock(%s)", [imports._lock_of(delivery)])
+            cursor.execute("SELECT pg_try_advisory_lock(%s)", [key_of(delivery.pk)])
             seen.append(cursor.fetchone())
 
     with open_source(imports.Source(folder / "c.log", "c.log")) as (part,):
