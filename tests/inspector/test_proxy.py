@@ -1,0 +1,111 @@
+"""The proxy of docker-compose.yml before the processes that stand behind it there: slow clients stop nobody."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inspector.intake.models import Delivery
+from tests.inspector.api.test_server import PROJECT, chunk, find_database, find_port, send, wait_for_end
+
+from .test_slow_clients import Site, check_while, stay_slow
+
+NGINX = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin") or ""
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.long(seconds=30, waits=True),
+    pytest.mark.skipif(not NGINX, reason="nginx is missing"),
+]
+
+
+@pytest.fixture
+def site(token: str, tmp_path: Path) -> Iterator[Site]:
+    """The proxy by its own file, but for addresses, folders and names of hosts, before the pages and the posting."""
+    environment = os.environ | {
+        "DATABASE_URL": find_database(),
+        "INSPECTOR_STATE_DIR": str(tmp_path),
+        "CELERY_BROKER_URL": "redis://127.0.0.1:1",
+        "PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}",
+    }
+    port = find_port()
+    with tempfile.TemporaryDirectory(prefix="inspector-") as folder, contextlib.ExitStack() as stack:
+        text = (PROJECT / "proxy" / "nginx.conf").read_text()
+        text = text.replace("listen 8000;", f"listen 127.0.0.1:{port};").replace("/tmp/", f"{folder}/")
+        text = re.sub(r"http://(web|posting):8000", rf"http://unix:{folder}/\1.socket:", text)
+        file = Path(folder, "nginx.conf")
+        file.write_text(text)
+        pool = [sys.executable, "-m", "gunicorn", "inspector.wsgi:application", "--worker-class=gthread"]
+        pool += ["--workers=1", "--threads=8", "--no-control-socket"]
+        for name, command in {
+            "web": [*pool, f"--bind=unix:{folder}/web.socket"],
+            "posting": [*pool, f"--bind=unix:{folder}/posting.socket"],
+            # Whoever runs the tests runs it, so that it reads the folder; in its container it is nobody's.
+            "proxy": [NGINX, "-c", str(file), "-g", "daemon off;" if os.geteuid() else "daemon off; user root;"],
+        }.items():
+            log = stack.enter_context((tmp_path / f"{name}.log").open("wb"))
+            process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log)
+            stack.callback(process.wait, 20)
+            stack.callback(process.terminate)
+        one = Site(port, tmp_path, token)
+        until = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(ConnectionError):
+                if one.get("/sign-in/")[0] == 200 and one.get("/api/v1/messages")[0] == 401:
+                    break
+            assert time.monotonic() < until, (tmp_path / "proxy.log").read_text()[-2000:]
+            time.sleep(0.2)
+        yield one
+
+
+def test_slow_strangers_stop_no_page_and_no_sender(site: Site) -> None:
+    start = "POST {} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    chunked = "Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+    known = "Content-Type: text/plain\r\nContent-Length: 100000\r\n\r\n"
+    crowd = [(start.format("/sign-in/"), b"X-A: b\r\n")] * 16
+    for path in ("/sign-in/", "/api/v1/messages", "/w/acme/upload/", "/api/v1/decode"):
+        crowd += [(start.format(path) + chunked, chunk(b"x")), (start.format(path) + known, b"x")] * 6
+    sent: list[bytes] = []
+
+    def post(stop: threading.Event) -> None:
+        while not stop.wait(1):
+            sent.append(send(site.port, site.token, [b"one\n"], "Content-Length: 4")[:12])
+
+    slow = [lambda stop, head=head, piece=piece: stay_slow(site, head, piece, stop) for head, piece in crowd]
+    check_while(site, [*slow, post])
+    assert set(sent) == {b"HTTP/1.1 202"}
+    assert len(sent) >= 4
+
+
+def test_one_address_holds_a_hundred_connections_at_most(site: Site) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(100):
+            line = stack.enter_context(socket.create_connection(("127.0.0.1", site.port), timeout=5))
+            line.sendall(b"POST /sign-in/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\n")
+        time.sleep(0.5)
+        assert site.get("/healthz")[0] == 429
+    time.sleep(0.5)
+    assert site.get("/healthz")[0] == 200
+
+
+def test_a_large_body_is_taken_by_posting_alone(site: Site) -> None:
+    lines = b"".join(b"line %d of many\n" % number for number in range(20_000))
+    said = send(site.port, site.token, [lines], f"Content-Length: {len(lines)}")
+    assert said.startswith(b"HTTP/1.1 202"), said
+    assert wait_for_end(Delivery.State.FRAMED).stored == 20_000
+    large = 13 * 1024 * 1024
+    with socket.create_connection(("127.0.0.1", site.port), timeout=20) as line:
+        line.sendall(f"POST /sign-in/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {large}\r\n\r\n".encode())
+        assert line.recv(100).startswith(b"HTTP/1.1 413")
