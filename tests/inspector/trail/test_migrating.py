@@ -5,15 +5,20 @@ from __future__ import annotations
 import threading
 import time
 from io import StringIO
+from pathlib import Path
 
 import psycopg
 import pytest
 from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
+from inspector.intake.models import Job
+from inspector.threads.models import Message
 from inspector.trail.management.commands import migrate
 
-from ..conftest import Cast
+from ..conftest import Cast, deliver
+from ..intake.processes import celery
+from ..intake.test_recovery import is_done, wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -78,3 +83,37 @@ def test_what_is_left_of_an_interrupted_index_is_removed(cast: Cast) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT to_regclass('left_over') IS NULL")
         assert cursor.fetchone() == (True,)
+
+
+@pytest.mark.long(seconds=15)
+def test_a_worker_goes_on_while_its_tables_are_changed(
+    cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = ("threads_message", "intake_record", "intake_delivery", "intake_job", "threads_conversation")
+    tries: list[bool] = []
+
+    def change_tables(*_: object, **__: object) -> None:
+        # Jobs last, messages first: the other way round than a worker, which has its job when it writes messages.
+        tries.append(False)
+        with transaction.atomic(), connection.cursor() as cursor:
+            for table in tables:
+                cursor.execute(f"ALTER TABLE {table} ADD COLUMN meanwhile integer NOT NULL DEFAULT 0")
+                time.sleep(0.3)
+                cursor.execute(f"ALTER TABLE {table} DROP COLUMN meanwhile")
+        tries[-1] = True
+
+    monkeypatch.setattr(migrate, "LOCK_TIMEOUT", "1s")
+    monkeypatch.setattr(migrate.Migrate, "execute", change_tables)
+    lines = [f'{{"raw": "number {number}", "conversation": "c{number % 300}"}}\n'.encode() for number in range(12_000)]
+    beat = ("beat", "--schedule", str(tmp_path / "schedule"), "--pidfile", str(tmp_path / "beat.pid"))
+    with celery(tmp_path, "worker", "--concurrency=2"), celery(tmp_path, *beat):
+        for start in range(0, len(lines), 1_000):
+            deliver(cast, *lines[start : start + 1_000])
+        wait_for(lambda: Message.objects.exists(), 60, tmp_path / "process.log")
+        for _ in range(3):
+            call_command("migrate", "accounts", stdout=StringIO(), stderr=StringIO())
+        assert not is_done(), "the worker had nothing left to do meanwhile"
+        wait_for(is_done, 120, tmp_path / "process.log")
+    assert tries.count(True) == 3
+    assert Message.objects.count() == 12_000
+    assert not Job.objects.exclude(state=Job.State.DONE).exists()
