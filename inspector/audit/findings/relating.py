@@ -17,7 +17,8 @@ from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from inspector.accounts.models import ApiKey
 from inspector.intake.models import Sighting
 from inspector.lookups import HasAnyBit, IsAny
-from inspector.threads.models import Message
+from inspector.threads.models import Message, Task
+from inspector.threads.tasks.ledger import read_steps
 from inspector.threads.telling import terms
 from inspector.threads.telling.sights import CLOCK_SKEW, IN_SIGHT, Sight
 
@@ -29,6 +30,10 @@ COLUMNS: Final = (
 )
 # As settling orders them: of one order key by the identity of the record.
 ORDER: Final = ("conversation_id", "order_time", "order_source", "order_index", "record__identity", "part")
+# What somebody did, found or proposes: these can be judged.
+JUDGED: Final = ("done", "inform", "observe", "propose", "commit")
+# The events of a task that give its result.
+RESULTS: Final = frozenset({"done", "gave-result", "answered"})
 _IS_SEALED: Final = HasAnyBit("sights", Sight.SEALED.value)
 # The level at which a session is agreed to be encrypted.
 _ENCRYPTED: Final = "E"
@@ -36,10 +41,11 @@ _ENCRYPTED: Final = "E"
 
 @dataclass(slots=True)
 class Suspects:
-    """Messages that may bear the id of another, answer what is later, or come by a key of other agents."""
+    """Messages that may bear the id of another, answer what is later, judge work of their sender, or have a strange key."""
 
     id_keys: set[bytes] = field(default_factory=set)
     early: list[uuid.UUID] = field(default_factory=list)
+    judging: list[uuid.UUID] = field(default_factory=list)
     strange: list[uuid.UUID] = field(default_factory=list)
 
     def take(self, message: Seen, sights: int, id_key: bytes | None) -> None:
@@ -48,6 +54,8 @@ class Suspects:
             self.id_keys.add(bytes(id_key))
         if sights & Sight.EARLY:
             self.early.append(message.id)
+        if sights & Sight.JUDGING:
+            self.judging.append(message.id)
         if sights & Sight.STRANGE:
             self.strange.append(message.id)
 
@@ -76,6 +84,8 @@ def load_related(scenes: Mapping[uuid.UUID, Scene], messages: QuerySet[Message],
         _load_doubles(scenes, ordered, suspects.id_keys)
     if suspects.early:
         _load_early(scenes, ordered.filter(IsAny("id", suspects.early)))
+    if suspects.judging:
+        _load_judged(scenes, ordered.filter(IsAny("id", suspects.judging)))
     if suspects.strange:
         _load_strangers(scenes, ordered.filter(IsAny("id", suspects.strange)))
     _load_sealed(scenes, messages)
@@ -108,6 +118,28 @@ def _load_early(scenes: Mapping[uuid.UUID, Scene], suspects: QuerySet[Message]) 
         message = see(row)
         seconds = (row[-1] - message.at).total_seconds()
         scenes[message.conversation].skewed.append(Skewed(message, message.parent, seconds))
+
+
+def _load_judged(scenes: Mapping[uuid.UUID, Scene], suspects: QuerySet[Message]) -> None:
+    """Judgements of one's own: of the message that the wire says, else of the last result of the task."""
+    judging: list[Seen] = []
+    works: dict[uuid.UUID, uuid.UUID | None] = {}
+    for row in suspects.exclude(sender="").values_list(*COLUMNS, "task"):
+        judging.append(message := see(row))
+        works[message.id] = row[-1]
+    results: dict[uuid.UUID | None, list[uuid.UUID]] = {
+        pk: [step.message_id for step in read_steps(steps) if step.event in RESULTS]
+        for pk, steps in Task.objects.filter(IsAny("id", set(works.values()) - {None})).values_list("pk", "steps")
+    }
+    said = {message.parent for message in judging if message.parent}.union(*results.values())
+    judged = {message.id: message for message in see_all(Message.objects.shown().filter(IsAny("id", said)))}
+    for message in judging:
+        is_said = message.parent is not None and message.basis in ("explicit", "correlation")
+        named = [message.parent] if is_said else results.get(works[message.id], [])
+        own = [judged[pk] for pk in named if pk in judged]
+        own = [one for one in own if one.sender == message.sender and one.at <= message.at]
+        if own and own[-1].id != message.id and own[-1].performative in JUDGED:
+            scenes[message.conversation].judged.append((message, own[-1]))
 
 
 def _load_strangers(scenes: Mapping[uuid.UUID, Scene], suspects: QuerySet[Message]) -> None:

@@ -82,7 +82,8 @@ class Scene:
     which work was handed on. `sealed` are encrypted, the first of each sender and receivers; `open` are not, in a
     conversation where others are or are agreed to be; `pacts` carry what they established of sessions, each as [kind,
     name, value and more]; `refused` are not opened by the key of their session. `hidden` hold characters that cannot
-    be seen, `mixed` words that look Latin and are not. `strangers` came by a key whose agents have other names, each
+    be seen, `mixed` words that look Latin and are not. `judged` accept or evaluate a message of their own sender, which
+    stands beside each. `strangers` came by a key whose agents have other names, each
     with what the key is called.
     """
 
@@ -102,5 +103,6 @@ class Scene:
     refused: list[Seen] = field(default_factory=list)
     hidden: list[tuple[Seen, str]] = field(default_factory=list)
     mixed: list[tuple[Seen, Sequence[str]]] = field(default_factory=list)
+    judged: list[tuple[Seen, Seen]] = field(default_factory=list)
     strangers: list[tuple[Seen, str]] = field(default_factory=list)
     first: Seen | None = None

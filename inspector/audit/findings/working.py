@@ -31,7 +31,7 @@ SELECT "task"."id" FROM "above" JOIN "threads_task" "task"
 
 
 def load_tasks(scenes: Mapping[uuid.UUID, Scene]) -> None:
-    """The remarkable tasks of these scenes, in order; of work that may go round also those in whose course it was."""
+    """The remarkable tasks of these scenes, in order; of some also those in whose course they were asked."""
     handed = Task.objects.filter(HANDED_ON, IsAny("conversation_id", scenes))
     comes_back = Exists(handed.filter(conversation=OuterRef("conversation"), requester=OuterRef("performer")))
     may_go_round = HANDED_ON & Q(within_key__isnull=False) & ~Q(performer="") & comes_back
@@ -55,7 +55,10 @@ def _take(
 
 
 def _is_link(task: SeenTask) -> bool:
-    return task.act == "delegate" and task.request is not None and task.within_key is not None and bool(task.performer)
+    """Whether a rule compares it with the work above it: what was handed on, or asked back."""
+    if task.request is None or task.within_key is None:
+        return False
+    return bool(task.performer) if task.act == "delegate" else task.act in ("query", "propose")
 
 
 def _find_above(links: Sequence[SeenTask]) -> list[uuid.UUID]:

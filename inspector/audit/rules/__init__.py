@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from . import grounds, meaning, placing, reading, seals, senders, texts, work
+from . import approval, grounds, meaning, placing, reading, seals, senders, texts, work
 from .rule import Hit, Rule
 
 __all__ = ["BY_NOTE", "RULES", "VERSION", "Hit", "Rule"]
 
 # Raised when a rule changes what it finds: conversations are then examined again, in the background.
-VERSION: Final = 7
+VERSION: Final = 8
 RULES: Final[Mapping[str, Rule]] = {
     rule.code: rule
-    for module in (seals, texts, senders, placing, grounds, work, meaning, reading)
+    for module in (seals, texts, senders, placing, grounds, work, approval, meaning, reading)
     for rule in module.RULES
 }
 # Which rule gathers a note.

@@ -20,7 +20,7 @@ from ..models import Message
 from ..placing.across import look_across
 from ..telling import terms
 from ..telling.deceptive_signs import MIXED, UNSEEN
-from ..telling.sights import CLOCK_SKEW, LEAST_SEVERITY, OF_SESSIONS, Sight
+from ..telling.sights import CLOCK_SKEW, JUDGEMENTS, LEAST_SEVERITY, OF_SESSIONS, Sight
 
 _AT_ONCE: Final = 1000
 _received_earlier = Record.objects.filter(pk=OuterRef("record_id"), created_at__lt=OuterRef("order_time") - CLOCK_SKEW)
@@ -29,6 +29,7 @@ CONDITIONS: Final[Mapping[Sight, Q]] = {
     Sight.LEANING: Q(atoms__contains=[terms.term("has", "references")])
     | Q(atoms__contains=[terms.term("has", "condition")]),
     Sight.FAILED: Q(performative="failure"),
+    Sight.JUDGING: Q(performative__in=JUDGEMENTS),
     Sight.SEALED: Q(atoms__contains=[terms.term("security.encrypted", "true")]),
     Sight.AGREEING: Q(*(("established__contains", f'["{kind}",') for kind in OF_SESSIONS), _connector=Q.OR),
     Sight.WRITTEN: Q(english__regex=f"{UNSEEN}|{MIXED}") | Q(sender__regex=UNSEEN),

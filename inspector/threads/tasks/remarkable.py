@@ -31,10 +31,12 @@ _OVERDUE: Final = (
 _TURNED: Final = Q(failures__gt=0) | Q(steps__contains='"refused"') | Q(steps__contains='"asked-again"')
 _UNASKED: Final = Q(request__isnull=True, is_received=False)
 _WITHDRAWN: Final = _IS_ASKED & Q(state="cancelled", last_at__gt=F("finished_at"))
+# A question or a proposal in the course of work: whether the work waited for the answer is to be seen.
+ASKED_BACK: Final = _IS_ASKED & Q(within_key__isnull=False, act__in=("query", "propose"))
 
 # It may be a link of work that is handed round; alone it says nothing.
 HANDED_ON: Final = _IS_ASKED & Q(act="delegate")
 # It is to be looked at by itself.
-ALONE: Final = _UNHEARD | _OVERDUE | _TURNED | _UNASKED | _WITHDRAWN
+ALONE: Final = _UNHEARD | _OVERDUE | _TURNED | _UNASKED | _WITHDRAWN | ASKED_BACK
 # What the index holds.
 REMARKABLE: Final = ALONE | HANDED_ON

@@ -58,8 +58,12 @@ class Sight(IntFlag):
     EARLY = 1 << 9
     # It came by a key whose agents have other names than its sender.
     STRANGE = 1 << 10
+    # It accepts or evaluates something.
+    JUDGING = 1 << 11
 
 
+# The acts that judge what somebody did or proposed.
+JUDGEMENTS: Final = ("accept", "evaluate")
 # Placed with a remark, or citing what was not received.
 ODD: Final = (
     Q(parent_key__isnull=False, parent__isnull=True)
@@ -85,6 +89,8 @@ def decide_sights(*, record: Record, read: Message, severity: int, english: str 
         sights |= Sight.NOTED.value
     if read.performative == "failure":
         sights |= Sight.FAILED.value
+    if read.performative in JUDGEMENTS:
+        sights |= Sight.JUDGING.value
     if not _LEANING.isdisjoint(atoms):
         sights |= Sight.LEANING.value
     if _SEALED in atoms:

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from django.db.models import F, OuterRef, Q, Subquery
 
 from inspector.accounts.models import ApiKey
-from inspector.audit.findings.relating import COLUMNS, ORDER, see, see_all
+from inspector.audit.findings.relating import COLUMNS, JUDGED, ORDER, RESULTS, see, see_all
 from inspector.audit.findings.scene import Scene, Seen, SeenTask, Skewed
 from inspector.audit.findings.seeing import _Shown, _take
 from inspector.audit.findings.working import load_words_after_end
 from inspector.intake.models import Sighting
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.settling.undecided import CONDITIONS, sum_sights
+from inspector.threads.tasks.ledger import read_steps
 from inspector.threads.telling import terms
 from inspector.threads.telling.sights import CLOCK_SKEW, Sight
 
@@ -47,6 +48,7 @@ def _load(conversation: Conversation) -> Scene:
     load_words_after_end({conversation.pk: scene}, shown)
     _load_doubles(scene)
     _load_early(scene)
+    _load_judged(scene)
     _load_strangers(scene)
     scene.refused = list(see_all(ordered.filter(trial__is_refused=True))) if scene.sealed else []
     if scene.sealed or scene.pacts:
@@ -74,6 +76,22 @@ def _load_early(scene: Scene) -> None:
     for row in rows.values_list(*COLUMNS, "asked_at"):
         message = see(row)
         scene.skewed.append(Skewed(message, message.parent, (row[-1] - message.at).total_seconds()))
+
+
+def _load_judged(scene: Scene) -> None:
+    rows = Message.objects.shown().filter(conversation=scene.conversation).order_by(*ORDER)
+    messages = {row[0]: (see(row), row[-1]) for row in rows.values_list(*COLUMNS, "task")}
+    steps = {task.pk: read_steps(task.steps) for task in Task.objects.filter(conversation=scene.conversation)}
+    for message, task in messages.values():
+        if message.performative not in ("accept", "evaluate") or not message.sender:
+            continue
+        names = [step.message_id for step in steps.get(task, []) if step.event in RESULTS]
+        if message.parent and message.basis in ("explicit", "correlation"):
+            names = [message.parent]
+        own = [messages[name][0] for name in names if name in messages]
+        own = [one for one in own if one.sender == message.sender and one.at <= message.at]
+        if own and own[-1].id != message.id and own[-1].performative in JUDGED:
+            scene.judged.append((message, own[-1]))
 
 
 def _load_strangers(scene: Scene) -> None:
