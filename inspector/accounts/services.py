@@ -11,6 +11,7 @@ from zoneinfo import available_timezones
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from inspector.tokens import hide_tokens
@@ -45,8 +46,11 @@ def create_workspace(*, slug: str, name: str, owner: User | None = None) -> Work
 
 @transaction.atomic
 def ensure_first_workspace() -> tuple[Workspace, User]:
-    """The oldest workspace and its first owner, made when the installation is empty: `make run` calls this."""
-    workspace = Workspace.objects.order_by("created_at").first()
+    """The oldest workspace and its first owner, made when the installation is empty: `make run` calls this.
+
+    An archived one comes after all others.
+    """
+    workspace = Workspace.objects.order_by(F("archived_at").asc(nulls_first=True), "created_at").first()
     if workspace is None:
         owner = User.objects.filter(username="owner").first() or User(username="owner")
         owner.set_unusable_password()
@@ -118,10 +122,19 @@ def check_channel_name(name: str) -> None:
     Raises:
         ValidationError: for a name that is empty, over 64 characters, holds control characters or a secret.
     """
-    if not name or len(name) > 64 or not name.isprintable() or name != name.strip():
-        raise ValidationError("a channel's name has 1 to 64 printable characters")
+    check_printed_name(name, of="a channel", most=64)
+
+
+def check_printed_name(name: str, *, of: str, most: int) -> None:
+    """Refuse what cannot be called so by everybody who sees it.
+
+    Raises:
+        ValidationError: for a name that is empty or too long, holds control characters or a secret.
+    """
+    if not name or len(name) > most or not name.isprintable() or name != name.strip():
+        raise ValidationError(f"{of}'s name has 1 to {most} printable characters")
     if hide_tokens(name) != name:
-        raise ValidationError("a channel's name is seen by everybody, and this looks like a secret: choose another")
+        raise ValidationError(f"{of}'s name is seen by everybody, and this looks like a secret: choose another")
 
 
 @transaction.atomic

@@ -1,4 +1,4 @@
-"""Settings of a workspace: API keys, members and channels. What owners do with members is in `members`."""
+"""Settings of a workspace: API keys, members and channels. The acts of owners are in `members` and `workspaces`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 from inspector.accounts.models import ApiKey, Channel, Invitation, Membership, Role
 from inspector.accounts.selectors import list_api_keys, list_channels, list_invitations, list_members
 from inspector.accounts.services import create_api_key, revoke_api_key, take_over_api_key
+from inspector.accounts.sessions import recall_memberships
 from inspector.search.parts import can_be_asked, write_term
 
-from ..forms import KeyForm, MemberForm
+from ..forms import KeyForm, MemberForm, RenameForm, WorkspaceForm
 from ..shell import render_page, require_owner, within_workspace
 
 # So many channels are listed, by name.
@@ -90,6 +91,8 @@ def render_settings(
     *,
     key_form: KeyForm | None = None,
     member_form: MemberForm | None = None,
+    rename_form: RenameForm | None = None,
+    workspace_form: WorkspaceForm | None = None,
     new_token: str = "",
     invitation: dict[str, str] | None = None,
     status: int = 200,
@@ -107,6 +110,13 @@ def render_settings(
         "has_more_channels": len(channels) > MOST_CHANNELS,
         "key_form": (key_form or _make_form(membership)) if membership.is_owner else None,
         "member_form": (member_form or MemberForm(prefix="member")) if membership.is_owner else None,
+        "rename_form": rename_form or RenameForm(prefix="rename", initial={"name": workspace.name}),
+        "workspace_form": (workspace_form or WorkspaceForm(prefix="workspace")) if membership.is_owner else None,
+        "archived": [
+            {"name": each.workspace.name, "url": reverse("pages:overview", args=[each.workspace.slug])}
+            for each in recall_memberships(request.user)
+            if each.workspace.archived_at is not None and each.workspace_id != workspace.pk
+        ],
         "roles": Role.choices,
         "new_token": new_token,
         "invitation": invitation,
