@@ -47,11 +47,12 @@ def upload(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """The page, and files that go up: who sends them, how large they are and what waits already is looked at before a
     byte is read; looking for the CSRF token reads it all."""
     require_auditor(membership)
+    refusal = ARCHIVED if membership.workspace.archived_at else ""
     if request.method != "POST":
-        return _answer(request, membership, UploadForm())
-    if membership.workspace.archived_at is not None:
+        return _answer(request, membership, UploadForm(), refusal=refusal)
+    if refusal:
         stop_reading(request)
-        return _answer(request, membership, UploadForm(), status=409, refusal=ARCHIVED)
+        return _answer(request, membership, UploadForm(), status=409, refusal=refusal)
     size_bytes = find_declared_length(request)
     if size_bytes > settings.LIMITS["delivery_bytes"] + FORM_BYTES:
         return refuse_length(request)
@@ -156,7 +157,10 @@ def show_staged(request: HttpRequest, membership: Membership, delivery_id: uuid.
             return _follow(membership, delivery_id)
         except ValidationError as error:
             flashes.error(request, "; ".join(error.messages))
-            return redirect("pages:upload", membership.workspace.slug)
+            url = reverse("pages:upload", args=[membership.workspace.slug])
+            # A piece of a page cannot follow to another page by itself.
+            is_piece = request.headers.get("HX-Request")
+            return HttpResponse(headers={"HX-Redirect": url}) if is_piece else redirect(url)
 
 
 def _follow(membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:

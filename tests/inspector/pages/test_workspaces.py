@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
@@ -21,6 +20,9 @@ from inspector.accounts.workspaces import archive_workspace, make_workspace, ren
 from inspector.intake.models import Delivery
 from inspector.trail.models import Deed
 from tests.inspector.conftest import Cast, deliver, settle_all
+
+from .test_uploads import decide, stage
+from .test_uploads import send as upload_file
 
 pytestmark = pytest.mark.django_db
 SETTINGS = "/w/acme/settings/"
@@ -131,7 +133,7 @@ def test_an_archived_workspace_takes_no_messages_until_it_is_restored(
     line = {"raw": "Hello.", "id": "m1", "conversation": "c1", "from": "radar"}
     assert send(token, "messages", line)[0] == 202
     upload = reverse("pages:upload", args=["acme"])
-    staged = owner.post(upload, {"logs": SimpleUploadedFile("a.log", b'{"raw": "x", "id": "m2"}\n')})["Location"]
+    staged = stage(owner, b'{"raw": "x", "id": "m2"}\n')
     log = tmp_path / "a.log"
     log.write_text('{"raw": "y", "id": "m3"}\n')
     status, page = act(owner, "archive")
@@ -142,10 +144,12 @@ def test_an_archived_workspace_takes_no_messages_until_it_is_restored(
     status, said = send(token, "messages", line)
     assert (status, "This workspace is archived and takes no messages" in said["detail"]) == (403, True)
     assert ask(token, "messages")[0] == 403
-    answer = owner.post(upload, {"logs": SimpleUploadedFile("b.log", b"x\n")})
+    answer = upload_file(owner, ("b.log", b"x\n"))
     assert (answer.status_code, b"This workspace is archived and takes no messages" in answer.content) == (409, True)
-    loaded = owner.post(staged, {"action": "load", "channel": "main", "speakers": "unknown"}, follow=True)
-    assert b"This workspace is archived and takes no messages" in loaded.content
+    assert b"This workspace is archived and takes no messages" in owner.get(upload).content
+    piece = decide(owner, staged, "load", headers={"HX-Request": "true"})
+    assert (piece.status_code, piece["HX-Redirect"]) == (200, upload)
+    assert decide(owner, staged, "load")["Location"] == upload
     waiting = owner.post(reverse("pages:decide-waiting", args=["acme"]), {"action": "load"}, follow=True)
     assert b"This workspace is archived and takes no messages" in waiting.content
     with pytest.raises(CommandError, match="archived and takes no messages"):
