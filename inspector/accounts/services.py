@@ -11,7 +11,6 @@ from zoneinfo import available_timezones
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 
 from inspector.tokens import hide_tokens
@@ -46,11 +45,8 @@ def create_workspace(*, slug: str, name: str, owner: User | None = None) -> Work
 
 @transaction.atomic
 def ensure_first_workspace() -> tuple[Workspace, User]:
-    """The oldest workspace and its first owner, made when the installation is empty: `make run` calls this.
-
-    An archived one comes after all others.
-    """
-    workspace = Workspace.objects.order_by(F("archived_at").asc(nulls_first=True), "created_at").first()
+    """The oldest workspace and its first owner, made when the installation is empty: `make run` calls this."""
+    workspace = Workspace.objects.order_by("created_at").first()
     if workspace is None:
         owner = User.objects.filter(username="owner").first() or User(username="owner")
         owner.set_unusable_password()

@@ -126,7 +126,9 @@ def _check_name(name: str, *, by: Membership | None, but: Workspace | None = Non
         raise ValidationError({"name": error.messages}) from error
     seen = Workspace.objects.all() if by is None else Workspace.objects.filter(memberships__user=by.user_id)
     skeleton = make_skeleton(name)
-    for known in seen.exclude(pk=but.pk if but else None).values_list("name", flat=True):
+    for known in (seen.exclude(pk=but.pk) if but else seen).values_list("name", flat=True):
+        if known == name:
+            raise ValidationError({"name": f"another workspace is called {name} already: choose another name"})
         if make_skeleton(known) == skeleton:
             raise ValidationError({"name": f"{name} looks like {known}, another workspace: choose another name"})
 

@@ -47,12 +47,11 @@ def upload(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """The page, and files that go up: who sends them, how large they are and what waits already is looked at before a
     byte is read; looking for the CSRF token reads it all."""
     require_auditor(membership)
-    refusal = ARCHIVED if membership.workspace.archived_at else ""
     if request.method != "POST":
-        return _answer(request, membership, UploadForm(), refusal=refusal)
-    if refusal:
+        return _answer(request, membership, UploadForm())
+    if membership.workspace.archived_at is not None:
         stop_reading(request)
-        return _answer(request, membership, UploadForm(), status=409, refusal=refusal)
+        return _answer(request, membership, UploadForm(), status=409, refusal=ARCHIVED)
     size_bytes = find_declared_length(request)
     if size_bytes > settings.LIMITS["delivery_bytes"] + FORM_BYTES:
         return refuse_length(request)

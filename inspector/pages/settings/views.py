@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from inspector.accounts.models import ApiKey, Channel, Invitation, Membership, Role
+from inspector.accounts.models import ApiKey, Channel, Invitation, Membership, Role, Workspace
 from inspector.accounts.selectors import list_api_keys, list_channels, list_invitations, list_members
 from inspector.accounts.services import create_api_key, revoke_api_key, take_over_api_key
 from inspector.accounts.sessions import recall_memberships
@@ -145,7 +145,7 @@ def _describe_key(key: ApiKey, membership: Membership) -> dict[str, Any]:
         "created_by": key.created_by.get_username() if key.created_by else "",
         "created_at": key.created_at,
         "last_used_at": key.last_used_at,
-        "state": _name_state(key),
+        "state": _name_state(key, membership.workspace),
         "take_over_url": reverse("pages:take-over-key", args=[membership.workspace.slug, key.pk])
         if membership.is_owner and key.revoked_at is None and key.created_by_id != membership.user_id
         else None,
@@ -183,9 +183,11 @@ def _describe_invitation(invitation: Invitation, reader: Membership) -> dict[str
     }
 
 
-def _name_state(key: ApiKey) -> str:
+def _name_state(key: ApiKey, workspace: Workspace) -> str:
     if key.revoked_at is not None:
         return "revoked"
     if key.created_by is not None and not key.created_by.is_active:
         return "maker deactivated"
+    if workspace.archived_at is not None:
+        return "workspace archived"
     return "expired" if key.expires_at is not None and key.expires_at <= timezone.now() else "active"

@@ -17,6 +17,7 @@ from django.urls import reverse
 from inspector.accounts.models import ApiKey, Membership, Role, Workspace
 from inspector.accounts.services import add_member, create_api_key, create_workspace
 from inspector.accounts.workspaces import archive_workspace, make_workspace, rename_workspace, restore_workspace
+from inspector.embedded import first_steps
 from inspector.intake.models import Delivery
 from inspector.trail.models import Deed
 from tests.inspector.conftest import Cast, deliver, settle_all
@@ -100,7 +101,7 @@ def test_names_and_addresses_that_are_refused(owner: Client, cast: Cast, setting
         "hidden characters": ("Thi\u200brd", "third", "printable"),
         "direction": ("Third\u202e", "third", "printable"),
         "a secret": ("ghp_" + "a1B2" * 9, "third", "looks like a secret"),
-        "its own name": ("Acme", "third", "looks like Acme"),
+        "its own name": ("Acme", "third", "called Acme already"),
         "a look-alike": ("\u0410cme", "third", "looks like Acme"),
         "a taken address": ("Third", "second", "is taken"),
         "a taken address in capitals": ("Third", "OTHER", "is taken"),
@@ -139,6 +140,7 @@ def test_an_archived_workspace_takes_no_messages_until_it_is_restored(
     status, page = act(owner, "archive")
     assert (status, "The workspace is archived" in page) == (200, True)
     assert last_deed()[:2] == ("workspace.archived", "olivia archived the workspace “Acme”")
+    assert "archived</span>" in page.partition('id="members"')[0], "its keys are not shown as active"
     count = Delivery.objects.count()
 
     status, said = send(token, "messages", line)
@@ -146,10 +148,10 @@ def test_an_archived_workspace_takes_no_messages_until_it_is_restored(
     assert ask(token, "messages")[0] == 403
     answer = upload_file(owner, ("b.log", b"x\n"))
     assert (answer.status_code, b"This workspace is archived and takes no messages" in answer.content) == (409, True)
-    assert b"This workspace is archived and takes no messages" in owner.get(upload).content
     piece = decide(owner, staged, "load", headers={"HX-Request": "true"})
     assert (piece.status_code, piece["HX-Redirect"]) == (200, upload)
     assert decide(owner, staged, "load")["Location"] == upload
+    assert b"This workspace is archived and takes no messages" in owner.get(upload).content
     waiting = owner.post(reverse("pages:decide-waiting", args=["acme"]), {"action": "load"}, follow=True)
     assert b"This workspace is archived and takes no messages" in waiting.content
     with pytest.raises(CommandError, match="archived and takes no messages"):
@@ -288,7 +290,7 @@ def test_the_command_does_it_all(cast: Cast) -> None:
         (("archive", "nowhere"), "there is no workspace 'nowhere'"),
         (("create", "x", "X", "--owner", "nobody"), "there is nobody named 'nobody'"),
         (("create", "ACME", "X", "--owner", "vera"), "is taken"),
-        (("rename", "night", "Acme"), "looks like Acme"),
+        (("rename", "night", "Acme"), "called Acme already"),
     )
     for arguments, why in refused:
         with pytest.raises(CommandError, match=why):
@@ -304,3 +306,15 @@ def test_the_first_workspace_of_the_commands_is_one_that_is_not_archived(cast: C
     archive_workspace(workspace=cast.stranger.workspace, by=None)
     with pytest.raises(CommandError, match="archived and takes no messages"):
         call_command("import_log", str(log), verbosity=0)
+
+
+def test_a_start_is_told_that_the_first_workspace_takes_no_samples(
+    cast: Cast, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first_steps.main()
+    assert json.loads(capsys.readouterr().out)["archived"] == ""
+    archive_workspace(workspace=cast.workspace, by=None)
+    first_steps.main()
+    told = json.loads(capsys.readouterr().out)
+    assert (told["archived"], told["workspace"]) == ("yes", str(cast.workspace.pk))
+    assert Client().get(told["link"]).status_code == 200

@@ -185,11 +185,10 @@ def choose_workspace(slug: str | None, *, is_dry: bool = False) -> Workspace | N
         if workspace is None:
             raise CommandError(f"there is no workspace {slug!r}", returncode=WRONG_USAGE)
         return workspace
-    known = list(Workspace.objects.filter(archived_at=None).order_by("slug").values_list("slug", flat=True)[:10])
+    known = list(Workspace.objects.filter(archived_at=None).order_by("slug")[:10])
     if len(known) > 1:
-        raise CommandError(
-            f"there are several workspaces: name one with --workspace ({', '.join(known)})", returncode=WRONG_USAGE
-        )
-    if is_dry:
-        return Workspace.objects.filter(archived_at=None).first() or Workspace.objects.first()
+        slugs = ", ".join(each.slug for each in known)
+        raise CommandError(f"there are several workspaces: name one with --workspace ({slugs})", returncode=WRONG_USAGE)
+    if known or is_dry:
+        return known[0] if known else Workspace.objects.first()
     return ensure_first_workspace()[0]
