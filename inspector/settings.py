@@ -314,6 +314,7 @@ LIMITS = {
     "requests_per_minute": env.int("LIMIT_REQUESTS_PER_MINUTE", 6_000),
     "sign_ins_per_minute": env.int("LIMIT_SIGN_INS_PER_MINUTE", 30),
     "channels": env.int("LIMIT_CHANNELS", 1_000),
+    "workspaces": env.int("LIMIT_WORKSPACES", 100),
 }
 
 # How often an open page asks for what is new, where it does not listen to the event stream; whether there is one, as

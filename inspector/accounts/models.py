@@ -35,6 +35,8 @@ class Workspace(models.Model):
     slug = models.SlugField(max_length=64, unique=True)
     name = models.CharField(max_length=120)
     created_at = models.DateTimeField(default=timezone.now)
+    # An archived workspace takes no messages and its API keys are refused; its members read on.
+    archived_at = models.DateTimeField(null=True, blank=True)
     members = models.ManyToManyField(User, through="Membership", related_name="workspaces")
 
     def __str__(self) -> str:
@@ -132,6 +134,7 @@ class ApiKey(models.Model):
         SIGN = "sign", "Take reviews, give verdicts and draw samples in your name"
         TRAIL = "trail", "Read the trail: who did what, and from which address"
         EXPORT = "export", "Make and download exports, masked unless it may have secrets"
+        WORKSPACE = "workspace", "Rename and archive this workspace and make others, in your name"
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="api_keys")

@@ -118,10 +118,19 @@ def check_channel_name(name: str) -> None:
     Raises:
         ValidationError: for a name that is empty, over 64 characters, holds control characters or a secret.
     """
-    if not name or len(name) > 64 or not name.isprintable() or name != name.strip():
-        raise ValidationError("a channel's name has 1 to 64 printable characters")
+    check_printed_name(name, of="a channel", most=64)
+
+
+def check_printed_name(name: str, *, of: str, most: int) -> None:
+    """Refuse what cannot be called so by everybody who sees it.
+
+    Raises:
+        ValidationError: for a name that is empty or too long, holds control characters or a secret.
+    """
+    if not name or len(name) > most or not name.isprintable() or name != name.strip():
+        raise ValidationError(f"{of}'s name has 1 to {most} printable characters")
     if hide_tokens(name) != name:
-        raise ValidationError("a channel's name is seen by everybody, and this looks like a secret: choose another")
+        raise ValidationError(f"{of}'s name is seen by everybody, and this looks like a secret: choose another")
 
 
 @transaction.atomic

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 
 from inspector.accounts import selectors, services
 from inspector.accounts.models import ApiKey
+from inspector.accounts.workspaces import ARCHIVED
 from inspector.trail.acting import note_actor
 
 from .problems import ProblemError
@@ -28,6 +29,7 @@ class ApiKeyAuthentication(BaseAuthentication):
 
         Raises:
             AuthenticationFailed: for another scheme, and for a key that is unknown, revoked or expired.
+            ProblemError: 403 for a key of an archived workspace.
         """
         header = get_authorization_header(request).split()
         if not header:
@@ -37,9 +39,11 @@ class ApiKeyAuthentication(BaseAuthentication):
         key = selectors.find_api_key(token=header[1].decode("latin-1"))
         if key is None:
             raise AuthenticationFailed("the key is unknown, revoked or expired")
+        request.META["inspector.key"] = key.prefix  # For the access log.
+        if key.workspace.archived_at is not None:
+            raise ProblemError(403, f"{ARCHIVED} All of its keys are refused until then.")
         services.note_api_key_use(key=key)
         note_actor(key)
-        request.META["inspector.key"] = key.prefix  # For the access log.
         return None, key
 
     def authenticate_header(self, request: Request) -> str:

@@ -27,6 +27,7 @@ from . import (
     traces,
     trail,
     withdrawals,
+    workspaces,
 )
 
 app_name = "api"
@@ -71,6 +72,9 @@ urlpatterns = [
     path("v1/trail", trail.TrailView.as_view(), name="trail"),
     path("v1/agents", agents.AgentsView.as_view(), name="agents"),
     path("v1/agents/<uuid:agent_id>", agents.AgentView.as_view(), name="agent"),
+    path("v1/workspace", workspaces.WorkspaceView.as_view(), name="workspace"),
+    path("v1/workspace/acts", workspaces.WorkspaceActsView.as_view(), name="workspace-acts"),
+    path("v1/workspaces", workspaces.WorkspacesView.as_view(), name="workspaces"),
     path("v1/channels", channels.ChannelsView.as_view(), name="channels"),
     path("v1/rules", rules.RulesView.as_view(), name="rules"),
     path("v1/searches", searches.SearchesView.as_view(), name="searches"),

@@ -42,7 +42,8 @@ def main() -> None:
         created_by=owner,
     )
     link = reverse("pages:sign-in-link", args=[services.create_sign_in_link(user=owner)])
-    print(json.dumps({"workspace": str(workspace.pk), "token": token, "link": link}))
+    archived = "yes" if workspace.archived_at else ""
+    print(json.dumps({"workspace": str(workspace.pk), "archived": archived, "token": token, "link": link}))
 
 
 def check_database() -> None:

@@ -132,7 +132,9 @@ def start_product(
     if not supervisor.wait_until(door.is_open, seconds=WEB_PATIENCE_S, needs=programs.WEB):
         raise EmbeddedError(f"The web server does not answer; its log is {state.logs / 'web.log'}.")
 
-    deliveries = {} if options.no_samples else load_samples(door, state, supervisor, terminal, first["workspace"])
+    # An archived workspace refuses its keys.
+    is_bare = options.no_samples or bool(first["archived"])
+    deliveries = {} if is_bare else load_samples(door, state, supervisor, terminal, first["workspace"])
     if options.once:
         terminal.say("\nThe proof:")
         is_proven = proof.prove(door, deliveries, supervisor, terminal.say)

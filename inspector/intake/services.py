@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from inspector.accounts.models import ApiKey, Channel, User, Workspace
+from inspector.accounts.workspaces import check_open
 from inspector.tokens import hide_tokens
 
 from .containers import Arrival
@@ -52,7 +53,9 @@ def open_delivery(
 
     Raises:
         ValueError: for a channel of another workspace.
+        ValidationError: where the workspace is archived.
     """
+    check_open(workspace)
     if channel.workspace_id != workspace.pk:
         raise ValueError("the channel belongs to another workspace")
     return Delivery.objects.create(

@@ -19,6 +19,7 @@ from dialects import LogReader, LogRecord
 from inspector.accounts.models import Channel, Membership, Workspace
 from inspector.accounts.selectors import find_channel
 from inspector.accounts.services import ensure_channel
+from inspector.accounts.workspaces import check_open
 
 from . import jobs
 from .breaks import close_broken
@@ -152,9 +153,10 @@ def load(*, delivery: Delivery) -> Delivery:
 
     Raises:
         NotStagedError: where it is not staged any more.
-        ValidationError: for a channel whose name cannot be one.
+        ValidationError: for a channel whose name cannot be one, and where the workspace is archived.
     """
     held = _hold(delivery)
+    check_open(held.workspace)
     held.channel = ensure_channel(workspace=held.workspace, name=read_choices(held).channel)
     held.options = {name: value for name, value in held.options.items() if name != "channel"}
     held.options["loaded_at"] = timezone.now().isoformat()

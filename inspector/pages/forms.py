@@ -114,6 +114,34 @@ class MemberForm(forms.Form):
     role = forms.ChoiceField(choices=Role.choices, initial=Role.AUDITOR, widget=forms.Select(attrs=SELECT))
 
 
+class RenameForm(forms.Form):
+    """Another name for the workspace."""
+
+    name = forms.CharField(
+        max_length=120,
+        label="Name",
+        widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off"}),
+        help_text="Its address stays the same.",
+    )
+
+
+class WorkspaceForm(forms.Form):
+    """A new workspace."""
+
+    name = forms.CharField(
+        max_length=120,
+        label="Name",
+        widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off"}),
+        help_text="You own it. It shares no member, key or message with this one.",
+    )
+    slug = forms.SlugField(
+        max_length=64,
+        label="Address",
+        widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off", "spellcheck": "false"}),
+        help_text="A word for its addresses, such as night-shift: letters, digits, - and _. It cannot be changed.",
+    )
+
+
 class RoleForm(forms.Form):
     """Another role for a member."""
 

@@ -74,7 +74,7 @@ def render_page(
     frame = {
         "workspace": membership.workspace,
         "membership": membership,
-        "workspaces": vars(request)["memberships"],
+        "workspaces": [each for each in vars(request)["memberships"] if each.workspace.archived_at is None],
         "time_zone": membership.user.time_zone,
         "section": section,
     }

@@ -22,7 +22,7 @@ from .search import aids as search_aids
 from .search import palette
 from .search import views as search
 from .sequences import views as sequence
-from .settings import account, invitations, keyring, members, sign_in
+from .settings import account, invitations, keyring, members, sign_in, workspaces
 from .settings import views as settings
 from .traces import views as traces
 
@@ -113,6 +113,8 @@ workspace_urls = [
     path("settings/alerts/test/", alerts.test, name="test-alerts"),
     path("settings/alerts/secret/", alerts.renew, name="renew-alert-secret"),
     path("settings/alerts/switch/", alerts.switch, name="switch-alerts"),
+    path("settings/workspace/", workspaces.change, name="change-workspace"),
+    path("settings/workspaces/", workspaces.make, name="new-workspace"),
     path("settings/members/", members.invite, name="invite"),
     path("settings/members/<int:membership_id>/", members.change, name="change-member"),
     path("settings/members/<int:membership_id>/switch/", members.switch, name="switch-member"),

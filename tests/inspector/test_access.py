@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from inspector.accounts.invitations import invite_member
-from inspector.accounts.models import ApiKey, Membership, Role
+from inspector.accounts.models import ApiKey, Membership, Role, Workspace
 from inspector.accounts.services import create_api_key
 from inspector.audit.findings.life import suppress
 from inspector.audit.models import Finding, Review, ReviewItem, ReviewQueue
@@ -175,7 +175,7 @@ def test_a_stranger_finds_nothing(
 OWN: Final = {
     *("api:messages", "api:conversations", "api:agents", "api:traces", "api:comments", "api:findings", "api:samples"),
     *("api:trail", "api:review-queues", "api:live", "api:exports", "api:deliveries", "api:channels", "api:rules"),
-    *("api:searches", "api:facets", "api:totals"),
+    *("api:searches", "api:facets", "api:totals", "api:workspace"),
 }
 
 
@@ -204,6 +204,7 @@ def snapshot(cast: Cast) -> tuple[object, ...]:
         EscrowedKey.objects.filter(workspace=cast.workspace).count(),
         Membership.objects.filter(workspace=cast.workspace).count(),
         Membership.objects.filter(workspace=cast.workspace, role=Role.OWNER).count(),
+        *Workspace.objects.order_by("pk").values_list("slug", "name", "archived_at"),
     )
 
 

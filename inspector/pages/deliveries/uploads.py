@@ -20,6 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from inspector.accounts.models import Channel, Membership
 from inspector.accounts.selectors import list_channels
 from inspector.accounts.services import ensure_channel
+from inspector.accounts.workspaces import ARCHIVED
 from inspector.api.bodies import is_asked_first
 from inspector.bounds import find_declared_length, refuse_length, stop_reading, takes_large_bodies
 from inspector.intake import staging
@@ -48,6 +49,9 @@ def upload(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     require_auditor(membership)
     if request.method != "POST":
         return _answer(request, membership, UploadForm())
+    if membership.workspace.archived_at is not None:
+        stop_reading(request)
+        return _answer(request, membership, UploadForm(), status=409, refusal=ARCHIVED)
     size_bytes = find_declared_length(request)
     if size_bytes > settings.LIMITS["delivery_bytes"] + FORM_BYTES:
         return refuse_length(request)
@@ -150,6 +154,12 @@ def show_staged(request: HttpRequest, membership: Membership, delivery_id: uuid.
             return _decide(request, membership, delivery)
         except staging.NotStagedError:
             return _follow(membership, delivery_id)
+        except ValidationError as error:
+            flashes.error(request, "; ".join(error.messages))
+            url = reverse("pages:upload", args=[membership.workspace.slug])
+            # A piece of a page cannot follow to another page by itself.
+            is_piece = request.headers.get("HX-Request")
+            return HttpResponse(headers={"HX-Redirect": url}) if is_piece else redirect(url)
 
 
 def _follow(membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:

@@ -113,13 +113,14 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def show_home(request: HttpRequest) -> HttpResponse:
-    """The reader's first workspace; somebody in none is told so."""
+    """The reader's first workspace, an archived one only where there is no other; somebody in none is told so."""
     if not request.user.is_authenticated:
         return redirect("pages:sign-in")
     memberships = recall_memberships(request.user)
     if not memberships:
         return render(request, "sign_in/no_workspace.html", status=200)
-    return redirect("pages:overview", memberships[0].workspace.slug)
+    first = next((each for each in memberships if each.workspace.archived_at is None), memberships[0])
+    return redirect("pages:overview", first.workspace.slug)
 
 
 def _choose_next(request: HttpRequest) -> str:

@@ -1,4 +1,4 @@
-"""Settings of a workspace: API keys, members and channels. What owners do with members is in `members`."""
+"""Settings of a workspace: API keys, members and channels. The acts of owners are in `members` and `workspaces`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from inspector.accounts.models import ApiKey, Channel, Invitation, Membership, Role
+from inspector.accounts.models import ApiKey, Channel, Invitation, Membership, Role, Workspace
 from inspector.accounts.selectors import list_api_keys, list_channels, list_invitations, list_members
 from inspector.accounts.services import create_api_key, revoke_api_key, take_over_api_key
+from inspector.accounts.sessions import recall_memberships
 from inspector.search.parts import can_be_asked, write_term
 
-from ..forms import KeyForm, MemberForm
+from ..forms import KeyForm, MemberForm, RenameForm, WorkspaceForm
 from ..shell import render_page, require_owner, within_workspace
 
 # So many channels are listed, by name.
@@ -90,6 +91,8 @@ def render_settings(
     *,
     key_form: KeyForm | None = None,
     member_form: MemberForm | None = None,
+    rename_form: RenameForm | None = None,
+    workspace_form: WorkspaceForm | None = None,
     new_token: str = "",
     invitation: dict[str, str] | None = None,
     status: int = 200,
@@ -107,6 +110,13 @@ def render_settings(
         "has_more_channels": len(channels) > MOST_CHANNELS,
         "key_form": (key_form or _make_form(membership)) if membership.is_owner else None,
         "member_form": (member_form or MemberForm(prefix="member")) if membership.is_owner else None,
+        "rename_form": rename_form or RenameForm(prefix="rename", initial={"name": workspace.name}),
+        "workspace_form": (workspace_form or WorkspaceForm(prefix="workspace")) if membership.is_owner else None,
+        "archived": [
+            {"name": each.workspace.name, "url": reverse("pages:overview", args=[each.workspace.slug])}
+            for each in recall_memberships(request.user)
+            if each.workspace.archived_at is not None and each.workspace_id != workspace.pk
+        ],
         "roles": Role.choices,
         "new_token": new_token,
         "invitation": invitation,
@@ -135,7 +145,7 @@ def _describe_key(key: ApiKey, membership: Membership) -> dict[str, Any]:
         "created_by": key.created_by.get_username() if key.created_by else "",
         "created_at": key.created_at,
         "last_used_at": key.last_used_at,
-        "state": _name_state(key),
+        "state": _name_state(key, membership.workspace),
         "take_over_url": reverse("pages:take-over-key", args=[membership.workspace.slug, key.pk])
         if membership.is_owner and key.revoked_at is None and key.created_by_id != membership.user_id
         else None,
@@ -173,9 +183,11 @@ def _describe_invitation(invitation: Invitation, reader: Membership) -> dict[str
     }
 
 
-def _name_state(key: ApiKey) -> str:
+def _name_state(key: ApiKey, workspace: Workspace) -> str:
     if key.revoked_at is not None:
         return "revoked"
     if key.created_by is not None and not key.created_by.is_active:
         return "maker deactivated"
+    if workspace.archived_at is not None:
+        return "workspace archived"
     return "expired" if key.expires_at is not None and key.expires_at <= timezone.now() else "active"

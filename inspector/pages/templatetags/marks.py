@@ -63,6 +63,7 @@ STATES = {
     "expired": ("waiting", "expired"),
     "revoked": ("cancelled", "revoked"),
     "maker deactivated": ("waiting", "maker deactivated"),
+    "workspace archived": ("waiting", "archived"),
     "fine": ("done", "no issues"),
     "concern": ("waiting", "concern"),
     "violation": ("failed", "violation"),

@@ -37,7 +37,7 @@ SLUG = "acme"
 POSTED = {
     *("review", "revoke-key", "retry-dead-letters", "decide-waiting", "withdraw", "take-back"),
     *("invite", "change-member", "switch-member", "remove-member", "act-on-invitation", "take-over-key"),
-    *("save-search", "forget-search"),
+    *("save-search", "forget-search", "change-workspace", "new-workspace"),
     *("name-agent", "join-agent", "undo-agent-word", "stop-export"),
     *("write-comment", "act-on-comment"),
     *("enqueue", "act-on-queue", "act-on-item", "judge-item"),

@@ -15,6 +15,7 @@ from django.db import OperationalError
 from inspector.accounts import selectors as accounts
 from inspector.accounts.models import Channel, Workspace
 from inspector.accounts.services import ensure_channel, ensure_first_workspace
+from inspector.accounts.workspaces import check_open
 from inspector.intake.archives import RefusedArchiveError
 from inspector.intake.imports import (
     Part,
@@ -89,6 +90,7 @@ class Command(BaseCommand):
         if is_dry or self._workspace is None:
             return
         try:
+            check_open(self._workspace)
             with act_as(OPERATOR):
                 self._channel = self._channel or ensure_channel(workspace=self._workspace, name=name)
         except ValidationError as error:
@@ -173,7 +175,7 @@ def tell_counts(counts: Mapping[str, int]) -> str:
 
 
 def choose_workspace(slug: str | None, *, is_dry: bool = False) -> Workspace | None:
-    """The workspace of that slug, or the only one there is; where there is none, the first is made.
+    """The workspace of that slug, or the only one that is not archived; where there is none, the first is made.
 
     Raises:
         CommandError: for an unknown slug, or where a choice must be made.
@@ -183,11 +185,10 @@ def choose_workspace(slug: str | None, *, is_dry: bool = False) -> Workspace | N
         if workspace is None:
             raise CommandError(f"there is no workspace {slug!r}", returncode=WRONG_USAGE)
         return workspace
-    known = list(Workspace.objects.order_by("slug").values_list("slug", flat=True)[:10])
+    known = list(Workspace.objects.filter(archived_at=None).order_by("slug")[:10])
     if len(known) > 1:
-        raise CommandError(
-            f"there are several workspaces: name one with --workspace ({', '.join(known)})", returncode=WRONG_USAGE
-        )
-    if is_dry:
-        return Workspace.objects.first()
+        slugs = ", ".join(each.slug for each in known)
+        raise CommandError(f"there are several workspaces: name one with --workspace ({slugs})", returncode=WRONG_USAGE)
+    if known or is_dry:
+        return known[0] if known else Workspace.objects.first()
     return ensure_first_workspace()[0]

@@ -1,0 +1,65 @@
+"""What owners do with the workspace itself: rename it, archive it, restore it, make another."""
+
+from __future__ import annotations
+
+from django.contrib import messages as flashes
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from inspector.accounts.models import Membership
+from inspector.accounts.workspaces import archive_workspace, make_workspace, rename_workspace, restore_workspace
+
+from ..forms import RenameForm, WorkspaceForm
+from ..shell import require_owner, within_workspace
+from .views import render_settings
+
+_SWITCHES = {
+    "archive": (archive_workspace, "The workspace is archived: it takes no messages, and its API keys are refused."),
+    "restore": (restore_workspace, "The workspace is restored: it takes messages, and its API keys work again."),
+}
+
+
+@require_POST
+@within_workspace
+def change(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Rename the workspace, or archive or restore it, as `action` says."""
+    require_owner(membership)
+    workspace = membership.workspace
+    switch, said = _SWITCHES.get(request.POST.get("action", ""), (None, ""))
+    if switch is not None:
+        try:
+            switch(workspace=workspace, by=membership)
+        except ValidationError as error:
+            flashes.error(request, f"Nothing was done: {'; '.join(error.messages)}.")
+        else:
+            flashes.success(request, said)
+        return redirect("pages:settings", workspace.slug)
+    form = RenameForm(request.POST, prefix="rename")
+    if form.is_valid():
+        try:
+            rename_workspace(workspace=workspace, name=form.cleaned_data["name"], by=membership)
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            flashes.success(request, f"The workspace is called {workspace.name} from now on.")
+            return redirect("pages:settings", workspace.slug)
+    return render_settings(request, membership, rename_form=form, status=422)
+
+
+@require_POST
+@within_workspace
+def make(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Make another workspace, which whoever makes it owns."""
+    require_owner(membership)
+    form = WorkspaceForm(request.POST, prefix="workspace")
+    if form.is_valid():
+        try:
+            made = make_workspace(**form.cleaned_data, owner=membership.user, by=membership)
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            flashes.success(request, f"{made.name} is made, and you own it: invite its members here.")
+            return redirect("pages:settings", made.slug)
+    return render_settings(request, membership, workspace_form=form, status=422)
