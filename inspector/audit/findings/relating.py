@@ -41,7 +41,7 @@ _ENCRYPTED: Final = "E"
 
 @dataclass(slots=True)
 class Suspects:
-    """Messages that may bear the id of another, answer what is later, judge work of their sender, or have a strange key."""
+    """Messages that may bear the id of another, answer what is later, judge their own work, or have a strange key."""
 
     id_keys: set[bytes] = field(default_factory=set)
     early: list[uuid.UUID] = field(default_factory=list)
