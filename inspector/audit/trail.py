@@ -32,7 +32,7 @@ def list_deeds_for(*, membership: Membership, wanted: Wanted) -> QuerySet[Deed]:
 
 
 def list_told_deeds(*, workspace_id: uuid.UUID, wanted: Wanted) -> QuerySet[Deed]:
-    """The deeds that anybody may see who may read the trail, newest first: a program is nobody's own."""
+    """The actions that anybody may see who may read the audit log, newest first: a program is nobody's own."""
     return filter_deeds(workspace_id=workspace_id, wanted=wanted).exclude(_tells_of_blind(workspace_id))
 
 
