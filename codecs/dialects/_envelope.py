@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from ._record import Envelope, Message, Note, NoteKind, Reading
@@ -15,7 +16,20 @@ DISAGREES = NoteKind(
     about="The log's envelope and the wire name different values; the wire's stands.",
 )
 
-NOTES = (DISAGREES,)
+TIMES_DISAGREE = NoteKind(
+    code="envelope.times-disagree",
+    severity="warning",
+    group="protocol",
+    about="The log's envelope and the wire name times a minute or more apart; the wire's stands.",
+)
+TIMES_DIFFER = NoteKind(
+    code="envelope.times-differ",
+    severity="info",
+    group="protocol",
+    about="The log's envelope and the wire name times less than a minute apart; the wire's stands.",
+)
+
+NOTES = (DISAGREES, TIMES_DISAGREE, TIMES_DIFFER)
 
 # What an export adds of its own to the record of a line stands under this name; no log said it.
 INSPECTED = "inspected"
@@ -98,9 +112,18 @@ def _fill(message: Message, envelope: Envelope, filled: set[str], notes: list[No
             if name == "sent_at":
                 given["sent_at_raw"] = message.sent_at_raw or envelope.at_raw
         elif said != outside:
-            text = f"the wire says {name} {_show(said)}, the envelope {_show(outside)}: the wire's stands"
-            notes.append(DISAGREES.note(text))
+            notes.append(_compare_times(said, outside) if name == "sent_at" else _compare(name, said, outside))
     return message.replace(**given) if given else message
+
+
+def _compare(name: str, said: Any, outside: Any) -> Note:
+    return DISAGREES.note(f"the wire says {name} {_show(said)}, the envelope {_show(outside)}: the wire's stands")
+
+
+def _compare_times(said: str, outside: str) -> Note:
+    apart = abs(datetime.fromisoformat(said) - datetime.fromisoformat(outside))
+    kind = TIMES_DIFFER if apart < timedelta(minutes=1) else TIMES_DISAGREE
+    return kind.note(f"the message says {said} and the log {outside}, {apart} apart: the message's own time is used")
 
 
 def _show(value: Any) -> str:

@@ -34,6 +34,9 @@ LARGEST_BODY: Final = 100_000
 _NUMBER = re.compile(r"\d+")
 _COLUMNS: Final = (
     "id",
+    "record_id",
+    "part",
+    "conversation_id",
     "place",
     "order_time",
     "order_basis",
@@ -68,6 +71,9 @@ class Step:
     """
 
     id: uuid.UUID
+    record_id: uuid.UUID
+    part: int
+    conversation_id: uuid.UUID
     position: int
     at: datetime
     at_basis: str

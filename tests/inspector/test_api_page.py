@@ -114,7 +114,9 @@ def test_every_curl_line_of_the_page_and_the_readme_works_when_pasted(client: Cl
         answer = send(client, call)
         is_sent = call.method == "POST" and call.url == "/api/v1/messages"
         is_asked = "Content-Type" in command and "/v1/exports" in command
-        is_made = call.method == "POST" and any(name in call.url for name in ("/withdrawal", "/samples", "/comments"))
+        is_made = call.method == "POST" and any(
+            name in call.url for name in ("/withdrawal", "/samples", "/comments", "/workspace")
+        )
         expected = 202 if is_sent or is_asked else 201 if is_made else 206 if "Range" in call.headers else 200
         assert answer.status_code == expected, (command, answer.getvalue())
         if is_asked:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from django.db.models import (
     Count,
@@ -167,13 +167,13 @@ class Telling:
     """What findings say of a conversation as a page shows it.
 
     `findings` are the gravest that stands open and every end that was taken back, whatever was made of it, the gravest
-    first. `opened` counts what stands open, None where nothing does. `alarms` counts, for each message that was asked
-    for, what of warning or more stands open about it.
+    first. `opened` counts what stands open, None where nothing does. `about` has, for each message that was asked for
+    and has some, the open findings about it.
     """
 
     findings: Sequence[Finding]
     opened: OpenCount | None
-    alarms: Mapping[uuid.UUID, OpenCount]
+    about: Mapping[uuid.UUID, Sequence[Finding]]
 
 
 def tell_findings(*, conversation: Conversation, messages: Collection[Message] = ()) -> Telling:
@@ -183,23 +183,40 @@ def tell_findings(*, conversation: Conversation, messages: Collection[Message] =
     gravest = standing.order_by("-severity", "at", "pk").values("pk")[:1]
     counted = standing.values("conversation").annotate(count=Count("pk")).values("count")
     records = {message.record_id for message in messages}
-    is_alarm = Q(state=Finding.State.OPEN, record__in=records, severity__gte=Message.Severity.WARNING)
-    told = rows.filter(Q(pk__in=gravest) | Q(rule=TAKEN_BACK_RULE) | is_alarm)
+    is_about = Q(state=Finding.State.OPEN, record__in=records)
+    told = rows.filter(Q(pk__in=gravest) | Q(rule=TAKEN_BACK_RULE) | is_about)
     found: list[Any] = list(told.annotate(open_count=Subquery(counted)).order_by("-severity", "at", "pk")[:MOST_TOLD])
     first = next((each for each in found if each.state == Finding.State.OPEN), None)
-    about: dict[tuple[Any, Any], list[int]] = defaultdict(list)
-    for each in found:
-        if each.state == Finding.State.OPEN and each.severity >= Message.Severity.WARNING:
-            about[each.record_id, each.part].append(each.severity)
-    alarms = {message.pk: about.get((message.record_id, message.part)) for message in messages}
     return Telling(
         findings=[each for each in found if each is first or each.rule == TAKEN_BACK_RULE],
         opened=OpenCount(first.open_count, first.severity) if first else None,
-        alarms={pk: OpenCount(len(grades), max(grades)) for pk, grades in alarms.items() if grades},
+        about=sort_by_message([each for each in found if each.state == Finding.State.OPEN], messages),
     )
 
 
-def list_open_about(*, messages: Collection[Message]) -> dict[uuid.UUID, list[OpenRule]]:
+def sort_by_message(findings: Iterable[Finding], messages: Collection[Message]) -> dict[uuid.UUID, Sequence[Finding]]:
+    """Those of these findings that are about each of these messages, in their order; of those alone that have some."""
+    about: dict[tuple[uuid.UUID, int], list[Finding]] = defaultdict(list)
+    for finding in findings:
+        about[finding.record_id, finding.part].append(finding)
+    places = {message.pk: (message.record_id, message.part) for message in messages}
+    return {pk: about[place] for pk, place in places.items() if place in about}
+
+
+class Placed(Protocol):
+    """A message, or what a page read of one: which it is, and where."""
+
+    @property
+    def id(self) -> uuid.UUID: ...
+    @property
+    def record_id(self) -> uuid.UUID: ...
+    @property
+    def part(self) -> int: ...
+    @property
+    def conversation_id(self) -> uuid.UUID: ...
+
+
+def list_open_about(*, messages: Collection[Placed]) -> dict[uuid.UUID, list[OpenRule]]:
     """The rules that have found something of each of these messages that stands open, the gravest first."""
     rows = list_here(conversations={message.conversation_id for message in messages}).filter(
         state=Finding.State.OPEN, record__in={message.record_id for message in messages}
@@ -209,7 +226,7 @@ def list_open_about(*, messages: Collection[Message]) -> dict[uuid.UUID, list[Op
         rows.order_by("-severity", "rule").values_list("record", "part", "severity", "rule").distinct()
     ):
         found.setdefault((record_id, part), []).append(OpenRule(RULES[rule].title if rule in RULES else rule, severity))
-    named = {message.pk: found.get((message.record_id, message.part)) for message in messages}
+    named = {message.id: found.get((message.record_id, message.part)) for message in messages}
     return {pk: rules for pk, rules in named.items() if rules}
 
 
@@ -219,8 +236,8 @@ def survey_open(
     """What stands open in some conversations, in one statement: counted in each, and of one of them the findings.
 
     Args:
-        conversation: whose findings are wanted, at most `limit`, the gravest first. Each says `alarm_count`, how many
-            of warning or more are about the same message, and `is_hidden`, whether that is withdrawn.
+        conversation: whose findings are wanted, at most `limit`, the gravest first. Each says `is_hidden`, whether the
+            message it is about is withdrawn.
         beside: of which others they are counted.
     """
     rows = list_here(conversations={conversation.pk, *beside}).filter(state=Finding.State.OPEN)
@@ -229,10 +246,6 @@ def survey_open(
         count=Window(Count("pk"), partition_by="conversation"),
         rank=Window(RowNumber(), partition_by="conversation", order_by=gravest),
         is_hidden=Exists(HiddenRecord.objects.filter(record=OuterRef("record"))),
-        alarm_count=Window(
-            Count("pk", filter=Q(severity__gte=Message.Severity.WARNING)),
-            partition_by=["conversation", "record", "part"],
-        ),
     ).filter(Q(rank=1) | Q(conversation=conversation, rank__lte=limit))
     found = list(ranked.order_by("rank"))
     counts = {

@@ -170,7 +170,8 @@ def _make_answers(
         }
         if findings
         else None,
-        "problems": [_name_problem(message, slug) for message in digest.gravest],
+        # What a rule found says it better.
+        "problems": [] if findings else [_name_problem(message, slug) for message in digest.gravest],
         "missing_count": conversation.missing_count,
         "failed_count": digest.tally.failed_count,
         "malformed_count": digest.tally.malformed_count,

@@ -10,7 +10,7 @@ from typing import Any
 from django.urls import reverse
 
 from inspector.accounts.models import Workspace
-from inspector.audit.findings.listing import OpenCount
+from inspector.audit.models import Finding
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.links import name_cited
 from inspector.threads.placing.several import SEVERAL, count_bearers, write_bearers
@@ -18,6 +18,7 @@ from inspector.threads.selectors import TreeRow, find_messages_by_ids
 from inspector.threads.summaries import load_records
 
 from ..agents.marks import Cast
+from ..findings.rows import describe_findings
 from ..shown.budgets import fit, join_texts, share_out, shorten_name, weigh
 from ..shown.fields import DEEPEST
 from ..shown.markup import SENTENCE_CHARACTERS, Stretch
@@ -27,6 +28,10 @@ from .disclosures import NOTHING_DISCLOSED, Disclosed
 from .ghosts import GhostRow, find_ghost, make_ghost_anchor, make_ghost_row
 
 MOST_NOTES = 4
+MOST_FINDINGS = 4
+# Of a whole conversation, at the first message of a window; each message has them on its own page.
+TOLD_ONCE = {"envelope.times-differ", "envelope.times-disagree"}
+GRAVE = ("error", "warning")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,10 +68,13 @@ class MessageRow:
     segments: Segments
     also: Segments
     also_count: int
+    # Its open findings, the gravest first, as `describe_findings` tells them.
+    findings: Sequence[Mapping[str, Any]]
+    more_findings: int
+    # Its notes without what a finding tells already: those of warning or more, and the others, which are folded.
     notes: Sequence[NoteLine]
+    asides: Sequence[NoteLine]
     more_notes: int
-    # Its open findings of warning or more, if any.
-    alarm: OpenCount | None
     # How many comments on it stand open.
     comments: int
     wire: str
@@ -97,7 +105,7 @@ def make_rows(
     cast: Cast,
     is_tree: bool,
     disclosed: Disclosed = NOTHING_DISCLOSED,
-    alarms: Mapping[uuid.UUID, OpenCount] | None = None,
+    findings: Mapping[uuid.UUID, Sequence[Finding]] | None = None,
     comments: Mapping[tuple[uuid.UUID, int], int] | None = None,
 ) -> list[Row]:
     """The rows of a window in their order.
@@ -109,7 +117,7 @@ def make_rows(
         is_tree: whether they are in the order of a tree. In the order of time the runs are named, and a ghost stands
             before the first message of the window that cites it.
         disclosed: what the reader may see of what is sealed.
-        alarms: the open findings of warning or more about each message that has some.
+        findings: the open findings about each message that has some, the gravest first.
         comments: how many comments stand open, by the record and the part they are on.
     """
     rows = [disclosed.lay_over(row) for row in rows]
@@ -120,7 +128,7 @@ def make_rows(
         cast,
         is_tree=is_tree,
         disclosed=disclosed,
-        alarms=alarms or {},
+        findings=findings or {},
         comments=comments or {},
     )
     made: list[Row] = []
@@ -169,12 +177,12 @@ class _Builder:
         *,
         is_tree: bool,
         disclosed: Disclosed,
-        alarms: Mapping[uuid.UUID, OpenCount],
+        findings: Mapping[uuid.UUID, Sequence[Finding]],
         comments: Mapping[tuple[uuid.UUID, int], int],
     ) -> None:
         self._rows = rows
         self._disclosed = disclosed
-        self._alarms = alarms
+        self._findings = findings
         self._comments = comments
         self._workspace = workspace
         self._cast = cast
@@ -185,6 +193,7 @@ class _Builder:
         self._left_out = load_records(messages=list(self._here.values()), most_bytes=LONGEST_RECORD_BYTES)
         self._is_tree = is_tree
         self._previous: Message | None = None
+        self._told_once: set[str] = set()
 
     def make_ghost(self, index: int) -> GhostRow:
         """The ghost's name is what the message below it, which cites it, calls it."""
@@ -194,7 +203,15 @@ class _Builder:
 
     def make_message(self, row: TreeRow, message: Message) -> MessageRow:
         """The row of a message, with its reply line, its notes and its wire cut at the fields."""
-        notes = list_notes(message, row.body)
+        findings = self._findings.get(message.pk, ())
+        told = {_fold(finding.text) for finding in findings[:MOST_FINDINGS]}
+        notes = [
+            note
+            for note in list_notes(message, row.body)
+            if _fold(note.text) not in told and note.code not in self._told_once
+        ]
+        self._told_once |= {note.code for note in notes} & TOLD_ONCE
+        first = notes[:MOST_NOTES]
         also = row.body["message"].get("also") or ()
         previous, self._previous = self._previous, message
         wire, stretches = cut_wire(message)
@@ -219,9 +236,11 @@ class _Builder:
             segments=read_segments(row.body["message"].get("english")) or _not_told(message),
             also=read_segments(also, are_apart=True),
             also_count=len(also),
-            notes=notes[:MOST_NOTES],
+            findings=describe_findings(findings[:MOST_FINDINGS], self._workspace.slug),
+            more_findings=max(0, len(findings) - MOST_FINDINGS),
+            notes=[note for note in first if note.severity in GRAVE],
+            asides=[note for note in first if note.severity not in GRAVE],
             more_notes=max(0, len(notes) - MOST_NOTES),
-            alarm=self._alarms.get(message.pk),
             comments=self._comments.get((message.record_id, message.part), 0),
             wire=wire,
             left_out_bytes=self._left_out.get(message.record_id, 0),
@@ -269,6 +288,11 @@ class _Builder:
         if parent.pk in self._here:
             return f"#{make_anchor(parent.pk)}"
         return reverse("pages:message", args=[self._workspace.slug, parent.pk])
+
+
+def _fold(text: str) -> str:
+    """A sentence without what a finding and the note behind it write differently."""
+    return text.casefold().rstrip(".")
 
 
 def make_anchor(message_id: uuid.UUID) -> str:

@@ -256,7 +256,7 @@ def _answer(
             cast=cast,
             is_tree=is_tree,
             disclosed=disclosed,
-            alarms=telling.alarms,
+            findings=telling.about,
             comments=comments,
         ),
         "open_comments": sum(comments.values()),

@@ -1,4 +1,4 @@
-"""What stands around an item of a review: the queue beside it, and the messages in it that findings are about."""
+"""What stands around an item of a review: the queue beside it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.listing import OpenCount
-from inspector.audit.models import Finding, ReviewItem
+from inspector.audit.models import ReviewItem
 from inspector.audit.reviews.listing import MINE, SECOND
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Conversation
 from inspector.threads.summaries import find_openings
 
 from ..shown.told import is_named
@@ -25,17 +25,6 @@ def find_openings_of(conversations: Collection[Conversation]) -> dict[uuid.UUID,
     """What those of these conversations that have no name open with; asks for nothing where all have one."""
     unnamed = {conversation.pk for conversation in conversations if not is_named(conversation)}
     return find_openings(conversation_ids=sorted(unnamed)) if unnamed else {}
-
-
-def find_alarms(messages: Sequence[Message], findings: Sequence[Finding]) -> dict[uuid.UUID, OpenCount]:
-    """The messages that findings of warning or more are about, as `survey_open` counted them, the gravest first."""
-    alarms: dict[tuple[uuid.UUID, int], OpenCount] = {}
-    for finding in findings:
-        if finding.severity >= Message.Severity.WARNING:
-            count = OpenCount(vars(finding)["alarm_count"], finding.severity)
-            alarms.setdefault((finding.record_id, finding.part), count)
-    places = {message.pk: (message.record_id, message.part) for message in messages}
-    return {pk: alarms[place] for pk, place in places.items() if place in alarms}
 
 
 def is_free(item: ReviewItem) -> bool:

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit import services
-from inspector.audit.findings.listing import survey_open
+from inspector.audit.findings.listing import sort_by_message, survey_open
 from inspector.audit.models import Review, ReviewItem
 from inspector.audit.reviews.listing import list_beside, survey_item
 from inspector.audit.reviews.queues import find_rubric
@@ -27,7 +27,7 @@ from ..agents.marks import cast_conversation
 from ..conversations.transcript import make_rows
 from ..findings.rows import describe_findings, title_conversation
 from ..shell import render_page, require_auditor, within_workspace
-from .beside import describe_beside, find_alarms, find_openings_of, is_free
+from .beside import describe_beside, find_openings_of, is_free
 from .rows import describe_lease
 from .words import describe_verdicts
 
@@ -193,7 +193,7 @@ def _answer(
             conversation=conversation,
             cast=cast_conversation(conversation),
             is_tree=False,
-            alarms=find_alarms(messages, findings),
+            findings=sort_by_message(findings, messages),
         ),
         "more_count": max(0, conversation.message_count - WINDOW_ROWS),
         "beside": describe_beside(item, beside, membership, openings, counts),

@@ -6,13 +6,15 @@ The template writes the shapes as SVG. Nothing here is markup, and every text ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from inspector.audit.findings.listing import OpenRule
 from inspector.threads.placing.several import write_bearers
 from inspector.threads.sequence import Arrow, Step
 
@@ -21,9 +23,12 @@ from ..conversations.ghosts import make_ghost_anchor
 from ..shown.ghosts import say_fate
 from ..shown.hidden_characters import spell_hidden
 from ..shown.told import write_elapsed
+from ..templatetags.marks import SEVERITIES
 from .lanes import Lanes
 
 ARROW_HEIGHT, BUCKET_HEIGHT, LOOP_HEIGHT, BAND_HEIGHT, GHOST_HEIGHT = 44, 56, 54, 32, 44
+# What a line below an arrow takes that names what rules found of it.
+ALARM_HEIGHT: Final = 16
 # How much of a text a label holds; the whole stands in its title and in the table.
 LONGEST_LABEL: Final = 34
 LONGEST_NAME: Final = 48
@@ -83,6 +88,9 @@ class Shape:
     cast: str
     basis: str
     state: str
+    # What rules found of it that stands open: in words, and how grave. Below the arrow, at `height` less some pixels.
+    alarm: str = ""
+    severity: str = ""
     kind: str = "arrow"
 
     @property
@@ -103,15 +111,18 @@ class Drawing:
     ghost_count: int
 
 
-def draw(arrows: Sequence[Arrow], lanes: Lanes, zone: ZoneInfo) -> Drawing:
+def draw(
+    arrows: Sequence[Arrow], lanes: Lanes, zone: ZoneInfo, findings: Mapping[uuid.UUID, Sequence[OpenRule]]
+) -> Drawing:
     """The drawing of a window.
 
     Args:
         arrows: the messages in their order.
         lanes: their columns.
         zone: the reader's, for the clock at the left.
+        findings: the rules whose findings stand open about each message, the gravest first.
     """
-    pen = _Pen(lanes, zone, _find_usual_gap(arrows))
+    pen = _Pen(lanes, zone, _find_usual_gap(arrows), findings)
     shapes = [shape for arrow in arrows for shape in pen.draw(arrow)]
     buckets = [arrow for arrow in arrows if arrow.is_bucket]
     return Drawing(
@@ -132,7 +143,10 @@ def _find_usual_gap(arrows: Sequence[Arrow]) -> timedelta:
 class _Pen:
     """Goes down the page, shape by shape."""
 
-    def __init__(self, lanes: Lanes, zone: ZoneInfo, usual_gap: timedelta) -> None:
+    def __init__(
+        self, lanes: Lanes, zone: ZoneInfo, usual_gap: timedelta, findings: Mapping[uuid.UUID, Sequence[OpenRule]]
+    ) -> None:
+        self._findings = findings
         self.y = 8
         self._lanes = lanes
         self._zone = zone
@@ -186,6 +200,12 @@ class _Pen:
         form = "direct" if targets else "loop" if step.receivers else "stub"
         act = "not readable" if step.performative is None else step.performative
         height = BUCKET_HEIGHT if arrow.is_bucket else LOOP_HEIGHT if form == "loop" else ARROW_HEIGHT
+        rules = sorted(
+            {rule for each in arrow.steps for rule in self._findings.get(each.id, ())},
+            key=lambda rule: (-rule.severity, rule.title),
+        )
+        alarm = "; ".join(rule.title for rule in rules)
+        height += ALARM_HEIGHT if alarm else 0
         return Shape(
             step=step,
             count=arrow.count,
@@ -201,10 +221,12 @@ class _Pen:
             label_x=self._lanes.place((source + targets[0]) / 2 if targets else source),
             act=f"! {act}" if step.is_failed else act,
             about=cut(spell_hidden(write_about(step)), LONGEST_LABEL),
-            title=write_title(arrow, self._zone, self._lanes.cast),
+            title=write_title(arrow, self._zone, self._lanes.cast, alarm),
             cast="broadcast" if step.is_broadcast else "",
             basis="inferred" if step.is_inferred else "",
             state="failed" if step.is_failed else "",
+            alarm=alarm if len(rules) < 3 else f"{rules[0].title}; {len(rules) - 1} more findings",
+            severity=SEVERITIES[rules[0].severity] if rules else "",
         )
 
     def _find_ends(self, step: Step) -> tuple[int, list[int]]:
@@ -265,7 +287,7 @@ def _strip_names(step: Step) -> str:
     return _VERB.sub("", rest, count=1) if _VERB.match(rest) else rest.strip()
 
 
-def write_title(arrow: Arrow, zone: ZoneInfo, cast: Cast) -> str:
+def write_title(arrow: Arrow, zone: ZoneInfo, cast: Cast, alarm: str = "") -> str:
     """All that an arrow says, for the pointer and for a screen reader."""
     step = arrow.first
     act = "not readable" if step.performative is None else step.performative
@@ -280,6 +302,8 @@ def write_title(arrow: Arrow, zone: ZoneInfo, cast: Cast) -> str:
         names.append(cut(step.english, 300))
     if step.is_inferred:
         names.append(f"the answer is inferred: {step.parent_why}" if step.parent_why else "the answer is inferred")
+    if alarm:
+        names.insert(1, f"findings: {alarm}")
     return cut(spell_hidden(". ".join(names)), LONGEST_SPELLED)
 
 

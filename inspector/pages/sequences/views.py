@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
+from inspector.audit.findings.listing import OpenRule, list_open_about
 from inspector.threads.sequence import WINDOW_STEPS, SequenceWindow, Step, read_sequence
 from inspector.threads.summaries import sum_up
 
@@ -52,6 +53,7 @@ class TableRow:
     missing_name: str
     fate: str
     why: str
+    findings: Sequence[OpenRule]
 
 
 @require_GET
@@ -69,7 +71,8 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
     cast = cast_conversation(conversation)
     is_everyone_shown = request.GET.get("agents") == "all"
     lanes = choose_lanes(steps=window.steps, agents=conversation.agents, cast=cast, is_everyone_shown=is_everyone_shown)
-    drawing = draw(window.arrows, lanes, zone)
+    findings = list_open_about(messages=window.steps)
+    drawing = draw(window.arrows, lanes, zone, findings)
     slug = membership.workspace.slug
     pager = make_pager(
         start=start,
@@ -102,7 +105,7 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
         "fold_url": write_query(request, open=None) if opened or is_all_opened else "",
         "open_base": _write_open_base(request, opened),
         "message_base": reverse("pages:message", args=[slug, NOBODY]).removesuffix(f"{NOBODY}/"),
-        "table": _make_table(window, cast, slug),
+        "table": _make_table(window, cast, slug, findings),
         "mermaid": mermaid if len(mermaid) <= LONGEST_MERMAID else "",
         "mermaid_url": reverse("pages:sequence-mermaid", args=[slug, conversation.pk]),
         "most_exported": MOST_EXPORTED,
@@ -161,15 +164,17 @@ def _write_window(request: HttpRequest, start: int) -> str:
     return f"{request.path}?offset={start}{parameters}"
 
 
-def _make_table(window: SequenceWindow, cast: Cast, slug: str) -> list[TableRow]:
+def _make_table(
+    window: SequenceWindow, cast: Cast, slug: str, findings: Mapping[uuid.UUID, Sequence[OpenRule]]
+) -> list[TableRow]:
     return [
-        _make_table_row(step, arrow.count if arrow.is_bucket else 0, cast, slug)
+        _make_table_row(step, arrow.count if arrow.is_bucket else 0, cast, slug, findings.get(step.id, ()))
         for arrow in window.arrows
         for step in arrow.steps
     ]
 
 
-def _make_table_row(step: Step, alike_count: int, cast: Cast, slug: str) -> TableRow:
+def _make_table_row(step: Step, alike_count: int, cast: Cast, slug: str, findings: Sequence[OpenRule]) -> TableRow:
     english = shorten_name(cut(step.english, LONGEST_ENGLISH), 400)
     return TableRow(
         number=step.position + 1,
@@ -183,4 +188,5 @@ def _make_table_row(step: Step, alike_count: int, cast: Cast, slug: str) -> Tabl
         missing_name=shorten_name(step.missing_name),
         fate=say_fate(step.bearers) if step.missing else "",
         why=cut(spell_hidden(step.parent_why), LONGEST_ENGLISH),
+        findings=findings,
     )

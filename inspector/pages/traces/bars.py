@@ -18,6 +18,7 @@ from inspector.threads.trees.outline import Kind, Outcome
 from inspector.threads.trees.windows import StoredTree, WindowRow
 
 from ..shown.told import write_elapsed
+from ..templatetags.marks import SEVERITIES
 
 # Where a bar ends further right than this, its words stand to the left of it.
 _RIGHT_EDGE: Final = 80.0
@@ -73,7 +74,7 @@ class Axis:
         return format_html('<svg class="waterfall" role="img" aria-label="{}">{}</svg>', words, texts)
 
 
-def draw_bar(line: StoredLine, *, axis: Axis, agent: str, is_failing: bool, is_critical: bool) -> str:
+def draw_bar(line: StoredLine, *, axis: Axis, agent: str, is_failing: bool, is_critical: bool, flag: int = 0) -> str:
     """The bar of one row, as markup: percentages across, so that it fits any width.
 
     Args:
@@ -82,6 +83,7 @@ def draw_bar(line: StoredLine, *, axis: Axis, agent: str, is_failing: bool, is_c
         agent: the attribute that colours it, or nothing.
         is_failing: whether the message says that something failed.
         is_critical: whether it lies on the critical path.
+        flag: the severity of the gravest finding that stands open about the message, 0 for none.
     """
     start, end = axis.place(line.start), axis.place(line.end)
     words, drawn = _draw_line(line, start, end, is_failing=is_failing)
@@ -90,6 +92,9 @@ def draw_bar(line: StoredLine, *, axis: Axis, agent: str, is_failing: bool, is_c
     if is_critical:
         label += ", on the critical path"
         beneath = f'<rect class="critical" x="{start:.2f}%" width="{max(end - start, 0.5):.2f}%" y="29" height="2.5"/>'
+    if flag:
+        label += f", {SEVERITIES[flag]}"
+        beneath += f'<text class="flag" data-severity="{SEVERITIES[flag]}" x="{start:.2f}%" y="9">⚑</text>'
     return f'<svg class="waterfall"{agent} role="img" aria-label="{label}">{drawn}{beneath}</svg>'
 
 

@@ -7,7 +7,7 @@ through `write_visible`, `spell_hidden` or `escape_text`.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Final
@@ -15,6 +15,7 @@ from typing import Final
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from inspector.audit.findings.listing import OpenRule
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.trees.blocks import StoredLine
 from inspector.threads.trees.outline import ADJACENCY, ASKING, Kind
@@ -50,6 +51,7 @@ class Painter:
     names: Cast
     axis: Axis
     foliage: Foliage
+    findings: Mapping[uuid.UUID, Sequence[OpenRule]]
     hits: frozenset[int] = frozenset()
     current: int | None = None
     _tiles: dict[tuple[uuid.UUID, str, str], str] = field(default_factory=dict)
@@ -115,8 +117,18 @@ class Painter:
             f"{deeper}{self._write_agents(said)}{write_act(said.performative, said.native_act)}"
             f'<a class="subject" href="{url}" title="{escape_text(spell_hidden(sentence))}" data-open>'
             f"{write_text(shorten(sentence, LONGEST_SUBJECT))}</a>"
-            f"{_write_hidden(row)}{_write_severity(row.line)}"
+            f"{_write_hidden(row)}{self._write_findings(said, url) or _write_severity(row.line)}"
             f"{draw_icon('lock', 'sealed') if said.is_sealed else ''}{self._write_link(row, said, above)}"
+        )
+
+    def _write_findings(self, said: Said, url: str) -> str:
+        """The gravest finding that stands open about a message, by its rule, and how many more."""
+        rules = self.findings.get(said.id)
+        if not rules:
+            return ""
+        more = f" and {len(rules) - 1} more" if len(rules) > 1 else ""
+        return (
+            f'<a class="plain finding" href="{url}#findings">{severity(rules[0].severity, rules[0].title + more)}</a>'
         )
 
     def _write_link(self, row: WindowRow, said: Said, above: uuid.UUID | None) -> str:
@@ -173,7 +185,11 @@ class Painter:
             ghost = self.foliage.ghosts.get(row.place)
             return draw_ghost(row.line, axis=self.axis, bearers=ghost.bearers if ghost else None)
         is_failing = said is not None and said.performative in _FAILING
-        return draw_bar(row.line, axis=self.axis, agent=agent, is_failing=is_failing, is_critical=row.is_critical)
+        rules = self.findings.get(said.id, ()) if said else ()
+        flag = max((rule.severity for rule in rules), default=0)
+        return draw_bar(
+            row.line, axis=self.axis, agent=agent, is_failing=is_failing, is_critical=row.is_critical, flag=flag
+        )
 
     def _find_colour(self, said: Said | None) -> str:
         """A request has the colour of who is to do it, anything else that of who says it."""

@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from django.utils.http import urlencode
 
 from inspector.accounts.models import Membership
+from inspector.audit.findings.listing import list_open_about
 from inspector.intake.text import make_storable
 from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Conversation, Trace
@@ -132,12 +133,14 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
     window = tree.read_window(at=at, limit=WINDOW_ROWS, fold=fold)
     zone = ZoneInfo(membership.user.time_zone or "UTC")
     axis = Axis(*wish.scale, zone) if wish.scale else find_axis(tree, zone)
+    foliage = read_foliage(owner=owner, rows=window.rows)
     painter = Painter(
         slug=membership.workspace.slug,
         owner=owner,
         names=Cast(labels=load_labels(workspace_id=membership.workspace.pk)),
         axis=axis,
-        foliage=read_foliage(owner=owner, rows=window.rows),
+        foliage=foliage,
+        findings=list_open_about(messages=list(foliage.said.values())),
         hits=match_rows(rows=window.rows, text=wish.find) if wish.find else frozenset(),
         current=place if place is not None else found.current if found else None,
     )

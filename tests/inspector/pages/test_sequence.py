@@ -67,6 +67,9 @@ def step(number: int, **said: object) -> Step:
     values = {
         "id": uuid.UUID(int=number),
         "position": number,
+        "record_id": uuid.uuid4(),
+        "part": 1,
+        "conversation_id": uuid.uuid4(),
         "at": datetime.fromtimestamp(START + number, UTC),
         "at_basis": "wire",
         "dialect": "clowl",
@@ -92,7 +95,7 @@ def step(number: int, **said: object) -> Step:
 
 def draw_steps(*steps: Step, agents: tuple[str, ...] = ("oscar", "radar", "muse")) -> list[Shape]:
     lanes = choose_lanes(steps=steps, agents=agents, cast=Marks(agents))
-    shapes = draw([Arrow([one], None) for one in steps], lanes, UTC_ZONE).shapes
+    shapes = draw([Arrow([one], None) for one in steps], lanes, UTC_ZONE, {}).shapes
     return [shape for shape in shapes if isinstance(shape, Shape)]
 
 
