@@ -173,7 +173,7 @@
   const rowNow = () => document.activeElement?.closest?.("[data-tree] tbody tr") ?? table.querySelector("tr[data-current]");
 
   function walk(step) {
-    const all = rows().filter((row) => row.dataset.fold);
+    const all = rows().filter((row) => "item" in row.dataset);
     const at = all.indexOf(rowNow());
     stand(all[Math.min(Math.max(at + step, 0), all.length - 1)]);
   }
@@ -191,6 +191,12 @@
       if (Number(rows()[above].getAttribute("aria-level")) < level) return stand(rows()[above]);
     }
   }
+
+  // A sentence that the column cuts shows whole where one points at it.
+  table.addEventListener("pointerover", (event) => {
+    const subject = event.target.closest("a.subject");
+    if (subject && !subject.title) subject.title = subject.textContent;
+  });
 
   table.addEventListener("click", (event) => {
     const twist = event.target.closest("[data-twist]");

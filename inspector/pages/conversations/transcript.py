@@ -22,13 +22,26 @@ from ..findings.rows import describe_findings
 from ..shown.budgets import fit, join_texts, share_out, shorten_name, weigh
 from ..shown.fields import DEEPEST
 from ..shown.markup import SENTENCE_CHARACTERS, Stretch
-from ..shown.told import Line, NoteLine, Segments, list_notes, make_line, name_dialect, read_segments, write_elapsed
+from ..shown.told import (
+    Line,
+    NoteLine,
+    Segments,
+    list_notes,
+    make_line,
+    name_dialect,
+    read_segments,
+    shorten,
+    write_elapsed,
+)
 from ..shown.wires import LONGEST_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
 from .disclosures import NOTHING_DISCLOSED, Disclosed
 from .ghosts import GhostRow, find_ghost, make_ghost_anchor, make_ghost_row
 
-MOST_NOTES = 4
-MOST_FINDINGS = 4
+# Findings and notes of one message; of the findings at most so many.
+MOST_REMARKS = 4
+LONGEST_ASIDE = 160
+MOST_FINDINGS = 3
+FINDING_BYTES = 200
 # Of a whole conversation, at the first message of a window; each message has them on its own page.
 TOLD_ONCE = {"envelope.times-differ", "envelope.times-disagree"}
 GRAVE = ("error", "warning")
@@ -44,6 +57,16 @@ class ReplyLine:
     name: str
     why: str
     is_missing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """Notes of information in one line: the first of them, in short, and those that stand below when it is opened."""
+
+    note: NoteLine
+    words: str
+    notes: Sequence[NoteLine]
+    count: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,7 +96,7 @@ class MessageRow:
     more_findings: int
     # Its notes without what a finding tells already: those of warning or more, and the others, which are folded.
     notes: Sequence[NoteLine]
-    asides: Sequence[NoteLine]
+    aside: Aside | None
     more_notes: int
     # How many comments on it stand open.
     comments: int
@@ -211,7 +234,8 @@ class _Builder:
             if _fold(note.text) not in told and note.code not in self._told_once
         ]
         self._told_once |= {note.code for note in notes} & TOLD_ONCE
-        first = notes[:MOST_NOTES]
+        most_notes = max(1, MOST_REMARKS - len(findings))
+        first = notes[:most_notes]
         also = row.body["message"].get("also") or ()
         previous, self._previous = self._previous, message
         wire, stretches = cut_wire(message)
@@ -236,11 +260,11 @@ class _Builder:
             segments=read_segments(row.body["message"].get("english")) or _not_told(message),
             also=read_segments(also, are_apart=True),
             also_count=len(also),
-            findings=describe_findings(findings[:MOST_FINDINGS], self._workspace.slug),
+            findings=describe_findings(findings[:MOST_FINDINGS], self._workspace.slug, FINDING_BYTES),
             more_findings=max(0, len(findings) - MOST_FINDINGS),
             notes=[note for note in first if note.severity in GRAVE],
-            asides=[note for note in first if note.severity not in GRAVE],
-            more_notes=max(0, len(notes) - MOST_NOTES),
+            aside=_fold_notes([note for note in first if note.severity not in GRAVE]),
+            more_notes=max(0, len(notes) - most_notes),
             comments=self._comments.get((message.record_id, message.part), 0),
             wire=wire,
             left_out_bytes=self._left_out.get(message.record_id, 0),
@@ -288,6 +312,13 @@ class _Builder:
         if parent.pk in self._here:
             return f"#{make_anchor(parent.pk)}"
         return reverse("pages:message", args=[self._workspace.slug, parent.pk])
+
+
+def _fold_notes(notes: Sequence[NoteLine]) -> Aside | None:
+    if not notes:
+        return None
+    words = shorten_name(shorten(notes[0].text, LONGEST_ASIDE), LONGEST_ASIDE)
+    return Aside(notes[0], words, notes if words != notes[0].text else notes[1:], len(notes))
 
 
 def _fold(text: str) -> str:

@@ -70,7 +70,9 @@ def make_finding_rows(findings: Sequence[Finding], workspace: Workspace) -> list
     return [_make_row(finding, messages.get(finding.pk), openings, cast, workspace.slug) for finding in findings]
 
 
-def describe_findings(findings: Sequence[Finding], slug: str) -> list[dict[str, Any]]:
+def describe_findings(
+    findings: Sequence[Finding], slug: str, sentence_bytes: int = SENTENCE_BYTES
+) -> list[dict[str, Any]]:
     """Findings beside the message that they are about, which says the rest."""
     return [
         {
@@ -78,15 +80,15 @@ def describe_findings(findings: Sequence[Finding], slug: str) -> list[dict[str, 
             "title": name_rule(finding.rule),
             "severity": finding.severity,
             "state": name_state(finding),
-            "sentence": HIDDEN if vars(finding).get("is_hidden") else _shorten(finding.text),
+            "sentence": HIDDEN if vars(finding).get("is_hidden") else _shorten(finding.text, sentence_bytes),
             "cites": shorten_name(cite(finding), CITATION_BYTES),
         }
         for finding in findings
     ]
 
 
-def _shorten(text: str) -> str:
-    return shorten_name(shorten(text, LONGEST_SENTENCE), SENTENCE_BYTES)
+def _shorten(text: str, most_bytes: int = SENTENCE_BYTES) -> str:
+    return shorten_name(shorten(text, LONGEST_SENTENCE), most_bytes)
 
 
 def _make_row(

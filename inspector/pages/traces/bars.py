@@ -93,8 +93,8 @@ def draw_bar(line: StoredLine, *, axis: Axis, agent: str, is_failing: bool, is_c
         label += ", on the critical path"
         beneath = f'<rect class="critical" x="{start:.2f}%" width="{max(end - start, 0.5):.2f}%" y="29" height="2.5"/>'
     if flag:
-        label += f", {SEVERITIES[flag]}"
-        beneath += f'<text class="flag" data-severity="{SEVERITIES[flag]}" x="{start:.2f}%" y="9">⚑</text>'
+        agent += f' data-severity="{SEVERITIES[flag]}"'
+        beneath += f'<text class="flag" x="{start:.2f}%" y="9">⚑</text>'
     return f'<svg class="waterfall"{agent} role="img" aria-label="{label}">{drawn}{beneath}</svg>'
 
 

@@ -78,12 +78,13 @@ class Painter:
             left, agent = self._write_ghost(row), ""
         else:
             left, agent = self._write_message(row, said, above), self._find_colour(said)
-        expanded = f' aria-expanded="{"true" if row.is_open else "false"}"' if row.is_parent else ""
+        is_open = "true" if row.is_open else "false"
+        expanded = f' aria-expanded="{is_open}" data-fold="{write_token(row)}"' if row.is_parent else ""
         hit = " data-hit" if row.place in self.hits else ""
         current = ' aria-current="true"' if row.place == self.current else ""
         return (
             f'<tr role="row" id="row-{row.place}" aria-level="{row.depth + 1}"{expanded} data-item'
-            f' data-fold="{write_token(row)}" tabindex="-1"{hit}{current}{" data-critical" if row.is_critical else ""}>'
+            f' tabindex="-1"{hit}{current}{" data-critical" if row.is_critical else ""}>'
             f'<th role="rowheader"><span class="label-line" data-level="{min(row.depth, DEEPEST)}">'
             f"{_write_twist(row, link)}{left}</span></th>"
             f'<td role="gridcell">{self._draw_bar(row, said, agent)}</td></tr>'
@@ -113,23 +114,22 @@ class Painter:
         url = self._link("message", said.id)
         deeper = f'<span class="quiet small">level {row.depth + 1:,}</span>' if row.depth > DEEPEST else ""
         sentence = said.english or said.topic or "not told yet"
+        shown = shorten(sentence, LONGEST_SUBJECT)
+        title = f' title="{escape_text(spell_hidden(sentence))}"' if shown.endswith("…") else ""
         return (
             f"{deeper}{self._write_agents(said)}{write_act(said.performative, said.native_act)}"
-            f'<a class="subject" href="{url}" title="{escape_text(spell_hidden(sentence))}" data-open>'
-            f"{write_text(shorten(sentence, LONGEST_SUBJECT))}</a>"
-            f"{_write_hidden(row)}{self._write_findings(said, url) or _write_severity(row.line)}"
+            f'<a class="subject" href="{url}"{title} data-open>{write_text(shown)}</a>'
+            f"{_write_hidden(row)}{self._write_findings(said) or _write_severity(row.line)}"
             f"{draw_icon('lock', 'sealed') if said.is_sealed else ''}{self._write_link(row, said, above)}"
         )
 
-    def _write_findings(self, said: Said, url: str) -> str:
+    def _write_findings(self, said: Said) -> str:
         """The gravest finding that stands open about a message, by its rule, and how many more."""
         rules = self.findings.get(said.id)
         if not rules:
             return ""
-        more = f" and {len(rules) - 1} more" if len(rules) > 1 else ""
-        return (
-            f'<a class="plain finding" href="{url}#findings">{severity(rules[0].severity, rules[0].title + more)}</a>'
-        )
+        more = f" +{len(rules) - 1}" if len(rules) > 1 else ""
+        return severity(rules[0].severity, rules[0].title + more)
 
     def _write_link(self, row: WindowRow, said: Said, above: uuid.UUID | None) -> str:
         """How it hangs where it hangs: inferred, out of this tree, or from another conversation."""
@@ -207,7 +207,7 @@ def _write_aside(words: str) -> str:
 
 def _write_twist(row: WindowRow, link: str) -> str:
     if not row.is_parent:
-        return '<span class="twist"></span>'
+        return ""
     sign, words = ("▾", "Collapse") if row.is_open else ("▸", f"Open, {row.hidden:,} below")
     return f'<a class="twist" href="{escape_text(link)}" data-twist aria-label="{words}">{sign}</a>'
 

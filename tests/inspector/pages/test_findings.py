@@ -68,7 +68,8 @@ def test_from_the_overview_to_the_characters(viewer: Client, found: Finding) -> 
     conversation = reverse("pages:conversation-findings", args=["acme", found.conversation_id])
     assert rows_of(read(viewer, conversation)) == 1
     transcript = read(viewer, reverse("pages:conversation", args=["acme", found.conversation_id]))
-    assert f"{reverse('pages:message', args=['acme', message.pk])}#findings" in transcript
+    row = transcript.partition(f'id="m-{message.pk.hex}"')[2].partition("</article>")[0]
+    assert reverse("pages:finding", args=["acme", found.pk]) in row.partition("data-finding")[2]
     assert conversation in read(viewer, reverse("pages:conversations", args=["acme"]))
 
 

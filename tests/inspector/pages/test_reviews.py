@@ -240,7 +240,7 @@ def test_an_item_shows_what_was_found_and_leads_on(cast: Cast, auditor: Client, 
     finding = Finding.objects.get(conversation=first.conversation, rule="token-in-clear")
     assert address("finding", finding.pk) in found
     row = page.partition('aria-labelledby="said"')[2].partition("</section>")[0]
-    assert "#findings" in row, "the message is marked"
+    assert address("finding", finding.pk) in row, "the finding stands under its message"
     assert "Claim next" not in page
     page = judge(auditor, first, "fine").content.decode()
     assert "Claim next" in page
