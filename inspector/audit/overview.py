@@ -17,11 +17,12 @@ from inspector.threads.models import Conversation
 from inspector.threads.trees.traces import select_traces
 
 from .comments.tables import Comment
-from .findings.listing import list_holding
+from .findings.listing import grade_of, list_holding
 from .models import Finding, ReviewItem
 from .reviews.standings import select_stale
 from .reviews.tables import OPEN_STATES
 from .rules import RULES, Rule
+from .rules.work import UNANSWERED
 
 # The navigation says "10,000+" of what is more.
 MOST_COUNTED: Final = 10_000
@@ -52,6 +53,11 @@ class Overview:
     waiting: int
     oldest: datetime | None
 
+    @property
+    def unanswered(self) -> int:
+        """How many requests nobody answered: the open findings of that rule."""
+        return next((each.count for each in self.rules if each.rule.code == UNANSWERED), 0)
+
 
 def count_standing(*, workspace: Workspace) -> Overview:
     """The open findings, the stale sign-offs and what waits for review; one statement."""
@@ -79,7 +85,9 @@ def count_standing(*, workspace: Workspace) -> Overview:
             rules[code] = OpenOfRule(known.rule, known.count + number, max(known.severity, severity))
     return Overview(
         findings={severity: by_severity[severity] for severity in sorted(by_severity, reverse=True)},
-        rules=sorted(rules.values(), key=lambda each: (-each.severity, -each.count, each.rule.code)),
+        rules=sorted(
+            rules.values(), key=lambda each: (-grade_of(each.rule.code, each.severity), -each.count, each.rule.code)
+        ),
         stale=others.get(_STALE, (0, None))[0],
         waiting=others.get(_WAITING, (0, None))[0],
         oldest=others.get(_WAITING, (0, None))[1],

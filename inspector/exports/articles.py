@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString
 from dialects import Context, Field, Reading, choose_dialect, tell, title_of
 from inspector.audit.comments.discussions import make_thread
 from inspector.audit.comments.tables import Comment, CommentTurn
-from inspector.audit.findings.listing import list_here
+from inspector.audit.findings.listing import GRADE, list_here
 from inspector.audit.findings.tables import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.intake.facts import read_with_facts
@@ -57,7 +57,7 @@ def load_said(export: Export, rows: Sequence[Row]) -> Said:
     acts = Prefetch("acts", queryset=FindingAct.objects.select_related("by"))
     found = list_here(conversations=conversations).filter(record__in=records).prefetch_related(acts)
     findings: dict[tuple[str, int], list[Finding]] = defaultdict(list)
-    for finding in found.order_by("-severity", "rule", "key"):
+    for finding in found.order_by(GRADE.desc(), "rule", "key"):
         findings[str(finding.record_id), finding.part].append(finding)
     turns = Prefetch("turns", queryset=CommentTurn.objects.select_related("by"))
     written = Comment.objects.filter(workspace=export.workspace_id, record__in=records).select_related("author")

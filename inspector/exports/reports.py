@@ -10,7 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from dialects import SHAPE_VERSION
-from inspector.audit.findings.listing import list_here
+from inspector.audit.findings.listing import GRADE, list_here
 from inspector.audit.findings.tables import Finding
 from inspector.audit.reviews.standings import SignOff, Standing, find_sign_offs, find_standings, list_reviews
 from inspector.audit.reviews.tables import Review
@@ -110,7 +110,7 @@ def _tell_sign_off(sign_off: SignOff | None) -> SafeString:
 def write_findings(conversation: Conversation) -> SafeString:
     """What the rules find in a conversation, the gravest first, each with its message, as far as there is room."""
     found = list_here(conversations=[conversation.pk])
-    rows = list(found.order_by("-severity", "at", "rule", "key")[:MOST_FINDINGS])
+    rows = list(found.order_by(GRADE.desc(), "at", "rule", "key")[:MOST_FINDINGS])
     if not rows:
         return SafeString('<p class="quiet">None that holds.</p>')
     messages = Message.objects.shown().filter(conversation=conversation, record__in={row.record_id for row in rows})

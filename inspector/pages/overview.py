@@ -8,14 +8,19 @@ from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, Workspace
+from inspector.audit.findings.listing import list_findings
+from inspector.audit.models import Finding
 from inspector.audit.overview import count_standing
 from inspector.audit.reviews.listing import STALE
+from inspector.audit.rules import RULES
+from inspector.audit.rules.work import UNANSWERED
 from inspector.intake.selectors import count_letters, list_deliveries
 from inspector.search.selectors import fetch
 from inspector.threads.activity import (
@@ -25,19 +30,19 @@ from inspector.threads.activity import (
     count_over_time,
     fill_slots,
     find_span,
-    list_unanswered,
+    latest_in_channel,
 )
 from inspector.threads.agents.names import load_labels
 from inspector.threads.agents.pairs import list_pairs
-from inspector.threads.models import Task
+from inspector.threads.models import Message
 
-from .agents.marks import AgentMark, Cast
+from .agents.marks import Cast
 from .agents.rows import Gallery
 from .deliveries.progress import link_messages, name_delivery
 from .findings.views import link_rule, link_severities
 from .live import watch
 from .shell import render_page, within_workspace
-from .shown.told import name_conversation, name_dialect, shorten, write_elapsed
+from .shown.told import Line, make_line, name_conversation, name_dialect, shorten, write_elapsed
 
 PERIODS: Final = {
     "1h": ("1 h", timedelta(hours=1)),
@@ -76,16 +81,13 @@ class Plot:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Unanswered:
-    """What was asked and never answered."""
+    """A request that nobody answered; `waited` is for how long, up to the latest message of its channel."""
 
     url: str
     title: str
-    act: str
-    requester: AgentMark | None
-    performer: AgentMark | None
-    at: datetime
+    line: Line
     waited: str
-    dialects: str
+    dialect: str
 
 
 @require_GET
@@ -119,8 +121,9 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
         "dead_count": count_letters(workspace=workspace),
         "stale_count": standing.stale,
         "stale_url": f"{reverse('pages:reviews', args=[slug])}?{urlencode({'show': STALE})}",
+        "unanswered_count": standing.unanswered,
         "unanswered": _list_unanswered(workspace),
-        "unanswered_url": _search(slug, "is:unanswered"),
+        "unanswered_url": link_rule(slug, RULES[UNANSWERED]),
         "errors_url": _list(slug, fault="errors"),
         "missing_url": _list(slug, fault="missing"),
         "failed_url": _list(slug, state="failed"),
@@ -159,31 +162,22 @@ def _list(slug: str, **filters: str) -> str:
 
 
 def _list_unanswered(workspace: Workspace) -> list[Unanswered]:
-    tasks = list_unanswered(workspace=workspace, limit=MOST_UNANSWERED)
+    found = list_findings(workspace=workspace, rule=UNANSWERED, state=Finding.State.OPEN)
+    is_one = Exists(found.order_by().filter(record=OuterRef("record"), part=OuterRef("part")))
+    latest = found.values("record")[:MOST_UNANSWERED]
+    rows = Message.objects.shown().filter(is_one, record__in=latest).select_related("conversation")
+    rows = rows.annotate(latest=latest_in_channel()).order_by("-order_time", "-pk")
     cast = Cast(labels=load_labels(workspace_id=workspace.pk))
-    return [_describe(task, cast, workspace) for task in tasks]
-
-
-def _describe(task: Task, cast: Cast, workspace: Workspace) -> Unanswered:
-    conversation, asked = task.conversation, task.asked  # type: ignore[attr-defined]
-    dialects = tuple(conversation.dialects)
-
-    def mark(name: str) -> AgentMark | None:
-        return cast.find(name, channel_id=task.channel_id, dialects=dialects) if name else None
-
-    elapsed = conversation.last_at - task.last_at if conversation.last_at else timedelta()
-    return Unanswered(
-        url=reverse("pages:message", args=[workspace.slug, task.request])
-        if asked is not None
-        else reverse("pages:conversation", args=[workspace.slug, conversation.pk]),
-        title=shorten(asked or name_conversation(conversation)),
-        act=task.act,
-        requester=mark(task.requester),
-        performer=mark(task.performer),
-        at=task.last_at,
-        waited=write_elapsed(elapsed) if elapsed else "",
-        dialects=", ".join(name_dialect(dialect) for dialect in dialects),
-    )
+    return [
+        Unanswered(
+            url=reverse("pages:message", args=[workspace.slug, message.pk]),
+            title=shorten(message.english or name_conversation(message.conversation)),
+            line=make_line(message, cast),
+            waited=write_elapsed(vars(message)["latest"] - message.order_time),
+            dialect=name_dialect(message.dialect),
+        )
+        for message in rows[:MOST_UNANSWERED]
+    ]
 
 
 @require_GET

@@ -10,7 +10,6 @@ from django.db.models.functions import Lower
 
 from inspector.accounts.models import Channel, Workspace
 from inspector.intake.models import Sighting
-from inspector.threads.tasks.lifecycle import STANDING
 from inspector.threads.telling import terms
 from inspector.threads.telling.atoms import PRESENT
 from inspector.threads.telling.contexts import DECODER_VERSION
@@ -34,15 +33,14 @@ HAS = {
     "task": f"{_MESSAGE}.\"task_id\" <> ''",
 }
 _THINGS = (*HAS, *(name for name in PRESENT if name not in HAS))
-# `is:unanswered` is what asked for something that stands, and on which nobody but who asked said a word. The overview
-# counts the same.
-_UNANSWERED = " ".join(
-    (
-        'EXISTS (SELECT 1 FROM "threads_task" "task" WHERE NOT "task"."is_answered"',
-        'AND "task"."workspace_id" = "threads_message"."workspace_id" AND "task"."request" = "threads_message"."id"',
-        'AND "task"."state" IN',
-        "({}))".format(", ".join(f"'{state.value}'" for state in STANDING)),
-    )
+# `is:unanswered` is what an open finding of that rule is about; the overview counts the same.
+_UNANSWERED = (
+    'EXISTS (SELECT 1 FROM "audit_finding" "unanswered" '
+    'WHERE "unanswered"."conversation_id" = "threads_message"."conversation_id" '
+    'AND "unanswered"."record_id" = "threads_message"."record_id" '
+    'AND "unanswered"."part" = "threads_message"."part" AND "unanswered"."rule" = \'unanswered\' '
+    'AND "unanswered"."holds" AND NOT "unanswered"."is_suppressed" AND "unanswered"."state" = \'open\' '
+    'AND "unanswered"."due_since" IS NOT NULL)'
 )
 IS = {
     "sealed": f'{_MESSAGE}."is_sealed"',

@@ -1,4 +1,4 @@
-"""What goes on in a workspace, for its overview: numbers, messages over time, and what was asked and never answered."""
+"""What goes on in a workspace, for its overview: numbers, and messages over time."""
 
 from __future__ import annotations
 
@@ -7,41 +7,43 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db.models import Count, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import Coalesce
 
 from inspector.accounts.models import Workspace
 
-from .models import Conversation, Message, Task
-from .tasks.lifecycle import STANDING
+from .models import Conversation, Message
 
 SLOTS: Final = 48
 
 
+def latest_in_channel() -> Subquery:
+    """The time of the latest message of the channel that a row of another table names."""
+    rows = Conversation.objects.filter(
+        workspace=OuterRef("workspace"), channel=OuterRef("channel"), last_at__isnull=False
+    )
+    return Subquery(rows.order_by("-last_at", "-id").values("last_at")[:1])
+
+
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Sums over a workspace's settled conversations and its tasks."""
+    """Sums over a workspace's settled conversations."""
 
     messages: int
     conversations: int
     failed: int
     with_errors: int
     with_missing: int
-    unanswered: int
 
 
 def count_all(*, workspace: Workspace) -> Numbers:
     """The numbers of a workspace: one statement over small rows, none over messages."""
-    asked = _unanswered(workspace).order_by().values("workspace").annotate(count=Count("pk")).values("count")
     found = Conversation.objects.filter(workspace=workspace, last_at__isnull=False).aggregate(
         messages=Sum("message_count"),
         conversations=Count("pk"),
         failed=Count("pk", filter=Q(state=Conversation.State.FAILED)),
         with_errors=Count("pk", filter=Q(severity=Message.Severity.ERROR)),
         with_missing=Count("pk", filter=Q(missing_count__gt=0)),
-        # It is the same for every row, and so looked up once.
-        unanswered=Coalesce(Max(Subquery(asked)), 0),
     )
     return Numbers(**{**found, "messages": int(found["messages"] or 0)})
 
@@ -50,22 +52,6 @@ def sum_messages(*, workspace: Workspace) -> QuerySet[Any, Any]:
     """How many messages the settled conversations hold: one row, or none where there are none."""
     rows = Conversation.objects.filter(workspace=workspace, last_at__isnull=False).order_by()
     return rows.values("workspace").annotate(total=Sum("message_count")).values_list("total", flat=True)
-
-
-def _unanswered(workspace: Workspace) -> QuerySet[Task]:
-    """Tasks that stand though nobody but who asked said a word on them; `is:unanswered` finds what asked for them."""
-    standing = [state.value for state in STANDING]
-    return Task.objects.filter(workspace=workspace, state__in=standing, is_answered=False, is_received=True)
-
-
-def list_unanswered(*, workspace: Workspace, limit: int = 8) -> list[Task]:
-    """What was asked and never answered, the latest first, each with its conversation and `asked`, in English.
-
-    `asked` is None where the message that asked was not received.
-    """
-    asked = Message.objects.filter(pk=OuterRef("request")).values("english")
-    rows = _unanswered(workspace).select_related("conversation").annotate(asked=Subquery(asked))
-    return list(rows.order_by("-last_at", "-pk")[:limit])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 
 from django.db.models import (
+    Case,
     Count,
     Exists,
     F,
@@ -19,6 +20,8 @@ from django.db.models import (
     Q,
     QuerySet,
     Subquery,
+    Value,
+    When,
     Window,
 )
 from django.db.models.functions import RowNumber
@@ -28,7 +31,7 @@ from inspector.intake.models import HiddenRecord
 from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Message
 
-from ..rules import RULES, Rule
+from ..rules import MIDDLE_RANK, RANKS, RULES, Rule
 from ..rules.work import TAKEN_BACK, TAKEN_BACK_RULE
 from .dueness import COUNTS, DUE
 from .tables import Finding
@@ -38,8 +41,20 @@ Key = tuple[datetime, uuid.UUID]
 SUPPRESSED: Final = "suppressed"
 CLOSED: Final = "closed"
 LONGEST_WORDS: Final = 200
+# What orders findings, the gravest first: their severity, and within one what matters most.
+GRADE: Final = F("severity") * 100 - Case(
+    *(When(rule=code, then=Value(rank)) for code, rank in RANKS.items()), default=Value(MIDDLE_RANK)
+)
 # More findings about one window of messages are not counted message by message.
 MOST_TOLD: Final = 2000
+
+
+MOST_GRAVE: Final = Message.Severity.ERROR * 100
+
+
+def grade_of(rule: str, severity: int) -> int:
+    """How grave a finding is beside others, as `GRADE` has it: the greater the graver."""
+    return severity * 100 - RANKS.get(rule, MIDDLE_RANK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +152,10 @@ def count_by_rule(*, workspace: Workspace, state: str = "", words: str = "") -> 
         for code, each in found.items()
         if not wanted or wanted in each["states"]
     ]
-    return sorted(counts, key=lambda count: (count.open == 0, -count.severity, -count.open, count.rule.code))
+    return sorted(
+        counts,
+        key=lambda count: (count.open == 0, -grade_of(count.rule.code, count.severity), -count.open, count.rule.code),
+    )
 
 
 def count_open_by_severity(*, workspace: Workspace) -> dict[int, int]:
@@ -180,12 +198,12 @@ def tell_findings(*, conversation: Conversation, messages: Collection[Message] =
     """What findings say of a conversation and of some messages of it, at most a window; one statement."""
     rows = list_here(conversations=[conversation.pk])
     standing = rows.filter(state=Finding.State.OPEN).order_by()
-    gravest = standing.order_by("-severity", "at", "pk").values("pk")[:1]
+    gravest = standing.order_by(GRADE.desc(), "at", "pk").values("pk")[:1]
     counted = standing.values("conversation").annotate(count=Count("pk")).values("count")
     records = {message.record_id for message in messages}
     is_about = Q(state=Finding.State.OPEN, record__in=records)
     told = rows.filter(Q(pk__in=gravest) | Q(rule=TAKEN_BACK_RULE) | is_about)
-    found: list[Any] = list(told.annotate(open_count=Subquery(counted)).order_by("-severity", "at", "pk")[:MOST_TOLD])
+    found: list[Any] = list(told.annotate(open_count=Subquery(counted)).order_by(GRADE.desc(), "at", "pk")[:MOST_TOLD])
     first = next((each for each in found if each.state == Finding.State.OPEN), None)
     return Telling(
         findings=[each for each in found if each is first or each.rule == TAKEN_BACK_RULE],
@@ -223,7 +241,7 @@ def list_open_about(*, messages: Collection[Placed]) -> dict[uuid.UUID, list[Ope
     )
     found: dict[tuple[uuid.UUID, int], list[OpenRule]] = {}
     for record_id, part, severity, rule in (
-        rows.order_by("-severity", "rule").values_list("record", "part", "severity", "rule").distinct()
+        rows.order_by(GRADE.desc(), "rule").values_list("record", "part", "severity", "rule").distinct()
     ):
         found.setdefault((record_id, part), []).append(OpenRule(RULES[rule].title if rule in RULES else rule, severity))
     named = {message.id: found.get((message.record_id, message.part)) for message in messages}
@@ -241,7 +259,7 @@ def survey_open(
         beside: of which others they are counted.
     """
     rows = list_here(conversations={conversation.pk, *beside}).filter(state=Finding.State.OPEN)
-    gravest = (F("severity").desc(), F("at").asc(), F("rule").asc(), F("key").asc())
+    gravest = (GRADE.desc(), F("at").asc(), F("rule").asc(), F("key").asc())
     ranked = rows.annotate(
         count=Window(Count("pk"), partition_by="conversation"),
         rank=Window(RowNumber(), partition_by="conversation", order_by=gravest),
@@ -265,7 +283,7 @@ def list_findings(
     conversation: Conversation | None = None,
     after: Key | None = None,
     is_worst_first: bool = False,
-    grade: int = Message.Severity.ERROR,
+    grade: int = MOST_GRAVE,
 ) -> QuerySet[Finding]:
     """Findings, newest first, by keyset, each with its conversation.
 
@@ -274,7 +292,7 @@ def list_findings(
         rule, severity, least: only those of a rule, of this severity, of at least this one.
         after: (time, id) of the last one seen.
         is_worst_first: the gravest first, and among equals the newest message.
-        grade: where they are, the severity of the last one seen.
+        grade: where they are, that of the last one seen, as `grade_of` gives it.
     """
     rows = select_findings(workspace=workspace, state=state, words=words).select_related("conversation")
     if rule:
@@ -288,8 +306,9 @@ def list_findings(
     if after is not None:
         at, pk = after
         later = Q(at__lt=at) | Q(at=at, pk__lt=pk)
-        rows = rows.filter(Q(severity__lt=grade) | (Q(severity=grade) & later) if is_worst_first else later)
-    ranks = (F("severity").desc(),) if is_worst_first else ()
+        rows = rows.alias(grade=GRADE)
+        rows = rows.filter(Q(grade__lt=grade) | (Q(grade=grade) & later) if is_worst_first else later)
+    ranks = (GRADE.desc(),) if is_worst_first else ()
     return rows.order_by(*ranks, F("at").desc(), F("pk").desc())
 
 
@@ -301,7 +320,7 @@ def find_finding(*, workspace: Workspace, finding_id: uuid.UUID) -> Finding | No
 def list_of_message(*, message: Message) -> list[Finding]:
     """The findings about a message that hold, the gravest first."""
     rows = list_here(conversations=[message.conversation_id]).filter(record=message.record_id, part=message.part)
-    return list(rows.order_by("-severity", "rule", "key"))
+    return list(rows.order_by(GRADE.desc(), "rule", "key"))
 
 
 def find_messages(findings: Sequence[Finding]) -> dict[uuid.UUID, Message]:

@@ -8,14 +8,22 @@ from typing import Final
 from . import approval, grounds, meaning, placing, reading, seals, senders, texts, work
 from .rule import Hit, Rule
 
-__all__ = ["BY_NOTE", "RULES", "VERSION", "Hit", "Rule"]
+__all__ = ["BY_NOTE", "MIDDLE_RANK", "RANKS", "RULES", "VERSION", "Hit", "Rule"]
 
 # Raised when a rule changes what it finds: conversations are then examined again, in the background.
-VERSION: Final = 8
+VERSION: Final = 9
 RULES: Final[Mapping[str, Rule]] = {
     rule.code: rule
     for module in (seals, texts, senders, placing, grounds, work, approval, meaning, reading)
     for rule in module.RULES
 }
+# Within one severity these come first, in this order, and what could not be read comes last.
+_FIRST: Final = ("token-in-clear", "end-taken-back", "unapproved", "nonce-reused", "word-redefined")
+_LAST: Final = ("malformed", "undecoded")
+RANKS: Final[Mapping[str, int]] = {
+    **{code: rank for rank, code in enumerate(_FIRST)},
+    **dict.fromkeys(_LAST, len(_FIRST) + 1),
+}
+MIDDLE_RANK: Final = len(_FIRST)
 # Which rule gathers a note.
 BY_NOTE: Final[Mapping[str, Rule]] = {code: rule for rule in RULES.values() for code in rule.notes}

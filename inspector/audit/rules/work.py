@@ -18,13 +18,18 @@ from .rule import Hit, Rule
 
 _STANDING: Final = frozenset({"open", "acknowledged", "in-progress", "waiting", "delegated"})
 _REASKED: Final = "asked-again"
+UNANSWERED: Final = "unanswered"
 # A chain of failures of which fewer tell nothing.
 CASCADE: Final = 3
 _A_MINUTE: Final = 60
 
 
 def _find_unanswered(scene: Scene) -> Iterator[Hit]:
+    # What two send each other sealed may be the answer: nobody without their key can say that there is none.
+    secret = {frozenset((message.sender, name)) for message in scene.sealed for name in message.receivers}
     for task in scene.tasks:
+        if frozenset((task.requester, task.performer)) in secret:
+            continue
         # What has a deadline has a rule of its own; and where nobody is named, nobody owes anybody an answer.
         if task.deadline_at is not None or not (task.requester or task.performer):
             continue
@@ -160,7 +165,7 @@ def _find_cascades(scene: Scene) -> Iterator[Hit]:
 
 RULES: Final = (
     Rule(
-        code="unanswered",
+        code=UNANSWERED,
         title="Request never answered",
         why="Expected work may never have started.",
         severity="warning",

@@ -18,7 +18,15 @@ from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.life import judge, list_open
-from inspector.audit.findings.listing import CLOSED, SUPPRESSED, count_by_rule, count_open_by_severity, list_findings
+from inspector.audit.findings.listing import (
+    CLOSED,
+    MOST_GRAVE,
+    SUPPRESSED,
+    count_by_rule,
+    count_open_by_severity,
+    grade_of,
+    list_findings,
+)
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
 from inspector.search.cursors import write_cursor
@@ -75,7 +83,7 @@ def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
             "total": count.total,
             "latest": count.latest,
         }
-        for count in sorted(counts, key=lambda count: -count.severity)
+        for count in sorted(counts, key=lambda count: -grade_of(count.rule.code, count.severity))
         if not wanted or count.severity == wanted
     ]
     found = {count.rule.code for count in counts}
@@ -245,7 +253,7 @@ def _list_page(
         conversation=conversation,
         after=before,
         is_worst_first=is_worst_first,
-        grade=read_number(request, "grade", default=Message.Severity.ERROR),
+        grade=read_number(request, "grade", default=MOST_GRAVE),
     )
     found: Sequence[Finding] = list(rows[: PAGE_ROWS + 1])
     page = found[:PAGE_ROWS]
@@ -261,7 +269,7 @@ def _list_page(
         "older_url": write_query(
             request,
             before=write_cursor((last.at, last.pk), workspace.pk),
-            grade=str(last.severity) if is_worst_first else None,
+            grade=str(grade_of(last.rule, last.severity)) if is_worst_first else None,
         )
         if last
         else "",
