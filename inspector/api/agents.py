@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dialects import all_dialects
+from inspector.audit.findings.listing import took_back
 from inspector.intake.text import make_storable
 from inspector.threads.agents import directory
 from inspector.threads.agents.directory import AgentSum
@@ -57,6 +58,9 @@ class AskedSerializer(serializers.Serializer[Any]):
     asked = serializers.IntegerField()
     done = serializers.IntegerField()
     failed = serializers.IntegerField()
+    reversed = serializers.IntegerField(
+        help_text="that stand as done, after an earlier end in the same conversation; not among `done`"
+    )
 
 
 class AgentSerializer(CalledSerializer):
@@ -141,7 +145,12 @@ def show_agent(row: AgentSum, outcome: Outcome) -> dict[str, Any]:
         "received": row.received,
         "failures": row.failures,
         "conversations": row.conversations,
-        "asked_of_it": {"asked": outcome.asked, "done": outcome.done, "failed": outcome.failed},
+        "asked_of_it": {
+            "asked": outcome.asked,
+            "done": outcome.done,
+            "failed": outcome.failed,
+            "reversed": outcome.reversed,
+        },
         "first_at": row.first_at,
         "last_at": row.last_at,
     }
@@ -201,7 +210,7 @@ class AgentsView(Endpoint):
             is_by_id=self.given["order"] == FIXED,
         )
         page, cursor = cut_by_id(found, self.given, workspace, lambda row: row.agent.pk, of=_AGENTS)
-        outcomes = count_asked_of(workspace=workspace, sums=page)
+        outcomes = count_asked_of(workspace=workspace, sums=page, is_reversed=took_back())
         return Response(
             {
                 "results": [
@@ -231,7 +240,7 @@ class AgentView(Endpoint):
         pairs = list_pairs(workspace=workspace, agent=agent, limit=MOST_PAIRS)
         sides = [side for pair in pairs for side in (pair.sender, pair.receiver) if side]
         customs = find_customs(workspace=workspace, agents=sides)
-        outcomes = count_asked_of(workspace=workspace, sums=[row])
+        outcomes = count_asked_of(workspace=workspace, sums=[row], is_reversed=took_back())
         declared = directory.list_declarations(
             workspace=workspace, agent_ids=[each.pk for each in row.every], limit=MOST_DECLARED
         )

@@ -54,6 +54,8 @@ PERIODS: Final = {
 MOST_PAIRS, MOST_DELIVERIES, MOST_UNANSWERED, MOST_RULES = 8, 6, 8, 8
 PATIENCE_MS: Final = 2500
 PLOT_HEIGHT: Final = 48
+# A shorter stretch is told by the time of day, a longer one by the day.
+CLOCK_BELOW: Final = timedelta(days=2)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -192,6 +194,9 @@ def show_activity(request: HttpRequest, membership: Membership) -> HttpResponse:
         "span": span,
         "is_counted": counted is not None,
         "plots": _draw(counted or [], span, workspace.slug) if span else [],
+        "ticks": [span.start + span.width * (SLOTS * quarter // 4) for quarter in range(4)] if span else [],
+        "slot": write_elapsed(span.width) if span else "",
+        "form": "clock" if span and span.end - span.start < CLOCK_BELOW else "day",
         "time_zone": membership.user.time_zone,
         "workspace": workspace,
     }
@@ -201,9 +206,8 @@ def show_activity(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _draw(counted: list[tuple[str, int, int]], span: Span, slug: str) -> list[Plot]:
-    """One plot for each dialect, all on one scale."""
+    """One plot for each dialect, each on a scale of its own, whose top is its peak."""
     slots = fill_slots(counted)
-    most = max((number for numbers in slots.values() for number in numbers), default=1)
     return [
         Plot(
             dialect=name_dialect(dialect),
@@ -211,7 +215,9 @@ def _draw(counted: list[tuple[str, int, int]], span: Span, slug: str) -> list[Pl
             url=_search(slug, f"dialect:{dialect} {_within(span.start, span.end)}"),
             most=max(numbers),
             columns=[
-                _draw_column(at, number, most, span, slug, dialect) for at, number in enumerate(numbers) if number
+                _draw_column(at, number, max(numbers), span, slug, dialect)
+                for at, number in enumerate(numbers)
+                if number
             ],
         )
         for dialect, numbers in slots.items()

@@ -180,6 +180,13 @@ def find_reversals(*, conversation_ids: Collection[uuid.UUID]) -> dict[tuple[uui
     return {(conversation, ends[text][1]): ends[text][0] for conversation, text in found}
 
 
+def took_back() -> Exists:
+    """Of a task: whether who did it reported it done after another end, in the same conversation."""
+    done = [text for (_, after), text in TAKEN_BACK.items() if after == "done"]
+    rows = Finding.objects.filter(COUNTS, rule=TAKEN_BACK_RULE, text__in=done, workspace=OuterRef("workspace"))
+    return Exists(rows.filter(conversation=OuterRef("conversation"), sender=OuterRef("performer")))
+
+
 @dataclass(frozen=True, slots=True)
 class Telling:
     """What findings say of a conversation as a page shows it.
@@ -310,6 +317,19 @@ def list_findings(
         rows = rows.filter(Q(grade__lt=grade) | (Q(grade=grade) & later) if is_worst_first else later)
     ranks = (GRADE.desc(),) if is_worst_first else ()
     return rows.order_by(*ranks, F("at").desc(), F("pk").desc())
+
+
+def list_latest(
+    *, workspace: Workspace, rules: Sequence[str], each: int, state: str = "", words: str = ""
+) -> list[Finding]:
+    """The latest findings of some rules, so many of each, the rules in their order; two statements."""
+    if not rules:
+        return []
+    rows = select_findings(workspace=workspace, state=state, words=words).values_list("pk")
+    parts = [rows.filter(rule=rule).order_by("-at", "-pk")[:each] for rule in rules]
+    ids = parts[0].union(*parts[1:], all=True) if len(parts) > 1 else parts[0]
+    found = Finding.objects.filter(pk__in=[pk for (pk,) in ids]).select_related("conversation").order_by("-at", "-pk")
+    return sorted(found, key=lambda finding: rules.index(finding.rule))
 
 
 def find_finding(*, workspace: Workspace, finding_id: uuid.UUID) -> Finding | None:

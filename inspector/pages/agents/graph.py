@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
+from inspector.audit.findings.listing import took_back
 from inspector.threads.agents.pairs import PairSum, list_pairs, measure_pairs
 from inspector.threads.tasks.outcomes import count_asked_between
 
@@ -90,7 +91,7 @@ def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
     page = found[:PAGE_PAIRS]
     extent = measure_pairs(workspace=workspace, choice=choice)
     gallery = Gallery(workspace, [side for pair in page for side in (pair.sender, pair.receiver)])
-    outcomes = count_asked_between(workspace=workspace, pairs=page)
+    outcomes = count_asked_between(workspace=workspace, pairs=page, is_reversed=took_back())
     pairs = [gallery.make_pair(pair, outcomes) for pair in page]
     drawn = sum(pair.messages for pair in page)
     context = {

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET
 
 from dialects import all_dialects
 from inspector.accounts.models import Membership
+from inspector.audit.findings.listing import took_back
 from inspector.threads.agents.conversations import list_conversations_of
 from inspector.threads.agents.directory import (
     AgentSum,
@@ -58,7 +59,7 @@ def show_agents(request: HttpRequest, membership: Membership) -> HttpResponse:
         limit=PAGE_ROWS + 1,
     )
     page = found[:PAGE_ROWS]
-    outcomes = count_asked_of(workspace=workspace, sums=page)
+    outcomes = count_asked_of(workspace=workspace, sums=page, is_reversed=took_back())
     abilities = _list_abilities(membership, page)
     confusables = compare_names(workspace=workspace)
     gallery = Gallery(workspace, [row.agent for row in page])
@@ -143,7 +144,9 @@ def answer_agent(
     every = [each.pk for each in summed.every]
     survey = survey_pairs(workspace=workspace, agents=summed.every, limit=MOST_PAIRS)
     gallery = Gallery(workspace, (), customs=survey.customs)
-    outcomes = count_asked_between(workspace=workspace, pairs=survey.pairs, known=survey.agents)
+    outcomes = count_asked_between(
+        workspace=workspace, pairs=survey.pairs, is_reversed=took_back(), known=survey.agents
+    )
     channels, moments = list_channels_at(workspace=workspace)
     names = [(each.channel_id, each.name) for each in summed.every]
     measures = measure_agent(workspace=workspace, names=names, moment=moments)

@@ -26,6 +26,7 @@ from inspector.audit.findings.listing import (
     count_open_by_severity,
     grade_of,
     list_findings,
+    list_latest,
 )
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
@@ -39,6 +40,8 @@ from .rows import JUDGEMENTS, make_finding_rows
 from .rule_forms import describe_rule
 
 PAGE_ROWS: Final = 50
+# So many findings of each rule stand on the page of all of them.
+LATEST_OF_RULE: Final = 3
 ALL: Final = "all"
 # The states that a list can be narrowed to: (in the address, in words).
 STATES: Final = {
@@ -71,24 +74,34 @@ def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
         context = {**_list_page(request, membership, filters), **_frame_filters(filters, has_severity=True)}
         return render_page(request, membership, "findings/list.html", context, section="findings")
     counts = count_by_rule(workspace=workspace, state=_name_state(filters), words=filters["q"])
+    found = {count.rule.code for count in counts}
     wanted = SEVERITIES.get(filters["severity"], 0)
     address = reverse("pages:findings", args=[workspace.slug])
     kept = {name: value for name, value in filters.items() if value and name not in ("severity", "order")}
-    rows = [
+    counts = [count for count in counts if not wanted or count.severity == wanted]
+    counts.sort(key=lambda count: -grade_of(count.rule.code, count.severity))
+    latest = list_latest(
+        workspace=workspace,
+        rules=[count.rule.code for count in counts],
+        each=LATEST_OF_RULE,
+        state=_name_state(filters),
+        words=filters["q"],
+    )
+    listed = zip(latest, make_finding_rows(latest, workspace), strict=True)
+    by_rule = {code: [row for _, row in rows] for code, rows in groupby(listed, key=lambda pair: pair[0].rule)}
+    groups = [
         {
             "rule": count.rule,
             "severity": count.severity,
             "url": f"{address}?{urlencode({'rule': count.rule.code, **kept})}",
             "states": [(state, count.states[state]) for state in Finding.State.values if state in count.states],
             "total": count.total,
-            "latest": count.latest,
+            "rows": by_rule.get(count.rule.code, []),
         }
-        for count in sorted(counts, key=lambda count: -grade_of(count.rule.code, count.severity))
-        if not wanted or count.severity == wanted
+        for count in counts
     ]
-    found = {count.rule.code for count in counts}
     context = {
-        "groups": [(severity, list(group)) for severity, group in groupby(rows, key=lambda row: row["severity"])],
+        "groups": groups,
         "silent": [rule for rule in RULES.values() if rule.code not in found],
         "open_counts": link_severities(membership, count_open_by_severity(workspace=workspace)),
         **_frame_filters(filters, has_severity=True),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, Q, QuerySet
 
 from inspector.accounts.models import Workspace
 
@@ -20,25 +20,34 @@ from .measures import is_one_of
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How many things were asked, and how many of them stand as done and as failed (cancelled ones are neither)."""
+    """How many things were asked, and how many of them stand as done and as failed (cancelled ones are neither).
+
+    `reversed` are those that stand as done in a conversation where who did them took back an earlier end; they are not
+    among `done`.
+    """
 
     asked: int = 0
     done: int = 0
     failed: int = 0
+    reversed: int = 0
 
     @property
     def standing(self) -> int:
         """How many have not come to an end that is either."""
-        return self.asked - self.done - self.failed
+        return self.asked - self.done - self.failed - self.reversed
 
 
-def count_asked_of(*, workspace: Workspace, sums: Sequence[AgentSum]) -> dict[uuid.UUID, Outcome]:
-    """What was asked of each of these agents and how it ended, by the id it is known by; one statement."""
+def count_asked_of(*, workspace: Workspace, sums: Sequence[AgentSum], is_reversed: Exists) -> dict[uuid.UUID, Outcome]:
+    """What was asked of each of these agents and how it ended, by the id it is known by; one statement.
+
+    Args:
+        is_reversed: of a task, whether an earlier end of it was taken back.
+    """
     who = {(each.channel_id, each.name): row.agent.pk for row in sums for each in row.every}
     asked = Task.objects.filter(
         is_one_of("performer", {name for _, name in who}), workspace=workspace, channel__in={each for each, _ in who}
     )
-    rows = _count_tasks(asked, "channel", "performer")
+    rows = _count_tasks(asked, is_reversed, "channel", "performer")
     found: dict[uuid.UUID, Outcome] = {}
     for row in rows if who else ():
         agent_id = who.get((row["channel"], row["performer"]))
@@ -48,11 +57,12 @@ def count_asked_of(*, workspace: Workspace, sums: Sequence[AgentSum]) -> dict[uu
 
 
 def count_asked_between(
-    *, workspace: Workspace, pairs: Sequence[PairSum], known: Iterable[Agent] | None = None
+    *, workspace: Workspace, pairs: Sequence[PairSum], is_reversed: Exists, known: Iterable[Agent] | None = None
 ) -> dict[tuple[uuid.UUID, uuid.UUID], Outcome]:
     """What the first of each of these pairs asked of the second and how it ended; two statements.
 
     Args:
+        is_reversed: of a task, whether an earlier end of it was taken back.
         known: the agents of the pairs and all that are one with them, where they were found already: one less.
     """
     if known is None:
@@ -63,7 +73,7 @@ def count_asked_between(
     asked_of_all = Task.objects.filter(
         is_one_of("requester", names), is_one_of("performer", names), workspace=workspace
     )
-    rows = _count_tasks(asked_of_all, "channel", "requester", "performer")
+    rows = _count_tasks(asked_of_all, is_reversed, "channel", "requester", "performer")
     found: dict[tuple[uuid.UUID, uuid.UUID], Outcome] = {}
     for row in rows if names else ():
         asking, asked = (who.get((row["channel"], row[side])) for side in ("requester", "performer"))
@@ -72,14 +82,21 @@ def count_asked_between(
     return found
 
 
-def _count_tasks(tasks: QuerySet[Task], *by: str) -> QuerySet[Any]:
+def _count_tasks(tasks: QuerySet[Task], is_reversed: Exists, *by: str) -> QuerySet[Any]:
+    done = Q(state=Task.State.DONE)
     counted: QuerySet[Any] = tasks.values(*by).annotate(
         asked=Count("pk"),
-        done=Count("pk", filter=Q(state=Task.State.DONE)),
+        done=Count("pk", filter=done & ~Q(is_reversed)),
+        reversed=Count("pk", filter=done & Q(is_reversed)),
         failed=Count("pk", filter=Q(state__in=[Task.State.FAILED, Task.State.TIMED_OUT])),
     )
     return counted
 
 
 def _add(outcome: Outcome, row: Mapping[str, Any]) -> Outcome:
-    return Outcome(outcome.asked + row["asked"], outcome.done + row["done"], outcome.failed + row["failed"])
+    return Outcome(
+        outcome.asked + row["asked"],
+        outcome.done + row["done"],
+        outcome.failed + row["failed"],
+        outcome.reversed + row["reversed"],
+    )

@@ -18,6 +18,7 @@ from django.db.models import Max, Min, Sum
 from django.test.utils import CaptureQueriesContext
 
 from inspector.accounts.models import Channel
+from inspector.audit.findings.listing import took_back
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import withdraw_delivery
 from inspector.search.selectors import find_messages
@@ -348,7 +349,9 @@ def test_the_page_of_an_agent_sums_as_the_lists_do(cast: Cast) -> None:
     settle_all()
     agents = {agent.name: agent for agent in Agent.objects.all()}
     join_agents(membership=cast.auditor, agent=agents["cid"], same_as=agents["bob"], reason="one key")
-    outcomes = count_asked_between(workspace=cast.workspace, pairs=list_pairs(workspace=cast.workspace))
+    outcomes = count_asked_between(
+        workspace=cast.workspace, pairs=list_pairs(workspace=cast.workspace), is_reversed=took_back()
+    )
     listed = list_agents(workspace=cast.workspace)
     assert {row.agent.name for row in listed if row.aliases} == {"bob"}
     for row in listed:
@@ -365,7 +368,9 @@ def test_the_page_of_an_agent_sums_as_the_lists_do(cast: Cast) -> None:
         assert vars(conversations[0])["opening"] == openings[conversations[0].pk]
         with CaptureQueriesContext(connection) as asked:
             survey = survey_pairs(workspace=cast.workspace, agents=one.every, limit=50)
-            among = count_asked_between(workspace=cast.workspace, pairs=survey.pairs, known=survey.agents)
+            among = count_asked_between(
+                workspace=cast.workspace, pairs=survey.pairs, is_reversed=took_back(), known=survey.agents
+            )
         assert len(asked) == 3
         assert survey.pairs == list_pairs(workspace=cast.workspace, agent=row.agent, limit=50)
         assert survey.extent == Extent(len(survey.pairs), sum(pair.messages for pair in survey.pairs))

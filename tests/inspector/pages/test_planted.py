@@ -1,0 +1,123 @@
+"""A log with planted faults: what an auditor sees of them first, and that no page calls a reversed outcome done."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from inspector.audit.models import Finding
+from inspector.threads.models import Conversation, Message
+from tests.inspector.conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+
+START = int(datetime(2026, 11, 21, 9, tzinfo=UTC).timestamp())
+KEY = "sk_live_9f8e7d6c5b4a39281706fedcba987654"
+
+
+def say(number: int, after: int, act: str, who: str, body: dict[str, object], answers: str = "") -> bytes:
+    sender, receiver = who.split(">")
+    wire = {"clowl": "0.2", "mid": f"p{number}", "ts": START + after, "p": act, "from": sender, "to": receiver}
+    wire |= {"cid": "pay-77", "body": body} | ({"pid": answers} if answers else {})
+    at = datetime.fromtimestamp(START + after + 2, UTC).isoformat()
+    return json.dumps({"raw": json.dumps(wire), "at": at}).encode() + b"\n"
+
+
+# A question that nobody answered, a refusal that was overridden, a key in clear, and an answer to what is missing.
+PLANTED = (
+    say(1, 0, "REQ", "clerk>payer", {"t": "pay", "d": {"amount": 48200}}),
+    say(2, 10, "ACK", "payer>clerk", {"t": "pay", "d": {"eta": "5m"}}, "p1"),
+    say(3, 30, "QRY", "payer>controller", {"t": "approve", "d": {"q": "May I pay 48200?"}}, "p1"),
+    say(4, 60, "ERR", "payer>clerk", {"t": "pay", "d": {"code": "E005", "msg": "too much", "retry": False}}, "p1"),
+    say(5, 420, "DONE", "payer>clerk", {"t": "pay", "d": {"result": "paid"}}, "p1"),
+    say(6, 430, "INF", "payer>bank", {"t": "login", "d": {"api_key": KEY}}),
+    say(7, 500, "DONE", "bank>payer", {"t": "transfer", "d": {"result": "ok"}}, "p99"),
+    # The channel goes on for long enough that silence is an answer.
+    say(8, 9000, "INF", "clerk>bank", {"t": "note", "d": {"message": "end of the day"}}),
+)
+TITLES = (
+    "Exposed secret",
+    "Outcome reversed",
+    "Done without waiting for an answer",
+    "Request never answered",
+    "Reply to a missing message",
+)
+
+
+@pytest.fixture
+def conversation(cast: Cast) -> Conversation:
+    deliver(cast, *PLANTED)
+    settle_all()
+    return Conversation.objects.get(native_id="pay-77")
+
+
+def read(client: Client, name: str, *args: object, **query: str) -> str:
+    answer = client.get(reverse(f"pages:{name}", args=["acme", *args]), query)
+    assert answer.status_code == 200
+    return " ".join(answer.content.decode().split())
+
+
+def row_of(page: str, number: int) -> str:
+    message = Message.objects.get(native_id=f"p{number}")
+    return page.partition(f'id="m-{message.pk.hex}"')[2].partition("</article>")[0]
+
+
+def test_what_matters_most_comes_first_everywhere(auditor: Client, conversation: Conversation) -> None:
+    for page in (
+        read(auditor, "overview").partition("Open findings by rule")[2],
+        read(auditor, "findings"),
+        read(auditor, "findings", order="worst"),
+    ):
+        places = [page.index(title) for title in TITLES]
+        assert places == sorted(places), [title for _, title in sorted(zip(places, TITLES, strict=True))]
+    assert "Exposed secret" in read(auditor, "conversation", conversation.pk).partition("Problems")[2][:300]
+
+
+def test_findings_stand_under_their_message_and_mark_the_drawings(auditor: Client, conversation: Conversation) -> None:
+    transcript = read(auditor, "conversation", conversation.pk)
+    sequence = read(auditor, "sequence", conversation.pk).partition("<table")[0]
+    tree = read(auditor, "conversation-tree", conversation.pk)
+    for number, title in ((3, TITLES[3]), (5, TITLES[1]), (5, TITLES[2]), (6, TITLES[0]), (7, TITLES[4])):
+        row = row_of(transcript, number)
+        assert f">{title}</a>" in row.partition("data-finding")[2], title
+        arrow = sequence.partition(f'id="s-{number}"')[2].partition("</a>")[0]
+        assert title in arrow.partition('class="alarm"')[2], title
+    for title in (TITLES[0], TITLES[1], TITLES[3], TITLES[4]):
+        assert title in tree
+    assert tree.count('class="flag"') == 4
+    # What a finding says is not said again by the note behind it.
+    secret = row_of(transcript, 6)
+    assert len(re.findall("looks like a key of a service", secret, re.IGNORECASE)) == 1
+
+
+def test_a_clock_that_is_off_by_seconds_is_told_once(auditor: Client, conversation: Conversation) -> None:
+    transcript = read(auditor, "conversation", conversation.pk)
+    assert transcript.count("apart: the message") == 1
+    assert "0:00:02 apart" in row_of(transcript, 1)
+    message = Message.objects.get(native_id="p2")
+    assert "0:00:02 apart" in read(auditor, "message", message.pk)
+
+
+def test_a_reversed_outcome_is_nowhere_green(auditor: Client, conversation: Conversation) -> None:
+    assert "done, after failing" in read(auditor, "conversation", conversation.pk)
+    row = next(row for row in re.findall(r"<tr.*?</tr>", read(auditor, "agents")) if ">payer<" in row)
+    assert 'data-state="done"' not in row
+    assert "1 done after another outcome" in row
+    pairs = read(auditor, "agents-graph")
+    row = next(row for row in re.findall(r"<tr.*?</tr>", pairs) if ">clerk<" in row.partition(">payer<")[0])
+    assert 'data-state="done"' not in row
+
+
+def test_the_number_of_unanswered_requests_is_one_number(auditor: Client, conversation: Conversation) -> None:
+    overview = read(auditor, "overview")
+    assert '?rule=unanswered">1</a>' in overview
+    listed = overview.partition('id="unanswered"')[2].partition("</section>")[0]
+    assert listed.count("data-item") == 1
+    assert "no answer for 2 h" in listed
+    assert Finding.objects.filter(rule="unanswered", state="open").count() == 1
+    assert "1 message" in read(auditor, "search", q="is:unanswered")
