@@ -5,10 +5,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import uuid
+from typing import Final
 
-from django.db.models import QuerySet
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef, QuerySet
 
 from .models import ApiKey, Channel, Invitation, Membership, User, Workspace
+
+# So many channels are offered where one is chosen; an address may name any.
+MOST_NAMED: Final = 200
 
 
 def find_membership(*, user: User, slug: str) -> Membership | None:
@@ -21,8 +26,10 @@ def find_membership(*, user: User, slug: str) -> Membership | None:
 
 
 def list_memberships(*, user_id: int) -> QuerySet[Membership]:
-    """The memberships of a person, oldest first, with their workspaces."""
-    return Membership.objects.select_related("workspace", "user").filter(user_id=user_id).order_by("created_at")
+    """The memberships of a person, oldest first, with their workspaces and the first `channel_names` of each."""
+    channels = Channel.objects.filter(workspace=OuterRef("workspace")).order_by("name").values("name")
+    rows = Membership.objects.select_related("workspace", "user").filter(user_id=user_id)
+    return rows.annotate(channel_names=ArraySubquery(channels[:MOST_NAMED])).order_by("created_at")
 
 
 def list_members(*, workspace: Workspace) -> QuerySet[Membership]:

@@ -15,11 +15,13 @@ from rest_framework.response import Response
 from inspector.audit.findings.life import LONGEST_REASON, judge, list_acts
 from inspector.audit.findings.listing import (
     CLOSED,
+    EVERYWHERE,
     SUPPRESSED,
     find_finding,
     find_messages,
     find_related,
     list_findings,
+    of_delivery,
 )
 from inspector.audit.findings.searching import mean_findings
 from inspector.audit.models import Finding, FindingAct
@@ -33,7 +35,7 @@ from .choosing import FIELDS_ABOUT, ChosenMembers, choose
 from .documents import Document, OneOf, Text
 from .endpoints import Endpoint
 from .masking import may_see_secrets
-from .narrowing import find_named_conversation
+from .narrowing import find_named_conversation, find_named_delivery
 from .paging import CURSOR, LIMIT, find_page, read_place
 from .parameters import Choice, Id, Names, Parameter
 from .people import ACT_REFUSALS, act_for
@@ -129,6 +131,9 @@ class FindingsView(Endpoint):
             ),
             Choice(name="least", about="filter by minimum severity", choices=SEVERITIES[1:], default="info"),
             Id(name="conversation", about="filter by conversation"),
+            Id(
+                name="delivery", about="filter by delivery: findings about records that it brought, duplicates included"
+            ),
             Names(name="fields", about=FIELDS_ABOUT, choices=tuple(FindingSerializer().fields)),
         )
     }
@@ -138,6 +143,7 @@ class FindingsView(Endpoint):
         """A page of findings."""
         key, given = caller_of(request), self.given
         workspace, after = key.workspace, read_place(given, key.workspace)
+        delivery = find_named_delivery(workspace, given["delivery"])
         try:
             meant = mean_findings(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(key))
         except QueryError as error:
@@ -148,6 +154,7 @@ class FindingsView(Endpoint):
             state=given["state"],
             least=SEVERITIES.index(given["least"]),
             conversation=find_named_conversation(workspace, given["conversation"]),
+            within=of_delivery(delivery.pk) if delivery else EVERYWHERE,
         )
         page, on = find_page(rows, meant, given, workspace, at="at", before=after)
         messages = find_messages(page)

@@ -9,6 +9,8 @@ from typing import Any, Final
 from dialects import all_dialects
 from inspector.accounts.models import Channel, Workspace
 from inspector.accounts.selectors import find_channel, list_channels
+from inspector.intake.models import Delivery
+from inspector.intake.selectors import find_delivery
 from inspector.intake.text import make_storable
 from inspector.search.language import find_close
 from inspector.threads.agents.meanings import is_known
@@ -60,6 +62,20 @@ def read_filters(given: Mapping[str, Any], workspace: Workspace) -> dict[str, st
         detail = f"there is no agent {given['agent'][:LONGEST_SHOWN]!r}: GET /api/v1/agents?name= finds those there are"
         raise ProblemError(400, detail, parameter="agent")
     return wanted
+
+
+def find_named_delivery(workspace: Workspace, delivery_id: uuid.UUID | None) -> Delivery | None:
+    """The delivery of the parameter `delivery`; None where none is named.
+
+    Raises:
+        ProblemError: 400 for an id that no delivery of the workspace has.
+    """
+    if delivery_id is None:
+        return None
+    delivery = find_delivery(workspace=workspace, delivery_id=delivery_id)
+    if delivery is None:
+        raise ProblemError(400, f"there is no delivery {delivery_id} in the workspace", parameter="delivery")
+    return delivery
 
 
 def find_named_conversation(workspace: Workspace, conversation_id: uuid.UUID | None) -> Conversation | None:

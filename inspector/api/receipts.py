@@ -8,10 +8,12 @@ from typing import Any, Final
 from django.urls import reverse
 from rest_framework import serializers
 
+from inspector.audit.findings.listing import count_open_by_severity, of_delivery
 from inspector.intake import selectors
 from inspector.intake.models import Delivery, Door, Withdrawal
 from inspector.intake.warnings import list_warnings
 from inspector.intake.withdrawals import find_withdrawal, is_weighing
+from inspector.threads.models import Message
 
 from .choosing import ChosenMembers
 
@@ -80,6 +82,10 @@ class DeliverySerializer(ReceiptSerializer):
     is_read = serializers.BooleanField(help_text="whether every stored record has been read")
     failure = serializers.CharField()
     withdrawal = WithdrawalSerializer(allow_null=True, help_text="the one in force")
+    findings = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="open findings about its records so far, by severity; GET /findings?delivery= lists them",
+    )
 
 
 class DeliveryRowSerializer(serializers.Serializer[Any]):
@@ -157,7 +163,9 @@ def make_delivery(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
     """The members of a delivery's resource."""
     progress = selectors.find_progress(delivery=delivery)
     withdrawal = find_withdrawal(delivery=delivery)
+    found = count_open_by_severity(workspace=delivery.workspace, within=of_delivery(delivery.pk))
     receipt = make_receipt(delivery, after=after)
+    receipt["links"]["findings"] = f"{reverse('api:findings')}?delivery={delivery.pk}"
     if len(receipt["problems"]) == 100:
         last = receipt["problems"][-1]["index"]
         receipt["links"]["next"] = f"{receipt['links']['self']}?after={last}"
@@ -175,6 +183,7 @@ def make_delivery(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
         "is_read": progress.is_read,
         "failure": progress.failure,
         "withdrawal": make_withdrawal(withdrawal) if withdrawal else None,
+        "findings": {Message.Severity(severity).label.lower(): count for severity, count in found.items()},
     }
 
 

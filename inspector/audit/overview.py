@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.db.models import CharField, Count, DateTimeField, Min, QuerySet, Value
 from django.db.models.functions import Cast
 
-from inspector.accounts.models import Workspace
+from inspector.accounts.models import Channel, Workspace
 from inspector.threads.agents.directory import count_agents
 from inspector.threads.models import Conversation
 from inspector.threads.trees.traces import select_traces
@@ -59,13 +59,15 @@ class Overview:
         return next((each.count for each in self.rules if each.rule.code == UNANSWERED), 0)
 
 
-def count_standing(*, workspace: Workspace) -> Overview:
-    """The open findings, the stale sign-offs and what waits for review; one statement."""
+def count_standing(*, workspace: Workspace, channel: Channel | None = None) -> Overview:
+    """The open findings, the stale sign-offs and what waits for review, in all or in a channel; one statement."""
     names = ("severity", "rule", "number", "oldest")
     found = list_holding(workspace=workspace).filter(state=Finding.State.OPEN).order_by()
     never = Cast(Value(None), DateTimeField())
-    by_rule = found.values("severity", "rule").annotate(number=Count("pk"), oldest=never)
     items = ReviewItem.objects.filter(workspace=workspace)
+    if channel is not None:
+        found, items = found.filter(channel=channel), items.filter(conversation__channel=channel)
+    by_rule = found.values("severity", "rule").annotate(number=Count("pk"), oldest=never)
     waiting = items.filter(state__in=OPEN_STATES).order_by()
     rows = by_rule.values_list(*names).union(
         _sum(select_stale(items).order_by(), _STALE).annotate(oldest=never).values_list(*names),

@@ -74,6 +74,7 @@ class ConversationFilter(TraceFilter):
 
     fault = forms.ChoiceField(required=False, choices=[("", "any"), *FAULTS.items()], widget=forms.Select(attrs=SELECT))
     delivery = forms.UUIDField(required=False, widget=forms.HiddenInput)
+    channel = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
     order = forms.ChoiceField(
         required=False,
         choices=[("", "latest activity"), ("worst", "most severe finding")],

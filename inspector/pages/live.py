@@ -33,8 +33,8 @@ from .shell import within_workspace
 AFTER: Final = "Live-After"
 # The pages that are watched, and what narrows each of them down. Longer values match nothing that a page shows.
 FILTERS: Final = {
-    "overview": (),
-    "conversations": ("dialect", "agent", "state"),
+    "overview": ("channel",),
+    "conversations": ("dialect", "agent", "state", "channel"),
     "conversation": ("id",),
     "search": ("q",),
 }

@@ -23,6 +23,7 @@ from inspector.audit.rules import RULES
 from inspector.audit.rules.work import UNANSWERED
 from inspector.intake.selectors import count_letters, list_deliveries
 from inspector.search.selectors import fetch
+from inspector.search.tokens import quote
 from inspector.threads.activity import (
     SLOTS,
     Span,
@@ -32,6 +33,7 @@ from inspector.threads.activity import (
     find_span,
     latest_in_channel,
 )
+from inspector.threads.agents.directory import Choice
 from inspector.threads.agents.names import load_labels
 from inspector.threads.agents.pairs import list_pairs
 from inspector.threads.models import Message
@@ -41,6 +43,7 @@ from .agents.rows import Gallery
 from .deliveries.progress import link_messages, name_delivery
 from .findings.views import link_rule, link_severities
 from .live import watch
+from .scope import Scope, read_scope
 from .shell import render_page, within_workspace
 from .shown.told import Line, make_line, name_conversation, name_dialect, shorten, write_elapsed
 
@@ -97,38 +100,42 @@ class Unanswered:
 def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The numbers of the workspace, and below them what they are made of."""
     workspace = membership.workspace
-    live = watch(membership, of="overview")
-    pairs = list_pairs(workspace=workspace, limit=MOST_PAIRS)
+    scope = read_scope(request, membership)
+    channel = scope.channel
+    live = watch(membership, of="overview", channel=channel.name if channel else "")
+    pairs = list_pairs(workspace=workspace, choice=Choice(channel=channel), limit=MOST_PAIRS)
     gallery = Gallery(workspace, [agent for pair in pairs for agent in (pair.sender, pair.receiver)])
     period = _read_period(request)
     slug = workspace.slug
-    standing = count_standing(workspace=workspace)
+    standing = count_standing(workspace=workspace, channel=channel)
     context = {
         "live": live,
-        "numbers": count_all(workspace=workspace),
-        "findings": link_severities(membership, standing.findings),
+        "scope": scope,
+        "numbers": count_all(workspace=workspace, channel=channel),
+        "findings": link_severities(membership, standing.findings, **scope.parameters),
         "open_count": sum(standing.findings.values()),
         "rules": [
             {
                 "title": each.rule.title,
                 "count": each.count,
                 "severity": each.severity,
-                "url": link_rule(slug, each.rule),
+                "url": link_rule(slug, each.rule, **scope.parameters),
             }
             for each in standing.rules[:MOST_RULES]
         ],
         "more_rules": max(0, len(standing.rules) - MOST_RULES),
         "waiting_count": standing.waiting,
         "waiting_since": standing.oldest,
-        "dead_count": count_letters(workspace=workspace),
+        # They are of no channel that one could tell.
+        "dead_count": 0 if channel else count_letters(workspace=workspace),
         "stale_count": standing.stale,
         "stale_url": f"{reverse('pages:reviews', args=[slug])}?{urlencode({'show': STALE})}",
         "unanswered_count": standing.unanswered,
-        "unanswered": _list_unanswered(workspace),
-        "unanswered_url": link_rule(slug, RULES[UNANSWERED]),
-        "errors_url": _list(slug, fault="errors"),
-        "missing_url": _list(slug, fault="missing"),
-        "failed_url": _list(slug, state="failed"),
+        "unanswered": _list_unanswered(workspace, scope),
+        "unanswered_url": link_rule(slug, RULES[UNANSWERED], **scope.parameters),
+        "errors_url": _list(slug, fault="errors", **scope.parameters),
+        "missing_url": _list(slug, fault="missing", **scope.parameters),
+        "failed_url": _list(slug, state="failed", **scope.parameters),
         "pairs": [gallery.make_pair(pair, {}) for pair in pairs],
         "deliveries": [
             {
@@ -141,11 +148,12 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
                 "duplicate": delivery.duplicate,
                 "quarantined": delivery.quarantined,
             }
-            for delivery in list_deliveries(workspace=workspace, limit=MOST_DELIVERIES)
+            for delivery in list_deliveries(workspace=workspace, channel=channel, limit=MOST_DELIVERIES)
         ],
         "period": period,
         "periods": [{"key": key, "title": title} for key, (title, _) in PERIODS.items()],
-        "plots_url": f"{reverse('pages:activity', args=[slug])}?{urlencode({'period': period})}",
+        "plots_url": f"{reverse('pages:activity', args=[slug])}?{urlencode({'period': period, **scope.parameters})}",
+        "channel_query": f"&{urlencode(scope.parameters)}" if channel else "",
     }
     return render_page(request, membership, "overview/overview.html", context, section="overview")
 
@@ -163,8 +171,8 @@ def _list(slug: str, **filters: str) -> str:
     return f"{reverse('pages:conversations', args=[slug])}?{urlencode(filters)}"
 
 
-def _list_unanswered(workspace: Workspace) -> list[Unanswered]:
-    found = list_findings(workspace=workspace, rule=UNANSWERED, state=Finding.State.OPEN)
+def _list_unanswered(workspace: Workspace, scope: Scope) -> list[Unanswered]:
+    found = list_findings(workspace=workspace, rule=UNANSWERED, state=Finding.State.OPEN, within=scope.findings)
     is_one = Exists(found.order_by().filter(record=OuterRef("record"), part=OuterRef("part")))
     latest = found.values("record")[:MOST_UNANSWERED]
     rows = Message.objects.shown().filter(is_one, record__in=latest).select_related("conversation")
@@ -188,12 +196,14 @@ def show_activity(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Messages over time by dialect: a part that comes when it is counted, and says where that takes too long."""
     workspace = membership.workspace
     period = _read_period(request)
-    span = find_span(workspace=workspace, period=PERIODS[period][1])
-    counted = fetch(count_over_time(workspace=workspace, span=span), PATIENCE_MS) if span else []
+    channel = read_scope(request, membership).channel
+    span = find_span(workspace=workspace, period=PERIODS[period][1], channel=channel)
+    counted = fetch(count_over_time(workspace=workspace, span=span, channel=channel), PATIENCE_MS) if span else []
+    within = f"channel:{quote(channel.name)} " if channel else ""
     context = {
         "span": span,
         "is_counted": counted is not None,
-        "plots": _draw(counted or [], span, workspace.slug) if span else [],
+        "plots": _draw(counted or [], span, workspace.slug, within) if span else [],
         "ticks": [span.start + span.width * (SLOTS * quarter // 4) for quarter in range(4)] if span else [],
         "slot": write_elapsed(span.width) if span else "",
         "form": "clock" if span and span.end - span.start < CLOCK_BELOW else "day",
@@ -205,17 +215,17 @@ def show_activity(request: HttpRequest, membership: Membership) -> HttpResponse:
     return response
 
 
-def _draw(counted: list[tuple[str, int, int]], span: Span, slug: str) -> list[Plot]:
+def _draw(counted: list[tuple[str, int, int]], span: Span, slug: str, within: str) -> list[Plot]:
     """One plot for each dialect, each on a scale of its own, whose top is its peak."""
     slots = fill_slots(counted)
     return [
         Plot(
             dialect=name_dialect(dialect),
             number=sum(numbers),
-            url=_search(slug, f"dialect:{dialect} {_within(span.start, span.end)}"),
+            url=_search(slug, f"{within}dialect:{dialect} {_within(span.start, span.end)}"),
             most=max(numbers),
             columns=[
-                _draw_column(at, number, max(numbers), span, slug, dialect)
+                _draw_column(at, number, max(numbers), span, slug, f"{within}dialect:{dialect}")
                 for at, number in enumerate(numbers)
                 if number
             ],
@@ -224,7 +234,7 @@ def _draw(counted: list[tuple[str, int, int]], span: Span, slug: str) -> list[Pl
     ]
 
 
-def _draw_column(at: int, number: int, most: int, span: Span, slug: str, dialect: str) -> Column:
+def _draw_column(at: int, number: int, most: int, span: Span, slug: str, query: str) -> Column:
     # What is there at all is seen.
     height = max(2.0, PLOT_HEIGHT * number / most)
     start = span.start + span.width * at
@@ -234,7 +244,7 @@ def _draw_column(at: int, number: int, most: int, span: Span, slug: str, dialect
         height=f"{height:.1f}",
         number=number,
         start=start,
-        url=_search(slug, f"dialect:{dialect} {_within(start, start + span.width)}"),
+        url=_search(slug, f"{query} {_within(start, start + span.width)}"),
     )
 
 

@@ -54,6 +54,7 @@ class Watch:
     dialect: str = ""
     agent: str = ""
     state: str = ""
+    channel: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -179,9 +180,13 @@ def _find_places(
     rows = rows.filter(pk__in=message_ids)
     if watch.conversation_id is not None:
         rows = rows.filter(conversation_id=watch.conversation_id)
-    if watch.dialect or watch.agent or watch.state:
+    if watch.dialect or watch.agent or watch.state or watch.channel:
         wanted = filter_conversations(
-            workspace=workspace, dialect=watch.dialect, agent=watch.agent, state=watch.state
+            workspace=workspace,
+            dialect=watch.dialect,
+            agent=watch.agent,
+            state=watch.state,
+            channel=watch.channel,
         ).filter(pk__in=rows.values("conversation_id"))
         rows = rows.filter(conversation_id__in=wanted.values("pk"))
     places: models.QuerySet[Any, Any] = rows.order_by().values_list("place", flat=True)

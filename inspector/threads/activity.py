@@ -10,11 +10,16 @@ from typing import Any, Final
 from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.expressions import RawSQL
 
-from inspector.accounts.models import Workspace
+from inspector.accounts.models import Channel, Workspace
 
 from .models import Conversation, Message
 
 SLOTS: Final = 48
+
+
+def _select(workspace: Workspace, channel: Channel | None) -> QuerySet[Conversation]:
+    rows = Conversation.objects.filter(workspace=workspace, last_at__isnull=False)
+    return rows if channel is None else rows.filter(channel=channel)
 
 
 def latest_in_channel() -> Subquery:
@@ -36,9 +41,9 @@ class Numbers:
     with_missing: int
 
 
-def count_all(*, workspace: Workspace) -> Numbers:
-    """The numbers of a workspace: one statement over small rows, none over messages."""
-    found = Conversation.objects.filter(workspace=workspace, last_at__isnull=False).aggregate(
+def count_all(*, workspace: Workspace, channel: Channel | None = None) -> Numbers:
+    """The numbers of a workspace or a channel: one statement over small rows, none over messages."""
+    found = _select(workspace, channel).aggregate(
         messages=Sum("message_count"),
         conversations=Count("pk"),
         failed=Count("pk", filter=Q(state=Conversation.State.FAILED)),
@@ -67,9 +72,9 @@ class Span:
         return self.start + self.width * SLOTS
 
 
-def find_span(*, workspace: Workspace, period: timedelta | None) -> Span | None:
+def find_span(*, workspace: Workspace, period: timedelta | None, channel: Channel | None = None) -> Span | None:
     """The slots of a period that ends with the newest message, or of the whole timeline; None where there is none."""
-    rows = Conversation.objects.filter(workspace=workspace, last_at__isnull=False)
+    rows = _select(workspace, channel)
     newest = rows.order_by("-last_at", "-id").values_list("last_at", flat=True).first()
     if newest is None:
         return None
@@ -81,9 +86,13 @@ def find_span(*, workspace: Workspace, period: timedelta | None) -> Span | None:
     return Span(end - width * SLOTS if period is not None else start, width + timedelta(microseconds=1))
 
 
-def count_over_time(*, workspace: Workspace, span: Span) -> QuerySet[Message, tuple[str, int, int]]:
+def count_over_time(
+    *, workspace: Workspace, span: Span, channel: Channel | None = None
+) -> QuerySet[Message, tuple[str, int, int]]:
     """(dialect, slot, number) of the messages in a span, to be fetched within a reader's patience."""
     rows = Message.objects.shown().filter(workspace=workspace, order_time__gte=span.start, order_time__lt=span.end)
+    if channel is not None:
+        rows = rows.filter(channel=channel)
     slot = RawSQL(
         'floor(extract(epoch FROM "threads_message"."order_time" - %s) / %s)::int',
         [span.start, span.width.total_seconds()],

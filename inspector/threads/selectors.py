@@ -54,6 +54,7 @@ def select_conversations(
     state: str = "",
     fault: str = "",
     delivery: str = "",
+    channel: str = "",
     order: str = "",
     grade: int | None = None,
 ) -> QuerySet[Conversation]:
@@ -66,9 +67,10 @@ def select_conversations(
         dialect, agent, state: only conversations that hold this dialect, name this agent, or stand so.
         fault: only those with `errors` in what was read, or with messages cited that are `missing`.
         delivery: only those that hold a shown message of the delivery with this id.
+        channel: only those in the channel of this name.
     """
     rows = filter_conversations(
-        workspace=workspace, dialect=dialect, agent=agent, state=state, fault=fault, delivery=delivery
+        workspace=workspace, dialect=dialect, agent=agent, state=state, fault=fault, delivery=delivery, channel=channel
     )
     if before:
         last_at, conversation_id = before
@@ -98,6 +100,7 @@ def filter_conversations(
     state: str = "",
     fault: str = "",
     delivery: str = "",
+    channel: str = "",
 ) -> QuerySet[Any]:
     """The conversations that such a list holds, in no order, each with how it `stands`."""
     rows = annotate_stands(Conversation.objects.filter(workspace=workspace, last_at__isnull=False))
@@ -109,6 +112,8 @@ def filter_conversations(
         rows = rows.filter(stands=state)
     if fault:
         rows = rows.filter(FAULTS[fault])
+    if channel:
+        rows = rows.filter(channel__name=channel)
     if delivery:
         reached = select_messages_of_delivery(workspace=workspace, delivery_id=uuid.UUID(delivery))
         rows = rows.filter(pk__in=reached.values("conversation"))

@@ -27,7 +27,7 @@ from django.db.models import (
 from django.db.models.functions import RowNumber
 
 from inspector.accounts.models import Workspace
-from inspector.intake.models import HiddenRecord
+from inspector.intake.models import HiddenRecord, Sighting
 from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Message
 
@@ -45,6 +45,7 @@ LONGEST_WORDS: Final = 200
 GRADE: Final = F("severity") * 100 - Case(
     *(When(rule=code, then=Value(rank)) for code, rank in RANKS.items()), default=Value(MIDDLE_RANK)
 )
+EVERYWHERE: Final = Q()
 # More findings about one window of messages are not counted message by message.
 MOST_TOLD: Final = 2000
 
@@ -55,6 +56,16 @@ MOST_GRAVE: Final = Message.Severity.ERROR * 100
 def grade_of(rule: str, severity: int) -> int:
     """How grave a finding is beside others, as `GRADE` has it: the greater the graver."""
     return severity * 100 - RANKS.get(rule, MIDDLE_RANK)
+
+
+def of_channel(channel_id: uuid.UUID) -> Q:
+    """The findings in a channel."""
+    return Q(channel=channel_id)
+
+
+def of_delivery(delivery_id: uuid.UUID) -> Q:
+    """The findings about records that a delivery brought, duplicates included."""
+    return Q(record__in=Sighting.objects.filter(delivery=delivery_id).values("record"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +110,14 @@ def list_holding(*, workspace: Workspace, with_suppressed: bool = False) -> Quer
     return rows if with_suppressed else rows.filter(is_suppressed=False)
 
 
-def select_findings(*, workspace: Workspace, state: str = "", words: str = "") -> QuerySet[Finding]:
+def select_findings(
+    *, workspace: Workspace, state: str = "", words: str = "", within: Q = EVERYWHERE
+) -> QuerySet[Finding]:
     """The findings of a workspace that stand so, and whose text, sender or rule has these words in it.
 
     Args:
         state: one of `Finding.State`, `SUPPRESSED`, `CLOSED` (held once); empty for all that hold and are shown.
+        within: where they are, as `of_channel` and `of_delivery` have it.
     """
     if state == CLOSED:
         rows = Finding.objects.filter(workspace=workspace, holds=False)
@@ -112,6 +126,7 @@ def select_findings(*, workspace: Workspace, state: str = "", words: str = "") -
     else:
         rows = list_holding(workspace=workspace)
         rows = rows.filter(state=state) if state else rows
+    rows = rows.filter(within)
     words = make_storable(words.strip())[:LONGEST_WORDS]
     if words:
         low = words.casefold()
@@ -125,17 +140,17 @@ def list_here(*, conversations: Collection[uuid.UUID]) -> QuerySet[Finding]:
     return Finding.objects.filter(COUNTS, conversation__in=conversations)
 
 
-def count_by_rule(*, workspace: Workspace, state: str = "", words: str = "") -> list[RuleCount]:
+def count_by_rule(*, workspace: Workspace, state: str = "", words: str = "", within: Q = EVERYWHERE) -> list[RuleCount]:
     """The rules that have found something, the gravest and busiest first.
 
     Args:
         state: only rules with a finding that stands so, as in `select_findings`; counted are all that hold, or all
             that are suppressed, or closed.
-        words: only findings with these words.
+        words, within: as in `select_findings`.
     """
     wanted = state if state in Finding.State.values else ""
     rows = (
-        select_findings(workspace=workspace, state="" if wanted else state, words=words)
+        select_findings(workspace=workspace, state="" if wanted else state, words=words, within=within)
         .values("rule", "state")
         .annotate(count=Count("pk"), severity=Max("severity"), latest=Max("at"))
         .order_by()
@@ -158,9 +173,9 @@ def count_by_rule(*, workspace: Workspace, state: str = "", words: str = "") -> 
     )
 
 
-def count_open_by_severity(*, workspace: Workspace) -> dict[int, int]:
+def count_open_by_severity(*, workspace: Workspace, within: Q = EVERYWHERE) -> dict[int, int]:
     """How many findings stand open, by severity."""
-    rows = list_holding(workspace=workspace).filter(state=Finding.State.OPEN)
+    rows = list_holding(workspace=workspace).filter(within, state=Finding.State.OPEN)
     counted = rows.values_list("severity").annotate(count=Count("pk")).order_by("-severity")
     return dict(counted)
 
@@ -291,17 +306,19 @@ def list_findings(
     after: Key | None = None,
     is_worst_first: bool = False,
     grade: int = MOST_GRAVE,
+    within: Q = EVERYWHERE,
 ) -> QuerySet[Finding]:
     """Findings, newest first, by keyset, each with its conversation.
 
     Args:
-        state, words: as in `select_findings`.
+        state, words, within: as in `select_findings`.
         rule, severity, least: only those of a rule, of this severity, of at least this one.
         after: (time, id) of the last one seen.
         is_worst_first: the gravest first, and among equals the newest message.
         grade: where they are, that of the last one seen, as `grade_of` gives it.
     """
-    rows = select_findings(workspace=workspace, state=state, words=words).select_related("conversation")
+    rows = select_findings(workspace=workspace, state=state, words=words, within=within)
+    rows = rows.select_related("conversation")
     if rule:
         rows = rows.filter(rule=rule)
     if severity:
@@ -320,12 +337,12 @@ def list_findings(
 
 
 def list_latest(
-    *, workspace: Workspace, rules: Sequence[str], each: int, state: str = "", words: str = ""
+    *, workspace: Workspace, rules: Sequence[str], each: int, state: str = "", words: str = "", within: Q = EVERYWHERE
 ) -> list[Finding]:
     """The latest findings of some rules, so many of each, the rules in their order; two statements."""
     if not rules:
         return []
-    rows = select_findings(workspace=workspace, state=state, words=words).values_list("pk")
+    rows = select_findings(workspace=workspace, state=state, words=words, within=within).values_list("pk")
     parts = [rows.filter(rule=rule).order_by("-at", "-pk")[:each] for rule in rules]
     ids = parts[0].union(*parts[1:], all=True) if len(parts) > 1 else parts[0]
     found = Finding.objects.filter(pk__in=[pk for (pk,) in ids]).select_related("conversation").order_by("-at", "-pk")

@@ -20,6 +20,7 @@ from .standings import select_stale, select_told, select_told_items
 from .tables import OPEN_STATES, Review, ReviewItem, ReviewQueue, Rubric
 
 # The queues of a page, and those that one of them is chosen from.
+EVERYWHERE: Final = Q()
 QUEUES_AT_ONCE: Final = 100
 MOST_QUEUES: Final = 200
 MOST_REVIEWERS: Final = 100
@@ -175,7 +176,13 @@ def count_reviewers(*, queue: ReviewQueue, reader_id: int | None) -> list[Review
 
 
 def list_items(
-    *, queue: ReviewQueue, show: str, reader: User | None, after: Key | None = None, limit: int = 50
+    *,
+    queue: ReviewQueue,
+    show: str,
+    reader: User | None,
+    after: Key | None = None,
+    limit: int = 50,
+    within: Q = EVERYWHERE,
 ) -> list[ReviewItem]:
     """Items of a queue, each with its conversation and holder: those that wait longest first, done ones newest first.
 
@@ -186,9 +193,10 @@ def list_items(
         show: `MINE` (held by the reader, or spoken on and waiting for the other), `OPEN`, `SECOND`, `DISPUTED`, `DONE`,
             or `STALE` (signed off, and known to differ from what is there).
         after: (added_at or ended_at, id) of the last one seen.
+        within: only those of which this holds.
     """
     own = Review.objects.filter(item=OuterRef("pk"), reviewer=reader, withdrawn_at=None)
-    rows = ReviewItem.objects.filter(workspace=queue.workspace_id, queue=queue)
+    rows = ReviewItem.objects.filter(within, workspace=queue.workspace_id, queue=queue)
     rows = select_told_items(rows).annotate(has_spoken=Exists(own)).select_related("conversation__channel", "holder")
     if show in (DONE, STALE):
         rows = rows.filter(state=State.SETTLED) if show == DONE else select_stale(rows)

@@ -30,10 +30,10 @@ from inspector.threads.summaries import find_at, find_openings, read_timeline, s
 from inspector.threads.tasks.measures import find_state
 
 from ..agents.marks import Cast, cast_conversation
-from ..deliveries.views import describe_named
 from ..forms import ConversationFilter, VerdictForm
 from ..live import watch
 from ..reviews.words import name_standing
+from ..scope import read_scope
 from ..shell import read_number, read_place, render_page, within_workspace, write_query
 from ..shown.told import is_named, name_conversation, name_dialect, shorten
 from ..traces.links import link_traces
@@ -58,7 +58,8 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     form = ConversationFilter(request.GET)
     filters, order = form.read(), form.read_order()
     before = read_place(request, membership)
-    delivery = describe_named(request, membership)
+    scope = read_scope(request, membership)
+    delivery = scope.delivery
     # What comes is not asked whether it has this fault, nor how grave it is: the chip says that there is news.
     watched = {name: value for name, value in filters.items() if name != "fault"}
     loads = before is None and "fault" not in filters and not order
@@ -95,7 +96,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
         "unknown": form.list_unknown(),
         "count": None if listed is None else _count(workspace, filters),
         "is_filtered": bool(filters),
-        "delivery": delivery,
+        "scope": scope,
         "is_slow": listed is None,
         "is_worst_first": order == WORST,
         "export_url": reverse("pages:new-export", args=[workspace.slug])

@@ -7,9 +7,12 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from inspector.audit.findings.listing import count_open_by_severity, of_delivery
 from inspector.intake.models import Delivery
 from inspector.intake.selectors import Progress, find_progress
 from inspector.intake.withdrawals import is_weighing
+from inspector.threads.models import Message
+from inspector.threads.selectors import WORST
 from inspector.threads.summaries import is_settling
 
 from ..templatetags.marks import size
@@ -43,8 +46,18 @@ def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) ->
     done, total, words = bars.get(phase, (0, 0, ""))
     address = reverse("pages:progress", args=[slug, delivery.pk])
     receipt = reverse("pages:delivery", args=[slug, delivery.pk])
+    counts = {}
+    if phase == "done":
+        counts = count_open_by_severity(workspace=delivery.workspace, within=of_delivery(delivery.pk))
+    findings = reverse("pages:findings", args=[slug])
     return {
         "id": delivery.pk,
+        "findings": [
+            {"severity": severity, "count": count, "name": Message.Severity(severity).label.lower()}
+            for severity, count in counts.items()
+        ],
+        "findings_count": sum(counts.values()),
+        "findings_url": f"{findings}?{urlencode({'delivery': delivery.pk, 'order': WORST})}",
         "name": name_delivery(delivery),
         "url": receipt,
         "problems_url": f"{receipt}#problems",

@@ -160,7 +160,7 @@ def get_delivery(membership: Membership, delivery_id: uuid.UUID) -> Delivery:
     return delivery
 
 
-def describe_named(request: HttpRequest, membership: Membership) -> dict[str, str] | None:
+def describe_named(request: HttpRequest, membership: Membership) -> dict[str, Any] | None:
     """The delivery whose conversations an address asks for: its name, receipt and messages; None for none.
 
     Raises:
@@ -175,6 +175,7 @@ def describe_named(request: HttpRequest, membership: Membership) -> dict[str, st
         raise Http404 from error
     slug = membership.workspace.slug
     return {
+        "id": delivery.pk,
         "name": name_delivery(delivery),
         "url": reverse("pages:delivery", args=[slug, delivery.pk]),
         "messages_url": link_messages(delivery, slug),

@@ -20,6 +20,7 @@ from inspector.accounts.models import Membership
 from inspector.audit.findings.life import judge, list_open
 from inspector.audit.findings.listing import (
     CLOSED,
+    EVERYWHERE,
     MOST_GRAVE,
     SUPPRESSED,
     count_by_rule,
@@ -35,6 +36,7 @@ from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import WORST
 
 from ..conversations.frame import frame_conversation, open_conversation
+from ..scope import Scope, read_scope
 from ..shell import read_number, read_place, render_page, require_auditor, within_workspace, write_query
 from .rows import JUDGEMENTS, make_finding_rows
 from .rule_forms import describe_rule
@@ -70,14 +72,19 @@ def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
             raise Http404
         return answer_rule(request, membership, RULES[code])
     workspace, filters = membership.workspace, _read_filters(request)
+    scope = read_scope(request, membership)
     if filters["order"]:
-        context = {**_list_page(request, membership, filters), **_frame_filters(filters, has_severity=True)}
+        context = {
+            **_list_page(request, membership, filters, scope=scope),
+            **_frame_filters(filters, has_severity=True),
+        }
         return render_page(request, membership, "findings/list.html", context, section="findings")
-    counts = count_by_rule(workspace=workspace, state=_name_state(filters), words=filters["q"])
+    counts = count_by_rule(workspace=workspace, state=_name_state(filters), words=filters["q"], within=scope.findings)
     found = {count.rule.code for count in counts}
     wanted = SEVERITIES.get(filters["severity"], 0)
     address = reverse("pages:findings", args=[workspace.slug])
     kept = {name: value for name, value in filters.items() if value and name not in ("severity", "order")}
+    kept |= scope.parameters
     counts = [count for count in counts if not wanted or count.severity == wanted]
     counts.sort(key=lambda count: -grade_of(count.rule.code, count.severity))
     latest = list_latest(
@@ -86,6 +93,7 @@ def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
         each=LATEST_OF_RULE,
         state=_name_state(filters),
         words=filters["q"],
+        within=scope.findings,
     )
     listed = zip(latest, make_finding_rows(latest, workspace), strict=True)
     by_rule = {code: [row for _, row in rows] for code, rows in groupby(listed, key=lambda pair: pair[0].rule)}
@@ -103,26 +111,29 @@ def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
     context = {
         "groups": groups,
         "silent": [rule for rule in RULES.values() if rule.code not in found],
-        "open_counts": link_severities(membership, count_open_by_severity(workspace=workspace)),
+        "scope": scope,
+        "open_counts": link_severities(
+            membership, count_open_by_severity(workspace=workspace, within=scope.findings), **scope.parameters
+        ),
         **_frame_filters(filters, has_severity=True),
         "address": address,
     }
     return render_page(request, membership, "findings/findings.html", context, section="findings")
 
 
-def link_severities(membership: Membership, counts: Mapping[int, int]) -> list[dict[str, Any]]:
+def link_severities(membership: Membership, counts: Mapping[int, int], **kept: str) -> list[dict[str, Any]]:
     """The number of open findings of each severity that has some, the gravest first, and where they are listed."""
     address = reverse("pages:findings", args=[membership.workspace.slug])
     return [
-        {"name": name, "count": counts[value], "url": f"{address}?severity={name}"}
+        {"name": name, "count": counts[value], "url": f"{address}?{urlencode({'severity': name, **kept})}"}
         for name, value in SEVERITIES.items()
         if counts.get(value)
     ]
 
 
-def link_rule(slug: str, rule: Rule) -> str:
+def link_rule(slug: str, rule: Rule, **kept: str) -> str:
     """Where the findings of a rule that stand open are listed."""
-    return f"{reverse('pages:findings', args=[slug])}?{urlencode({'rule': rule.code})}"
+    return f"{reverse('pages:findings', args=[slug])}?{urlencode({'rule': rule.code, **kept})}"
 
 
 def answer_rule(
@@ -135,7 +146,7 @@ def answer_rule(
     """
     filters = _read_filters(request)
     context = {
-        **_list_page(request, membership, filters, rule=rule.code),
+        **_list_page(request, membership, filters, rule=rule.code, scope=read_scope(request, membership)),
         **_frame_filters(filters, has_severity=False),
         **describe_rule(membership, rule),
         "errors": errors or {},
@@ -251,6 +262,7 @@ def _list_page(
     *,
     rule: str = "",
     conversation: Conversation | None = None,
+    scope: Scope | None = None,
 ) -> dict[str, Any]:
     """A page of findings by keyset, with the ways to its neighbours and what it takes to judge them."""
     workspace = membership.workspace
@@ -267,11 +279,13 @@ def _list_page(
         after=before,
         is_worst_first=is_worst_first,
         grade=read_number(request, "grade", default=MOST_GRAVE),
+        within=scope.findings if scope else EVERYWHERE,
     )
     found: Sequence[Finding] = list(rows[: PAGE_ROWS + 1])
     page = found[:PAGE_ROWS]
     last = page[-1] if len(found) > PAGE_ROWS else None
     return {
+        **({"scope": scope} if scope else {}),
         "rows": make_finding_rows(page, workspace),
         "is_worst_first": is_worst_first,
         "has_rule": not rule,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
@@ -42,6 +43,7 @@ from inspector.threads.models import Message
 
 from ..conversations.frame import open_conversation
 from ..findings.views import find_way_back
+from ..scope import read_scope
 from ..shell import read_place, render_page, require_auditor, within_workspace, write_query
 from .forms import QueueForm
 from .rows import make_item_rows
@@ -188,7 +190,15 @@ def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *,
     workspace, show = membership.workspace, request.GET.get("show", "")
     show = show if show in SHOWN else DONE if queue.is_standing else OPEN
     before = read_place(request, membership)
-    items = list_items(queue=queue, show=show, reader=membership.user, after=before, limit=PAGE_ROWS + 1)
+    scope = read_scope(request, membership)
+    items = list_items(
+        queue=queue,
+        show=show,
+        reader=membership.user,
+        after=before,
+        limit=PAGE_ROWS + 1,
+        within=scope.conversations,
+    )
     page = items[:PAGE_ROWS]
     last = page[-1] if len(items) > PAGE_ROWS else None
     count = count_queue(queue=queue)
@@ -197,9 +207,15 @@ def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *,
     context = {
         "queue": {**_describe_count(count), "about": queue.about, "created_by": queue.created_by, "query": queue.query},
         "rows": make_item_rows(page, workspace, membership.user),
+        "scope": scope,
         "show": show,
         "views": [
-            {"name": words, "url": f"{address}?show={name}", "is_current": name == show, "count": _count(count, name)}
+            {
+                "name": words,
+                "url": f"{address}?{urlencode({'show': name, **scope.parameters})}",
+                "is_current": name == show,
+                "count": _count(count, name),
+            }
             for name, words in SHOWN.items()
         ],
         "reviewers": count_reviewers(queue=queue, reader_id=membership.user_id),

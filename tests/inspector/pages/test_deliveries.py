@@ -171,7 +171,7 @@ def test_what_a_delivery_reached_is_a_list_of_its_own(viewer: Client, cast: Cast
     (address,) = re.findall(r'href="([^"]+)">See the conversations', progress)
     assert address == f"{page_of('conversations')}?delivery={other.pk}"
     page = text(viewer.get(address))
-    assert (page.count("<tr id="), "o.log</a> reached" in page) == (1, True)
+    assert (page.count("<tr id="), "o.log</a> brought" in page) == (1, True)
     assert f'name="delivery" value="{other.pk}"' in page
     assert text(viewer.get(page_of("conversations"))).count("<tr id=") == 4
     assert text(viewer.get(f"{page_of('conversations')}?delivery={story.pk}")).count("<tr id=") == 3

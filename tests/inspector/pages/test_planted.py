@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from datetime import UTC, datetime
@@ -10,7 +11,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from inspector.accounts.models import Channel
 from inspector.audit.models import Finding
+from inspector.audit.services import create_queue, fill_from_source
+from inspector.intake.models import Delivery
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 
@@ -121,3 +125,44 @@ def test_the_number_of_unanswered_requests_is_one_number(auditor: Client, conver
     assert "no answer for 2 h" in listed
     assert Finding.objects.filter(rule="unanswered", state="open").count() == 1
     assert "1 message" in read(auditor, "search", q="is:unanswered")
+
+
+def test_what_a_delivery_brought_leads_to_its_findings(auditor: Client, cast: Cast, conversation: Conversation) -> None:
+    delivery = Delivery.objects.latest("received_at")
+    receipt = read(auditor, "delivery", delivery.pk)
+    assert "5 findings</a> (1 error, 3 warnings, 1 notice)" in receipt
+    address = re.search(r'href="([^"]+)">5 findings', receipt)
+    assert address is not None
+    listed = auditor.get(html.unescape(address[1])).content.decode()
+    assert listed.count('class="sentence"') == 5
+    assert "Only what" in listed
+    other = deliver(cast, say(9, 9100, "INF", "clerk>bank", {"t": "note", "d": {"message": "still here"}}))
+    settle_all()
+    assert "No findings." in read(auditor, "delivery", other.pk)
+    for query in ({"delivery": str(other.pk)}, {"delivery": str(other.pk), "order": "worst"}):
+        assert 'class="sentence"' not in read(auditor, "findings", **query)
+
+
+def test_a_channel_narrows_the_lists_and_stays_in_the_address(
+    auditor: Client, cast: Cast, conversation: Conversation
+) -> None:
+    assert 'name="channel"' not in read(auditor, "overview").partition("topbar")[2].partition("</header>")[0]
+    second = Channel.objects.create(workspace=cast.workspace, name="night & day")
+    deliver(cast, b'{"raw": "?Uk/co", "from": "a", "to": "b", "conversation": "quiet"}', channel=second)
+    settle_all()
+    main = Channel.objects.exclude(pk=second.pk).get(workspace=cast.workspace).name
+    for name, words in (
+        ("overview", "Exposed secret"),
+        ("findings", "looks like a key of a service"),
+        ("conversations", str(conversation.pk)),
+    ):
+        assert words in read(auditor, name, channel=main), name
+        page = read(auditor, name, channel="night & day")
+        assert words not in page, name
+        assert "selected>night &amp; day</option>" in page
+        assert "?channel=night+%26+day" in page.partition('id="nav"')[2].partition("</nav>")[0]
+        assert auditor.get(reverse(f"pages:{name}", args=["acme"]), {"channel": "no such"}).status_code == 404
+    queue = create_queue(membership=cast.owner, name="Errors", reviewers=1, source="findings", severity=4)
+    fill_from_source(membership=cast.owner, queue=queue)
+    assert "data-item" in read(auditor, "queue", queue.pk, channel=main)
+    assert "data-item" not in read(auditor, "queue", queue.pk, channel="night & day")
