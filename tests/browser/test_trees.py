@@ -34,14 +34,14 @@ def address(cast: Cast) -> str:
 
 def test_windows_come_as_one_scrolls_and_rows_fold_by_keys(open_page: Open, cast: Cast, address: str) -> None:
     page = open_page(cast.owner, address)
-    rows = page.locator("[data-tree] tbody tr[data-fold]")
+    rows = page.locator("[data-tree] tbody tr[data-item]")
     expect(page.get_by_role("treegrid")).to_be_visible()
     until = time.monotonic() + PATIENCE_MS / 1000
     while rows.count() <= COUNT and time.monotonic() < until:
         page.mouse.wheel(0, 20_000)
         page.wait_for_timeout(150)
     assert rows.count() == COUNT + 1
-    places = page.evaluate("[...document.querySelectorAll('[data-fold]')].map((row) => row.id)")
+    places = page.evaluate("[...document.querySelectorAll('[data-tree] tr[data-item]')].map((row) => row.id)")
     assert places == [f"row-{place}" for place in range(COUNT + 1)], "each row once, in order"
     # A row is closed by its key, and says what it hides; the address keeps it.
     page.locator("#row-2").focus()
@@ -61,11 +61,11 @@ def test_windows_come_as_one_scrolls_and_rows_fold_by_keys(open_page: Open, cast
 def test_without_a_script_links_lead_on(open_page: Open, cast: Cast, address: str) -> None:
     page = open_page(cast.owner, address, has_script=False, width=360)
     page.get_by_role("link", name="Next →").click()
-    expect(page.locator("[data-fold]").first).to_have_id("row-200")
+    expect(page.locator("[data-tree] tr[data-item]").first).to_have_id("row-200")
     page.get_by_role("link", name="Collapse all").click()
-    expect(page.locator("[data-fold]")).to_have_count(1)
+    expect(page.locator("[data-tree] tr[data-item]")).to_have_count(1)
     page.get_by_role("link", name="Open, 700 below").click()
-    expect(page.locator("[data-fold]")).to_have_count(2)
+    expect(page.locator("[data-tree] tr[data-item]")).to_have_count(2)
     page.get_by_label("Find in this tree").fill("Line 650.")
     page.get_by_label("Find in this tree").press("Enter")
     expect(page.locator("tr[aria-current]")).to_contain_text("Line 650.")
@@ -73,7 +73,7 @@ def test_without_a_script_links_lead_on(open_page: Open, cast: Cast, address: st
 
 def test_what_is_found_is_marked_in_windows_that_load_later_too(open_page: Open, cast: Cast, address: str) -> None:
     page = open_page(cast.owner, f"{address}?find=5.")
-    rows = page.locator("[data-tree] tbody tr[data-fold]")
+    rows = page.locator("[data-tree] tbody tr[data-item]")
     expect(page.get_by_role("status")).to_have_text("1 of 70")
     expect(page.locator("tr[aria-current]")).to_contain_text("5.")
     current = page.locator("tr[aria-current]").get_attribute("id")
@@ -84,7 +84,7 @@ def test_what_is_found_is_marked_in_windows_that_load_later_too(open_page: Open,
         page.wait_for_timeout(150)
     expect(page.locator(f"#row-{COUNT}")).to_have_count(1)
     count_marked = (
-        "[...document.querySelectorAll('[data-fold]')].filter((row) => /Line \\d*5\\./.test(row.textContent))"
+        "[...document.querySelectorAll('[data-tree] tr[data-item]')].filter((row) => /Line \\d*5\\./.test(row.textContent))"
     )
     assert page.evaluate(f"{count_marked}.every((row) => row.hasAttribute('data-hit'))")
     assert page.evaluate(f"{count_marked}.length") == page.locator("tr[data-hit]").count() > 20

@@ -88,7 +88,7 @@ class Shape:
     cast: str
     basis: str
     state: str
-    # What rules found of it that stands open: in words, and how grave. Below the arrow, at `height` less some pixels.
+    # Its open findings in words, below the arrow, and how grave the gravest is.
     alarm: str = ""
     severity: str = ""
     kind: str = "arrow"
