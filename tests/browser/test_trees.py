@@ -84,7 +84,8 @@ def test_what_is_found_is_marked_in_windows_that_load_later_too(open_page: Open,
         page.wait_for_timeout(150)
     expect(page.locator(f"#row-{COUNT}")).to_have_count(1)
     count_marked = (
-        "[...document.querySelectorAll('[data-tree] tr[data-item]')].filter((row) => /Line \\d*5\\./.test(row.textContent))"
+        "[...document.querySelectorAll('[data-tree] tr[data-item]')]"
+        ".filter((row) => /Line \\d*5\\./.test(row.textContent))"
     )
     assert page.evaluate(f"{count_marked}.every((row) => row.hasAttribute('data-hit'))")
     assert page.evaluate(f"{count_marked}.length") == page.locator("tr[data-hit]").count() > 20

@@ -83,7 +83,7 @@ def draw_bar(line: StoredLine, *, axis: Axis, agent: str, is_failing: bool, is_c
         agent: the attribute that colours it, or nothing.
         is_failing: whether the message says that something failed.
         is_critical: whether it lies on the critical path.
-        flag: the severity of the gravest open finding about the message, 0 for none.
+        flag: the severity of the most severe open finding about the message, 0 for none.
     """
     start, end = axis.place(line.start), axis.place(line.end)
     words, drawn = _draw_line(line, start, end, is_failing=is_failing)

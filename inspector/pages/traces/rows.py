@@ -124,7 +124,7 @@ class Painter:
         )
 
     def _write_findings(self, said: Said) -> str:
-        """The gravest open finding about a message, by its rule, and how many more."""
+        """The most severe open finding about a message, by its rule, and how many more."""
         rules = self.findings.get(said.id)
         if not rules:
             return ""
