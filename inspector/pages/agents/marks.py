@@ -37,7 +37,10 @@ class AgentMark:
 
 
 class Cast:
-    """The agents of a page, with what people call them. Some share a colour, and their letters tell them apart.
+    """The agents of a page, with what people call them.
+
+    The first that appear have a colour each: that of their name, which is the same on every page, else the next one
+    that none of those before them has. Further ones share, and their letters tell them apart.
 
     Args:
         names: in the order of their first appearance, where it is known.
@@ -59,8 +62,11 @@ class Cast:
         # Only those that are shown are drawn: a conversation may have a hundred thousand.
         self._places: dict[object, int] = {}
         self._marks: dict[tuple[uuid.UUID | None, tuple[str, ...], str], AgentMark] = {}
+        self._colours: dict[str, int] = {}
         for name in names:
             self.find_place(name)
+            if len(self._colours) < COLOURS:
+                self._take_colour(self._find_principal(name, channel_id))
 
     def find(
         self, name: str, *, channel_id: uuid.UUID | None = None, dialects: tuple[str, ...] | None = None
@@ -78,7 +84,7 @@ class Cast:
             text = label.text if label and label.text != name else ""
             self._marks[key] = AgentMark(
                 name=name,
-                number=find_colour(self._find_principal(name, channel_id)),
+                number=self._find_colour(self._find_principal(name, channel_id)),
                 monogram=make_monogram(text or name),
                 label=text,
                 why=say_basis(label) if label else "",
@@ -100,6 +106,16 @@ class Cast:
         if key not in self._places:
             self._places[key] = len(self._places)
         return self._places[key]
+
+    def _take_colour(self, principal: str) -> None:
+        if principal not in self._colours:
+            own = find_colour(principal)
+            free = ((own + step - 1) % COLOURS + 1 for step in range(COLOURS))
+            taken = set(self._colours.values())
+            self._colours[principal] = next(number for number in free if number not in taken)
+
+    def _find_colour(self, principal: str) -> int:
+        return self._colours.get(principal) or find_colour(principal)
 
     def _find_principal(self, name: str, channel_id: uuid.UUID | None) -> str:
         """The name of the agent that this one is known by: those that are one have one colour."""

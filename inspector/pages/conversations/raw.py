@@ -19,7 +19,7 @@ from inspector.intake.models import Sighting
 from inspector.intake.selectors import find_first_sightings
 from inspector.threads.models import Message
 from inspector.threads.selectors import TreeRow
-from inspector.threads.summaries import has_record, load_records, read_timeline
+from inspector.threads.summaries import has_record, load_records, read_timeline, sum_up
 
 from ..agents.marks import Cast, cast_conversation
 from ..deliveries.progress import name_delivery
@@ -92,7 +92,7 @@ def show_raw(request: HttpRequest, membership: Membership, conversation_id: uuid
         **frame_conversation(
             membership=membership,
             conversation=conversation,
-            digest=None,
+            digest=sum_up(conversation=conversation),
             current="conversation-raw",
             stop=window.offset + WINDOW_ROWS,
         ),

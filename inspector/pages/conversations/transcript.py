@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from django.urls import reverse
 
@@ -42,6 +43,9 @@ MOST_REMARKS = 4
 LONGEST_ASIDE = 160
 MOST_FINDINGS = 3
 FINDING_BYTES = 200
+# What every message of its dialect carries, and what the arrow of a reply says: each stands beside the sentence.
+_USUAL: Final = re.compile(r"CLowl version [\d.]+|message .+|in conversation .+|turn \d+")
+_REPLIES: Final = re.compile(r", in reply to message .+")
 # Of a whole conversation, at the first message of a window; each message has them on its own page.
 TOLD_ONCE = {"envelope.times-differ", "envelope.times-disagree"}
 GRAVE = ("error", "warning")
@@ -61,12 +65,10 @@ class ReplyLine:
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """Notes of information in one line: the first of them, in short, and those that stand below when it is opened."""
+    """Notes of less than a warning in one line: the first of them in short, and all of them when it is opened."""
 
-    note: NoteLine
     words: str
     notes: Sequence[NoteLine]
-    count: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -236,7 +238,11 @@ class _Builder:
         self._told_once |= {note.code for note in notes} & TOLD_ONCE
         most_notes = max(1, MOST_REMARKS - len(findings))
         first = notes[:most_notes]
-        also = row.body["message"].get("also") or ()
+        reply = self.make_reply(message, row.body)
+        english = row.body["message"].get("english")
+        if reply and not reply.why:
+            english = [piece for piece in english or () if not _REPLIES.fullmatch(piece["text"])]
+        also = [piece for piece in row.body["message"].get("also") or () if not self._is_usual(message, piece["text"])]
         previous, self._previous = self._previous, message
         wire, stretches = cut_wire(message)
         return MessageRow(
@@ -256,8 +262,8 @@ class _Builder:
             is_sealed=message.is_sealed and message.pk not in self._disclosed.openings,
             is_withheld=message.pk in self._disclosed.withheld,
             opened_with=self._disclosed.name_keys(message),
-            reply=self.make_reply(message, row.body),
-            segments=read_segments(row.body["message"].get("english")) or _not_told(message),
+            reply=reply,
+            segments=read_segments(english) or _not_told(message),
             also=read_segments(also, are_apart=True),
             also_count=len(also),
             findings=describe_findings(findings[:MOST_FINDINGS], self._workspace.slug, FINDING_BYTES),
@@ -272,6 +278,10 @@ class _Builder:
             english_characters=0,
             wire_characters=0,
         )
+
+    def _is_usual(self, message: Message, text: str) -> bool:
+        """Whether the row or the page says it already: id, conversation, version, turn, and a time of the wire."""
+        return bool(_USUAL.fullmatch(text)) or (message.order_basis == "wire" and text.startswith("sent "))
 
     def _find_earlier(self, message: Message, previous: Message | None) -> Message | None:
         """From when the time is counted: in a tree from the message answered, else from the one before."""
@@ -301,7 +311,7 @@ class _Builder:
             return None
         return ReplyLine(
             basis="inferred" if is_inferred else "explicit",
-            verb="probably answers" if is_inferred else "answers",
+            verb="follows" if is_own(message, parent) else "probably answers" if is_inferred else "answers",
             anchor=self._find_anchor(parent),
             name=name_message(parent),
             why=_write_why(message, parent),
@@ -314,11 +324,15 @@ class _Builder:
         return reverse("pages:message", args=[self._workspace.slug, parent.pk])
 
 
+def is_own(message: Message, parent: Message) -> bool:
+    """Whether the sender goes on from a message of its own."""
+    return bool(message.sender) and message.sender == parent.sender
+
+
 def _fold_notes(notes: Sequence[NoteLine]) -> Aside | None:
     if not notes:
         return None
-    words = shorten_name(shorten(notes[0].text, LONGEST_ASIDE), LONGEST_ASIDE)
-    return Aside(notes[0], words, notes if words != notes[0].text else notes[1:], len(notes))
+    return Aside(shorten_name(shorten(notes[0].text, LONGEST_ASIDE), LONGEST_ASIDE), notes)
 
 
 def _fold(text: str) -> str:

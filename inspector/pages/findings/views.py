@@ -34,6 +34,7 @@ from inspector.audit.rules import RULES, Rule
 from inspector.search.cursors import write_cursor
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import WORST
+from inspector.threads.summaries import sum_up
 
 from ..conversations.frame import frame_conversation, open_conversation
 from ..scope import Scope, read_scope
@@ -166,7 +167,10 @@ def show_conversation_findings(
     conversation = open_conversation(membership, conversation_id)
     filters = _read_filters(request)
     frame = frame_conversation(
-        membership=membership, conversation=conversation, digest=None, current="conversation-findings"
+        membership=membership,
+        conversation=conversation,
+        digest=sum_up(conversation=conversation),
+        current="conversation-findings",
     )
     context = {
         **frame,

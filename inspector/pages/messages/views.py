@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -29,7 +29,7 @@ from inspector.threads.summaries import find_openings
 
 from ..agents.marks import cast_conversation
 from ..conversations.disclosures import Disclosed, open_for
-from ..conversations.transcript import ReplyLine, name_message
+from ..conversations.transcript import ReplyLine, is_own, name_message
 from ..findings.rows import describe_findings
 from ..reviews.comment_rows import show_threads
 from ..shell import render_page, within_workspace, write_query
@@ -47,6 +47,7 @@ from .steps import find_steps
 
 MOST_ANSWERS = 20
 MOST_NOTES = 200
+LONGEST_HEADING: Final = 240
 MOST_FINDINGS = 50
 
 ORDERS = {
@@ -220,7 +221,8 @@ def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, An
     wire = message.record.wire_text
     opening = disclosed.openings.get(message.pk)
     return {
-        "title": shorten(opening.english if opening else message.english) or "A message that is not told yet",
+        "title": shorten(opening.english if opening else message.english, LONGEST_HEADING)
+        or "A message that is not told yet",
         "line": make_line(message, cast_conversation(message.conversation)),
         "dialect": name_dialect(message.dialect, body["record"].get("version")),
         "is_sealed": message.is_sealed and opening is None,
@@ -272,7 +274,7 @@ def _describe_parent(message: Message, parent: Message | None, body: Any, slug: 
     verbs = {"turn": "probably answers", "adjacency": "only follows"}
     return ReplyLine(
         basis="inferred" if message.parent_basis == "turn" else "explicit",
-        verb=verbs.get(message.parent_basis, "answers"),
+        verb="follows" if parent and is_own(message, parent) else verbs.get(message.parent_basis, "answers"),
         anchor=reverse("pages:message", args=[slug, parent.pk]) if parent else "",
         name=f"{name_message(parent)}: {shorten(parent.english)}"
         if parent

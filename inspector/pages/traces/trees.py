@@ -16,12 +16,11 @@ from django.utils.http import urlencode
 from inspector.accounts.models import Membership
 from inspector.audit.findings.listing import list_open_about
 from inspector.intake.text import make_storable
-from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.trees.traces import MOST_FOUND, find_matching, match_rows, read_foliage
 from inspector.threads.trees.windows import MOST_TOGGLED, Fold, StoredTree, Window, WindowRow, load_tree
 
-from ..agents.marks import AgentMark, Cast
+from ..agents.marks import AgentMark, Cast, cast_conversation
 from ..shell import read_number
 from .bars import Axis, draw_map, find_axis, find_reach
 from .rows import Painter, write_token
@@ -137,7 +136,7 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
     painter = Painter(
         slug=membership.workspace.slug,
         owner=owner,
-        names=Cast(labels=load_labels(workspace_id=membership.workspace.pk)),
+        names=cast_conversation(owner),
         axis=axis,
         foliage=foliage,
         findings=list_open_about(messages=list(foliage.said.values())),

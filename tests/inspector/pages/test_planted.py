@@ -101,7 +101,7 @@ def test_findings_stand_under_their_message_and_mark_the_drawings(auditor: Clien
 
 def test_a_clock_that_is_off_by_seconds_is_told_once(auditor: Client, conversation: Conversation) -> None:
     transcript = read(auditor, "conversation", conversation.pk)
-    assert transcript.count("apart: the message") == 1
+    assert [number for number in range(1, 9) if "apart: the message" in row_of(transcript, number)] == [1]
     assert "0:00:02 apart" in row_of(transcript, 1)
     message = Message.objects.get(native_id="p2")
     assert "0:00:02 apart" in read(auditor, "message", message.pk)
@@ -166,3 +166,52 @@ def test_a_channel_narrows_the_lists_and_stays_in_the_address(
     fill_from_source(membership=cast.owner, queue=queue)
     assert "data-item" in read(auditor, "queue", queue.pk, channel=main)
     assert "data-item" not in read(auditor, "queue", queue.pk, channel="night & day")
+
+
+def test_the_transcript_says_each_thing_once(auditor: Client, conversation: Conversation) -> None:
+    transcript = read(auditor, "conversation", conversation.pk)
+    answer, own = row_of(transcript, 2), row_of(transcript, 3)
+    assert "answers <a" in answer
+    assert "in reply to message" not in transcript
+    # The payer asked while it worked on what the clerk wants; its failure is no answer to a question of its own.
+    assert "answers <a" in own
+    for usual in ("CLowl version", "in conversation pay-77", "sent 21 November"):
+        assert usual not in transcript, usual
+    message = Message.objects.get(native_id="p2")
+    whole = read(auditor, "message", message.pk)
+    assert "in conversation pay-77" in whole
+    assert "in reply to message p1" in whole
+
+
+def test_who_goes_on_from_a_message_of_its_own_follows_it(auditor: Client, cast: Cast) -> None:
+    deliver(
+        cast,
+        say(1, 0, "REQ", "clerk>payer", {"t": "pay", "d": {"amount": 5}}),
+        say(2, 60, "INF", "clerk>payer", {"t": "pay", "d": {"message": "it is urgent"}}, "p1"),
+    )
+    settle_all()
+    row = row_of(read(auditor, "conversation", Conversation.objects.get().pk), 2)
+    assert "follows <a" in row
+    assert "answers <a" not in row
+
+
+def test_every_view_has_the_summary_and_the_agents_of_it_have_a_colour_each(
+    auditor: Client, conversation: Conversation
+) -> None:
+    views = (
+        "conversation",
+        "sequence",
+        "conversation-tree",
+        "conversation-tasks",
+        "conversation-findings",
+        "conversation-raw",
+    )
+    for view in views:
+        page = read(auditor, view, conversation.pk)
+        assert 'class="answers"' in page, view
+        assert "data-copy-link" in page, view
+    for view in ("conversation", "sequence", "conversation-tree"):
+        page = read(auditor, view, conversation.pk)
+        marked = re.findall(r'data-agent="(\d)"[^>]*>(?:<i[^>]*>)?(\w\w)<', page)
+        colours = {letters: number for number, letters in marked}
+        assert len(set(colours.values())) == len(colours) >= 4, (view, colours)
