@@ -59,6 +59,7 @@
         htmx.process(list);
         // The first one shows that there is something to decide; nobody is moved away from it by those that follow.
         if (isFirst) list.querySelector(".staged")?.scrollIntoView({ block: "start" });
+        offerAll();
       } else if ([400, 422, 503].includes(request.status)) {
         fail(row, request.responseText);
       } else if (request.status === 413) {
@@ -74,6 +75,15 @@
     });
     request.send(data);
   }
+
+  // Of several files all can be loaded at once, each as it was chosen on its card.
+  function offerAll() {
+    const all = document.querySelector("[data-all-files]");
+    const count = list.querySelectorAll(".staged").length;
+    all.hidden = count < 2;
+    all.querySelector("[data-count]").textContent = count;
+  }
+  document.addEventListener("htmx:afterSettle", offerAll);
 
   function next() {
     isSending = waiting.length > 0;

@@ -6,6 +6,7 @@ import json
 import uuid
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.contrib import messages as flashes
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -117,12 +118,16 @@ def show_export(request: HttpRequest, membership: Membership, export_id: uuid.UU
 @require_GET
 @within_workspace
 def show_progress(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> HttpResponse:
-    """How far it is: a piece of page that asks for itself again, and at the end for the whole page."""
+    """How far it is: a piece of page that asks for itself again, and at the end for the report or the whole page."""
     export = get_export(membership, export_id)
     row = describe(export, find_progresses(exports=[export])[export.pk], membership)
     response = render(request, "exports/_progress.html", {"export": row, "workspace": membership.workspace})
     response["Cache-Control"] = "no-store, private"
-    if not row["is_under_way"]:
+    own = reverse("pages:export", args=[membership.workspace.slug, export.pk])
+    # Whoever waits for it on its own page reads it next; a list stays where it is.
+    if row["is_report"] and row["file_url"] and urlsplit(request.headers.get("HX-Current-URL", "")).path == own:
+        response["HX-Redirect"] = f"{row['file_url']}?open"
+    elif not row["is_under_way"]:
         response["HX-Refresh"] = "true"
     return response
 

@@ -91,7 +91,10 @@ def show_reviews(request: HttpRequest, membership: Membership) -> HttpResponse:
 def make_queue(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The form of a new queue, and making it."""
     require_auditor(membership)
-    form = QueueForm(request.POST or None, membership=membership)
+    # A search or a rule leads here with what it finds filled in.
+    given = {name: request.GET[name] for name in ("source", "query") if name in request.GET}
+    initial = {**given, "rules": request.GET.getlist("rules")}
+    form = QueueForm(request.POST or None, membership=membership, initial=initial)
     if request.method == "POST" and form.is_valid():
         try:
             queue = services.create_queue(membership=membership, **form.read())

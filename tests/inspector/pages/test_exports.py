@@ -118,6 +118,24 @@ def test_how_far_it_is_is_asked_again_until_it_is_done(auditor: Client, cast: Ca
     assert auditor.get(address)["HX-Refresh"] == "true"
 
 
+def test_a_report_opens_when_it_is_ready_where_somebody_waits_for_it(
+    auditor: Client, cast: Cast, story: Delivery
+) -> None:
+    conversation = Conversation.objects.latest("message_count")
+    answer = auditor.post(page_of("new-export"), {"conversation": str(conversation.pk), "form": "html"})
+    assert answer.status_code == 302
+    export = Export.objects.latest("asked_at")
+    address, own = page_of("export-progress", export.pk), page_of("export", export.pk)
+    assert "HX-Redirect" not in auditor.get(address, headers={"HX-Current-URL": f"http://testserver{own}"})
+    make(export)
+    ready = auditor.get(address, headers={"HX-Current-URL": f"http://testserver{own}"})
+    assert ready["HX-Redirect"] == f"{page_of('export-file', export.pk)}?open"
+    opened = auditor.get(ready["HX-Redirect"])
+    assert opened["Content-Disposition"].startswith("inline")
+    listed = auditor.get(address, headers={"HX-Current-URL": f"http://testserver{page_of('exports')}"})
+    assert listed["HX-Refresh"] == "true"
+
+
 def test_the_list_costs_the_same_whatever_is_in_it(auditor: Client, cast: Cast, story: Delivery) -> None:
     def count() -> int:
         with CaptureQueriesContext(

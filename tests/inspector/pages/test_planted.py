@@ -168,6 +168,25 @@ def test_a_channel_narrows_the_lists_and_stays_in_the_address(
     assert "data-item" not in read(auditor, "queue", queue.pk, channel="night & day")
 
 
+@pytest.mark.parametrize(
+    ("name", "query", "filled"),
+    [
+        ("search", {"q": "from:payer -topic:login"}, 'value="from:payer -topic:login"'),
+        ("findings", {"rule": "token-in-clear"}, '<option value="token-in-clear" selected>'),
+    ],
+)
+def test_what_is_found_can_be_queued(
+    auditor: Client, viewer: Client, conversation: Conversation, name: str, query: dict[str, str], filled: str
+) -> None:
+    link = r'href="([^"]+)">(?:<svg[^>]*><use[^>]*/></svg>)?Queue these</a>'
+    (address,) = re.findall(link, read(auditor, name, **query))
+    form = " ".join(auditor.get(html.unescape(address)).content.decode().split())
+    assert filled in form
+    chosen = re.findall(r'name="source" value="(\w+)"[^>]*checked', form)
+    assert chosen == ["findings" if name == "findings" else "search"]
+    assert not re.search(link, read(viewer, name, **query))
+
+
 def test_the_transcript_says_each_thing_once(auditor: Client, conversation: Conversation) -> None:
     transcript = read(auditor, "conversation", conversation.pk)
     answer, own = row_of(transcript, 2), row_of(transcript, 3)
