@@ -349,6 +349,17 @@ def list_latest(
     return sorted(found, key=lambda finding: rules.index(finding.rule))
 
 
+def find_neighbours(*, finding: Finding) -> tuple[uuid.UUID | None, uuid.UUID | None]:
+    """The open findings before and after this one, the gravest first, as `list_findings` has them; two statements."""
+    grade = grade_of(finding.rule, finding.severity)
+    rows = select_findings(workspace=finding.workspace, state=Finding.State.OPEN).alias(grade=GRADE)
+    newer = Q(at__gt=finding.at) | Q(at=finding.at, pk__gt=finding.pk)
+    older = Q(at__lt=finding.at) | Q(at=finding.at, pk__lt=finding.pk)
+    before = rows.filter(Q(grade__gt=grade) | (Q(grade=grade) & newer)).order_by("grade", "at", "pk")
+    after = rows.filter(Q(grade__lt=grade) | (Q(grade=grade) & older)).order_by("-grade", "-at", "-pk")
+    return before.values_list("pk", flat=True).first(), after.values_list("pk", flat=True).first()
+
+
 def find_finding(*, workspace: Workspace, finding_id: uuid.UUID) -> Finding | None:
     """The finding of that id in this workspace, also one that no longer holds, or None."""
     return Finding.objects.select_related("conversation").filter(workspace=workspace, pk=finding_id).first()

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.life import list_acts
-from inspector.audit.findings.listing import find_finding, find_messages, find_related
+from inspector.audit.findings.listing import find_finding, find_messages, find_neighbours, find_related
 from inspector.audit.models import Finding
 from inspector.audit.reviews.listing import list_queues_around, list_settled
 from inspector.audit.rules import RULES
@@ -62,6 +62,7 @@ def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.
     number_messages([*related, *([message] if message else [])])
     cast = cast_conversation(finding.conversation) if message else None
     waits_in, fillable = list_queues_around(conversation=finding.conversation)
+    before, after = find_neighbours(finding=finding)
     text = finding.text if message else HIDDEN
     context = {
         "finding": finding,
@@ -84,8 +85,14 @@ def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.
         "may_judge": membership.is_auditor,
         "judgements": [each for each in JUDGEMENTS if each[0] != finding.state],
         "next": request.path,
+        "previous_url": _link(before, workspace.slug),
+        "next_url": _link(after, workspace.slug),
     }
     return render_page(request, membership, "findings/finding.html", context, section="findings")
+
+
+def _link(finding_id: uuid.UUID | None, slug: str) -> str:
+    return reverse("pages:finding", args=[slug, finding_id]) if finding_id else ""
 
 
 def _describe_conversation(finding: Finding, slug: str) -> dict[str, Any]:

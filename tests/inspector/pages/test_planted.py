@@ -234,3 +234,18 @@ def test_every_view_has_the_summary_and_the_agents_of_it_have_a_colour_each(
         marked = re.findall(r'data-agent="(\d)"[^>]*>(?:<i[^>]*>)?(\w\w)<', page)
         colours = {letters: number for number, letters in marked}
         assert len(set(colours.values())) == len(colours) >= 4, (view, colours)
+
+
+def test_one_goes_from_finding_to_finding_the_most_severe_first(auditor: Client, conversation: Conversation) -> None:
+    listed = re.findall(r'class="sentence"><a href="([^"]+)"', read(auditor, "findings", order="worst"))
+    assert len(listed) == 5
+    walked, address = [listed[0]], listed[0]
+    for _ in range(4):
+        page = auditor.get(address).content.decode()
+        (address,) = re.findall(r'rel="next" href="([^"]+)"', page)
+        walked.append(address)
+    assert walked == listed
+    last = auditor.get(listed[-1]).content.decode()
+    assert 'rel="next"' not in last
+    assert re.findall(r'rel="prev" href="([^"]+)"', last) == [listed[-2]]
+    assert 'rel="prev"' not in auditor.get(listed[0]).content.decode()
