@@ -350,14 +350,16 @@ def list_latest(
 
 
 def find_neighbours(*, finding: Finding) -> tuple[uuid.UUID | None, uuid.UUID | None]:
-    """The open findings before and after this one, the gravest first, as `list_findings` has them; two statements."""
+    """The open findings before and after this one, the gravest first, as `list_findings` has them; one statement."""
     grade = grade_of(finding.rule, finding.severity)
     rows = select_findings(workspace=finding.workspace, state=Finding.State.OPEN).alias(grade=GRADE)
     newer = Q(at__gt=finding.at) | Q(at=finding.at, pk__gt=finding.pk)
     older = Q(at__lt=finding.at) | Q(at=finding.at, pk__lt=finding.pk)
     before = rows.filter(Q(grade__gt=grade) | (Q(grade=grade) & newer)).order_by("grade", "at", "pk")
     after = rows.filter(Q(grade__lt=grade) | (Q(grade=grade) & older)).order_by("-grade", "-at", "-pk")
-    return before.values_list("pk", flat=True).first(), after.values_list("pk", flat=True).first()
+    sides = [rows.annotate(side=Value(side)).values_list("side", "pk")[:1] for side, rows in ((0, before), (1, after))]
+    found: dict[int, uuid.UUID] = dict(sides[0].union(sides[1], all=True))
+    return found.get(0), found.get(1)
 
 
 def find_finding(*, workspace: Workspace, finding_id: uuid.UUID) -> Finding | None:

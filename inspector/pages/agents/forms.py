@@ -72,7 +72,7 @@ class JoinForm(forms.Form):
     same_as = forms.CharField(
         label="It is the same agent as",
         max_length=2000,
-        widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off", "spellcheck": "false"}),
+        widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off", "spellcheck": "false", "list": "candidates"}),
         help_text="The other's name, exactly as in the raw messages. This agent is shown as the other from then on.",
     )
     channel = forms.ChoiceField(label="Its channel", required=False, widget=forms.Select(attrs=SELECT))

@@ -27,6 +27,7 @@ from inspector.threads.agents.directory import (
     list_words,
     sum_agent,
 )
+from inspector.threads.agents.names import CONVENTIONS, label_by_convention, list_candidates
 from inspector.threads.agents.pairs import survey_pairs
 from inspector.threads.agents.tables import Agent, Declaration
 from inspector.threads.tasks.measures import list_channels_at, measure_agent
@@ -148,6 +149,7 @@ def answer_agent(
         workspace=workspace, pairs=survey.pairs, is_reversed=took_back(), known=survey.agents
     )
     channels, moments = list_channels_at(workspace=workspace)
+    confusables = compare_names(workspace=workspace)
     names = [(each.channel_id, each.name) for each in summed.every]
     measures = measure_agent(workspace=workspace, names=names, moment=moments)
     conversations = list_conversations_of(workspace=workspace, agent_ids=every, limit=MOST_CONVERSATIONS)
@@ -159,7 +161,7 @@ def answer_agent(
         "mark": gallery.find(agent),
         "sum": summed,
         "dialects": name_dialects(summed.dialects),
-        "doubts": list_doubts(compare_names(workspace=workspace), summed.every),
+        "doubts": list_doubts(confusables, summed.every),
         "measures": measures,
         "states": [(name.replace("-", " "), count) for name, count in measures.asked_of.states.items()],
         "acknowledge": _say_seconds(measures.asked_of.acknowledge.median),
@@ -177,6 +179,11 @@ def answer_agent(
                 "last_at": each.last_at,
             }
             for each in conversations
+        ],
+        "candidates": [
+            {"name": name, "label": label.text if label else ""}
+            for name in list_candidates(confusables.names, agent=agent, label=gallery.find(agent).label)
+            for label in [label_by_convention(name, CONVENTIONS)]
         ],
         "words": list_words(agent=agent, limit=MOST_WORDS),
         "has_several_channels": len(channels) > 1,

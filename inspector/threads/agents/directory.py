@@ -258,6 +258,7 @@ class Confusables:
 
     likenesses: Mapping[str, Sequence[Likeness]]
     are_all_compared: bool
+    names: frozenset[str]
 
     def find(self, agents: Iterable[Agent]) -> tuple[list[str], list[tuple[str, Likeness]]]:
         """What is odd about the names of one agent, and what they can be taken for: those it bears itself excepted."""
@@ -275,7 +276,7 @@ def compare_names(*, workspace: Workspace) -> Confusables:
     begun = busiest.annotate(begun=Left("agent__name", LONGEST_COMPARED + 1)).values_list("begun", flat=True)
     found = list(begun[: MOST_COMPARED + 1])
     names = frozenset(name for name in found[:MOST_COMPARED] if len(name) <= LONGEST_COMPARED)
-    return Confusables(_find_likenesses(names), len(found) <= MOST_COMPARED)
+    return Confusables(_find_likenesses(names), len(found) <= MOST_COMPARED, names)
 
 
 @lru_cache(maxsize=8)

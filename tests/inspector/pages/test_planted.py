@@ -15,7 +15,7 @@ from inspector.accounts.models import Channel
 from inspector.audit.models import Finding
 from inspector.audit.services import create_queue, fill_from_source
 from inspector.intake.models import Delivery
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Agent, Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
@@ -249,3 +249,17 @@ def test_one_goes_from_finding_to_finding_the_most_severe_first(auditor: Client,
     assert 'rel="next"' not in last
     assert re.findall(r'rel="prev" href="([^"]+)"', last) == [listed[-2]]
     assert 'rel="prev"' not in auditor.get(listed[0]).content.decode()
+
+
+def test_who_may_be_the_same_agent_is_offered(auditor: Client, cast: Cast) -> None:
+    deliver(
+        cast,
+        say(1, 0, "REQ", "coordinator>payer", {"t": "pay", "d": {"amount": 5}}),
+        b'{"raw": "@a3|f0|c1|S0|d1|T1|k4#"}\n',
+    )
+    settle_all()
+    named = Agent.objects.get(name="coordinator")
+    assert '<option value="0">coordinator</option>' in read(auditor, "agent", named.pk)
+    number = Agent.objects.get(name="0")
+    assert '<option value="coordinator"></option>' in read(auditor, "agent", number.pk)
+    assert "<datalist" not in read(auditor, "agent", Agent.objects.get(name="payer").pk)
