@@ -6,6 +6,7 @@ import re
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import Route, expect
 
 from inspector.audit.findings.life import judge
@@ -76,6 +77,8 @@ def test_a_search_is_walked_through_and_its_hits_fold(open_page: Open, cast: Cas
 def test_what_was_never_answered_is_asked_for_from_the_first_page(open_page: Open, cast: Cast) -> None:
     deliver(cast, STORY)
     settle_all()
+    # An hour passes in which nobody says a word.
+    assert Finding.objects.filter(rule="unanswered").update(due_since=timezone.now())
     page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]))
     wait_for_rest(page)
     page.keyboard.press("/")

@@ -131,13 +131,13 @@ def test_after_loading_its_own_conversations_are_shown(open_page: Open, cast: Ca
     page.get_by_role("link", name="See the conversations").click()
     rows = page.get_by_role("group", name="Table of conversations").locator("tbody tr")
     expect(rows).to_have_count(1)
-    expect(page.get_by_text("Only conversations that night.log reached")).to_be_visible()
+    expect(page.get_by_text("Only what night.log brought")).to_be_visible()
     # What is chosen besides narrows down the same; the address is what a colleague sees.
     page.get_by_label("dialect").select_option("Λ Lambda")
     page.get_by_role("button", name="Filter").click()
-    expect(page.get_by_text("Only conversations that night.log reached")).to_be_visible()
+    expect(page.get_by_text("Only what night.log brought")).to_be_visible()
     assert f"delivery={Delivery.objects.get(file_name='night.log').pk}" in page.url
-    page.get_by_role("link", name="All conversations").click()
+    page.get_by_role("link", name="Show all").click()
     expect(rows).to_have_count(4)
 
 
