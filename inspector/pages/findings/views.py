@@ -272,7 +272,7 @@ def _list_page(
     workspace = membership.workspace
     before = read_place(request, membership)
     # The findings of a rule are all as grave as it is set; those of several are read from the worst on.
-    is_worst_first = filters["order"] == WORST
+    is_worst_first = filters["order"] == WORST or (conversation is not None and not filters["order"])
     rows = list_findings(
         workspace=workspace,
         rule=rule,
