@@ -43,9 +43,9 @@ MOST_REMARKS = 4
 LONGEST_ASIDE = 160
 MOST_FINDINGS = 3
 FINDING_BYTES = 200
-# What every message of its dialect carries, and what the arrow of a reply says: each stands beside the sentence.
-_USUAL: Final = re.compile(r"CLowl version [\d.]+|message .+|in conversation .+|turn \d+")
-_REPLIES: Final = re.compile(r", in reply to message .+")
+# What every message of its dialect carries, and the row or the page says beside the sentence.
+_USUAL: Final = re.compile(r"CLowl version [\d.]+|turn \d+")
+_SENT: Final = re.compile(r"sent \d{1,2} \w+ \d{4}, [\d:.]+ UTC")
 # Of a whole conversation, at the first message of a window; each message has them on its own page.
 TOLD_ONCE = {"envelope.times-differ", "envelope.times-disagree"}
 GRAVE = ("error", "warning")
@@ -210,6 +210,7 @@ class _Builder:
         self._findings = findings
         self._comments = comments
         self._workspace = workspace
+        self._conversation = conversation
         self._cast = cast
         self._has_several_dialects = len(conversation.dialects) > 1
         self._here = {row.message.pk: row.message for row in rows if row.message}
@@ -241,7 +242,9 @@ class _Builder:
         reply = self.make_reply(message, row.body)
         english = row.body["message"].get("english")
         if reply and not reply.why:
-            english = [piece for piece in english or () if not _REPLIES.fullmatch(piece["text"])]
+            # The arrow of the reply says it.
+            answer = f", in reply to message {name_cited(row.body['message'])}"
+            english = [piece for piece in english or () if piece["text"] != answer]
         also = [piece for piece in row.body["message"].get("also") or () if not self._is_usual(message, piece["text"])]
         previous, self._previous = self._previous, message
         wire, stretches = cut_wire(message)
@@ -281,7 +284,9 @@ class _Builder:
 
     def _is_usual(self, message: Message, text: str) -> bool:
         """Whether the row or the page says it already: id, conversation, version, turn, and a time of the wire."""
-        return bool(_USUAL.fullmatch(text)) or (message.order_basis == "wire" and text.startswith("sent "))
+        named = (f"message {message.native_id}", f"in conversation {self._conversation.native_id}")
+        is_time = message.order_basis == "wire" and _SENT.fullmatch(text)
+        return text in named or bool(is_time or _USUAL.fullmatch(text))
 
     def _find_earlier(self, message: Message, previous: Message | None) -> Message | None:
         """From when the time is counted: in a tree from the message answered, else from the one before."""

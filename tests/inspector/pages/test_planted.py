@@ -264,3 +264,13 @@ def test_who_may_be_the_same_agent_is_offered(auditor: Client, cast: Cast) -> No
     number = Agent.objects.get(name="0")
     assert '<option value="coordinator"></option>' in read(auditor, "agent", number.pk)
     assert "<datalist" not in read(auditor, "agent", Agent.objects.get(name="payer").pk)
+
+
+def test_only_what_the_row_says_is_left_out(auditor: Client, cast: Cast) -> None:
+    wire = {"clowl": "0.2", "mid": "p1", "ts": START, "p": "INF", "from": "a", "to": "b", "cid": "c", "zeta": "kept"}
+    odd = json.dumps(wire | {"body": {"t": "note", "d": {"message": ", in reply to message p9"}}, "pid": "p9"})
+    deliver(cast, json.dumps({"raw": odd}).encode())
+    settle_all()
+    row = row_of(read(auditor, "conversation", Conversation.objects.get().pk), 1)
+    assert "zeta" in row.partition("More fields")[2].partition("</details>")[0]
+    assert "“, in reply to message p9”" in row
