@@ -63,9 +63,13 @@ def find_link(product: subprocess.Popen[str]) -> str:
 
 
 def open_story(page: Page) -> None:
-    """From the list of conversations to the story's."""
-    row = page.get_by_role("row").filter(has_text=re.compile(rf"\b(?<!-){STORY}\b")).first
-    row.get_by_role("link").first.click()
+    """To the story's conversation, by its id in the palette."""
+    page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Go to")
+    with page.expect_response(lambda answer: f"q={STORY}" in answer.url):
+        palette.get_by_role("combobox").fill(STORY)
+    palette.locator("li:has(span:text-is('conversation'))").first.click()
+    page.wait_for_url("**/conversations/*-*/**")
     page.wait_for_load_state("networkidle")
 
 

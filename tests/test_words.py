@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,7 @@ REPLACED = {
     "Said of it": "Overrides",
     "kept aside": "kept",
     "This is not yours to do": "You do not have permission",
-    "To the conversations": "Back to conversations",
+    "To the conversations": "Back to the overview",
     "do not go together": "Wrong username or password",
     "The inspector made a mistake": "Something went wrong",
     "when the worker begins": "Snapshot taken when the export starts",
@@ -89,3 +90,15 @@ def test_a_replaced_phrase_stays_away(phrase: str) -> None:
         if phrase in line
     ]
     assert not found, f"say “{REPLACED[phrase]}”"
+
+
+def test_every_head_of_a_column_says_what_stands_below_it() -> None:
+    heads = [
+        (str(path.relative_to(PROJECT)), head)
+        for path in PROJECT.glob("templates/**/*.html")
+        for head in re.findall(r"<th\b(?![^>]*scope=\"row\")[^>]*>", path.read_text())
+    ]
+    assert len(heads) > 100
+    assert [
+        each for each in heads if ' scope="col"' not in each[1] or not re.search(r' title="[^"]{5,}"', each[1])
+    ] == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ._record import MASK, Field, Span
+from ._record import MASK, Field
 
 
 def leaf(
@@ -81,8 +81,3 @@ def leaves(fields: Sequence[Field], *, layer: int = 0) -> Iterator[Field]:
             stack.append(iter(own))
         elif field.span[0] == layer:
             yield field
-
-
-def shift(span: Span, by: int) -> Span:
-    """The span moved within its layer."""
-    return (span[0], span[1] + by, span[2] + by)

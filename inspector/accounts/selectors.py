@@ -37,6 +37,12 @@ def list_members(*, workspace: Workspace) -> QuerySet[Membership]:
     return Membership.objects.select_related("user").filter(workspace=workspace).order_by("user__username")
 
 
+def find_member(*, workspace: Workspace, name: str) -> Membership | None:
+    """The member of a workspace with that user name, or None."""
+    # PostgreSQL holds no NUL, not even in a question.
+    return None if "\x00" in name else list_members(workspace=workspace).filter(user__username=name).first()
+
+
 def list_invitations(*, workspace: Workspace) -> QuerySet[Invitation]:
     """The open and the expired invitations of a workspace, by name."""
     return Invitation.objects.filter(workspace=workspace).order_by("name")

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from django.db.models import Q
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.audit.findings.life import LONGEST_REASON, judge, list_acts
+from inspector.accounts.models import Membership
+from inspector.accounts.selectors import find_member
+from inspector.audit.findings.life import LONGEST_REASON, assign, judge, list_acts, snooze
 from inspector.audit.findings.listing import (
     CLOSED,
     EVERYWHERE,
+    SNOOZED,
     SUPPRESSED,
     find_finding,
     find_messages,
     find_related,
     list_findings,
+    of_assignee,
     of_delivery,
 )
 from inspector.audit.findings.searching import mean_findings
@@ -32,7 +38,7 @@ from inspector.threads.models import Message
 
 from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, ChosenMembers, choose
-from .documents import Document, OneOf, Text
+from .documents import Document, Instant, OneOf, Text
 from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .narrowing import find_named_conversation, find_named_delivery
@@ -44,12 +50,14 @@ from .serializers import SEARCHED_BACK_TO
 
 logger = logging.getLogger(__name__)
 
-_STATES: Final = [*Finding.State.values, SUPPRESSED, CLOSED]
+_STATES: Final = [*Finding.State.values, SNOOZED, SUPPRESSED, CLOSED]
 _ACT: Final = Document(
     '{"state": "accepted", "reason": "…"}',
     (
-        OneOf(name="state", choices=Finding.State.values, is_required=True),
-        Text(name="reason", most_characters=LONGEST_REASON, about="needed for all but open"),
+        OneOf(name="state", default=None, choices=Finding.State.values, about="a decision; open ends a snooze too"),
+        Instant(name="snoozed_until", about="leave the open finding out of lists until then"),
+        Text(name="assignee", default=None, about="user name of an auditor or owner; empty for nobody"),
+        Text(name="reason", most_characters=LONGEST_REASON, about="needed for decisions but open, and for a snooze"),
     ),
 )
 
@@ -64,6 +72,8 @@ class FindingSerializer(serializers.Serializer[Any]):
     state = serializers.ChoiceField(choices=Finding.State.values, help_text="what people made of it")
     holds = serializers.BooleanField(help_text="false: what was found is not so any more")
     is_suppressed = serializers.BooleanField()
+    assignee = serializers.CharField(allow_null=True, help_text="user name of the person it is assigned to")
+    snoozed_until = serializers.DateTimeField(allow_null=True, help_text="lists of open findings leave it out until")
     text = serializers.CharField(
         allow_null=True, help_text="what is the matter; null while the delivery of its message is withdrawn"
     )
@@ -98,7 +108,10 @@ class FindingPageSerializer(serializers.Serializer[Any]):
 class ActSerializer(serializers.Serializer[Any]):
     """What a person made of a finding, and why."""
 
-    state = serializers.ChoiceField(choices=Finding.State.values)
+    kind = serializers.ChoiceField(choices=FindingAct.Kind.values)
+    state = serializers.ChoiceField(choices=Finding.State.values, help_text="as it stood after the act")
+    assignee = serializers.CharField(allow_null=True, help_text="of an act that assigns; null for nobody")
+    until = serializers.DateTimeField(allow_null=True, help_text="of an act that snoozes")
     by = serializers.CharField()
     at = serializers.DateTimeField()
     reason = serializers.CharField(allow_blank=True)
@@ -134,6 +147,7 @@ class FindingsView(Endpoint):
             Id(
                 name="delivery", about="filter by delivery: findings about records that it brought, duplicates included"
             ),
+            Parameter(name="assignee", about="filter by the user name of the person it is assigned to", default=""),
             Names(name="fields", about=FIELDS_ABOUT, choices=tuple(FindingSerializer().fields)),
         )
     }
@@ -154,7 +168,7 @@ class FindingsView(Endpoint):
             state=given["state"],
             least=SEVERITIES.index(given["least"]),
             conversation=find_named_conversation(workspace, given["conversation"]),
-            within=of_delivery(delivery.pk) if delivery else EVERYWHERE,
+            within=(of_delivery(delivery.pk) if delivery else EVERYWHERE) & _within(given["assignee"]),
         )
         page, on = find_page(rows, meant, given, workspace, at="at", before=after)
         messages = find_messages(page)
@@ -181,13 +195,32 @@ class ActsView(Endpoint):
 
     @extend_schema(operation_id="judge_finding", request=_ACT.schema, responses={201: FindingDetailSerializer})
     def post(self, request: Request, finding_id: uuid.UUID) -> Response:
-        """Call it accepted, fixed, a false alarm or open again, in the name of whoever made the key."""
+        """Decide on it, snooze it or assign it, in the name of whoever made the key: one of the three at a time."""
         finding, key = _find(request, finding_id), caller_of(request)
         said = _ACT.read(request)
+        acts = [name for name in ("state", "snoozed_until", "assignee") if said[name] is not None]
+        if len(acts) != 1:
+            raise ProblemError(422, f"send one of state, snoozed_until and assignee: {_ACT.example}")
         with act_for(request) as person:
-            judge(membership=person, findings=[finding.pk], state=said["state"], reason=said["reason"])
-        logger.info("key %s: finding %s is %s", key.prefix, finding.pk, said["state"])
+            _act(person, finding, acts[0], said)
+        logger.info("key %s: finding %s, %s", key.prefix, finding.pk, acts[0])
         return Response(_show_whole(_find(request, finding_id)), status=201)
+
+
+def _act(person: Membership, finding: Finding, act: str, said: Mapping[str, Any]) -> None:
+    if act == "state":
+        judge(membership=person, findings=[finding.pk], state=said["state"], reason=said["reason"])
+    elif act == "snoozed_until":
+        snooze(membership=person, findings=[finding.pk], until=said["snoozed_until"], reason=said["reason"])
+    else:
+        named = find_member(workspace=person.workspace, name=said["assignee"]) if said["assignee"] else None
+        if said["assignee"] and named is None:
+            raise ProblemError(422, f"no member of this workspace is called {said['assignee']!r}", member="assignee")
+        assign(membership=person, findings=[finding.pk], assignee=named.user if named else None)
+
+
+def _within(assignee: str) -> Q:
+    return of_assignee(assignee) if assignee else EVERYWHERE
 
 
 def _find(request: Request, finding_id: uuid.UUID) -> Finding:
@@ -207,6 +240,8 @@ def show_finding(finding: Finding, message: Message | None) -> dict[str, Any]:
         "state": finding.state,
         "holds": finding.holds,
         "is_suppressed": finding.is_suppressed,
+        "assignee": finding.assignee.get_username() if finding.assignee else None,
+        "snoozed_until": finding.snoozed_until,
         "text": finding.text if message else None,
         "cites": finding.cites or f"rule {finding.rule}",
         "conversation": finding.conversation_id,
@@ -233,4 +268,12 @@ def _show_whole(finding: Finding) -> dict[str, Any]:
 
 
 def _show_act(act: FindingAct) -> dict[str, Any]:
-    return {"state": act.state, "by": act.by.get_username(), "at": act.at, "reason": act.reason}
+    return {
+        "kind": act.kind,
+        "state": act.state,
+        "assignee": act.assignee.get_username() if act.assignee else None,
+        "until": act.until,
+        "by": act.by.get_username(),
+        "at": act.at,
+        "reason": act.reason,
+    }

@@ -13,12 +13,13 @@ from django.db.models.functions import Cast
 
 from inspector.accounts.models import Channel, Workspace
 from inspector.threads.agents.directory import count_agents
-from inspector.threads.models import Conversation
+from inspector.threads.models import Conversation, Message
 from inspector.threads.trees.traces import select_traces
 
 from .comments.tables import Comment
+from .findings.dueness import WAITING
 from .findings.listing import grade_of, list_holding
-from .models import Finding, ReviewItem
+from .models import ReviewItem
 from .reviews.standings import select_stale
 from .reviews.tables import OPEN_STATES
 from .rules import RULES, Rule
@@ -27,7 +28,7 @@ from .rules.work import UNANSWERED
 # The navigation says "10,000+" of what is more.
 MOST_COUNTED: Final = 10_000
 # In the place of a severity, which is no negative number.
-_STALE, _WAITING = -1, -2
+_STALE, _WAITING, _SEALED = -1, -2, -3
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class OpenOfRule:
 class Overview:
     """What stands open in a workspace, as `count_standing` counts it.
 
+    How many `sealed` messages there are, at most `MOST_COUNTED` and one, which are in no other number.
     `findings` by severity and `rules`, both the gravest first; how many sign-offs are known to be `stale`; how many
     conversations are `waiting` for review, and since when the `oldest` of them waits.
     """
@@ -52,6 +54,7 @@ class Overview:
     stale: int
     waiting: int
     oldest: datetime | None
+    sealed: int
 
     @property
     def unanswered(self) -> int:
@@ -60,18 +63,21 @@ class Overview:
 
 
 def count_standing(*, workspace: Workspace, channel: Channel | None = None) -> Overview:
-    """The open findings, the stale sign-offs and what waits for review, in all or in a channel; one statement."""
-    names = ("severity", "rule", "number", "oldest")
-    found = list_holding(workspace=workspace).filter(state=Finding.State.OPEN).order_by()
+    """What is open, stale, waiting for review and sealed, in all of a workspace or in a channel; one statement."""
+    found = list_holding(workspace=workspace).filter(WAITING).order_by()
     never = Cast(Value(None), DateTimeField())
     items = ReviewItem.objects.filter(workspace=workspace)
+    sealed = Message.objects.shown().filter(workspace=workspace, is_sealed=True)
     if channel is not None:
         found, items = found.filter(channel=channel), items.filter(conversation__channel=channel)
+        sealed = sealed.filter(channel=channel)
     by_rule = found.values("severity", "rule").annotate(number=Count("pk"), oldest=never)
     waiting = items.filter(state__in=OPEN_STATES).order_by()
-    rows = by_rule.values_list(*names).union(
-        _sum(select_stale(items).order_by(), _STALE).annotate(oldest=never).values_list(*names),
-        _sum(waiting, _WAITING).annotate(oldest=Min("added_at")).values_list(*names),
+    sealed = Message.objects.filter(pk__in=sealed.values("pk")[: MOST_COUNTED + 1])
+    rows = by_rule.values_list("severity", "rule", "number", "oldest").union(
+        _sum(select_stale(items).order_by(), _STALE, never),
+        _sum(waiting, _WAITING, Min("added_at")),
+        _sum(sealed, _SEALED, never),
         all=True,
     )
     by_severity: Counter[int] = Counter()
@@ -93,13 +99,15 @@ def count_standing(*, workspace: Workspace, channel: Channel | None = None) -> O
         stale=others.get(_STALE, (0, None))[0],
         waiting=others.get(_WAITING, (0, None))[0],
         oldest=others.get(_WAITING, (0, None))[1],
+        sealed=others.get(_SEALED, (0, None))[0],
     )
 
 
-def _sum(items: QuerySet[ReviewItem], kind: int) -> QuerySet[ReviewItem, Any]:
-    """How many these are, as a row of the statement above."""
-    named = items.annotate(severity=Value(kind), rule=Value("", output_field=CharField()))
-    return named.values("severity", "rule").annotate(number=Count("pk"))
+def _sum(rows: QuerySet[Any], kind: int, oldest: Cast | Min) -> QuerySet[Any, Any]:
+    """How many these are, as a row of the statement above: the place of the severity says what they are."""
+    named = rows.annotate(of=Value(kind), no_rule=Value("", output_field=CharField())).values("of", "no_rule")
+    counted: QuerySet[Any, Any] = named.annotate(number=Count("pk"), since=oldest)
+    return counted.values_list("of", "no_rule", "number", "since")
 
 
 SECTIONS: Final = ("conversations", "traces", "findings", "reviews", "comments", "agents")
@@ -113,7 +121,7 @@ def count_sections(*, workspace: Workspace, names: Collection[str] = SECTIONS) -
     lists: dict[str, QuerySet[Any]] = {
         "conversations": Conversation.objects.filter(workspace=workspace, last_at__isnull=False),
         "traces": select_traces(workspace=workspace),
-        "findings": list_holding(workspace=workspace).filter(state=Finding.State.OPEN),
+        "findings": list_holding(workspace=workspace).filter(WAITING),
         "reviews": ReviewItem.objects.filter(workspace=workspace, state__in=OPEN_STATES),
         "comments": Comment.objects.filter(workspace=workspace, state=Comment.State.OPEN),
     }

@@ -54,7 +54,7 @@ def load_said(export: Export, rows: Sequence[Row]) -> Said:
     """What was said of these records; four statements, whatever their number."""
     records = [uuid.UUID(row.id) for row in rows]
     conversations = {uuid.UUID(part.conversation) for row in rows for part in row.parts}
-    acts = Prefetch("acts", queryset=FindingAct.objects.select_related("by"))
+    acts = Prefetch("acts", queryset=FindingAct.objects.select_related("by", "assignee"))
     found = list_here(conversations=conversations).filter(record__in=records).prefetch_related(acts)
     findings: dict[tuple[str, int], list[Finding]] = defaultdict(list)
     for finding in found.order_by(GRADE.desc(), "rule", "key"):
@@ -134,6 +134,12 @@ def _name_receivers(told: Mapping[str, Any]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
 
 
+def _name_act(act: FindingAct) -> str:
+    if act.kind == FindingAct.Kind.ASSIGNED:
+        return f"Assigned to {act.assignee.get_username() if act.assignee else 'nobody'}"
+    return f"Snoozed until {write_instant(act.until)}" if act.until else Finding.State(act.state).label
+
+
 def _write_finding(finding: Finding) -> SafeString:
     rule = RULES.get(finding.rule)
     acts = format_html_join(
@@ -142,7 +148,7 @@ def _write_finding(finding: Finding) -> SafeString:
         (
             (
                 write_instant(act.at),
-                Finding.State(act.state).label,
+                show(_name_act(act)),
                 show(act.by.get_username()),
                 format_html(": “{}”", show(act.reason)) if act.reason else "",
             )

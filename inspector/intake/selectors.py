@@ -84,16 +84,6 @@ def find_first_sightings(*, record_ids: Collection[uuid.UUID]) -> dict[uuid.UUID
     return {sighting.record_id: sighting for sighting in first}
 
 
-def count_conflicts(*, record: Record) -> int:
-    """How many other records of the channel claim the same id with other bytes."""
-    if record.likeness is None or record.rule != 1:
-        return 0
-    same = Record.objects.filter(
-        workspace_id=record.workspace_id, channel_id=record.channel_id, likeness=bytes(record.likeness), rule=1
-    )
-    return same.exclude(pk=record.pk).count()
-
-
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far a delivery is on its way: bytes and lines framed, records read, work that is left.

@@ -12,6 +12,7 @@ from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, Workspace
@@ -37,9 +38,10 @@ from inspector.threads.agents.directory import Choice
 from inspector.threads.agents.names import load_labels
 from inspector.threads.agents.pairs import list_pairs
 from inspector.threads.models import Message
+from inspector.threads.tasks.measures import STALLED_AFTER
 
 from .agents.marks import Cast
-from .agents.rows import Gallery
+from .agents.rows import Gallery, write_term
 from .deliveries.progress import link_messages, name_delivery
 from .findings.views import link_rule, link_severities
 from .live import watch
@@ -129,9 +131,11 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
         # They are of no channel that one could tell.
         "dead_count": 0 if channel else count_letters(workspace=workspace),
         "stale_count": standing.stale,
-        "stale_url": f"{reverse('pages:reviews', args=[slug])}?{urlencode({'show': STALE})}",
+        "stale_url": f"{reverse('pages:reviews', args=[slug])}?{urlencode({'show': STALE, **scope.parameters})}",
         "unanswered_count": standing.unanswered,
         "unanswered": _list_unanswered(workspace, scope),
+        "sealed_count": standing.sealed,
+        "sealed_url": _search(slug, f"is:sealed {write_term('channel', channel.name)}" if channel else "is:sealed"),
         "unanswered_url": link_rule(slug, RULES[UNANSWERED], **scope.parameters),
         "errors_url": _list(slug, fault="errors", **scope.parameters),
         "missing_url": _list(slug, fault="missing", **scope.parameters),
@@ -183,11 +187,18 @@ def _list_unanswered(workspace: Workspace, scope: Scope) -> list[Unanswered]:
             url=reverse("pages:message", args=[workspace.slug, message.pk]),
             title=shorten(message.english or name_conversation(message.conversation)),
             line=make_line(message, cast),
-            waited=write_elapsed(vars(message)["latest"] - message.order_time),
+            waited=write_elapsed(_find_now(message) - message.order_time),
             dialect=name_dialect(message.dialect),
         )
         for message in rows[:MOST_UNANSWERED]
     ]
+
+
+def _find_now(message: Message) -> datetime:
+    """Until when an unanswered message has waited: while its channel is listened to, by the clock."""
+    latest: datetime = vars(message)["latest"]
+    # Within the hour it would not be a finding, unless the clock had gone on.
+    return latest if latest - message.order_time > STALLED_AFTER else timezone.now()
 
 
 @require_GET

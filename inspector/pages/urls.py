@@ -11,7 +11,7 @@ from .conversations import views as conversations
 from .deliveries import dead_letters, problems, uploads, withdrawals
 from .deliveries import views as deliveries
 from .exports import views as exports
-from .findings import alerts, finding, rules
+from .findings import acting, alerts, finding, rules
 from .findings import views as findings
 from .messages import evidence
 from .messages import views as messages
@@ -57,7 +57,7 @@ workspace_urls = [
     path("reviews/items/<uuid:item_id>/act/", review_item.act_on_item, name="act-on-item"),
     path("reviews/items/<uuid:item_id>/verdict/", review_item.judge_item, name="judge-item"),
     path("findings/", findings.show_findings, name="findings"),
-    path("findings/judge/", findings.judge_findings, name="judge-findings"),
+    path("findings/judge/", acting.judge_findings, name="judge-findings"),
     path("findings/rule/", rules.set_one, name="set-rule"),
     path("findings/suppress/", rules.suppress_findings, name="suppress-findings"),
     path("findings/suppressions/<uuid:suppression_id>/lift/", rules.lift_suppression, name="lift-suppression"),

@@ -40,6 +40,7 @@ _UNANSWERED = (
     'AND "unanswered"."record_id" = "threads_message"."record_id" '
     'AND "unanswered"."part" = "threads_message"."part" AND "unanswered"."rule" = \'unanswered\' '
     'AND "unanswered"."holds" AND NOT "unanswered"."is_suppressed" AND "unanswered"."state" = \'open\' '
+    'AND ("unanswered"."snoozed_until" IS NULL OR "unanswered"."snoozed_until" <= now()) '
     'AND "unanswered"."due_since" IS NOT NULL)'
 )
 IS = {

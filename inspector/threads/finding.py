@@ -79,10 +79,10 @@ def list_recent(*, workspace: Workspace) -> list[Conversation]:
     return list(rows.only("pk", "title", "subject", "native_id").order_by("-last_at", "-id")[:MOST_RECENT])
 
 
-def list_busiest(*, workspace: Workspace) -> list[tuple[uuid.UUID, str]]:
-    """The agents that say and are told most, each with what people call it, else with its name."""
+def list_busiest(*, workspace: Workspace) -> list[tuple[uuid.UUID, str, str, str]]:
+    """The agents that say and are told most: id, what people call each (or empty), its name, and its channel."""
     rows = AgentTotal.objects.filter(workspace=workspace, dialect="").annotate(
         total=F("sent") + F("received"), begun=Left("agent__name", LONGEST_NAME)
     )
-    named = rows.order_by("-total", "agent").values_list("agent", "agent__friendly_name", "begun")[:MOST_BUSIEST]
-    return [(agent_id, friendly_name or name) for agent_id, friendly_name, name in named]
+    columns = ("agent", "agent__friendly_name", "begun", "agent__channel__name")
+    return list(rows.order_by("-total", "agent").values_list(*columns)[:MOST_BUSIEST])

@@ -133,11 +133,6 @@ class TreeRow:
     body: Mapping[str, Any]
     ghost: str = ""
 
-    @property
-    def is_ghost(self) -> bool:
-        """Whether the message was cited and never received."""
-        return self.message is None
-
 
 @dataclass(frozen=True, slots=True)
 class TreeWindow:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import BinaryField, Case, Count, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import BinaryField, Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Length
 
 from inspector.intake.models import Delivery, Job, Record, Sighting
@@ -187,14 +187,16 @@ def list_conversations_of(*, delivery: Delivery, limit: int = 20) -> QuerySet[Co
 
 def is_settling(*, delivery: Delivery) -> bool:
     """Whether a conversation that this delivery reached still waits to be settled."""
-    waiting: list[uuid.UUID] = list(
-        Job.objects.filter(
-            workspace_id=delivery.workspace_id,
-            kind=Job.Kind.SETTLE,
-            state__in=[Job.State.QUEUED, Job.State.RUNNING],
-        ).values_list("subject", flat=True)[:1000]
+    return find_work(delivery=delivery) == Job.Kind.SETTLE
+
+
+def find_work(*, delivery: Delivery) -> Job.Kind | None:
+    """What the conversations that a delivery reached wait for next: to be settled, to be examined, or nothing."""
+    states = (Job.State.QUEUED, Job.State.RUNNING)
+    reached = Message.objects.filter(conversation=OuterRef("subject"), record__sightings__delivery=delivery)
+    unsettled = Conversation.objects.filter(pk=OuterRef("subject"), settled_generation__lt=F("generation"))
+    waiting = Job.objects.filter(workspace_id=delivery.workspace_id, state__in=states).filter(
+        Q(kind=Job.Kind.EXAMINE) | Q(Exists(unsettled), kind=Job.Kind.SETTLE), Exists(reached)
     )
-    if not waiting:
-        return False
-    unsettled = Conversation.objects.filter(pk__in=waiting, settled_generation__lt=F("generation"))
-    return unsettled.filter(messages__record__sightings__delivery=delivery).exists()
+    kinds = set(waiting.order_by().values_list("kind", flat=True).distinct())
+    return Job.Kind(max(kinds)) if kinds else None

@@ -84,6 +84,8 @@ DEEDS: Final[Mapping[str, DeedKind]] = {
         DeedKind("review.removed", JUDGEMENT, "removed the {on} from its queue"),
         DeedKind("queue.filled", JUDGEMENT, "added conversations to the {on}"),
         DeedKind("finding.judged", JUDGEMENT, "judged the {on}"),
+        DeedKind("finding.assigned", JUDGEMENT, "assigned the {on}"),
+        DeedKind("finding.snoozed", JUDGEMENT, "snoozed the {on}"),
         DeedKind("sample.drawn", JUDGEMENT, "drew the {on}"),
         DeedKind("comment.written", JUDGEMENT, "wrote the {on}"),
         DeedKind("comment.answered", JUDGEMENT, "answered the {on}"),

@@ -1,5 +1,6 @@
 // The palette: Ctrl-K (or Cmd-K) opens it, letters narrow it down, arrows choose and Enter goes there. The server finds
-// the places; what an earlier question answers too late is left aside.
+// the places; what an earlier question answers too late is left aside. Before them stand the actions of the page itself:
+// its buttons that send nothing by themselves, and the decisions of its form, which are chosen and still need a reason.
 "use strict";
 
 (() => {
@@ -11,6 +12,7 @@
   let at = 0;
   let asked = 0;
   let waiting;
+  let actions = [];
 
   function mark(index) {
     const all = Array.from(list.children);
@@ -21,13 +23,35 @@
     all[at].scrollIntoView({ block: "nearest" });
   }
 
+  function listActions(typed) {
+    const buttons = document.querySelectorAll(
+      ".page-head .actions :is(a.button, button[type=button]), .topbar :is([data-theme-toggle], [data-keys])",
+    );
+    const found = Array.from(buttons)
+      .filter((button) => button.checkVisibility())
+      .map((button) => ({ title: button.textContent.trim() || button.ariaLabel, run: () => button.click() }));
+    for (const option of document.querySelectorAll("#judge-state option:not([value=''])")) {
+      const decide = () => {
+        option.selected = true;
+        document.getElementById("judge-reason").focus();
+      };
+      found.push({ title: `Decide: ${option.textContent}`, run: decide });
+    }
+    const wanted = typed.trim().toLowerCase();
+    return found
+      .map((each) => ({ ...each, title: each.title.replace(/\s+/g, " "), kind: "action" }))
+      .filter((each) => each.title.toLowerCase().includes(wanted));
+  }
+
   function show(items) {
+    actions = listActions(input.value);
+    items = [...actions, ...items];
     list.replaceChildren(
       ...items.map((each, number) => {
         const item = document.createElement("li");
         item.id = `place-${number}`;
         item.setAttribute("role", "option");
-        item.dataset.url = each.url;
+        if (each.url) item.dataset.url = each.url;
         const title = document.createElement("span");
         title.textContent = each.title;
         const kind = document.createElement("span");
@@ -54,7 +78,11 @@
   }
 
   function go(item) {
-    if (item) location.assign(item.dataset.url);
+    if (!item) return;
+    if (item.dataset.url) return location.assign(item.dataset.url);
+    const action = actions[Array.from(list.children).indexOf(item)];
+    dialog.close();
+    action.run();
   }
 
   function open() {

@@ -93,6 +93,10 @@ PAGES: dict[str, Callable[[], str]] = {
     "no-comment": lambda: address("comments") + "?state=withdrawn",
     "findings": lambda: address("findings"),
     "findings-of-a-rule": lambda: address("findings") + "?rule=missing-message",
+    "findings-in-a-list": lambda: address("findings") + "?order=worst",
+    "snoozed-findings": lambda: address("findings") + "?state=snoozed",
+    "dead-letters": lambda: address("dead-letters"),
+    "stale-queues": lambda: address("reviews") + "?show=stale",
     "no-finding": lambda: address("findings") + "?q=zebra",
     "finding": lambda: reverse("pages:finding", args=[SLUG, Finding.objects.filter(rule="missing-message")[0].pk]),
     "findings-of-a-conversation": lambda: (

@@ -47,6 +47,33 @@ def test_the_palette_goes_there_by_keys_alone(open_page: Open, cast: Cast) -> No
     expect(palette).to_be_hidden()
 
 
+def test_the_palette_does_what_the_page_can_do(open_page: Open, cast: Cast) -> None:
+    deliver(cast, STORY)
+    settle_all()
+    finding = Finding.objects.filter(state="open").earliest("pk")
+    page = open_page(cast.auditor, reverse("pages:finding", args=[SLUG, finding.pk]))
+    wait_for_rest(page)
+    palette = page.get_by_role("dialog", name="Go to")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("fixed")
+    expect(palette.get_by_role("option").first).to_contain_text("Decide: Fixed")
+    page.keyboard.press("Enter")
+    expect(palette).to_be_hidden()
+    # It is chosen, and nothing is sent before there is a reason.
+    expect(page.locator("#judge-state")).to_have_value("fixed")
+    expect(page.locator("#judge-reason")).to_be_focused()
+    page.keyboard.type("they mended it")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("now kept as fixed")
+    page.goto(reverse("pages:conversations", args=[SLUG]))
+    wait_for_rest(page)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("export these")
+    expect(palette.get_by_role("option").first).to_contain_text("Export these")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/exports/new/"))
+
+
 def test_a_search_is_walked_through_and_its_hits_fold(open_page: Open, cast: Cast) -> None:
     deliver(cast, STORY)
     settle_all()

@@ -137,6 +137,8 @@ def test_a_conversation_goes_on_below(open_page: Open, cast: Cast) -> None:
     page.get_by_label("No issues").check()
     page.get_by_label("Comment").fill("I have seen")
     seen = page.locator("input[name=seen]").input_value()
+    legend = page.get_by_role("group", name="Agents")
+    expect(legend).to_contain_text("× 20")
     page.evaluate("scrollTo({ top: 500, behavior: 'instant' })")
     page.evaluate(WATCH_SHIFTS)
     place = place_of(page, "number 9.")
@@ -147,6 +149,7 @@ def test_a_conversation_goes_on_below(open_page: Open, cast: Cast) -> None:
     click(page, chip)
     expect(chip).to_contain_text("40 below")
     assert place_of(page, "number 9.") == pytest.approx(place, abs=1.5)
+    expect(legend).to_contain_text("× 60")
     # Its window is full: the rest stands in the next one, and the count beside it is of all.
     expect(page.locator(".message")).to_have_count(50)
     expect(page.get_by_text("Messages 1–50 of 60")).to_be_visible()

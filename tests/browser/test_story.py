@@ -35,7 +35,7 @@ def test_upload_a_file_and_read_the_english(open_page: Open, cast: Cast, log: Pa
     wait_for_rest(page)
     uploads.get_by_role("form", name="agents.log").get_by_role("button", name="Import file").click()
     uploads.get_by_role("form", name="second.log").get_by_role("button", name="Import file").click()
-    expect(uploads.get_by_text("Framing", exact=True)).to_have_count(2)
+    expect(uploads.get_by_text("Splitting into records", exact=True)).to_have_count(2)
     settle_all()
     expect(uploads.get_by_text("5 stored, 0 duplicate, 0 quarantined (kept)")).to_be_visible()
     expect(uploads.get_by_text("1 stored, 0 duplicate, 0 quarantined (kept)")).to_be_visible()

@@ -28,11 +28,6 @@ class Condition(NamedTuple):
     operator_end: int
     notes: tuple[Note, ...] = ()
 
-    @property
-    def is_partition(self) -> bool:
-        """Whether it says which part of a whole this is."""
-        return self.moment.kind == "partition" and self.relation is None
-
 
 def read_condition(value: str, start: int) -> Condition:
     """Read the characters after `%`; `start` is where they begin on the wire. The kind is the table's."""

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from django.db import connection
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from ..alerts.outbox import announce
 
@@ -23,6 +24,9 @@ from ..alerts.outbox import announce
 DUE: Final = Q(due_at__isnull=True) | Q(due_since__isnull=False)
 # What is shown and counted of it: what still holds, and nobody has suppressed.
 COUNTS: Final = DUE & Q(holds=True, is_suppressed=False)
+# What waits for a decision now: what is snoozed comes back by itself when its time is over.
+AWAKE: Final = Q(snoozed_until__isnull=True) | Q(snoozed_until__lte=Now())
+WAITING: Final = Q(state="open") & AWAKE
 
 # The channels that have something to note, each with its moment. A moment of its own is looked up for no other.
 _MOMENTS: Final = """
@@ -63,6 +67,9 @@ SELECT "changed"."workspace_id", "changed"."conversation_id" FROM "moment" CROSS
       WHERE {_OF_CHANNEL} AND {_IS_EARLY} ORDER BY "finding"."due_at" DESC LIMIT %(most)s)
 ) "changed" LIMIT %(most)s
 """  # noqa: S608
+_HAS_WAITING: Final = f"""{_MOMENTS.format(channels='"channel"."id" = %(channel)s')}
+SELECT EXISTS (SELECT 1 FROM "moment" JOIN "audit_finding" "finding" ON {_OF_CHANNEL} WHERE {_IS_WAITING})
+"""  # noqa: S608
 _OF_CONVERSATIONS: Final = _MOMENTS.format(
     channels='"channel"."id" IN (SELECT "channel_id" FROM "threads_conversation" WHERE "id" = ANY(%(conversations)s))'
 )
@@ -90,6 +97,14 @@ def find_changed(*, most: int) -> Sequence[tuple[uuid.UUID, uuid.UUID]]:
     with connection.cursor() as cursor:
         cursor.execute(_FIND_CHANGED, {"most": most})
         return list(dict.fromkeys(cursor.fetchall()))
+
+
+def is_noted(*, channel_id: uuid.UUID) -> bool:
+    """Whether every finding of a channel that has become due is noted as such, and so is counted."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HAS_WAITING, {"channel": channel_id})
+        (has_waiting,) = cursor.fetchone()
+    return not has_waiting
 
 
 def note_due(*, conversations: Collection[uuid.UUID], decided: Collection[uuid.UUID] = ()) -> None:

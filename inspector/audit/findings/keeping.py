@@ -32,7 +32,7 @@ _COLUMNS: Final = (
 _SAID: Final = (
     *("record_id", "part", "severity", "text", "cites", "span", "related", "sender", "at", "due_at", "is_suppressed"),
 )
-_CHANGING: Final = (*_SAID, "holds", "ended_at", "version")
+_CHANGING: Final = (*_SAID, "holds", "ended_at", "version", "snoozed_until")
 _DUE_AT: Final = _SAID.index("due_at")
 
 
@@ -78,13 +78,14 @@ def write_findings(found: Sequence[Found], *, conversations: Sequence[Conversati
             pk, *said, holds, due_since = row
             if (*said, holds) == (*_values_of(each), True):
                 continue
-            changed.append((pk, *_values_of(each), True, None, version))
+            # News of a finding ends its snooze.
+            changed.append((pk, *_values_of(each), True, None, version, None))
             if each.due_at is None and said[_DUE_AT] is not None and due_since is None:
                 decided.add(pk)
         if each.due_at is not None or row is not None:
             moved.add(each.conversation.pk)
     # What held and no longer does keeps what it said, but for tokens.
-    changed += [(*map(_hide, row[:-2]), False, now, version) for row in known.values() if row[-2]]
+    changed += [(*map(_hide, row[:-2]), False, now, version, None) for row in known.values() if row[-2]]
     if fresh:
         insert_rows(model=Finding, columns=_COLUMNS, rows=fresh, order_by=("conversation_id", "key"))
         rows = [dict(zip(_COLUMNS, row, strict=True)) for row in fresh]

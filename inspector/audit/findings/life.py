@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from inspector.accounts.models import Membership, Workspace
+from inspector.accounts.models import Membership, Role, User, Workspace
+from inspector.accounts.selectors import find_membership
 from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
@@ -22,6 +25,7 @@ from inspector.threads.models import Conversation, Message
 from inspector.trail.services import Thing, record_deed
 
 from ..rules import RULES
+from .dueness import AWAKE
 from .grading import grade_conversations
 from .tables import Finding, FindingAct, RuleChange, Suppression
 
@@ -29,6 +33,9 @@ LONGEST_REASON = 2000
 # So many findings are judged at once.
 MOST_AT_ONCE = 500
 _EXAMINE_AT_ONCE = 5000
+LONGEST_SNOOZE_DAYS = 366
+# So many people are offered where a finding is assigned.
+MOST_ASSIGNABLE = 200
 
 
 @transaction.atomic
@@ -43,28 +50,113 @@ def judge(*, membership: Membership, findings: Collection[uuid.UUID], state: str
     reason = _check_reason(reason, is_needed=state != Finding.State.OPEN)
     if state not in Finding.State.values:
         raise ValidationError({"state": f"a finding is one of {', '.join(Finding.State.values)}"})
-    if len(findings) > MOST_AT_ONCE:
-        raise ValidationError(f"at most {MOST_AT_ONCE} findings are judged at once")
-    rows = Finding.objects.filter(workspace=membership.workspace_id, pk__in=list(findings)).exclude(state=state)
+    rows = _select(membership, findings)
+    # To open a finding again ends its snooze as well.
+    rows = rows.exclude(AWAKE, state=state) if state == Finding.State.OPEN else rows.exclude(state=state)
     conversations = _hold_conversations(rows)
-    held = list(rows.order_by("pk").select_for_update())
-    FindingAct.objects.bulk_create(
-        [FindingAct(finding=finding, state=state, by=membership.user, reason=reason) for finding in held]
-    )
-    Finding.objects.filter(pk__in=[finding.pk for finding in held]).update(state=state)
+    values = {"state": state, "snoozed_until": None}
+    held = _act(membership, rows, "finding.judged", values, {"state": state}, reason)
     grade_conversations(conversations)
-    if held:
-        record_deed(
-            "finding.judged",
-            workspace_id=membership.workspace_id,
-            by=membership,
-            on=Thing("finding", held[0].pk, RULES[held[0].rule].title if held[0].rule in RULES else held[0].rule)
-            if len(held) == 1
-            else Thing("findings", "", str(len(held))),
-            about=[*(finding.pk for finding in held), *sorted({finding.conversation_id for finding in held})],
-            details={"state": state, "reason": reason, "rules": sorted({finding.rule for finding in held})},
-        )
     return len(held)
+
+
+@transaction.atomic
+def assign(*, membership: Membership, findings: Collection[uuid.UUID], assignee: User | None) -> int:
+    """Say who is to look at findings, or that nobody is. Of how many it was said.
+
+    Raises:
+        PermissionDenied: for a viewer.
+        ValidationError: for somebody who may not judge findings here, or too many findings.
+    """
+    _require_auditor(membership)
+    if assignee is not None:
+        theirs = find_membership(user=assignee, slug=membership.workspace.slug)
+        if theirs is None or not theirs.is_auditor:
+            raise ValidationError({"assignee": "a finding is assigned to an auditor or an owner of this workspace"})
+    rows = _select(membership, findings)
+    rows = rows.exclude(assignee=None) if assignee is None else rows.exclude(assignee=assignee)
+    name = assignee.get_username() if assignee else ""
+    return len(_act(membership, rows, "finding.assigned", {"assignee": assignee}, {"assignee": name}, ""))
+
+
+@transaction.atomic
+def snooze(*, membership: Membership, findings: Collection[uuid.UUID], until: datetime, reason: str) -> int:
+    """Have open findings left out of lists until a time. Of how many it was said.
+
+    They stay open, and opening them again ends it: the severity of their conversations, sign-offs
+    and reports say the same as before.
+
+    Raises:
+        PermissionDenied: for a viewer.
+        ValidationError: for a time that is past or too far, too many findings, or a snooze without a reason.
+    """
+    _require_auditor(membership)
+    now = timezone.now()
+    if not now < until <= now + timedelta(days=LONGEST_SNOOZE_DAYS):
+        raise ValidationError({"until": f"a finding is snoozed until a time in the next {LONGEST_SNOOZE_DAYS} days"})
+    reason = _check_reason(reason, is_needed=True)
+    rows = _select(membership, findings).filter(state=Finding.State.OPEN)
+    said = {"until": until.isoformat()}
+    return len(_act(membership, rows, "finding.snoozed", {"snoozed_until": until}, said, reason))
+
+
+def list_assignable(*, workspace: Workspace) -> list[User]:
+    """The people whom findings of a workspace can be assigned to, by name."""
+    roles = [Role.OWNER, Role.AUDITOR]
+    members = Membership.objects.filter(workspace=workspace, role__in=roles, user__is_active=True)
+    return [each.user for each in members.select_related("user").order_by("user__username")[:MOST_ASSIGNABLE]]
+
+
+def _select(membership: Membership, findings: Collection[uuid.UUID]) -> QuerySet[Finding]:
+    if len(findings) > MOST_AT_ONCE:
+        raise ValidationError(f"at most {MOST_AT_ONCE} findings are changed at once")
+    return Finding.objects.filter(workspace=membership.workspace_id, pk__in=list(findings))
+
+
+def _act(
+    membership: Membership,
+    rows: QuerySet[Finding],
+    deed: str,
+    values: Mapping[str, Any],
+    said: Mapping[str, object],
+    reason: str,
+) -> list[Finding]:
+    """Change these findings, and add the act to the history of each and to the audit log.
+
+    Args:
+        deed: what it is called in the audit log; the kind of the act is part of it.
+        values: what changes of their rows.
+        said: the same for the audit log.
+    """
+    held = list(rows.order_by("pk").select_for_update(of=("self",)))
+    if not held:
+        return []
+    acts = [
+        FindingAct(
+            finding=finding,
+            kind=FindingAct.Kind(deed.removeprefix("finding.")),
+            state=values.get("state", finding.state),
+            assignee=values.get("assignee"),
+            until=values.get("snoozed_until"),
+            by=membership.user,
+            reason=reason,
+        )
+        for finding in held
+    ]
+    FindingAct.objects.bulk_create(acts)
+    Finding.objects.filter(pk__in=[finding.pk for finding in held]).update(**values)
+    first = held[0]
+    record_deed(
+        deed,
+        workspace_id=membership.workspace_id,
+        by=membership,
+        on=Thing("finding", first.pk, RULES[first.rule].title if first.rule in RULES else first.rule)
+        if len(held) == 1
+        else Thing("findings", "", str(len(held))),
+        about=[*(finding.pk for finding in held), *sorted({finding.conversation_id for finding in held})],
+        details={**said, "reason": reason, "rules": sorted({finding.rule for finding in held})},
+    )
+    return held
 
 
 @transaction.atomic
@@ -207,7 +299,7 @@ def list_open(*, workspace: Workspace, findings: Collection[uuid.UUID]) -> list[
 
 def list_acts(*, finding: Finding) -> Sequence[FindingAct]:
     """What people made of a finding, the first first."""
-    return list(FindingAct.objects.select_related("by").filter(finding=finding))
+    return list(FindingAct.objects.select_related("by", "assignee").filter(finding=finding))
 
 
 def _require_auditor(membership: Membership) -> None:

@@ -33,13 +33,15 @@ from inspector.threads.models import Conversation, Message
 
 from ..rules import MIDDLE_RANK, RANKS, RULES, Rule
 from ..rules.work import TAKEN_BACK, TAKEN_BACK_RULE
-from .dueness import COUNTS, DUE
+from .dueness import AWAKE, COUNTS, DUE, WAITING
 from .tables import Finding
 
 Key = tuple[datetime, uuid.UUID]
 # How a finding stands beside what people made of it: not shown, or held once.
 SUPPRESSED: Final = "suppressed"
 CLOSED: Final = "closed"
+# Open, and left out of lists until a time.
+SNOOZED: Final = "snoozed"
 LONGEST_WORDS: Final = 200
 # What orders findings, the gravest first: their severity, and within one what matters most.
 GRADE: Final = F("severity") * 100 - Case(
@@ -61,6 +63,11 @@ def grade_of(rule: str, severity: int) -> int:
 def of_channel(channel_id: uuid.UUID) -> Q:
     """The findings in a channel."""
     return Q(channel=channel_id)
+
+
+def of_assignee(person: int | str | None) -> Q:
+    """The findings assigned to a person, by id or by user name, or to nobody (None)."""
+    return Q(assignee__username=make_storable(person)) if isinstance(person, str) else Q(assignee=person)
 
 
 def of_delivery(delivery_id: uuid.UUID) -> Q:
@@ -116,8 +123,9 @@ def select_findings(
     """The findings of a workspace that stand so, and whose text, sender or rule has these words in it.
 
     Args:
-        state: one of `Finding.State`, `SUPPRESSED`, `CLOSED` (held once); empty for all that hold and are shown.
-        within: where they are, as `of_channel` and `of_delivery` have it.
+        state: one of `Finding.State`, `SNOOZED`, `SUPPRESSED`, `CLOSED` (held once); empty for all that hold and are
+            shown. Open ones that are snoozed are `SNOOZED` alone.
+        within: where they are, as `of_channel`, `of_delivery` and `of_assignee` have it.
     """
     if state == CLOSED:
         rows = Finding.objects.filter(workspace=workspace, holds=False)
@@ -125,7 +133,12 @@ def select_findings(
         rows = list_holding(workspace=workspace, with_suppressed=True).filter(is_suppressed=True)
     else:
         rows = list_holding(workspace=workspace)
-        rows = rows.filter(state=state) if state else rows
+        if state == SNOOZED:
+            rows = rows.filter(~AWAKE, state=Finding.State.OPEN)
+        elif state == Finding.State.OPEN:
+            rows = rows.filter(WAITING)
+        elif state:
+            rows = rows.filter(state=state)
     rows = rows.filter(within)
     words = make_storable(words.strip())[:LONGEST_WORDS]
     if words:
@@ -148,10 +161,12 @@ def count_by_rule(*, workspace: Workspace, state: str = "", words: str = "", wit
             that are suppressed, or closed.
         words, within: as in `select_findings`.
     """
-    wanted = state if state in Finding.State.values else ""
+    wanted = state if state in (*Finding.State.values, SNOOZED) else ""
+    stands = Case(When(Q(state=Finding.State.OPEN) & ~AWAKE, then=Value(SNOOZED)), default=F("state"))
     rows = (
         select_findings(workspace=workspace, state="" if wanted else state, words=words, within=within)
-        .values("rule", "state")
+        .annotate(stands=stands)
+        .values("rule", "stands")
         .annotate(count=Count("pk"), severity=Max("severity"), latest=Max("at"))
         .order_by()
     )
@@ -159,7 +174,7 @@ def count_by_rule(*, workspace: Workspace, state: str = "", words: str = "", wit
     for row in rows:
         if row["rule"] in RULES:
             each = found.setdefault(row["rule"], {"states": {}, "severity": 0, "latest": row["latest"]})
-            each["states"][row["state"]] = row["count"]
+            each["states"][row["stands"]] = row["count"]
             each["severity"] = max(each["severity"], row["severity"])
             each["latest"] = max(each["latest"], row["latest"])
     counts = [
@@ -174,8 +189,8 @@ def count_by_rule(*, workspace: Workspace, state: str = "", words: str = "", wit
 
 
 def count_open_by_severity(*, workspace: Workspace, within: Q = EVERYWHERE) -> dict[int, int]:
-    """How many findings stand open, by severity."""
-    rows = list_holding(workspace=workspace).filter(within, state=Finding.State.OPEN)
+    """How many findings wait for a decision, by severity: open ones, without those that are snoozed."""
+    rows = list_holding(workspace=workspace).filter(within, WAITING)
     counted = rows.values_list("severity").annotate(count=Count("pk")).order_by("-severity")
     return dict(counted)
 
@@ -270,6 +285,11 @@ def list_open_about(*, messages: Collection[Placed]) -> dict[uuid.UUID, list[Ope
     return {pk: rules for pk, rules in named.items() if rules}
 
 
+def count_snoozed(*, workspace: Workspace, within: Q = EVERYWHERE) -> int:
+    """How many open findings lists leave out because they are snoozed."""
+    return select_findings(workspace=workspace, state=SNOOZED, within=within).count()
+
+
 def survey_open(
     *, conversation: Conversation, beside: Collection[uuid.UUID], limit: int = 200
 ) -> tuple[dict[uuid.UUID, OpenCount], list[Finding]]:
@@ -318,7 +338,7 @@ def list_findings(
         grade: where they are, that of the last one seen, as `grade_of` gives it.
     """
     rows = select_findings(workspace=workspace, state=state, words=words, within=within)
-    rows = rows.select_related("conversation")
+    rows = rows.select_related("conversation", "assignee")
     if rule:
         rows = rows.filter(rule=rule)
     if severity:
@@ -345,8 +365,8 @@ def list_latest(
     rows = select_findings(workspace=workspace, state=state, words=words, within=within).values_list("pk")
     parts = [rows.filter(rule=rule).order_by("-at", "-pk")[:each] for rule in rules]
     ids = parts[0].union(*parts[1:], all=True) if len(parts) > 1 else parts[0]
-    found = Finding.objects.filter(pk__in=[pk for (pk,) in ids]).select_related("conversation").order_by("-at", "-pk")
-    return sorted(found, key=lambda finding: rules.index(finding.rule))
+    found = Finding.objects.filter(pk__in=[pk for (pk,) in ids]).select_related("conversation", "assignee")
+    return sorted(found.order_by("-at", "-pk"), key=lambda finding: rules.index(finding.rule))
 
 
 def find_neighbours(*, finding: Finding) -> tuple[uuid.UUID | None, uuid.UUID | None]:
@@ -364,7 +384,11 @@ def find_neighbours(*, finding: Finding) -> tuple[uuid.UUID | None, uuid.UUID | 
 
 def find_finding(*, workspace: Workspace, finding_id: uuid.UUID) -> Finding | None:
     """The finding of that id in this workspace, also one that no longer holds, or None."""
-    return Finding.objects.select_related("conversation").filter(workspace=workspace, pk=finding_id).first()
+    rows = Finding.objects.select_related("conversation", "assignee")
+    finding = rows.filter(workspace=workspace, pk=finding_id).first()
+    if finding is not None:
+        finding.workspace = workspace
+    return finding
 
 
 def list_of_message(*, message: Message) -> list[Finding]:

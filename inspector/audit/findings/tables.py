@@ -20,7 +20,7 @@ class Finding(models.Model):
     message and what tells it from others of the same rule there. One that no longer holds is closed as such; should it
     hold again it is the same finding, with what people said of it.
     `due_at` is the moment from which on it counts, where that is a matter of time; `due_since`, when it was noted that
-    the moment has come. See `dueness`.
+    the moment has come. See `dueness`. One that is snoozed is open all the same: lists leave it out until that time.
     """
 
     class State(models.TextChoices):
@@ -55,6 +55,9 @@ class Finding(models.Model):
     state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
     holds = models.BooleanField(default=True)
     is_suppressed = models.BooleanField(default=False)
+    # Who is to look at it, and until when nobody wants to be shown it.
+    assignee = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+", db_index=False)
+    snoozed_until = models.DateTimeField(null=True)
     found_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True)
     # By which decoders and rules it was last written.
@@ -74,6 +77,12 @@ class Finding(models.Model):
                 name="finding_open",
                 condition=models.Q(holds=True, is_suppressed=False, state="open"),
             ),
+            # Serves what a person has to look at.
+            models.Index(
+                fields=["workspace", "assignee", "-at", "-id"],
+                name="finding_assigned",
+                condition=models.Q(assignee__isnull=False),
+            ),
             # Serves the sweep: what may have become due in a channel, and what may be due no longer.
             models.Index(
                 fields=["workspace", "channel", "due_at"],
@@ -91,6 +100,11 @@ class Finding(models.Model):
         return self.text
 
     @property
+    def is_snoozed(self) -> bool:
+        """Whether lists leave it out for a while."""
+        return self.snoozed_until is not None and self.snoozed_until > timezone.now()
+
+    @property
     def is_due(self) -> bool:
         """Whether it counts already: one that is no matter of time always does."""
         return self.due_at is None or self.due_since is not None
@@ -102,11 +116,25 @@ class Finding(models.Model):
 
 
 class FindingAct(models.Model):
-    """What a person made of a finding, and why. Acts are added, never changed; the latest says how it stands."""
+    """What a person made of a finding, and why. Acts are added, never changed; the latest of a kind says how it stands.
+
+    `assignee` is that of an act which assigns (None: nobody), `until` that of one which snoozes.
+    """
+
+    class Kind(models.TextChoices):
+        """What the act changed."""
+
+        JUDGED = "judged", "Judged"
+        ASSIGNED = "assigned", "Assigned"
+        SNOOZED = "snoozed", "Snoozed"
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
     finding = models.ForeignKey(Finding, on_delete=models.CASCADE, related_name="acts")
+    kind = models.CharField(max_length=8, choices=Kind.choices, default=Kind.JUDGED, db_default=Kind.JUDGED)
+    # As it stood after the act.
     state = models.CharField(max_length=16, choices=Finding.State.choices)
+    assignee = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+", db_index=False)
+    until = models.DateTimeField(null=True)
     by = models.ForeignKey(User, on_delete=models.PROTECT)
     at = models.DateTimeField(default=timezone.now)
     reason = models.TextField(blank=True)

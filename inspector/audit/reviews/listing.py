@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.db.models import Count, Exists, F, FilteredRelation, Min, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from inspector.accounts.models import User, Workspace
+from inspector.accounts.models import Channel, User, Workspace
 from inspector.threads.models import Conversation
 
 from ..comments.discussions import select_here
@@ -61,21 +61,31 @@ class QueueCount:
 
 
 def list_queues(
-    *, workspace: Workspace, after: QueueKey | None = None, limit: int = QUEUES_AT_ONCE, is_stale: bool = False
+    *,
+    workspace: Workspace,
+    after: QueueKey | None = None,
+    limit: int = QUEUES_AT_ONCE,
+    is_stale: bool = False,
+    channel: Channel | None = None,
 ) -> list[QueueCount]:
     """Queues of a workspace with their progress, by keyset, in three statements: open ones first, the standing last.
 
     Args:
         after: where the last one seen stands, as `write_queue_key` says.
         is_stale: only those in which a sign-off in force is known to be stale.
+        channel: only those with conversations of this channel, and of these alone it is counted.
     """
     rows = ReviewQueue.objects.select_related("created_by").filter(workspace=workspace)
+    items = ReviewItem.objects.filter(workspace=workspace)
+    if channel is not None:
+        items = items.filter(conversation__channel=channel)
+        rows = rows.filter(pk__in=items.values("queue"))
     if is_stale:
-        rows = rows.filter(pk__in=select_stale(ReviewItem.objects.filter(workspace=workspace)).values("queue"))
+        rows = rows.filter(pk__in=select_stale(items).values("queue"))
     if after is not None:
         rows = rows.filter(_is_after(after))
     ordered = rows.order_by("is_standing", F("closed_at").desc(nulls_first=True), "created_at", "pk")
-    return _count(workspace, list(ordered[:limit]))
+    return _count(items, list(ordered[:limit]))
 
 
 def walk_queues(*, workspace: Workspace, after: Key | None = None, limit: int = QUEUES_AT_ONCE) -> list[QueueCount]:
@@ -84,7 +94,7 @@ def walk_queues(*, workspace: Workspace, after: Key | None = None, limit: int = 
     if after is not None:
         at, pk = after
         rows = rows.filter(Q(created_at__gt=at) | Q(created_at=at, pk__gt=pk))
-    return _count(workspace, list(rows.order_by("created_at", "pk")[:limit]))
+    return _count(ReviewItem.objects.filter(workspace=workspace), list(rows.order_by("created_at", "pk")[:limit]))
 
 
 def write_queue_key(queue: ReviewQueue) -> list[str | int | bool]:
@@ -112,11 +122,11 @@ def _is_after(key: QueueKey) -> Q:
 
 def count_queue(*, queue: ReviewQueue) -> QueueCount:
     """How far a queue is."""
-    return _count(queue.workspace, [queue])[0]
+    return _count(ReviewItem.objects.filter(workspace=queue.workspace_id), [queue])[0]
 
 
-def _count(workspace: Workspace, queues: Sequence[ReviewQueue]) -> list[QueueCount]:
-    rows = ReviewItem.objects.filter(workspace=workspace, queue__in=[queue.pk for queue in queues])
+def _count(items: QuerySet[ReviewItem], queues: Sequence[ReviewQueue]) -> list[QueueCount]:
+    rows = items.filter(queue__in=[queue.pk for queue in queues])
     states: dict[uuid.UUID, dict[str, int]] = {}
     oldest: dict[uuid.UUID, datetime] = {}
     for row in rows.values("queue", "state").annotate(count=Count("pk"), oldest=Min("added_at")).order_by():

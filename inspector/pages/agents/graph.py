@@ -10,15 +10,15 @@ import uuid
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
-from inspector.accounts.models import Membership
+from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.listing import took_back
 from inspector.threads.agents.pairs import PairSum, list_pairs, measure_pairs
-from inspector.threads.tasks.outcomes import count_asked_between
+from inspector.threads.tasks.outcomes import Waiting, count_asked_between, list_waiting
 
 from ..shell import render_page, within_workspace
 from .frame import frame_agents, read_narrowing
@@ -26,6 +26,7 @@ from .marks import AgentMark
 from .rows import Gallery, PairRow
 
 PAGE_PAIRS: Final = 40
+MOST_WAITING: Final = 8
 # The drawing's own units: its width, and the height of all its rows together.
 WIDTH, HEIGHT = 100.0, 1000.0
 _LIST: Final = "pairs"
@@ -91,11 +92,15 @@ def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
     page = found[:PAGE_PAIRS]
     extent = measure_pairs(workspace=workspace, choice=choice)
     gallery = Gallery(workspace, [side for pair in page for side in (pair.sender, pair.receiver)])
+    # A task belongs to no dialect, and the list stands once, with the busiest pairs.
+    is_first = after is None and not choice.dialect
+    waiting = list_waiting(workspace=workspace, choice=choice, limit=MOST_WAITING) if is_first else []
     outcomes = count_asked_between(workspace=workspace, pairs=page, is_reversed=took_back())
     pairs = [gallery.make_pair(pair, outcomes) for pair in page]
     drawn = sum(pair.messages for pair in page)
     context = {
         "pairs": pairs,
+        "waiting": _show_waiting(waiting, workspace),
         "drawing": draw(page, pairs),
         "extent": extent,
         "drawn_messages": drawn,
@@ -112,6 +117,22 @@ def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
         ),
     }
     return render_page(request, membership, "agents/graph.html", context, section="agents")
+
+
+def _show_waiting(waiting: Sequence[Waiting], workspace: Workspace) -> list[dict[str, Any]]:
+    gallery = Gallery(workspace, [side for each in waiting for side in (each.requester, each.performer)], customs={})
+    return [
+        {
+            "requester": gallery.find(each.requester),
+            "requester_url": gallery.make_url(each.requester),
+            "performer": gallery.find(each.performer),
+            "performer_url": gallery.make_url(each.performer),
+            "requests": each.requests,
+            "since": each.since,
+            "url": gallery.make_search(each.requester, each.performer),
+        }
+        for each in waiting
+    ]
 
 
 def _write_place(pair: PairSum) -> tuple[int, str, str, bool]:

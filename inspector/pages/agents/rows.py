@@ -159,15 +159,16 @@ class Gallery:
             outcome=outcomes.get((sender.pk, receiver.pk)) if sender and receiver else None,
             first_at=pair.first_at,
             last_at=pair.last_at,
-            search_url=self._make_search(pair),
+            search_url=self.make_search(sender, receiver, is_broadcast=pair.is_broadcast),
         )
 
-    def _make_search(self, pair: PairSum) -> str:
+    def make_search(self, sender: Agent | None, receiver: Agent | None, *, is_broadcast: bool = False) -> str:
+        """The address of what one said to another; empty where no query says it."""
         terms = []
-        if pair.sender:
-            terms.append(write_term("from", pair.sender.name))
-        if pair.receiver or pair.is_broadcast:
-            terms.append(write_term("to", pair.receiver.name) if pair.receiver else "to:*")
+        if sender:
+            terms.append(write_term("from", sender.name))
+        if receiver or is_broadcast:
+            terms.append(write_term("to", receiver.name) if receiver else "to:*")
         # Nobody named cannot be asked for, nor a name that is too long.
         if not all(terms) or len(terms) < 2:
             return ""

@@ -7,17 +7,24 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from inspector.audit.findings.dueness import is_noted
 from inspector.audit.findings.listing import count_open_by_severity, of_delivery
-from inspector.intake.models import Delivery
+from inspector.intake.models import Delivery, Job
 from inspector.intake.selectors import Progress, find_progress
 from inspector.intake.withdrawals import is_weighing
 from inspector.threads.models import Message
 from inspector.threads.selectors import WORST
-from inspector.threads.summaries import is_settling
+from inspector.threads.summaries import find_work
 
 from ..templatetags.marks import size
 
-STAGES = (("framing", "Framing"), ("reading", "Reading"), ("settling", "Settling"), ("done", "Done"))
+STAGES = (
+    ("framing", "Splitting into records"),
+    ("reading", "Decoding"),
+    ("settling", "Building threads"),
+    ("examining", "Checking by rules"),
+    ("done", "Done"),
+)
 
 
 def name_delivery(delivery: Delivery) -> str:
@@ -40,7 +47,8 @@ def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) ->
             f"{size(progress.framed_bytes)} of {size(total)}{lines} · {delivery.received:,} records",
         ),
         "reading": (progress.read, progress.stored, f"{progress.read:,} of {progress.stored:,} records read"),
-        "settling": (0, 0, "its conversations are being told"),
+        "settling": (0, 0, "its conversations are being built"),
+        "examining": (0, 0, "the rules look at its conversations"),
         "weighing": (0, 0, "its records are being hidden or shown, as the withdrawals in force say"),
     }
     done, total, words = bars.get(phase, (0, 0, ""))
@@ -90,9 +98,9 @@ def link_messages(delivery: Delivery, slug: str, *, by: str = "delivery") -> str
 def find_phase(delivery: Delivery, progress: Progress) -> str:
     """Where a delivery stands.
 
-    While it goes on: receiving, framing, reading, settling, weighing. At its end: done; quarantined, where nothing of
-    it is text; empty, where it holds no record; broken, where it could not be read to its end; stuck, where the work on
-    it was given up.
+    While it goes on: receiving, framing, reading, settling, examining, weighing. At its end: done; quarantined, where
+    nothing of it is text; empty, where it holds no record; broken, where it could not be read to its end; stuck, where
+    the work on it was given up.
     """
     if progress.failure and not delivery.failure:
         return "stuck"
@@ -102,8 +110,12 @@ def find_phase(delivery: Delivery, progress: Progress) -> str:
         return "reading"
     if is_weighing(delivery=delivery):
         return "weighing"
-    if is_settling(delivery=delivery):
+    work = find_work(delivery=delivery)
+    if work == Job.Kind.SETTLE:
         return "settling"
+    # What a matter of time has just made a finding is counted a moment later.
+    if work == Job.Kind.EXAMINE or not is_noted(channel_id=delivery.channel_id):
+        return "examining"
     if progress.failure:
         return "broken"
     if not delivery.received:

@@ -157,6 +157,7 @@ def get_delivery(membership: Membership, delivery_id: uuid.UUID) -> Delivery:
     delivery = find_delivery(workspace=membership.workspace, delivery_id=delivery_id)
     if delivery is None:
         raise Http404
+    delivery.workspace = membership.workspace
     return delivery
 
 

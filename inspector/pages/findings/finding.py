@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.life import list_acts
-from inspector.audit.findings.listing import find_finding, find_messages, find_neighbours, find_related
-from inspector.audit.models import Finding
+from inspector.audit.findings.life import list_acts, list_assignable
+from inspector.audit.findings.listing import SNOOZED, find_finding, find_messages, find_neighbours, find_related
+from inspector.audit.models import Finding, FindingAct
 from inspector.audit.reviews.listing import list_queues_around, list_settled
 from inspector.audit.rules import RULES
 from inspector.threads.models import Message
@@ -29,7 +29,7 @@ from ..shell import render_page, within_workspace
 from ..shown.budgets import shorten_name
 from ..shown.told import is_named, make_line, name_dialect, read_segments, shorten
 from ..shown.wires import LONGEST_RECORD_BYTES, cut_wire
-from .rows import HIDDEN, JUDGEMENTS, cite, name_rule, name_state, title_conversation, write_place
+from .rows import HIDDEN, cite, name_rule, name_state, offer_acts, title_conversation, write_place
 
 _VERBS: Final = {
     Finding.State.OPEN.value: "opened it again",
@@ -64,6 +64,7 @@ def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.
     waits_in, fillable = list_queues_around(conversation=finding.conversation)
     before, after = find_neighbours(finding=finding)
     text = finding.text if message else HIDDEN
+    state = name_state(finding)
     context = {
         "finding": finding,
         "title": shorten_name(shorten(text, 240), 800),
@@ -71,7 +72,7 @@ def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.
         "rule": RULES.get(finding.rule),
         "rule_title": name_rule(finding.rule),
         "rule_url": f"{reverse('pages:findings', args=[workspace.slug])}?rule={finding.rule}",
-        "state": name_state(finding),
+        "state": state,
         "is_due": finding.is_due,
         "cites": shorten_name(cite(finding), 1000),
         "conversation": _describe_conversation(finding, workspace.slug),
@@ -82,8 +83,9 @@ def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.
         "fillable": fillable if membership.is_auditor else [],
         "steps": _tell_history(finding),
         "sender": finding.sender if message else "",
-        "may_judge": membership.is_auditor,
-        "judgements": [each for each in JUDGEMENTS if each[0] != finding.state],
+        **offer_acts(membership, state),
+        "people": list_assignable(workspace=workspace) if membership.is_auditor else [],
+        "is_snoozed": state == SNOOZED,
         "next": request.path,
         "previous_url": _link(before, workspace.slug),
         "next_url": _link(after, workspace.slug),
@@ -133,11 +135,19 @@ def _list_related(related: Sequence[Message], cast: Cast, slug: str) -> list[dic
     ]
 
 
+def _tell(act: FindingAct) -> str:
+    if act.kind == FindingAct.Kind.ASSIGNED:
+        return f"assigned it to {act.assignee.get_username() if act.assignee else 'nobody'}"
+    if act.kind == FindingAct.Kind.SNOOZED:
+        return f"snoozed it until {act.until:%Y-%m-%d %H:%M} UTC"
+    return _VERBS[act.state]
+
+
 def _tell_history(finding: Finding) -> list[Step]:
     """What happened to it, in the order of time; examining is named by the decoders and rules it was done by."""
     steps = [Step(at=finding.found_at, by="", what="found by its rule")]
     steps += [
-        Step(at=act.at, by=act.by.get_username(), what=_VERBS[act.state], reason=act.reason)
+        Step(at=act.at, by=act.by.get_username(), what=_tell(act), reason=act.reason)
         for act in list_acts(finding=finding)
     ]
     if finding.due_since is not None:

@@ -14,8 +14,8 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from inspector.accounts.models import Workspace
-from inspector.audit.findings.listing import CLOSED, SUPPRESSED, find_messages
+from inspector.accounts.models import Membership, Workspace
+from inspector.audit.findings.listing import CLOSED, SNOOZED, SUPPRESSED, find_messages
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES
 from inspector.threads.agents.names import load_labels
@@ -38,6 +38,12 @@ JUDGEMENTS: Final = (
     (Finding.State.FALSE_ALARM.value, "False alarm"),
     (Finding.State.OPEN.value, "Open again"),
 )
+# For how many days an open finding can be left out of lists, by what is chosen.
+SNOOZES: Final = {
+    "snooze-1": (1, "Snooze for a day"),
+    "snooze-7": (7, "Snooze for a week"),
+    "snooze-30": (30, "Snooze for 30 days"),
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +57,7 @@ class FindingRow:
     group: str
     severity: int
     state: str
+    assignee: str
     sentence: str
     cites: str
     line: Line | None
@@ -103,6 +110,7 @@ def _make_row(
         group=RULES[finding.rule].group if finding.rule in RULES else "",
         severity=finding.severity,
         state=name_state(finding),
+        assignee=finding.assignee.get_username() if finding.assignee else "",
         sentence=_shorten(finding.text) if message else HIDDEN,
         cites=shorten_name(cite(finding), CITATION_BYTES),
         line=make_line(message, cast) if message else None,
@@ -111,6 +119,19 @@ def _make_row(
         conversation_url=reverse("pages:conversation", args=[slug, finding.conversation_id]),
         message_url=write_place(finding, message, slug) if message else "",
     )
+
+
+def offer_acts(membership: Membership, state: str = "") -> dict[str, Any]:
+    """What an auditor may make of findings, for the form of `findings/_judge.html`; `state` is how they stand."""
+    if not membership.is_auditor:
+        return {"may_judge": False}
+    return {
+        "may_judge": True,
+        "judgements": [each for each in JUDGEMENTS if each[0] != state],
+        "snoozes": [(value, words) for value, (_, words) in SNOOZES.items()]
+        if state in ("", Finding.State.OPEN, SNOOZED)
+        else [],
+    }
 
 
 def name_rule(code: str) -> str:
@@ -122,7 +143,9 @@ def name_state(finding: Finding) -> str:
     """How a finding stands, as the chip names it: what does not hold is closed, whatever people made of it."""
     if not finding.holds:
         return CLOSED
-    return SUPPRESSED if finding.is_suppressed else str(finding.state)
+    if finding.is_suppressed:
+        return SUPPRESSED
+    return SNOOZED if finding.state == Finding.State.OPEN and finding.is_snoozed else str(finding.state)
 
 
 def cite(finding: Finding) -> str:

@@ -20,7 +20,8 @@ from inspector.audit.rules.rule import SEVERITIES
 from inspector.threads.models import Conversation
 
 from ..shell import render_page, require_auditor, require_owner, within_workspace
-from .views import answer_rule, find_way_back
+from .acting import find_way_back
+from .views import answer_rule
 
 
 @require_POST

@@ -1,33 +1,34 @@
-"""Findings: what the rules found, by rule; the findings of a rule and of a conversation; judging several at once."""
+"""Findings: what the rules found, by rule; the findings of a rule and of a conversation."""
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from django.contrib import messages as flashes
-from django.core.exceptions import ValidationError
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET
 
-from inspector.accounts.models import Membership
-from inspector.audit.findings.life import judge, list_open
+from inspector.accounts.models import Membership, User
+from inspector.audit.findings.life import list_assignable
 from inspector.audit.findings.listing import (
     CLOSED,
     EVERYWHERE,
     MOST_GRAVE,
+    SNOOZED,
     SUPPRESSED,
     count_by_rule,
     count_open_by_severity,
+    count_snoozed,
     grade_of,
     list_findings,
     list_latest,
+    of_assignee,
 )
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
@@ -38,8 +39,8 @@ from inspector.threads.summaries import sum_up
 
 from ..conversations.frame import frame_conversation, open_conversation
 from ..scope import Scope, read_scope
-from ..shell import read_number, read_place, render_page, require_auditor, within_workspace, write_query
-from .rows import JUDGEMENTS, make_finding_rows
+from ..shell import read_number, read_place, render_page, within_workspace, write_query
+from .rows import make_finding_rows, offer_acts
 from .rule_forms import describe_rule
 
 PAGE_ROWS: Final = 50
@@ -49,6 +50,7 @@ ALL: Final = "all"
 # The states that a list can be narrowed to: (in the address, in words).
 STATES: Final = {
     Finding.State.OPEN.value: "open",
+    SNOOZED: "snoozed",
     Finding.State.ACCEPTED.value: "accepted",
     Finding.State.FIXED.value: "fixed",
     Finding.State.FALSE_ALARM.value: "false alarms",
@@ -56,6 +58,9 @@ STATES: Final = {
     SUPPRESSED: "suppressed",
     CLOSED: "no longer applies",
 }
+_SHOWN_STATES: Final = (Finding.State.OPEN.value, SNOOZED, *Finding.State.values[1:])
+# A person in the address of a list: the number of an account.
+_NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 # The orders of a list of findings of several rules; without one they stand by rule.
 ORDERS: Final = {WORST: "most severe first", "newest": "newest first"}
 SEVERITIES: Final = {
@@ -73,14 +78,16 @@ def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
             raise Http404
         return answer_rule(request, membership, RULES[code])
     workspace, filters = membership.workspace, _read_filters(request)
+    people = list_assignable(workspace=workspace)
     scope = read_scope(request, membership)
     if filters["order"]:
         context = {
             **_list_page(request, membership, filters, scope=scope),
-            **_frame_filters(filters, has_severity=True),
+            **_frame_filters(filters, people, has_severity=True),
         }
         return render_page(request, membership, "findings/list.html", context, section="findings")
-    counts = count_by_rule(workspace=workspace, state=_name_state(filters), words=filters["q"], within=scope.findings)
+    within = scope.findings & _read_assignee(filters, membership)
+    counts = count_by_rule(workspace=workspace, state=_name_state(filters), words=filters["q"], within=within)
     found = {count.rule.code for count in counts}
     wanted = SEVERITIES.get(filters["severity"], 0)
     address = reverse("pages:findings", args=[workspace.slug])
@@ -94,7 +101,7 @@ def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
         each=LATEST_OF_RULE,
         state=_name_state(filters),
         words=filters["q"],
-        within=scope.findings,
+        within=within,
     )
     listed = zip(latest, make_finding_rows(latest, workspace), strict=True)
     by_rule = {code: [row for _, row in rows] for code, rows in groupby(listed, key=lambda pair: pair[0].rule)}
@@ -103,7 +110,7 @@ def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
             "rule": count.rule,
             "severity": count.severity,
             "url": f"{address}?{urlencode({'rule': count.rule.code, **kept})}",
-            "states": [(state, count.states[state]) for state in Finding.State.values if state in count.states],
+            "states": [(state, count.states[state]) for state in _SHOWN_STATES if state in count.states],
             "total": count.total,
             "rows": by_rule.get(count.rule.code, []),
         }
@@ -116,7 +123,9 @@ def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
         "open_counts": link_severities(
             membership, count_open_by_severity(workspace=workspace, within=scope.findings), **scope.parameters
         ),
-        **_frame_filters(filters, has_severity=True),
+        "snoozed_count": count_snoozed(workspace=workspace, within=scope.findings),
+        "snoozed_url": f"{address}?{urlencode({'state': SNOOZED, **scope.parameters})}",
+        **_frame_filters(filters, people, has_severity=True),
         "address": address,
     }
     return render_page(request, membership, "findings/findings.html", context, section="findings")
@@ -148,7 +157,7 @@ def answer_rule(
     filters = _read_filters(request)
     context = {
         **_list_page(request, membership, filters, rule=rule.code, scope=read_scope(request, membership)),
-        **_frame_filters(filters, has_severity=False),
+        **_frame_filters(filters, list_assignable(workspace=membership.workspace), has_severity=False),
         **describe_rule(membership, rule),
         "errors": errors or {},
         "rule": rule,
@@ -175,72 +184,20 @@ def show_conversation_findings(
     context = {
         **frame,
         **_list_page(request, membership, filters, conversation=conversation),
-        **_frame_filters(filters, has_severity=True),
+        **_frame_filters(filters, list_assignable(workspace=membership.workspace), has_severity=True),
     }
     return render_page(request, membership, "findings/conversation.html", context, section="conversations")
-
-
-@require_POST
-@within_workspace
-def judge_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """What an auditor makes of the findings that were chosen; a refusal gives the form back as it was filled in."""
-    require_auditor(membership)
-    chosen = _read_chosen(request)
-    opened = list_open(workspace=membership.workspace, findings=chosen)
-    state = request.POST.get("state", "")
-    try:
-        count = _judge(membership=membership, findings=chosen, state=state, reason=request.POST.get("reason", ""))
-    except ValidationError as error:
-        context = {
-            "error": " ".join(error.messages),
-            "chosen": chosen,
-            "said": request.POST,
-            "judgements": JUDGEMENTS,
-            "next": find_way_back(request, membership),
-        }
-        return render_page(request, membership, "findings/judge.html", context, section="findings", status=422)
-    # The next page offers to open these again.
-    closed = "" if state == Finding.State.OPEN else " ".join(map(str, opened))
-    words = "1 finding is" if count == 1 else f"{count:,} findings are"
-    rest = len(chosen) - count
-    stood = f" {rest:,} stood so before, or are not here." if rest else ""
-    flashes.success(request, f"{words} now kept as {Finding.State(state).label.lower()}.{stood}", extra_tags=closed)
-    return redirect(find_way_back(request, membership))
-
-
-def _judge(*, membership: Membership, findings: Sequence[uuid.UUID], state: str, reason: str) -> int:
-    if not findings:
-        raise ValidationError("Choose at least one finding of the list first.")
-    return judge(membership=membership, findings=findings, state=state, reason=reason)
-
-
-def find_way_back(request: HttpRequest, membership: Membership) -> str:
-    """The page a form was on, where that is one of this workspace; else the list of findings."""
-    way = request.POST.get("next", "")
-    slug = membership.workspace.slug
-    home = reverse("pages:overview", args=[slug]).removesuffix("overview/")
-    if url_has_allowed_host_and_scheme(way, allowed_hosts=None) and way.startswith(home):
-        return way
-    return reverse("pages:findings", args=[slug])
-
-
-def _read_chosen(request: HttpRequest) -> list[uuid.UUID]:
-    chosen = []
-    for text in request.POST.getlist("finding"):
-        try:
-            chosen.append(uuid.UUID(text))
-        except ValueError:
-            continue
-    return chosen
 
 
 def _read_filters(request: HttpRequest) -> dict[str, str]:
     """The filters of the address; what they do not know narrows nothing, and open is where one begins."""
     state, severity = request.GET.get("state", ""), request.GET.get("severity", "")
+    assignee = request.GET.get("assignee", "")
     return {
         "state": state if state in STATES else Finding.State.OPEN.value,
         "severity": severity if severity in SEVERITIES else "",
         "q": request.GET.get("q", "").strip(),
+        "assignee": assignee if assignee in ("me", "nobody") or _NUMBER.fullmatch(assignee) else "",
         "order": request.GET.get("order", "") if request.GET.get("order") in ORDERS else "",
     }
 
@@ -249,13 +206,25 @@ def _name_state(filters: Mapping[str, str]) -> str:
     return "" if filters["state"] == ALL else filters["state"]
 
 
-def _frame_filters(filters: Mapping[str, str], *, has_severity: bool) -> dict[str, Any]:
+def _read_assignee(filters: Mapping[str, str], membership: Membership) -> Q:
+    """The findings of whoever the filter names: the reader, nobody, or a person by number."""
+    named = filters["assignee"]
+    if named == "me":
+        return of_assignee(membership.user_id)
+    if named == "nobody":
+        return of_assignee(None)
+    return of_assignee(int(named)) if named else EVERYWHERE
+
+
+def _frame_filters(filters: Mapping[str, str], people: Sequence[User], *, has_severity: bool) -> dict[str, Any]:
     return {
         "filters": filters,
         "states": STATES.items(),
         "severities": list(SEVERITIES) if has_severity else [],
         "orders": list(ORDERS.items()) if has_severity else [],
-        "is_filtered": filters["state"] != Finding.State.OPEN.value or bool(filters["severity"] or filters["q"]),
+        "people": people,
+        "is_filtered": filters["state"] != Finding.State.OPEN.value
+        or any(filters[name] for name in ("severity", "q", "assignee")),
     }
 
 
@@ -283,7 +252,7 @@ def _list_page(
         after=before,
         is_worst_first=is_worst_first,
         grade=read_number(request, "grade", default=MOST_GRAVE),
-        within=scope.findings if scope else EVERYWHERE,
+        within=(scope.findings if scope else EVERYWHERE) & _read_assignee(filters, membership),
     )
     found: Sequence[Finding] = list(rows[: PAGE_ROWS + 1])
     page = found[:PAGE_ROWS]
@@ -294,8 +263,7 @@ def _list_page(
         "is_worst_first": is_worst_first,
         "has_rule": not rule,
         "has_conversation": conversation is None,
-        "may_judge": membership.is_auditor,
-        "judgements": JUDGEMENTS,
+        **offer_acts(membership, _name_state(filters)),
         "next": request.get_full_path(),
         "older_url": write_query(
             request,

@@ -42,7 +42,7 @@ from inspector.search.cursors import CursorError, read_key, write_cursor, write_
 from inspector.threads.models import Message
 
 from ..conversations.frame import open_conversation
-from ..findings.views import find_way_back
+from ..findings.acting import find_way_back
 from ..scope import read_scope
 from ..shell import read_place, render_page, require_auditor, within_workspace, write_query
 from .forms import QueueForm
@@ -70,10 +70,14 @@ def show_reviews(request: HttpRequest, membership: Membership) -> HttpResponse:
     except CursorError as error:
         raise Http404 from error
     is_stale = request.GET.get("show") == STALE
-    found = list_queues(workspace=workspace, after=after, limit=QUEUES_AT_ONCE + 1, is_stale=is_stale)
+    scope = read_scope(request, membership)
+    found = list_queues(
+        workspace=workspace, after=after, limit=QUEUES_AT_ONCE + 1, is_stale=is_stale, channel=scope.channel
+    )
     page = found[:QUEUES_AT_ONCE]
     last = page[-1].queue if len(found) > len(page) else None
     context = {
+        "scope": scope,
         "queues": [_describe_count(count) for count in page],
         "open": sum(count.open for count in page),
         "is_stale": is_stale,

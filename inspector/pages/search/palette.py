@@ -1,4 +1,4 @@
-"""The palette: pages, saved searches, recent conversations and agents by a few letters, and whatever an id names.
+"""The palette: pages, saved searches, conversations, agents, rules and deliveries by letters, and what an id names.
 
 Everything in it can be reached without it too; each question of it is bounded, however large the workspace is.
 """
@@ -17,16 +17,21 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
+from inspector.audit.rules import RULES
+from inspector.intake.selectors import list_deliveries
 from inspector.search.saved import list_saved
 from inspector.threads.finding import Found, find_by_native_id, find_by_uuid, list_busiest, list_recent
 from inspector.threads.summaries import find_openings
 
+from ..deliveries.progress import name_delivery
+from ..findings.views import link_rule
 from ..shell import within_workspace
 from ..shown.hidden_characters import spell_hidden
 from ..shown.told import is_named, name_conversation, shorten
 
 MOST_CHARACTERS: Final = 200
 MOST_ITEMS: Final = 20
+MOST_DELIVERIES: Final = 20
 _HASH: Final = re.compile(r"[0-9a-fA-F]{64}")
 
 # Who may see a page: everybody, or owners and auditors.
@@ -72,7 +77,11 @@ def suggest_places(request: HttpRequest, membership: Membership) -> JsonResponse
         search = reverse("pages:search", args=[membership.workspace.slug])
         items.append(Item(f"Search for {typed}", "search", f"{search}?{urlencode({'q': typed})}"))
     response = JsonResponse(
-        {"items": [{"title": spell_hidden(each.title), "kind": each.kind, "url": each.url} for each in items]}
+        {
+            "items": [
+                {"title": spell_hidden(each.title), "kind": spell_hidden(each.kind), "url": each.url} for each in items
+            ]
+        }
     )
     response["Cache-Control"] = "no-store, private"
     return response
@@ -93,8 +102,15 @@ def _list_places(membership: Membership) -> Iterator[Item]:
     for conversation in recent:
         title = shorten(openings.get(conversation.pk) or name_conversation(conversation), 80)
         yield Item(title, "conversation", reverse("pages:conversation", args=[slug, conversation.pk]))
-    for agent_id, name in list_busiest(workspace=workspace):
-        yield Item(shorten(name, 80), "agent", reverse("pages:agent", args=[slug, agent_id]))
+    for agent_id, called, name, channel in list_busiest(workspace=workspace):
+        title = f"{called} {name}" if called and called != name else name
+        yield Item(shorten(title, 80), f"agent in {channel}", reverse("pages:agent", args=[slug, agent_id]))
+    for rule in RULES.values():
+        yield Item(rule.title, "rule", link_rule(slug, rule))
+    for delivery in list_deliveries(workspace=workspace, limit=MOST_DELIVERIES):
+        title = shorten(name_delivery(delivery), 80)
+        kind = f"delivery of {delivery.received_at:%Y-%m-%d %H:%M} UTC"
+        yield Item(title, kind, reverse("pages:delivery", args=[slug, delivery.pk]))
 
 
 def _find_named(membership: Membership, typed: str) -> list[Item]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -44,8 +45,9 @@ STATES = {
     "timed out": ("failed", "timed out"),
     "timed-out": ("failed", "timed out"),
     "receiving": ("running", "receiving"),
-    "framing": ("running", "framing"),
-    "reading": ("running", "reading"),
+    "framing": ("running", "splitting into records"),
+    "reading": ("running", "decoding"),
+    "examining": ("running", "checking by rules"),
     "settling": ("running", "processing"),
     "broken": ("failed", "broken off"),
     "stuck": ("failed", "failed"),
@@ -76,6 +78,7 @@ STATES = {
     "accepted": ("done", "accepted"),
     "fixed": ("done", "fixed"),
     "false-alarm": ("cancelled", "false alarm"),
+    "snoozed": ("waiting", "snoozed"),
     "suppressed": ("cancelled", "suppressed"),
     "closed": ("cancelled", "no longer applies"),
     "resolved": ("done", "resolved"),
@@ -252,6 +255,18 @@ def number(value: int | None) -> str:
     return "–" if value is None else f"{value:,}"
 
 
+# The units of a span of time as `write_elapsed` has them, in words.
+UNITS = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": "millisecond"}
+_AMOUNT = re.compile(r"([0-9.,]+) (d|h|min|s|ms)\b")
+
+
+@register.filter
+def elapsed(value: str) -> SafeString:
+    """A span of time such as `4 d 10 h`, with its units in words for a screen reader."""
+    words = _AMOUNT.sub(lambda found: f"{found[1]} {UNITS[found[2]]}{'' if found[1] == '1' else 's'}", value)
+    return fill('<span aria-hidden="true">{}</span><span class="sr">{}</span>', value, words)
+
+
 @register.filter
 def size(value: int) -> str:
     """Bytes in words, powers of 1000: `2.4 MB`."""
@@ -268,9 +283,3 @@ def plural(value: int, words: str) -> str:
     """A count with its noun: `3|plural:"message,messages"`."""
     one, many = words.split(",")
     return f"{value:,} {one if value == 1 else many}"
-
-
-@register.filter
-def hexadecimal(value: Any) -> str:
-    """A digest as hexadecimal digits; None is empty."""
-    return bytes(value).hex() if value is not None else ""

@@ -195,18 +195,6 @@ def measure_agent(
     return AgentMeasures(asked_of=_read_sums(found.get("performer")), asked_by=_read_sums(found.get("requester")))
 
 
-def measure_pair(
-    *,
-    workspace: Workspace,
-    requesters: Sequence[Name],
-    performers: Sequence[Name],
-    moment: datetime | None = None,
-) -> Measures:
-    """What one agent asked of another, each under all the names given."""
-    tasks = Task.objects.filter(_is_any("requester", requesters), _is_any("performer", performers), workspace=workspace)
-    return measure(tasks, moment or find_moments(workspace=workspace))
-
-
 def _is_any(column: str, names: Sequence[Name]) -> Q:
     """Whether a column holds one of these names in its channel; of no names nothing does."""
     found = Q(pk__in=[])

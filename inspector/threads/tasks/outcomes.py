@@ -5,22 +5,29 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from functools import reduce
+from operator import or_
+from typing import Any, Final
 
-from django.db.models import Count, Exists, Q, QuerySet
+from django.db.models import Count, Exists, F, Min, Q, QuerySet
 
 from inspector.accounts.models import Workspace
 
-from ..agents.directory import AgentSum
+from ..agents.directory import AgentSum, Choice
 from ..agents.pairs import PairSum
 from ..agents.tables import Agent
 from ..models import Task
+from .lifecycle import STANDING
 from .measures import is_one_of
+
+# Who waits is counted in so many open requests.
+_MOST_OPEN: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How many things were asked, and how many of them stand as done and as failed (cancelled ones are neither).
+    """How many things were asked, and how many of them are done, failed and still open (cancelled ones are none).
 
     `reversed` are those that stand as done in a conversation where who did them took back an earlier end; they are not
     among `done`.
@@ -30,11 +37,17 @@ class Outcome:
     done: int = 0
     failed: int = 0
     reversed: int = 0
+    open: int = 0
 
-    @property
-    def standing(self) -> int:
-        """How many have not come to an end that is either."""
-        return self.asked - self.done - self.failed - self.reversed
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Who waits for whom: how many of its requests are open, the oldest of them since `since`."""
+
+    requester: Agent
+    performer: Agent
+    requests: int
+    since: datetime
 
 
 def count_asked_of(*, workspace: Workspace, sums: Sequence[AgentSum], is_reversed: Exists) -> dict[uuid.UUID, Outcome]:
@@ -82,6 +95,27 @@ def count_asked_between(
     return found
 
 
+def list_waiting(*, workspace: Workspace, choice: Choice, limit: int) -> list[Waiting]:
+    """Who waits for whom, the most open requests first; two statements. Of very many, those that moved last count."""
+    tasks = Task.objects.filter(workspace=workspace, state__in=STANDING, request__isnull=False)
+    tasks = tasks.exclude(requester="").exclude(performer="").exclude(requester=F("performer"))
+    if choice.channel is not None:
+        tasks = tasks.filter(channel=choice.channel)
+    if choice.name:
+        tasks = tasks.filter(Q(requester__icontains=choice.name) | Q(performer__icontains=choice.name))
+    latest = tasks.order_by("-last_at").values("pk")[:_MOST_OPEN]
+    counted = Task.objects.filter(pk__in=latest).values("channel", "requester", "performer")
+    rows = counted.annotate(requests=Count("pk"), since=Min("first_at")).order_by("-requests", "since", "requester")
+    found = list(rows[:limit])
+    named = [Q(channel=row["channel"], name=row[side]) for row in found for side in ("requester", "performer")]
+    agents = Agent.objects.select_related("same_as").filter(reduce(or_, named), workspace=workspace) if named else []
+    who = {(agent.channel_id, agent.name): agent for agent in agents}
+    waiting = [
+        (who.get((row["channel"], row["requester"])), who.get((row["channel"], row["performer"])), row) for row in found
+    ]
+    return [Waiting(asking, asked, row["requests"], row["since"]) for asking, asked, row in waiting if asking and asked]
+
+
 def _count_tasks(tasks: QuerySet[Task], is_reversed: Exists, *by: str) -> QuerySet[Any]:
     done = Q(state=Task.State.DONE)
     counted: QuerySet[Any] = tasks.values(*by).annotate(
@@ -89,6 +123,7 @@ def _count_tasks(tasks: QuerySet[Task], is_reversed: Exists, *by: str) -> QueryS
         done=Count("pk", filter=done & ~Q(is_reversed)),
         reversed=Count("pk", filter=done & Q(is_reversed)),
         failed=Count("pk", filter=Q(state__in=[Task.State.FAILED, Task.State.TIMED_OUT])),
+        open=Count("pk", filter=Q(state__in=STANDING)),
     )
     return counted
 
@@ -99,4 +134,5 @@ def _add(outcome: Outcome, row: Mapping[str, Any]) -> Outcome:
         outcome.done + row["done"],
         outcome.failed + row["failed"],
         outcome.reversed + row["reversed"],
+        outcome.open + row["open"],
     )

@@ -213,6 +213,7 @@ def bodies(known: dict[str, list[str]]) -> dict[str, list[Any]]:
         ],
         "POST /api/v1/samples": [{"name": "drawn", "stratum": "channel", "wanted": 1}],
         "POST /api/v1/messages/{message_id}/comments": [{"start": 0, "end": 1, "words": "Why?"}],
+        "POST /api/v1/findings/{finding_id}/acts": [{"state": "fixed", "reason": "So."}, {"assignee": ""}],
         "POST /api/v1/comments/{comment_id}/acts": [{"act": "resolved"}, {"act": "reply", "words": "So."}],
     }
 

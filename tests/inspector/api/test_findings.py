@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from inspector.accounts.services import create_api_key
 from inspector.audit.models import Finding
@@ -78,6 +80,37 @@ def test_a_key_judges_in_the_name_of_its_maker(cast: Cast, found: Finding, token
     assert (whole["state"], whole["acts"][0]["by"], whole["acts"][0]["reason"]) == ("false-alarm", "amir", "a test")
     assert whole["span"][0] == 0
     assert whole["text"] == found.text
+
+
+def test_a_key_snoozes_and_assigns(cast: Cast, found: Finding) -> None:
+    key = create_api_key(
+        workspace=cast.workspace, name="judge", scopes=["review", "read"], created_by=cast.auditor.user
+    )
+    client = Client(headers={"Authorization": f"Bearer {key[1]}"})
+    address, listed = reverse("api:finding-acts", args=[found.pk]), reverse("api:findings")
+
+    def act(**said: Any) -> Any:
+        return client.post(address, said, content_type="application/json")
+
+    until = (timezone.now() + timedelta(days=7)).isoformat()
+    wrong = (
+        *({}, {"state": "open", "assignee": ""}, {"snoozed_until": until}, {"snoozed_until": "soon", "reason": "x"}),
+        *({"snoozed_until": "2020-01-01T00:00:00Z", "reason": "x"}, {"assignee": None}, {"assignee": "nobody-here"}),
+        *({"assignee": cast.viewer.user.get_username()}, {"assignee": "a\x00b"}),
+    )
+    for said in wrong:
+        assert act(**said).status_code == 422, said
+    assert act(snoozed_until=until, reason="on Monday").json()["snoozed_until"] is not None
+    assert "said-twice" not in call(client, listed, state="open")
+    assert call(client, listed, state="snoozed") == ["said-twice"]
+    assert act(state="open").json()["snoozed_until"] is None
+    assert act(assignee="amir").json()["assignee"] == "amir"
+    assert call(client, listed, assignee="amir") == ["said-twice"]
+    assert call(client, listed, assignee="nobody-here") == []
+    whole = act(assignee="").json()
+    assert whole["assignee"] is None
+    assert [each["kind"] for each in whole["acts"]] == ["snoozed", "judged", "assigned", "assigned"]
+    assert [each["assignee"] for each in whole["acts"]] == [None, None, "amir", None]
 
 
 def test_the_search_language_and_the_choice_of_members(found: Finding, token: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from inspector import pipeline
+from inspector.accounts.sessions import BACKEND
 from inspector.audit.alerts import sending
 from inspector.audit.alerts.outbox import set_webhook
 from inspector.audit.findings.listing import count_by_rule, count_open_by_severity, list_findings, list_here
@@ -224,6 +226,11 @@ def test_where_machines_post_as_they_speak_silence_counts(cast: Cast) -> None:
         Finding.objects.filter(pk=finding.pk).update(due_at=timezone.now() - timedelta(minutes=15))
         note_all_due()
         assert bool(list_here(conversations=[finding.conversation_id])) is counts, name
+    # It has waited by the clock, and not until the latest message, which it is itself.
+    client = Client()
+    client.force_login(cast.viewer.user, backend=BACKEND)
+    overview = client.get("/w/acme/overview/").content.decode()
+    assert re.search(r"no answer for <span[^>]*>5\d min", overview)
     # A file that tells of later hours ends the listening: what it leaves open may go on in the next file.
     channel = cast.workspace.channels.get(name="posted as it was said")
     deliver(cast, said_ago(word(0), 20), channel=channel)

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.utils import timezone
 
 from inspector.audit.findings import examining
-from inspector.audit.findings.life import judge, lift, list_acts, set_rule, suppress
-from inspector.audit.findings.listing import count_by_rule, count_open_by_severity, list_findings
+from inspector.audit.findings.life import assign, judge, lift, list_acts, list_assignable, set_rule, snooze, suppress
+from inspector.audit.findings.listing import (
+    SNOOZED,
+    count_by_rule,
+    count_open_by_severity,
+    count_snoozed,
+    list_findings,
+    of_assignee,
+)
 from inspector.audit.models import Examination, Finding, RuleChange, Suppression
+from inspector.audit.overview import count_standing
 from inspector.audit.rules.logs import clowl, say
 from inspector.intake.models import HiddenRecord, Job
 from inspector.intake.services import withdraw_delivery
@@ -63,6 +74,84 @@ def test_time_decides_only_where_it_is_asked(cast: Cast) -> None:
     deliver(cast, clowl("x2", "INF", "eve", "oscar", minute=61).replace('"c"', '"d"').encode(), name="c.log")
     settle_all()
     assert codes(cast) == ["unanswered"]
+
+
+def test_a_snoozed_finding_stays_open_and_lists_leave_it_out(cast: Cast) -> None:
+    deliver(cast, TWICE)
+    settle_all()
+    (finding,) = Finding.objects.filter(rule="said-twice")
+    severity, now = Conversation.objects.get().open_severity, timezone.now()
+    week = now + timedelta(days=7)
+    given: dict[str, Any] = {"membership": cast.auditor, "findings": [finding.pk], "reason": "they mend it on Monday"}
+    for until in (now, now + timedelta(days=400)):
+        with pytest.raises(ValidationError, match="366 days"):
+            snooze(**given, until=until)
+    with pytest.raises(ValidationError):
+        snooze(**given | {"reason": " "}, until=week)
+    with pytest.raises(PermissionDenied):
+        snooze(**given | {"membership": cast.viewer}, until=week)
+    assert snooze(**given, until=week) == 1
+    assert "said-twice" not in codes(cast, state="open")
+    assert codes(cast, state=SNOOZED) == ["said-twice"]
+    assert "said-twice" in codes(cast)
+    assert count_snoozed(workspace=cast.workspace) == 1
+    assert Message.Severity.NOTICE not in count_open_by_severity(workspace=cast.workspace)
+    assert {count.rule.code: count.states for count in count_by_rule(workspace=cast.workspace)}["said-twice"] == {
+        SNOOZED: 1
+    }
+    assert count_standing(workspace=cast.workspace).findings.get(Message.Severity.NOTICE) is None
+    # It is no decision: the conversation is as grave as before.
+    finding.refresh_from_db()
+    assert (finding.state, Conversation.objects.get().open_severity) == ("open", severity)
+    # Its time ends by itself, and opening it again ends it early.
+    Finding.objects.update(snoozed_until=now)
+    assert "said-twice" in codes(cast, state="open")
+    assert snooze(**given, until=week) == 1
+    assert judge(membership=cast.auditor, findings=[finding.pk], state="open", reason="") == 1
+    assert judge(membership=cast.auditor, findings=[finding.pk], state="open", reason="") == 0
+    assert "said-twice" in codes(cast, state="open")
+    assert [(act.kind, act.state, act.until) for act in list_acts(finding=finding)] == [
+        ("snoozed", "open", week),
+        ("snoozed", "open", week),
+        ("judged", "open", None),
+    ]
+
+
+def test_news_of_a_finding_end_its_snooze(cast: Cast) -> None:
+    deliver(cast, ANSWER)
+    settle_all()
+    (finding,) = Finding.objects.filter(rule="missing-message")
+    week = timezone.now() + timedelta(days=7)
+    snooze(membership=cast.auditor, findings=[finding.pk], until=week, reason="it may come")
+    delivery = deliver(cast, ASKED, name="late.log")
+    settle_all()
+    withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="not ours")
+    settle_all()
+    assert codes(cast, state="open") == ["missing-message"]
+
+
+def test_findings_are_assigned_to_those_who_may_judge_them(cast: Cast) -> None:
+    deliver(cast, TWICE)
+    settle_all()
+    (finding,) = Finding.objects.filter(rule="said-twice")
+    given: dict[str, Any] = {"membership": cast.auditor, "findings": [finding.pk]}
+    with pytest.raises(PermissionDenied):
+        assign(**given | {"membership": cast.viewer}, assignee=cast.auditor.user)
+    for other in (cast.viewer, cast.stranger):
+        with pytest.raises(ValidationError, match="auditor or an owner"):
+            assign(**given, assignee=other.user)
+    people = list_assignable(workspace=cast.workspace)
+    assert set(people) == {cast.auditor.user, cast.owner.user}
+    assert assign(**given, assignee=cast.owner.user) == 1
+    assert assign(**given, assignee=cast.owner.user) == 0
+    owner = cast.owner.user
+    for named in (owner.pk, owner.get_username()):
+        assert codes(cast, within=of_assignee(named)) == ["said-twice"]
+    assert codes(cast, within=of_assignee(cast.auditor.user.pk)) == codes(cast, within=of_assignee("no\x00body")) == []
+    assert assign(**given, assignee=None) == 1
+    assert codes(cast, within=of_assignee(owner.pk)) == []
+    assert "said-twice" in codes(cast, within=of_assignee(None))
+    assert [(act.kind, act.assignee) for act in list_acts(finding=finding)] == [("assigned", owner), ("assigned", None)]
 
 
 def test_who_judges_and_how(cast: Cast) -> None:

@@ -18,7 +18,7 @@ from django.urls import reverse
 
 from inspector import pipeline
 from inspector.audit.comments.life import reply, turn, withdraw, write_comment
-from inspector.audit.findings.life import judge
+from inspector.audit.findings.life import assign, judge
 from inspector.audit.models import Binding, Finding, Review
 from inspector.audit.services import give_verdict
 from inspector.exports import making
@@ -89,6 +89,7 @@ def test_it_tells_everything_that_is_known(cast: Cast, conversation: Conversatio
     withdraw(membership=cast.owner, comment=comment, reply_id=other.pk)
     turn(membership=cast.owner, comment=comment, kind="resolved")
     finding = Finding.objects.get(rule="missing-message")
+    assign(membership=cast.auditor, findings=[finding.pk], assignee=cast.owner.user)
     judge(membership=cast.auditor, findings=[finding.pk], state="accepted", reason="it is an excerpt")
     give_verdict(
         membership=cast.auditor,
@@ -104,6 +105,7 @@ def test_it_tells_everything_that_is_known(cast: Cast, conversation: Conversatio
     assert TOKEN in text
     assert "Message 1: oscar → radar" in text
     assert finding.text in text
+    assert "Assigned to olivia by amir" in text
     assert "Accepted by amir: “it is an excerpt”" in text
     assert "amir wrote" in text
     assert "“Who is <b>it?”" in text

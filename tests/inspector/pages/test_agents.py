@@ -34,6 +34,12 @@ def find(cast: Cast, name: str, channel: Channel | None = None) -> Agent:
     return Agent.objects.get(pk=make_agent_id(cast.workspace.pk, (channel or cast.channel).pk, name))
 
 
+OPEN = (
+    b'{"clowl":"0.2","mid":"open","ts":1795251600,"p":"REQ","cid":"open",'
+    b'"from":"hub","to":"radar","body":{"t":"scan"}}\n'
+)
+
+
 def make_log(agents: int) -> bytes:
     """Everybody asks the hub for something and is answered; one agent's name looks like another's."""
     lines = []
@@ -127,9 +133,32 @@ def test_the_drawing_is_the_same_each_time_and_stays_within_its_frame(cast: Cast
     assert len(set(starts)) == len(starts), "two lines begin at one point"
 
 
+def test_who_waits_for_whom_is_told_before_who_talks(viewer: Client, cast: Cast) -> None:
+    deliver(
+        cast, make_log(4), OPEN, OPEN.replace(b"open", b"more"), OPEN.replace(b"open", b"else").replace(b"hub", b"x")
+    )
+    settle_all()
+    address = reverse("pages:agents-graph", args=[SLUG])
+    page = viewer.get(address).content.decode()
+    waits = page.partition("Who waits for whom")[2].partition("</section>")[0]
+    hub, radar = find(cast, "hub"), find(cast, "radar")
+    rows = waits.split("<li data-item>")[1:]
+    assert len(rows) == 2
+    for agent in (hub, radar):
+        assert reverse("pages:agent", args=[SLUG, agent.pk]) in rows[0]
+    assert "2 open requests" in rows[0]
+    assert "from%3Ahub+to%3Aradar" in rows[0]
+    assert "1 open request<" in rows[1]
+    assert 'title="2 still open"' in page.partition("as-table")[2]
+    assert "Who waits for whom" in text_of(viewer.get(address, {"name": "hub"}))
+    for narrow in ({"name": "worker"}, {"dialect": "clowl"}):
+        assert "Who waits for whom" not in text_of(viewer.get(address, narrow))
+
+
 @pytest.mark.parametrize("name", ["agents", "agents-graph"])
 def test_the_number_of_statements_does_not_grow_with_the_rows(name: str, viewer: Client, cast: Cast) -> None:
     counts = []
+    deliver(cast, OPEN, name="open.log")
     for agents in (3, 45):
         deliver(cast, make_log(agents), name=f"{agents}.log")
         settle_all()

@@ -119,6 +119,41 @@ def test_judging_is_kept_and_shown_with_its_reason(auditor: Client, viewer: Clie
     assert "Decision" not in one
 
 
+def test_findings_are_snoozed_and_assigned_on_pages(
+    cast: Cast, auditor: Client, viewer: Client, found: Finding
+) -> None:
+    address, back = reverse("pages:judge-findings", args=["acme"]), f"{FINDINGS}?rule=said-twice"
+    form = {"finding": [str(found.pk)], "next": back}
+    later = form | {"state": "snooze-7", "reason": "mended on Monday"}
+    assert viewer.post(address, later).status_code == 403
+    assert auditor.post(address, later | {"reason": ""}).status_code == 422
+    assert "Reopen" in auditor.post(address, later, follow=True).content.decode()
+    assert rows_of(read(viewer, back)) == 0
+    assert rows_of(read(viewer, f"{back}&state=snoozed")) == 1
+    assert "1 snoozed</a>" in read(viewer, FINDINGS)
+    one = read(auditor, reverse("pages:finding", args=["acme", found.pk]))
+    assert "Snoozed until" in one
+    assert "<strong>amir</strong> snoozed it until" in one
+    auditor.post(address, form | {"state": "open"})
+    assert rows_of(read(viewer, back)) == 1
+    assert "snoozed</a>" not in read(viewer, FINDINGS)
+    mine = form | {"act": "assign", "assignee": str(cast.auditor.user.pk)}
+    assert viewer.post(address, mine).status_code == 403
+    for wrong in ("", "nonsense", str(cast.viewer.user.pk)):
+        assert auditor.post(address, mine | {"assignee": wrong}).status_code == 422
+    assert auditor.post(address, mine).status_code == 302
+    one = read(viewer, reverse("pages:finding", args=["acme", found.pk]))
+    assert "assigned to <bdi>amir</bdi>" in one
+    assert "assigned it to amir" in one
+    assert rows_of(read(auditor, f"{back}&assignee=me")) == rows_of(
+        read(viewer, f"{back}&assignee={cast.auditor.user.pk}")
+    )
+    assert rows_of(read(auditor, f"{back}&assignee=me")) == 1
+    assert rows_of(read(viewer, f"{back}&assignee=me")) == rows_of(read(viewer, f"{back}&assignee=nobody")) == 0
+    assert auditor.post(address, mine | {"assignee": "nobody"}).status_code == 302
+    assert rows_of(read(viewer, f"{back}&assignee=nobody")) == 1
+
+
 def test_owners_set_rules_and_auditors_suppress(owner: Client, auditor: Client, viewer: Client, found: Finding) -> None:
     set_rule, page = reverse("pages:set-rule", args=["acme"]), f"{FINDINGS}?rule=said-twice"
     form = {"rule": "said-twice", "is_on": "yes", "severity": "error", "reason": "we parse strictly"}

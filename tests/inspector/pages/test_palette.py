@@ -32,11 +32,23 @@ def test_letters_find_pages_searches_conversations_and_agents(viewer: Client, ca
         "url": reverse("pages:overview", args=["acme"]),
     }
     assert find(viewer, "nvr ansd")[0]["kind"] == "saved search"
-    assert {"radar", "oscar"} <= {item["title"] for item in find(viewer, "ar") if item["kind"] == "agent"}
+    assert {"radar", "oscar"} <= {item["title"] for item in find(viewer, "ar") if item["kind"].startswith("agent")}
     kinds = [item["kind"] for item in find(viewer, "")]
     assert kinds[0] == "page"
     assert {"title": "Search for zebra", "kind": "search", "url": "/w/acme/search/?q=zebra"} in find(viewer, "zebra")
     assert "Keyring" not in {item["title"] for item in find(viewer, "keyring")}
+
+
+def test_agents_rules_and_deliveries_are_places_with_what_tells_them_apart(
+    viewer: Client, cast: Cast, story: Delivery
+) -> None:
+    agent = next(item for item in find(viewer, "radar") if item["title"] == "radar")
+    assert agent["kind"] == f"agent in {cast.channel.name}"
+    assert {"title": "Exposed secret", "kind": "rule", "url": "/w/acme/findings/?rule=token-in-clear"} in find(
+        viewer, "exposed"
+    )
+    delivery = next(item for item in find(viewer, story.file_name) if item["kind"].startswith("delivery of"))
+    assert delivery["url"] == reverse("pages:delivery", args=["acme", story.pk])
 
 
 def test_an_id_leads_to_what_it_names(viewer: Client, cast: Cast, story: Delivery) -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import html
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from inspector.accounts.models import Channel
 from inspector.audit.models import Finding
 from inspector.audit.services import create_queue, fill_from_source
-from inspector.intake.models import Delivery
+from inspector.intake import jobs
+from inspector.intake.models import Delivery, Job
 from inspector.threads.models import Agent, Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.keyring.conftest import LINES as SEALED
 
 pytestmark = pytest.mark.django_db
 
@@ -123,9 +126,16 @@ def test_the_number_of_unanswered_requests_is_one_number(auditor: Client, conver
     assert '?rule=unanswered">1</a>' in overview
     listed = overview.partition('id="unanswered"')[2].partition("</section>")[0]
     assert listed.count("data-item") == 1
-    assert "no answer for 2 h" in listed
+    # The units are words for a screen reader.
+    assert (
+        'no answer for <span aria-hidden="true">2 h 29 min</span><span class="sr">2 hours 29 minutes</span>' in listed
+    )
     assert Finding.objects.filter(rule="unanswered", state="open").count() == 1
     assert "1 message" in read(auditor, "search", q="is:unanswered")
+    # One that is snoozed is in none of them.
+    Finding.objects.filter(rule="unanswered").update(snoozed_until=timezone.now() + timedelta(days=1))
+    assert "?rule=unanswered" not in read(auditor, "overview").partition("Open findings by rule")[2]
+    assert "1 message" not in read(auditor, "search", q="is:unanswered")
 
 
 def test_what_a_delivery_brought_leads_to_its_findings(auditor: Client, cast: Cast, conversation: Conversation) -> None:
@@ -140,6 +150,17 @@ def test_what_a_delivery_brought_leads_to_its_findings(auditor: Client, cast: Ca
     other = deliver(cast, say(9, 9100, "INF", "clerk>bank", {"t": "note", "d": {"message": "still here"}}))
     settle_all()
     assert "No findings." in read(auditor, "delivery", other.pk)
+    # Nothing is counted before the rules have looked at everything, and what became due is noted.
+    Finding.objects.filter(rule="unanswered").update(due_since=None)
+    assert "Checking by rules" in read(auditor, "progress", delivery.pk)
+    settle_all()
+    assert "5 findings</a>" in read(auditor, "progress", delivery.pk)
+    jobs.ask(kind=Job.Kind.EXAMINE, subjects={conversation.pk}, workspace_id=cast.workspace.pk)
+    page = read(auditor, "progress", delivery.pk)
+    assert "Checking by rules" in page
+    assert "findings</a>" not in page
+    settle_all()
+    assert "5 findings</a>" in read(auditor, "progress", delivery.pk)
     for query in ({"delivery": str(other.pk)}, {"delivery": str(other.pk), "order": "worst"}):
         assert 'class="sentence"' not in read(auditor, "findings", **query)
 
@@ -167,6 +188,24 @@ def test_a_channel_narrows_the_lists_and_stays_in_the_address(
     fill_from_source(membership=cast.owner, queue=queue)
     assert "data-item" in read(auditor, "queue", queue.pk, channel=main)
     assert "data-item" not in read(auditor, "queue", queue.pk, channel="night & day")
+    queues = read(auditor, "reviews", channel=main)
+    assert f"{reverse('pages:queue', args=['acme', queue.pk])}?channel={main}" in queues
+    assert "1 conversation waits" in queues
+    assert "No queue holds a conversation of this channel" in read(auditor, "reviews", channel="night & day")
+
+
+def test_sealed_messages_are_counted_apart_from_the_unanswered(
+    auditor: Client, cast: Cast, conversation: Conversation
+) -> None:
+    assert "sealed message" not in read(auditor, "overview")
+    deliver(cast, b"\n".join(SEALED), name="sealed.jsonl")
+    settle_all()
+    count = Message.objects.filter(is_sealed=True).count()
+    page = read(auditor, "overview").partition('id="unanswered"')[2].partition("</section>")[0]
+    assert f">{count} sealed message" in page
+    address = re.search(r'href="([^"]+)">\d+ sealed', page)
+    assert address is not None
+    assert f"{count} message" in auditor.get(html.unescape(address[1])).content.decode()
 
 
 @pytest.mark.parametrize(

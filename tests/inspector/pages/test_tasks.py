@@ -49,8 +49,8 @@ def test_the_story_of_a_task_is_told_in_a_sentence(cast: Cast, auditor: Client) 
         clowl(9000, "e", "INF", "ada", "eve", topic="later"),
     )
     page = read(auditor, address)
-    assert "first reply after 2 s" in page
-    assert "after 3 min 20 s." in page
+    assert 'first reply after <span aria-hidden="true">2 s</span><span class="sr">2 seconds</span>' in page
+    assert 'after <span aria-hidden="true">3 min 20 s</span><span class="sr">3 minutes 20 seconds</span>.' in page
     assert "No reply for 2 h 25 min" in page
     assert "is stalled" in page
     assert page.count("asked for it") == 2
@@ -59,7 +59,7 @@ def test_the_story_of_a_task_is_told_in_a_sentence(cast: Cast, auditor: Client) 
         assert reverse("pages:message", args=["acme", task.request]) in page
     still = read(auditor, f"{address}?state=stalled")
     assert "pack" in still
-    assert "3 min 20 s." not in still
+    assert 'after <span aria-hidden="true">3 min' not in still
     assert "No task is in this state" in read(auditor, f"{address}?state=cancelled")
     early = read(auditor, f"{address}?as_of=2024-11-21T09:05:00Z")
     assert "No reply for" not in early

@@ -87,7 +87,7 @@ def test_with_script_the_card_is_read_again_at_each_choice(auditor: Client, cast
     assert "nSLIP 2" in text(again)
     progress = decide(auditor, address, "load", dialect="nslip", headers=HTMX)
     assert "hx-get" in text(progress)
-    assert "Framing" in text(progress)
+    assert "Splitting into records" in text(progress)
     settle_all()
     assert set(Message.objects.values_list("dialect", flat=True)) == {"nslip"}
     page = text(auditor.get(reverse("pages:delivery", args=[SLUG, delivery.pk])))
@@ -209,13 +209,15 @@ def test_done_is_said_only_when_everything_is_settled(auditor: Client, cast: Cas
     seen = []
     from inspector import pipeline
 
-    for kind in (None, Job.Kind.FRAME, Job.Kind.INGEST, Job.Kind.SETTLE):
-        if kind:
+    for kind in (None, Job.Kind.FRAME, Job.Kind.INGEST, Job.Kind.SETTLE, Job.Kind.EXAMINE):
+        if kind == Job.Kind.EXAMINE:
+            settle_all()
+        elif kind:
             pipeline.run_due(only=(kind,))
         page = text(auditor.get(address))
         seen.append(page[page.index('aria-current="step">') + 20 :].split("<")[0] if "aria-current" in page else "end")
-        assert ('data-state="done"' in page) == (kind == Job.Kind.SETTLE)
-    assert seen == ["Framing", "Reading", "Settling", "end"]
+        assert ('data-state="done"' in page) == (kind == Job.Kind.EXAMINE)
+    assert seen == ["Splitting into records", "Decoding", "Building threads", "Checking by rules", "end"]
 
 
 @pytest.mark.parametrize(

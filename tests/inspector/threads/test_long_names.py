@@ -9,7 +9,7 @@ import pytest
 
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Message
-from inspector.threads.tasks.measures import measure_agent, measure_pair
+from inspector.threads.tasks.measures import measure_agent
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -33,6 +33,6 @@ def test_names_longer_than_an_entry_of_an_index(cast: Cast) -> None:
     where = cast.channel.pk
     measured = measure_agent(workspace=cast.workspace, names=[(where, names[0])])
     assert (measured.asked_by.asked, measured.asked_of.asked) == (2, 0)
-    pair = measure_pair(workspace=cast.workspace, requesters=[(where, names[1])], performers=[(where, names[2])])
-    assert pair.asked == 1
+    other = measure_agent(workspace=cast.workspace, names=[(where, names[1])])
+    assert (other.asked_by.asked, other.asked_of.asked) == (1, 2)
     assert len(find_messages(workspace=cast.workspace, query="from:short OR to:short")) == 1

@@ -17,7 +17,6 @@ from inspector.threads.tasks.measures import (
     list_tasks,
     measure_agent,
     measure_conversation,
-    measure_pair,
     state_at,
 )
 
@@ -66,12 +65,9 @@ def test_a_conversation_an_agent_and_a_pair_are_sums_over_their_tasks(cast: Cast
     assert (whole.retries, whole.failures, whole.late) == (1, 1, 0)
     assert whole.acknowledge == Times(2, 4.0, pytest.approx(5.8))
     assert whole.finish == Times(2, 20.0, pytest.approx(29.0))
-    ada, bob = (cast.channel.pk, "ada"), (cast.channel.pk, "bob")
+    bob = (cast.channel.pk, "bob")
     agent = measure_agent(workspace=cast.workspace, names=[bob])
     assert (agent.asked_of.asked, agent.asked_of.retries, agent.asked_by.unanswered) == (2, 1, 1)
-    pair = measure_pair(workspace=cast.workspace, requesters=[ada], performers=[bob])
-    assert (pair.asked, pair.failures, pair.finish.measured) == (2, 1, 2)
-    assert measure_pair(workspace=cast.workspace, requesters=[bob], performers=[bob]).asked == 0
     assert measure_agent(workspace=cast.workspace, names=[]).asked_of.asked == 0
     assert measure_agent(workspace=cast.stranger.workspace, names=[bob]).asked_of.asked == 0
     # One agent under two names is one.
