@@ -45,7 +45,7 @@ from inspector.memory import collect_seldom, give_back
 from inspector.reading import BATCH_BYTES, BATCH_RECORDS, HALF_READ_SECONDS, ingest_batch, retry_letter
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.opening.opener import Attempt, open_batch
-from inspector.threads.services import draw_traces, follow_weighing, settle
+from inspector.threads.services import draw_traces, follow_weighing, resolve
 
 logger = logging.getLogger(__name__)
 
@@ -232,7 +232,7 @@ def settle_conversation(job: Job) -> None:
     if conversation is None:
         finish()
         return
-    settle(
+    resolve(
         conversation=conversation,
         fence=lambda: jobs.checkpoint(job, {}),
         finish=finish_settled,

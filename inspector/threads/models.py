@@ -22,6 +22,9 @@ from .arriving.announcements import Announcement as Announcement
 from .opening.tables import OpenedMessage as OpenedMessage
 from .opening.tables import OpeningTrial as OpeningTrial
 from .placing.places import PLACE_BYTES
+from .resolving.tables import Block as Block
+from .resolving.tables import Fact as Fact
+from .resolving.tables import Read as Read
 from .settling.tables import Carry as Carry
 from .settling.tables import Lack as Lack
 from .settling.tables import Stretch as Stretch

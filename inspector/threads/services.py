@@ -6,7 +6,7 @@ from .arriving.arrivals import hold_records, insert_arrivals
 from .arriving.inserts import foretell_arrivals, read_record
 from .arriving.marking import mark_conversations
 from .arriving.withdrawing import follow_weighing
-from .settling.settler import settle
+from .resolving.resolver import resolve
 from .trees.tracing import draw_traces
 
 __all__ = [
@@ -17,5 +17,5 @@ __all__ = [
     "insert_arrivals",
     "mark_conversations",
     "read_record",
-    "settle",
+    "resolve",
 ]

@@ -11,13 +11,14 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import add
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from django.db import models
 
 from inspector.intake.bulk import insert_rows
 
-from ..models import Conversation
+from ..models import Conversation, Message
+from ..placing.instants import count_microseconds, read_instant
 from ..placing.nodes import StoredNode
 from .tables import Agent, Appearance, Declaration, Exchange, key_of_name, make_agent_id
 from .totals import Totals
@@ -152,18 +153,87 @@ class _Gathering:
         )
 
 
-def write_exchanges(gathered: Sequence[Exchanges], *, resumed: Container[uuid.UUID] = ()) -> None:
+class Counted(Protocol):
+    """What a block adds up to of agents and pairs."""
+
+    appearances: list[list[Any]]
+    exchanges: list[list[Any]]
+
+
+def write_counted(gathered: Exchanges, model: type[models.Model]) -> list[list[Any]]:
+    """The rows of a table that count, as JSON takes them; times in microseconds since 1970."""
+    return [
+        [*(part.hex if isinstance(part, uuid.UUID) else part for part in row[:-2]), *map(count_microseconds, row[-2:])]
+        for row in gathered.rows[model]
+    ]
+
+
+def add_rows(conversation: Conversation, summaries: Iterable[Counted]) -> Exchanges:
+    """The rows that count of a conversation, from those of its blocks as `write_counted` wrote them."""
+    held: dict[type[models.Model], dict[Row, Row]] = {model: {} for model in _COUNTS}
+    for summary in summaries:
+        for model, written in ((Appearance, summary.appearances), (Exchange, summary.exchanges)):
+            keys, counts = _COUNTS[model]
+            for each in written:
+                row = _read_counted(each, model)
+                before = held[model].get(row[:keys])
+                held[model][row[:keys]] = row if before is None else _sum_rows(before, row, keys, keys + counts)
+    rows = {model: frozenset(each.values()) for model, each in held.items()}
+    return Exchanges(conversation, {}, {**rows, Declaration: frozenset()})
+
+
+def _read_counted(written: Sequence[Any], model: type[models.Model]) -> Row:
+    names = 1 if model is Appearance else 2
+    ids = (None if name is None else uuid.UUID(hex=name) for name in written[:names])
+    return (*ids, *written[names:-2], *map(read_instant, written[-2:]))
+
+
+def write_declarations(gathered: Exchanges, messages: Sequence[uuid.UUID]) -> None:
+    """Write what these messages declare, in the place of what they declared before, and the agents they name."""
+    conversation = gathered.conversation
+    columns = _TABLES[Declaration]
+    stored = {
+        tuple(row): pk
+        for pk, *row in Declaration.objects.filter(conversation=conversation, message__in=messages).values_list(
+            "pk", *columns
+        )
+    }
+    rows = gathered.rows[Declaration]
+    stale = [pk for row, pk in stored.items() if row not in rows]
+    fresh = [(conversation.workspace_id, conversation.pk, *row) for row in rows if row not in stored]
+    _insert_agents([gathered])
+    if stale:
+        Declaration.objects.filter(pk__in=stale).delete()
+    insert_rows(
+        model=Declaration,
+        columns=("workspace_id", "conversation_id", *columns),
+        rows=fresh,
+        order_by=("conversation_id", *columns[:2]),
+    )
+
+
+def prune_declarations(conversation: Conversation) -> None:
+    """Delete what messages of a conversation declared that are not shown any more."""
+    shown = Message.objects.shown().filter(conversation=conversation).values("pk")
+    Declaration.objects.filter(conversation=conversation).exclude(message__in=shown).delete()
+
+
+def write_exchanges(
+    gathered: Sequence[Exchanges], *, resumed: Container[uuid.UUID] = (), has_declared: bool = True
+) -> None:
     """Write the rows of these conversations that came out otherwise; call inside the transaction that holds them.
 
     Args:
         gathered: the rows of each conversation.
         resumed: the ids of those whose rows come to what is stored, each of them a sum of messages added.
+        has_declared: whether what was declared is written with them.
     """
     totals = Totals()
     known = {model: _read_rows(model, [each.conversation.pk for each in gathered]) for model in _COUNTS}
     # What was declared belongs to one message each: what is added stands there for the first time.
     known[Declaration] = _read_rows(
-        Declaration, [each.conversation.pk for each in gathered if each.conversation.pk not in resumed]
+        Declaration,
+        [each.conversation.pk for each in gathered if has_declared and each.conversation.pk not in resumed],
     )
     gathered = [
         each.add_to({model: known[model].get(each.conversation.pk, {}) for model in _COUNTS})

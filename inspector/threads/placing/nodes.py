@@ -110,6 +110,8 @@ class StoredNode(Node):
     is_assigned: bool = False
     task_id: uuid.UUID | None = None
     was_placed: int = 0
+    was_task: uuid.UUID | None = None
+    was_parent: uuid.UUID | None = None
     was_linked: int = 0
 
     @property
@@ -225,6 +227,61 @@ def load_placed(conversation_id: uuid.UUID, wanted: Q) -> list[StoredNode]:
     return nodes
 
 
+def load_chunk(
+    conversation_id: uuid.UUID,
+    start: tuple[datetime, bytes, int] | None,
+    end: tuple[datetime, bytes, int] | None,
+    *,
+    limit: int,
+) -> tuple[list[StoredNode], bool]:
+    """The first nodes of a conversation between two order keys, in order key, without those that a withdrawal hides.
+
+    Args:
+        conversation_id: the conversation.
+        start: where they begin; None at its beginning.
+        end: what they do not reach; None at its end.
+        limit: so many are loaded at most, but for those of one order key, which stay together.
+
+    Returns:
+        the nodes, and whether there are no more of them.
+    """
+    timeline = Timeline([])
+    rows = _read_rows(Q(conversation_id=conversation_id))
+    compared = "(threads_message.order_time, threads_message.order_source, threads_message.order_index)"
+    for sign, key in ((">=", start), ("<", end)):
+        if key is not None:
+            # The signs and columns are those above; the values are parameters.
+            rows = rows.extra(where=[f"{compared} {sign} (%s, %s, %s)"], params=list(key))  # noqa: S610
+    ordered = rows.order_by("order_time", "order_source", "order_index", "record_id", "part").values_list(*_COLUMNS)
+    found = list(ordered[: limit + 1])
+    is_all = len(found) <= limit
+    if not is_all:
+        # What has one order key stays together.
+        last = found[-1][1:4]
+        found = [row for row in found if row[1:4] != last]
+        if not found:
+            found = list(
+                rows.filter(order_time=last[0], order_source=last[1], order_index=last[2]).values_list(*_COLUMNS)
+            )
+    known: dict[Any, Any] = {}
+    for _, same in groupby(found, key=itemgetter(1, 2, 3)):
+        for row in order_by_identity(list(same)):
+            timeline.nodes.append(_make_node(row, len(timeline.nodes), known))
+    return timeline.nodes, is_all
+
+
+def load_nodes(conversation_id: uuid.UUID, wanted: Q) -> list[StoredNode]:
+    """The nodes of a conversation that are wanted, as they stand now, placed or not; in no order, without positions."""
+    known: dict[Any, Any] = {}
+    nodes = []
+    for row in _read_rows(wanted & Q(conversation_id=conversation_id)).values_list(*_COLUMNS):
+        node = _make_node(row, 0, known)
+        _, node.run, node.parent, cited, node.basis, node.why, node.task_id = row[-7:]
+        node.cited = None if cited is None else bytes(cited)
+        nodes.append(node)
+    return nodes
+
+
 def _read_rows(wanted: Q) -> MessageQuerySet:
     return (
         Message.objects.shown()
@@ -301,6 +358,8 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
             why,
             task_id,
         ),
+        was_task=task_id,
+        was_parent=parent,
         was_linked=_hash_link(parent, None if parent_key is None else bytes(parent_key), basis, why),
     )
 

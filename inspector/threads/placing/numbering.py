@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import uuid
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from django.db import connection
 
-from ..models import Conversation, Message, PlaceDirectory
-from .places import BlockSize, Places, read_sizes, write_sizes
+from ..models import Block, Conversation, Message
+from .places import BlockSize, Places, write_sizes
 
 
 def load_places(conversation: Conversation) -> Places:
     """The places of a conversation; of one that was never settled there are none. One statement for each instance."""
-    try:
-        return Places(read_sizes(bytes(conversation.places.blocks)))
-    except PlaceDirectory.DoesNotExist:
-        return Places()
+    return load_all_places([conversation.pk]).get(conversation.pk, Places())
 
 
 def load_all_places(conversation_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, Places]:
     """The places of these conversations; one statement."""
-    rows = PlaceDirectory.objects.filter(pk__in=list(conversation_ids)).values_list("pk", "blocks")
-    return {pk: Places(read_sizes(bytes(blocks))) for pk, blocks in rows}
+    rows = Block.objects.filter(conversation__in=list(conversation_ids)).order_by("conversation_id", "border")
+    found: dict[uuid.UUID, list[BlockSize]] = defaultdict(list)
+    for pk, border, count in rows.values_list("conversation_id", "border", "count"):
+        found[pk].append(BlockSize(bytes(border), count))
+    return {pk: Places(blocks) for pk, blocks in found.items()}
 
 
 def number_messages(messages: Iterable[Message]) -> None:

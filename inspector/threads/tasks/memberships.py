@@ -23,12 +23,12 @@ from .standing import Standing, asked_for
 # The bases of a parent that was answered; what is adjacent only follows.
 LINKED: Final = frozenset({"explicit", "correlation", "turn"})
 # What only an answer says: where the message answered is missing, there was a task all the same.
-_ANSWERS: Final = frozenset(
+ANSWERS: Final = frozenset(
     {"acknowledge", "progress", "done", "failure", "not-understood", "accept", "reject", "commit"}
 )
-_ENDERS: Final = _ANSWERS | {"cancel", "unsubscribe"}
-_STATES: Final = frozenset({"inform", "observe"})
-_WORK: Final = frozenset({"request", "delegate"})
+ENDERS: Final = ANSWERS | {"cancel", "unsubscribe"}
+STATES: Final = frozenset({"inform", "observe"})
+WORK: Final = frozenset({"request", "delegate"})
 
 # How a message belongs to a task where the wire does not say so.
 TURN: Final = "turn"
@@ -117,12 +117,12 @@ class Membership:
 
     def _find_requests(self, nodes: Sequence[StoredNode]) -> None:
         """Who asked, for each task that has an id: the first to ask for work, else the first to ask for anything."""
-        for asking in (_WORK, ASKS):
+        for asking in (WORK, ASKS):
             for node in nodes:
                 if node.task is None or node.performative not in asking:
                     continue
                 task = self._find_by_id(node.run, node.task)
-                if task.is_stored and (task.request is None or (asking is _WORK and task.act not in _WORK)):
+                if task.is_stored and (task.request is None or (asking is WORK and task.act not in WORK)):
                     # What was placed before was said of a task that nobody had asked for, or somebody else.
                     raise UncertainError
                 if task.request is None:
@@ -204,11 +204,11 @@ class Membership:
         if above is not None:
             if node.basis != TURN:
                 return above
-            is_answer = asked_for(above, node) and node.performative in _ANSWERS
+            is_answer = asked_for(above, node) and node.performative in ANSWERS
             better = self.standing.find_latest(node) if is_answer else None
             node.link = TURN if better is None else LATEST
             return above if better is None else better
-        if is_linked and node.above is None and node.cited is not None and node.performative in _ENDERS:
+        if is_linked and node.above is None and node.cited is not None and node.performative in ENDERS:
             task = self._find_task(make_key("cited", node.cited.hex()))
             if node.ghost is None:
                 task.asked_elsewhere = node.parent
@@ -218,9 +218,9 @@ class Membership:
         found = None
         if node.performative in WITHDRAWN:
             found, link = self.standing.asked.find_withdrawn(node), TAKEN_BACK
-        elif node.performative in _ANSWERS:
+        elif node.performative in ANSWERS:
             found, link = self.standing.find_latest(node), LATEST
-        elif node.performative in _STATES:
+        elif node.performative in STATES:
             found, link = self.standing.find_question(node), NEXT_WORD
             if found is None and (node.meaning or node.work.has_progress or node.work.has_result):
                 found, link = self.standing.find_latest(node), LATEST
@@ -265,11 +265,11 @@ def find_links(node: StoredNode, task: Found, above: uuid.UUID | None) -> set[st
     if linked and (node.basis != TURN or above is None):
         return {""}
     if linked:
-        is_better = node.performative in _ANSWERS and (above != task.id or asked_for(task, node))
+        is_better = node.performative in ANSWERS and (above != task.id or asked_for(task, node))
         return ({TURN} if above == task.id else set()) | ({LATEST} if is_better else set())
     if node.performative in WITHDRAWN:
         return {TAKEN_BACK}
-    if node.performative not in _STATES:
+    if node.performative not in STATES:
         return {LATEST}
     says_more = node.meaning or work.has_progress or work.has_result
     return ({NEXT_WORD} if task.act == "query" else set()) | ({LATEST} if says_more else set())

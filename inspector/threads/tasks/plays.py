@@ -103,7 +103,7 @@ class Playing:
                 play.mode = request.work.mode
         for node in nodes:
             if node.of_task is not None:
-                self._take(self.plays[node.of_task], node)
+                self.take(self.plays[node.of_task], node)
 
     def _find(self, task: Found) -> Play:
         """The play of a task, and above it of those that it is part of."""
@@ -124,7 +124,7 @@ class Playing:
             below, at = play, at.within
         return self.plays[task]
 
-    def _take(self, play: Play, node: StoredNode) -> None:
+    def take(self, play: Play, node: StoredNode) -> None:
         """One message of a task."""
         task = play.task
         if not play.message_count:

@@ -14,7 +14,7 @@ from ..models import Message
 from ..placing.nodes import StoredNode
 from ..reads import Reads
 from .carried import CarriedContext
-from .contexts import has_established, list_asked, list_established, questions_of
+from .contexts import TrackedContext, has_established, list_asked, list_established, questions_of
 from .teller import Telling, ToldRow, tell_record
 
 # How far ahead is looked for what will be needed, and how much of it is held at once.
@@ -33,11 +33,11 @@ class Retelling:
     """
 
     def __init__(
-        self, nodes: Sequence[StoredNode], fence: Callable[[], None], context: CarriedContext | None = None
+        self, nodes: Sequence[StoredNode], fence: Callable[[], None], context: TrackedContext | None = None
     ) -> None:
         self._fence = fence
         self._runs = [list(same) for _, same in groupby(nodes, key=lambda node: node.record)]
-        self.context = context if context is not None else CarriedContext()
+        self.context: TrackedContext = context if context is not None else CarriedContext()
         self._records: Mapping[uuid.UUID, Record] = {}
         self._established: dict[uuid.UUID, str] = {}
         self.context.expect(chain.from_iterable(questions_of(node.told_in) for node in nodes))

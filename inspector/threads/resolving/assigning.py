@@ -1,0 +1,440 @@
+"""Which task each message of a block belongs to, and what was asked of whom before it.
+
+In this order: its task id (and run) says so; it asks for something, and so is a task itself; it answers, however far
+above, a message that belongs to one; it answers what was not received. What no link of the wire says is inferred, and
+says by which rule (`memberships.LINKS`). A message that answers one which stands later than itself belongs to the task
+that the other one names or is.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..models import Conversation
+from ..placing.nodes import StoredNode
+from ..tasks.asked import RETRIED, WITHDRAWN
+from ..tasks.found import Found, key_of_id, make_key, make_task_id
+from ..tasks.memberships import (
+    ANSWERS,
+    ENDERS,
+    LATEST,
+    LINKED,
+    NEXT_WORD,
+    RETRY,
+    STATES,
+    TAKEN_BACK,
+    TURN,
+    WORK,
+)
+from ..tasks.signs import ASKS, WISHES
+from .refs import Ref, is_after, make_ref
+from .tasks import Tasks, TaskState
+from .view import Key, View
+
+_ENDS: Final = frozenset({"done", *WITHDRAWN})
+# So many of what somebody asked for are looked at for what is withdrawn or asked again.
+MAX_ASKED: Final = 512
+# So far a message whose parent stands later is followed to the task of that.
+MAX_AHEAD: Final = 16
+
+
+@dataclass(slots=True)
+class Asking:
+    """That a task was asked for, by a message, and how often it had ended before: it is over when it ends once more."""
+
+    ref: Ref
+    task: uuid.UUID
+    ends: int
+    receivers: tuple[str, ...] = ()
+    act: str = ""
+    handles: tuple[str, ...] = ()
+
+    def write(self) -> list[Any]:
+        """It as JSON takes it."""
+        return [self.ref.write(), self.task.hex, self.ends, self.receivers, self.act, self.handles]
+
+    @classmethod
+    def read(cls, written: Sequence[Any]) -> Asking:
+        """What `write` wrote."""
+        ref, task, ends, receivers, act, handles = written
+        return cls(Ref.read(ref), uuid.UUID(hex=task), ends, tuple(receivers), act, tuple(handles))
+
+
+def _read_pairs(written: Sequence[Any]) -> list[tuple[str, Asking]]:
+    return [(sender, Asking.read(asking)) for sender, asking in written]
+
+
+def _take_latest(found: Iterable[Asking | None]) -> Asking | None:
+    latest: Asking | None = None
+    for asking in found:
+        if asking is not None and (latest is None or is_after(asking.ref, latest.ref)):
+            latest = asking
+    return latest
+
+
+def asked_for(task: Found, node: StoredNode) -> bool:
+    """Whether the sender of a message is who asked for a task."""
+    return task.request is not None and bool(node.sender) and task.requester == node.sender
+
+
+class Assigner:
+    """Assigns the messages of a block to their tasks, in the order of the timeline.
+
+    Args:
+        conversation: theirs.
+        nodes: linked, in that order.
+        view: of the block.
+        tasks: those that they may belong to.
+    """
+
+    def __init__(self, conversation: Conversation, nodes: Sequence[StoredNode], view: View, tasks: Tasks) -> None:
+        self._conversation_id = conversation.pk
+        self._nodes = nodes
+        self._view = view
+        self._tasks = tasks
+        # Who asked first for each task that has an id: (run, id on the wire).
+        self._requests: dict[tuple[int, str], list[Any]] = {}
+        self._spoken: set[str | None] = set()
+
+    def assign(self) -> None:
+        """Give each node its task, and how that is inferred where it is."""
+        self._find_requests()
+        self._expect()
+        for node in self._nodes:
+            self._assign(node)
+
+    # Who asked for what has an id.
+
+    def _find_requests(self) -> None:
+        """For each task id the first to ask for work, else the first to ask for anything, in the whole conversation."""
+        firsts: dict[tuple[int, str], tuple[list[Any] | None, list[Any] | None]] = {}
+        for node in self._nodes:
+            if node.task is None:
+                continue
+            name = (node.run, node.task)
+            work, anything = firsts.get(name, (None, None))
+            if node.performative in ASKS:
+                asks = [node.id.hex, node.sender or "", node.performative, _find_only(node), node.work.mode]
+                anything = anything or asks
+                if node.performative in WORK:
+                    work = work or asks
+            firsts[name] = (work, anything)
+            if node.work.within:
+                firsts.setdefault((node.run, node.work.within), (None, None))
+        view = self._view
+        keys = {name: ("asks", *name) for name in firsts}
+        others = view.list_all_everywhere(list(keys.values()))
+        for name, (work, anything) in firsts.items():
+            key = keys[name]
+            found = others.get(key, ())
+            earlier = [each.value for each in found if each.border < view.border]
+            later = [each.value for each in found if each.border > view.border]
+            is_known = any(each[0] for each in earlier) or (work is None and any(each[1] for each in earlier))
+            if (work or anything) and not is_known:
+                view.put(key, [work, anything])
+            every = [*earlier, [work, anything], *later]
+            chosen = next((each[0] for each in every if each[0]), None) or next(
+                (each[1] for each in every if each[1]), None
+            )
+            if chosen is not None:
+                self._requests[name] = chosen
+
+    def _find_by_id(self, run: int, native_id: str) -> TaskState:
+        key = key_of_id(run, native_id)
+        state = self._tasks.make(key, make_task_id(self._conversation_id, key), native_id)
+        request = self._requests.get((run, native_id))
+        if request is not None and (state.found.request is None or state.found.request.hex != request[0]):
+            name, sender, act, receiver, mode = request
+            _name_request(state, uuid.UUID(hex=name), sender, act, receiver, mode)
+        return state
+
+    def _expect(self) -> None:
+        if self._view.is_first:
+            return
+        keys: dict[Key, None] = {}
+        for node in self._nodes:
+            if node.task is not None:
+                keys["task", make_task_id(self._conversation_id, key_of_id(node.run, node.task)).hex] = None
+            above = node.above
+            if above is not None and above.position < 0 and above.task_id is not None:
+                keys["task", above.task_id.hex] = None
+        self._view.expect(keys)
+
+    # One message.
+
+    def _assign(self, node: StoredNode) -> None:
+        linked = node.basis in LINKED
+        above = self._find_above(node) if linked else None
+        if node.task is not None:
+            named = self._find_by_id(node.run, node.task)
+            self._place_within(named, node, above)
+            state: TaskState | None = named
+        elif node.performative in ASKS:
+            state = self._begin(node, above)
+        else:
+            state = self._find(node, above, is_linked=linked)
+        if state is not None:
+            state.is_touched = True
+        node.of_task = state.found if state is not None else None
+        node.task_id = state.found.id if state is not None else None
+        self._remember(node, state)
+
+    def _find_above(self, node: StoredNode) -> TaskState | None:
+        """The task of the message that one answers."""
+        above = node.above
+        if above is None:
+            return None
+        if above.position < 0:
+            self._view.note(("above", above.id.hex))
+            return self._tasks.find(above.task_id) if above.task_id is not None else None
+        if above.position < node.position:
+            return self._tasks.find(above.of_task.id) if above.of_task is not None else None
+        return self._find_ahead(above)
+
+    def _find_ahead(self, node: StoredNode) -> TaskState | None:
+        """The task of a message that stands later: what it names, or what it asks for."""
+        if node.task is not None:
+            return self._find_by_id(node.run, node.task)
+        if node.performative in ASKS:
+            key = make_key("request", node.id.hex)
+            state = self._tasks.make(key, make_task_id(self._conversation_id, key))
+            if state.found.request is None:
+                _name_request(
+                    state, node.id, node.sender or "", node.performative or "", _find_only(node), node.work.mode
+                )
+            return state
+        return None
+
+    def _place_within(self, state: TaskState, node: StoredNode, above: TaskState | None) -> None:
+        """What a task with an id is part of: the one that is named, else that in the course of which it is asked."""
+        if state.within is not None:
+            return
+        within = None
+        if node.work.within:
+            within = self._find_by_id(node.run, node.work.within)
+        elif state.found.request == node.id and above is not None and not asked_for(above.found, node):
+            within = above
+        if within is not None and within is not state:
+            self._set_within(state, within)
+
+    def _set_within(self, state: TaskState, within: TaskState) -> None:
+        state.within = within.found.key
+        state.found.within = within.found
+        # It goes on within the other unless that leads back to itself.
+        at: Any = within.play
+        while at is not None:
+            if at is state.play:
+                return
+            at = at.within
+        state.play.within = within.play
+        within.is_touched = True
+
+    def _begin(self, node: StoredNode, above: TaskState | None) -> TaskState:
+        """A request without a task id: a task of its own, unless it asks again for what has failed."""
+        if above is not None and asked_for(above.found, node):
+            parent = node.above
+            if parent is not None and (parent.performative in RETRIED or above.found.has_failed):
+                if node.basis == TURN:
+                    node.link = TURN
+                return above
+            above = None
+        if above is None and node.work.is_retry and not node.work.is_public:
+            repeated = self._find_repeated(node)
+            if repeated is not None:
+                if not node.handles:
+                    node.link = RETRY
+                return repeated
+        key = make_key("request", node.id.hex)
+        state = self._tasks.make(key, make_task_id(self._conversation_id, key))
+        _take_request(state, node)
+        if above is not None and state.within is None:
+            self._set_within(state, above)
+        return state
+
+    def _find(self, node: StoredNode, above: TaskState | None, *, is_linked: bool) -> TaskState | None:
+        if above is not None:
+            if node.basis != TURN:
+                return above
+            is_answer = asked_for(above.found, node) and node.performative in ANSWERS
+            better = self._find_latest(node) if is_answer else None
+            node.link = TURN if better is None else LATEST
+            return above if better is None else better
+        if is_linked and node.above is None and node.cited is not None and node.performative in ENDERS:
+            key = make_key("cited", node.cited.hex())
+            state = self._tasks.make(key, make_task_id(self._conversation_id, key))
+            if node.ghost is None:
+                state.found.asked_elsewhere = node.parent
+            return state
+        if is_linked or node.performative is None:
+            return None
+        found = None
+        if node.performative in WITHDRAWN:
+            found, link = self._find_withdrawn(node), TAKEN_BACK
+        elif node.performative in ANSWERS:
+            found, link = self._find_latest(node), LATEST
+        elif node.performative in STATES:
+            found, link = self._find_question(node), NEXT_WORD
+            if found is None and (node.meaning or node.work.has_progress or node.work.has_result):
+                found, link = self._find_latest(node), LATEST
+        if found is not None:
+            node.link = link
+        return found
+
+    # What was asked of whom.
+
+    def _find_latest(self, node: StoredNode) -> TaskState | None:
+        """The latest thing that one of the receivers asked of the sender, or anyone else where it names no receiver."""
+        if not node.sender:
+            return None
+        view = self._view
+        if node.receivers:
+            latest = _take_latest(
+                view.get(("asked-of-by", name, asked), Asking.read)
+                for name in node.receivers
+                for asked in (node.sender, "")
+            )
+        else:
+            latest = _take_latest(
+                asking
+                for name in (node.sender, "")
+                for sender, asking in view.get(("asked-of", name), _read_pairs) or ()
+                if sender != node.sender
+            )
+        return self._tasks.find(latest.task) if latest is not None else None
+
+    def _find_question(self, node: StoredNode) -> TaskState | None:
+        """The question that waits for the sender's next word; of nobody by name where the wire names no receivers."""
+        if not node.sender:
+            return None
+        for name in node.receivers:
+            for asked in (node.sender, ""):
+                question = self._view.get(("question-of", name, asked), Asking.read)
+                if question is not None and not self._has_answered(question, name, asked):
+                    return self._tasks.find(question.task)
+        if node.receivers:
+            return None
+        question = self._view.own.get(("question",))
+        if question is None and ("question",) not in self._view.own:
+            question = self._view.get(("question",), Asking.read)
+            if question is not None and any(sender != question.ref.sender for sender in self._spoken):
+                question = None
+        if question is None or not question.ref.sender or question.ref.sender == node.sender:
+            return None
+        return self._tasks.find(question.task) if not question.receivers or node.sender in question.receivers else None
+
+    def _has_answered(self, question: Asking, name: str, asked: str) -> bool:
+        """Whether the one asked, or anybody where none was, has said something to who asked since."""
+        key: Key = ("heard", name, asked) if asked else ("heard", name, "")
+        heard = self._view.get(key, Ref.read)
+        return heard is not None and is_after(heard, question.ref)
+
+    def _find_withdrawn(self, node: StoredNode) -> TaskState | None:
+        """The latest thing its sender asked of a receiver, or of anyone where it names none, that has not ended."""
+        act = WITHDRAWN[node.performative or ""]
+        for asking in self._walk_asked(node.sender or ""):
+            is_meant = (
+                not node.receivers or not asking.receivers or not set(asking.receivers).isdisjoint(node.receivers)
+            )
+            if is_meant and act in ("", asking.act):
+                state = self._tasks.find(asking.task)
+                if state is not None and not state.found.has_ended and state.found.ends == asking.ends:
+                    return state
+        return None
+
+    def _find_repeated(self, node: StoredNode) -> TaskState | None:
+        """What a retry asks again: what bears the same id, or where it has none, the latest of its kind."""
+        act = node.performative or ""
+        asked = [asking for asking in self._walk_asked(node.sender or "") if asking.act == act]
+        if node.handles:
+            for name in node.handles:
+                for asking in asked:
+                    if name.hex() in asking.handles:
+                        return self._tasks.find(asking.task)
+            return None
+        for asking in asked:
+            if not set(asking.receivers or ("",)).isdisjoint(node.receivers or ("",)):
+                return self._tasks.find(asking.task)
+        return None
+
+    def _walk_asked(self, sender: str) -> Iterable[Asking]:
+        """What somebody asked for, the latest first."""
+        count = 0
+        for entries in self._view.walk(("asked-by", sender)):
+            for each in reversed(entries):
+                count += 1
+                if count > MAX_ASKED:
+                    return
+                yield each if isinstance(each, Asking) else Asking.read(each)
+
+    def _remember(self, node: StoredNode, state: TaskState | None) -> None:
+        """Keep what was asked of whom; and a question has had its next word once the one asked says anything."""
+        view, sender = self._view, node.sender or ""
+        ref = make_ref(node, node.position)
+        for name in node.receivers:
+            view.own["heard", name, sender] = view.own["heard", name, ""] = ref
+        self._spoken.add(node.sender)
+        question = view.own.get(("question",))
+        if (question is not None and question.ref.sender != node.sender) or (
+            question is None and len(self._spoken) > 1
+        ):
+            view.own["question",] = None
+        if state is None:
+            return
+        found = state.found
+        is_own = asked_for(found, node)
+        self._note_end(node, found, is_own=is_own)
+        if node.performative not in ASKS or not (found.request == node.id or is_own):
+            return
+        asking = Asking(
+            ref,
+            found.id,
+            found.ends,
+            node.receivers,
+            node.performative or "",
+            tuple(name.hex() for name in node.handles),
+        )
+        if sender:
+            view.own.setdefault(("asked-by", sender), []).append(asking)
+        for name in node.receivers or ("",):
+            view.own["asked-of-by", sender, name] = asking
+            if sender:
+                key: Key = ("asked-of", name)
+                of_another = [pair for pair in view.get(key, _read_pairs) or () if pair[0] != sender][-1:]
+                view.put(key, [*of_another, (sender, asking)])
+        if found.request == node.id and node.performative == "query":
+            view.own["question-of", sender, node.receivers[0] if len(node.receivers) == 1 else ""] = asking
+            view.own["question",] = asking
+
+    def _note_end(self, node: StoredNode, task: Found, *, is_own: bool) -> None:
+        """A message belongs to a task, which it may end, or begin again."""
+        act = node.performative or ""
+        if act in ASKS and is_own:
+            task.go_on()
+        elif act in RETRIED and not is_own:
+            task.fail(is_end=not node.is_retryable)
+        elif act in _ENDS or (act in STATES and task.act == "query" and not is_own):
+            task.end()
+
+    def finish(self) -> None:
+        """Say what is left behind that was not asked for on the way."""
+        if ("question",) not in self._view.own and self._nodes and not self._view.is_only:
+            question = self._view.get(("question",), Asking.read)
+            if question is not None and any(sender != question.ref.sender for sender in self._spoken):
+                self._view.own["question",] = None
+
+
+def _find_only(node: StoredNode) -> str:
+    return node.receivers[0] if len(node.receivers) == 1 else ""
+
+
+def _take_request(state: TaskState, node: StoredNode) -> None:
+    _name_request(state, node.id, node.sender or "", node.performative or "", _find_only(node), node.work.mode)
+
+
+def _name_request(state: TaskState, message_id: uuid.UUID, sender: str, act: str, receiver: str, mode: str) -> None:
+    found, play = state.found, state.play
+    found.request, found.requester, found.act = message_id, sender, act
+    play.wish, play.performer, play.mode = WISHES[act], receiver, mode

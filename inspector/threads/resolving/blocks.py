@@ -1,0 +1,129 @@
+"""The blocks of a conversation: where its timeline is cut, and which of them have to be resolved.
+
+Where a block begins is decided by the order keys of its messages alone, so that the same messages are cut alike
+whatever came first: about one message in 256 begins one; and where none does for long, the thousandth.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Final
+
+from ..models import Conversation, Message
+from ..placing.nodes import StoredNode, load_chunk
+from ..placing.places import KEY_BYTES, name_slot
+from .tables import FIRST, Block
+from .view import name_form
+
+# Of so many messages one begins a block, on average, and no block is longer than that.
+SPACING: Final = 256
+MAX_MESSAGES: Final = 1024
+# So many messages are gone through in one transaction, a block more or less.
+CHUNK: Final = 2048
+
+OrderKey = tuple[datetime, bytes, int]
+
+
+@dataclass(slots=True)
+class Segment:
+    """Messages that make up a block, by order key."""
+
+    border: bytes
+    key: OrderKey | None
+    is_forced: bool
+    nodes: list[StoredNode]
+
+
+def cut(nodes: Sequence[StoredNode], *, border: bytes, key: OrderKey | None, is_forced: bool) -> list[Segment]:
+    """These messages, which begin at a border, as blocks; the parts of a record stay together."""
+    segments = [Segment(border, key, is_forced, [])]
+    for _, same in groupby(nodes, key=lambda node: (node.instant, node.source, node.index)):
+        run = list(same)
+        held = segments[-1].nodes
+        is_natural = begins_block(run[0])
+        if held and (is_natural or len(held) + len(run) > MAX_MESSAGES):
+            segments.append(Segment(_border_of(run[0]), _key_of(run[0]), not is_natural, []))
+        segments[-1].nodes.extend(run)
+    return segments
+
+
+def begins_block(node: StoredNode) -> bool:
+    """Whether a message begins a block, whatever comes before it."""
+    return node.mark % SPACING == 0
+
+
+def _border_of(node: StoredNode) -> bytes:
+    return name_slot(node.instant, node.source, node.index)[:KEY_BYTES]
+
+
+def _key_of(node: StoredNode) -> OrderKey:
+    if node.at is None:
+        raise ValueError("a stored message has a time")
+    return node.at, node.source, node.index
+
+
+class Timeline:
+    """The blocks of one conversation, in order, those that are not stored yet among them."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self.blocks: list[Block] = list(Block.objects.filter(conversation=conversation).order_by("border"))
+        if not self.blocks:
+            self.blocks = [self.make(FIRST, None, is_forced=False)]
+
+    def make(self, border: bytes, key: OrderKey | None, *, is_forced: bool) -> Block:
+        """A block that is yet to be resolved."""
+        block = Block(
+            conversation=self.conversation, workspace_id=self.conversation.workspace_id, border=border, is_stale=True
+        )
+        block.is_forced = is_forced
+        if key is not None:
+            block.order_time, block.order_source, block.order_index = key
+        return block
+
+    @property
+    def borders(self) -> list[bytes]:
+        """Where the blocks begin."""
+        return [block.start for block in self.blocks]
+
+    def find_dirty(self) -> set[bytes]:
+        """The borders of the blocks that have to be resolved."""
+        conversation, form, borders = self.conversation, name_form(), self.borders
+        dirty = {
+            block.start
+            for block in self.blocks
+            if block.is_stale or block.form != form or block.generation < conversation.whole_generation
+        }
+        rows = Message.objects.shown().filter(conversation=conversation, place__isnull=True)
+        if len(borders) == 1:
+            if rows.exists():
+                dirty.add(borders[0])
+            return dirty
+        for at, source, index in rows.values_list("order_time", "order_source", "order_index").iterator():
+            dirty.add(borders[self.find_at(at, bytes(source), index)])
+        return dirty
+
+    def find_at(self, at: datetime, source: bytes, index: int) -> int:
+        """The number of the block that an order key belongs to."""
+        return bisect_right(self.blocks, (at, source, index), lo=1, key=_order_of) - 1
+
+    def index(self, border: bytes) -> int:
+        """The number of the block that begins at a border."""
+        return self.borders.index(border)
+
+    def load(self, at: int, until: int, *, limit: int) -> tuple[list[StoredNode], bool]:
+        """The messages from one block on up to another one, in order, so many at most; and whether these are all."""
+        end = _order_of(self.blocks[until]) if until < len(self.blocks) else None
+        start = _order_of(self.blocks[at]) if at else None
+        return load_chunk(self.conversation.pk, start, end, limit=limit)
+
+
+def _order_of(block: Block) -> OrderKey:
+    key = block.key
+    if key is None:
+        raise ValueError("every block but the first begins with a message")
+    return key

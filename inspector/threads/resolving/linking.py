@@ -1,0 +1,450 @@
+"""Links: which message each one answers. The reply rules of the dialects, looked up in a block and before it.
+
+A dialect names the ways to a parent (`dialects.Reply`), tried in order: by an id, by what correlates, by turns, or the
+latest that merely precedes. An id is looked up in the whole conversation, then in the channel; everything else among
+earlier messages. Whoever says to whom it speaks means those; else anyone else, first of all who spoke to its sender.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.db.models import Q
+
+from ..models import Conversation
+from ..placing.links import Way
+from ..placing.nodes import StoredNode, load_nodes
+from ..placing.placer import Citation, Elsewhere
+from ..placing.several import say_several
+from .refs import (
+    Pair,
+    Ref,
+    before_turn,
+    follow_sender,
+    follow_turn,
+    make_ref,
+    of_other,
+    read_pair,
+    take_latest,
+)
+from .view import Key, View
+
+# What stands for nobody in particular among the receivers.
+ANYONE: Final = ""
+# So many statements are looked at for the latest that waits for an answer.
+MAX_WAITING: Final = 512
+# A circle of parents is followed so far.
+MAX_CIRCLE: Final = 10_000
+CIRCLE: Final = "its parents go round in a circle, which is cut here"
+
+
+def is_answer(node: StoredNode) -> bool:
+    """Whether it is a message that answers by its kind, and no statement: one with a way that is no mere sequence."""
+    return any(way.basis == "turn" or way.basis == "correlation" for way in node.ways)
+
+
+def list_cited(nodes: Iterable[StoredNode]) -> set[bytes]:
+    """The ids that these messages name as what they answer."""
+    return {way.key for node in nodes for way in node.ways if way.key is not None}
+
+
+@dataclass(slots=True)
+class Outside:
+    """Messages of the conversation that stand outside a block, as far as its messages name them by their ids.
+
+    `earlier` and `later` are by the key of the id that they bear, in the order of the timeline.
+    """
+
+    earlier: dict[bytes, list[StoredNode]] = field(default_factory=lambda: defaultdict(list))
+    later: dict[bytes, list[StoredNode]] = field(default_factory=lambda: defaultdict(list))
+
+    def bearers(self, key: bytes) -> list[StoredNode]:
+        """All that bear an id."""
+        return [*self.earlier.get(key, ()), *self.later.get(key, ())]
+
+
+class Linker:
+    """Finds what the messages of a block answer, one after the other.
+
+    Args:
+        conversation: theirs.
+        nodes: in the order of the timeline.
+        view: of the block.
+        outside: who bears the ids that they cite, outside the block.
+        elsewhere: who bears those in other conversations of the channel that nobody in this one bears.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        nodes: Sequence[StoredNode],
+        view: View,
+        outside: Outside,
+        elsewhere: Mapping[Citation, Elsewhere],
+    ) -> None:
+        self._conversation = conversation
+        self._nodes = nodes
+        self._view = view
+        self._outside = outside
+        self._elsewhere = elsewhere
+        self._by_id: dict[bytes, list[StoredNode]] = defaultdict(list)
+        # Statements by the ids that answers may name them with, those yet to come among them.
+        self._named_later: dict[bytes, StoredNode] = {}
+        self._handles = False
+        for node in nodes:
+            if node.key:
+                self._by_id[node.key].append(node)
+            if node.correlation and not is_answer(node):
+                for name in node.correlation:
+                    self._named_later.setdefault(name, node)
+        asked = {way.whom for node in nodes for way in node.ways}
+        self._asks_open = "latest-unanswered-of-other" in asked
+        self._asks_correlated = "correlation-id" in asked
+        self._by_node: dict[uuid.UUID, Ref] = {}
+        self._correlated: dict[bytes, Pair] = {}
+        self._answered: set[uuid.UUID] = set()
+        # What was found in earlier blocks, to be loaded together.
+        self._distant: dict[uuid.UUID, list[StoredNode]] = defaultdict(list)
+        # Whether a message here or earlier names one that stands later than itself.
+        self._has_ahead = False
+
+    def link(self) -> None:
+        """Give each node its parent, its ghost, or neither."""
+        self._expect()
+        for node in self._nodes:
+            ref = self._by_node[node.id] = make_ref(node, node.position)
+            for way in node.ways:
+                if self._follow(node, ref, way):
+                    break
+            if node.opens_run:
+                said = (
+                    f"turn {node.turn} was said before, in other bytes and before a later turn: run {node.run} begins"
+                )
+                node.why = f"{node.why}; {said}" if node.why else said
+            self._add(node, ref)
+        self._load_distant()
+
+    def _expect(self) -> None:
+        keys: list[Key] = []
+        if self._view.is_first:
+            return
+        for node in self._nodes:
+            for way in node.ways:
+                if way.whom == "latest-to-me":
+                    keys.append(("to-me", node.sender, node.run, node.task))
+                elif way.whom == "previous":
+                    keys.append(("previous", node.dialect, node.run))
+                elif way.whom == "latest-of-other":
+                    keys += [("said-to", node.sender or ""), ("said-to", ANYONE), ("said",)]
+                    keys += [pair for other in node.receivers for pair in _pairs(other, node.sender or "")]
+                elif way.whom == "correlation-id" and way.key is not None:
+                    keys.append(("named", way.key.hex()))
+        self._view.expect(dict.fromkeys(keys))
+
+    def _add(self, node: StoredNode, ref: Ref) -> None:
+        """Let a message be earlier than those after it."""
+        view = self._view
+        for receiver in node.receivers:
+            key: Key = ("to-me", receiver, node.run, node.task)
+            view.put(key, follow_turn(view.get(key, read_pair), ref) if ref.turn is not None else (ref, None))
+        key = ("previous", node.dialect, node.run)
+        view.put(key, follow_turn(view.get(key, read_pair), ref) if ref.turn is not None else (ref, None))
+        self._say(node, ref)
+        if node.correlation and not is_answer(node):
+            for name in node.correlation:
+                self._correlated[name] = follow_sender(self._correlated.get(name), ref)
+                if name != node.key:
+                    named: Key = ("named", name.hex())
+                    view.put(named, follow_sender(view.get(named, read_pair), ref))
+        if node.is_statement and not is_answer(node) and _may_wait(node):
+            view.own.setdefault(("waiting", node.dialect), []).append([ref, list(node.receivers)])
+
+    def _say(self, node: StoredNode, ref: Ref) -> None:
+        """Keep who said something to whom last."""
+        own, view = self._view.own, self._view
+        for key in [("said",), *(("said-to", each) for each in node.receivers or (ANYONE,))]:
+            held = own.get(key)
+            if held is None:
+                # Of anyone else: only an earlier block knows, which is asked only where that matters.
+                own[key] = (ref, None)
+            else:
+                own[key] = follow_sender(held, ref)
+        for receiver in node.receivers or (ANYONE,):
+            view.put(("said-between", node.sender, receiver), ref)
+
+    def _follow(self, node: StoredNode, ref: Ref, way: Way) -> bool:
+        if way.whom == "message-id":
+            return self._cite(node, way)
+        found = self._find(node, ref, way)
+        sought = _find_sought(node) if way.basis == "turn" else None
+        if sought is not None and (found is None or self._has_handles(found)):
+            # The turn is no way round what the wire says: a message that bears another id is not the one that is meant.
+            node.basis, node.why, node.cited, node.ghost = sought.basis, sought.why, sought.key, sought.key
+            return True
+        if found is None or found.id == node.id:
+            return False
+        if self._closes_circle(node, found):
+            node.why = "" if way.basis == "adjacency" else CIRCLE
+            return True
+        node.parent, node.basis, node.why = found.id, way.basis, way.why
+        if found.node is not None:
+            node.above = found.node
+            self._has_ahead |= found.node.position > node.position
+        else:
+            self._distant[found.id].append(node)
+        if way.basis != "adjacency":
+            self._answer(found.id, is_here=found.node is not None and found.node.id in self._by_node)
+        return True
+
+    def _has_handles(self, found: Ref) -> bool:
+        if found.node is not None:
+            return bool(found.node.handles)
+        loaded = self._load(found.id)
+        return loaded is not None and bool(loaded.handles)
+
+    def _answer(self, message_id: uuid.UUID, *, is_here: bool) -> None:
+        """A message is answered; one of another block is known to be so by this fact."""
+        self._answered.add(message_id)
+        if not is_here:
+            self._view.put(("answered", message_id.hex), True)
+
+    def _cite(self, node: StoredNode, way: Way) -> bool:
+        """Find who bears the id: in the conversation, else in the trace, else in the channel; several are nobody."""
+        key = way.key
+        if not key:
+            return False
+        self._view.note_everywhere(("id", key.hex()))
+        bearers = [*self._by_id.get(key, ()), *self._outside.bearers(key)]
+        if key == node.key:
+            node.why = "it names itself as the message it answers"
+            return True
+        if len(bearers) > 1:
+            node.why = f"{way.why}, but {len(bearers)} messages of this conversation bear that id"
+            return True
+        if bearers:
+            bearer = bearers[0]
+            if self._closes_circle(node, bearer):
+                node.why = CIRCLE
+                return True
+            node.basis, node.why = way.basis, way.why
+            node.parent, node.above = bearer.id, bearer
+            self._has_ahead |= bearer.position > node.position
+            self._answer(bearer.id, is_here=bearer.id in self._by_node)
+            return True
+        node.basis, node.why, node.cited = way.basis, way.why, key
+        elsewhere = self._elsewhere.get(Citation(key, node.trace))
+        if elsewhere is None:
+            node.ghost = key
+        elif elsewhere.id is None:
+            node.ghost = key
+            node.why = say_several(way.why, elsewhere.count)
+        else:
+            node.parent, node.parent_elsewhere = elsewhere.id, elsewhere.content
+            node.why = f"{way.why}; it is in another conversation"
+        return True
+
+    def _find(self, node: StoredNode, ref: Ref, way: Way) -> Ref | None:
+        view = self._view
+        if way.whom == "correlation-id":
+            return self._find_correlated(node, way.key) if way.key is not None else None
+        if way.whom == "latest-to-me":
+            if not node.sender:
+                return None
+            return before_turn(view.get(("to-me", node.sender, node.run, node.task), read_pair), ref)
+        if way.whom == "latest-of-other":
+            return self._find_latest(node)
+        if way.whom == "latest-unanswered-of-other":
+            return self._find_unanswered(node)
+        return before_turn(view.get(("previous", node.dialect, node.run), read_pair), ref)
+
+    def _find_correlated(self, node: StoredNode, name: bytes) -> Ref | None:
+        """The latest statement of anyone else that bears an id, else its sender's own; else the first to come."""
+        self._view.note_everywhere(("id", name.hex()))
+        earlier = [each for each in self._outside.earlier.get(name, ()) if not is_answer(each)]
+        pairs: list[Pair] = []
+        held: Pair | None = None
+        for bearer in earlier:
+            held = follow_sender(held, Ref(bearer.id, (bearer.instant, "", 0, 0), bearer.sender, None))
+        stored = self._view.get(("named", name.hex()), read_pair)
+        pairs = [pair for pair in (held, stored, self._correlated.get(name)) if pair is not None]
+        found = take_latest(of_other(pair, node.sender) for pair in pairs) or take_latest(pair[0] for pair in pairs)
+        if found is not None:
+            return found
+        later = self._named_later.get(name)
+        if later is not None:
+            return Ref(later.id, (0, "", 0, 0), later.sender, None, later)
+        ahead = [each for each in self._outside.later.get(name, ()) if not is_answer(each)]
+        if ahead:
+            return Ref(ahead[0].id, (0, "", 0, 0), ahead[0].sender, None, ahead[0])
+        for each in self._view.list_everywhere(("named", name.hex())):
+            if each.border > self._view.border:
+                # The first of a later block: of those that block says only the latest, which is as good.
+                return Ref.read(each.value[1] or each.value[0])
+        return None
+
+    def _find_latest(self, node: StoredNode) -> Ref | None:
+        me, view = node.sender, self._view
+        if not me:
+            return None
+        pairs = [pair for other in node.receivers if other != me for pair in _pairs(other, me)]
+        told = take_latest(view.get(pair, Ref.read) for pair in pairs)
+        if told is not None:
+            return told
+        found = take_latest(self._find_said(("said-to", receiver), me) for receiver in (me, ANYONE))
+        return found if found is not None else self._find_said(("said",), me)
+
+    def _find_said(self, key: Key, me: str) -> Ref | None:
+        """The latest of these that somebody else sent, in this block or before it."""
+        found = of_other(self._view.own.get(key), me)
+        if found is not None or self._view.is_first:
+            return found
+        for written in self._walk_stored(key):
+            found = of_other(read_pair(written), me)
+            if found is not None:
+                return found
+        return None
+
+    def _walk_stored(self, key: Key) -> Iterable[Any]:
+        walked = self._view.walk(key)
+        if key in self._view.own:
+            next(walked)
+        return walked
+
+    def _find_unanswered(self, node: StoredNode) -> Ref | None:
+        """The latest statement that waits: by one whom it speaks to, else said to its sender or to nobody, else any."""
+        me = node.sender
+        if not me:
+            return None
+        others = {other for other in node.receivers if other != me}
+        to_me: Ref | None = None
+        anyone: Ref | None = None
+        looked_at = 0
+        for entries in self._view.walk(("waiting", node.dialect)):
+            self._view.expect(("answered", held[0]) for held, _ in entries[-MAX_WAITING:] if not isinstance(held, Ref))
+            for held, receivers in reversed(entries):
+                ref = held if isinstance(held, Ref) else Ref.read(held)
+                looked_at += 1
+                if looked_at > MAX_WAITING:
+                    return to_me or anyone
+                if ref.sender == me or self._is_answered(ref.id):
+                    continue
+                is_to_me = me in receivers or not receivers
+                if ref.sender in others and is_to_me:
+                    return ref
+                if to_me is None and is_to_me:
+                    to_me = ref
+                anyone = anyone or ref
+            if to_me is not None and not others:
+                return to_me
+        return to_me or anyone
+
+    def _is_answered(self, message_id: uuid.UUID) -> bool:
+        return message_id in self._answered or bool(self._view.get(("answered", message_id.hex)))
+
+    # Circles.
+
+    def _closes_circle(self, node: StoredNode, target: Ref | StoredNode) -> bool:
+        """Whether the parents of a message lead back to the one that is to answer it.
+
+        What stands later than a message is asked by the ids alone that it names, for its turn has not come; so what the
+        wire says is cut at the first of a circle, and otherwise where it is closed by what is inferred.
+        """
+        above = target.node if isinstance(target, Ref) else target
+        is_ahead = above is not None and above.position > node.position
+        if not (is_ahead or self._has_ahead or self._view.get(("ahead",))):
+            return False
+        at: uuid.UUID | None = target.id
+        for _ in range(MAX_CIRCLE):
+            if at is None:
+                return False
+            if at == node.id:
+                return True
+            at = self._find_parent_of(at, node)
+        return True
+
+    def _find_parent_of(self, message_id: uuid.UUID, node: StoredNode) -> uuid.UUID | None:
+        if message_id in self._by_node:
+            return next((each.parent for each in self._nodes if each.id == message_id), None)
+        here = next((each for each in self._nodes if each.id == message_id), None)
+        stub = here or self._load(message_id)
+        if stub is None:
+            return None
+        if here is None and stub.position < node.position:
+            self._view.note(("parent", message_id.hex))
+            return stub.parent if stub.basis else None
+        key = next((way.key for way in stub.ways if way.whom == "message-id" and way.key), None)
+        if key is None or key == stub.key:
+            return None
+        self._view.note_everywhere(("id", key.hex()))
+        bearers = [*self._by_id.get(key, ()), *self._outside.bearers(key)]
+        if key not in self._outside.earlier and key not in self._outside.later:
+            bearers += [
+                each
+                for each in self._load_where(Q(id_key=key, channel_id=self._conversation.channel_id))
+                if all(each.id != held.id for held in bearers)
+            ]
+        return bearers[0].id if len(bearers) == 1 else None
+
+    # What stands in other blocks.
+
+    def _load(self, message_id: uuid.UUID) -> StoredNode | None:
+        found = self._load_where(Q(pk=message_id))
+        return found[0] if found else None
+
+    def _load_where(self, wanted: Q) -> list[StoredNode]:
+        return load_outside(self._conversation, wanted, self._nodes)
+
+    def _load_distant(self) -> None:
+        """Give those whose parents stand in earlier blocks these parents as nodes."""
+        for key, entries in self._view.own.items():
+            if key[0] == "waiting":
+                entries[:] = [each for each in entries if each[0].id not in self._answered]
+        if self._has_ahead:
+            self._view.put(("ahead",), True)
+        if not self._distant:
+            return
+        found = {each.id: each for each in self._load_where(Q(pk__in=list(self._distant)))}
+        for message_id, nodes in self._distant.items():
+            for node in nodes:
+                node.above = found.get(message_id)
+
+
+def load_outside(conversation: Conversation, wanted: Q, nodes: Sequence[StoredNode]) -> list[StoredNode]:
+    """Messages of a conversation that stand outside a block, with a position before or behind its own."""
+    held = {node.id for node in nodes}
+    first = min((node.slot for node in nodes), default=b"")
+    found = [node for node in load_nodes(conversation.pk, wanted) if node.id not in held]
+    for node in found:
+        node.position = -1 if node.slot < first else len(nodes)
+    return sorted(found, key=lambda node: (node.instant, node.source, node.index, node.identity, node.part))
+
+
+def load_bearers(conversation: Conversation, nodes: Sequence[StoredNode]) -> Outside:
+    """Who bears the ids that the messages of a block cite, outside the block; one statement at most."""
+    outside = Outside()
+    keys = list_cited(nodes)
+    if not keys:
+        return outside
+    wanted = Q(id_key__in=keys, workspace_id=conversation.workspace_id, channel_id=conversation.channel_id)
+    for node in load_outside(conversation, wanted, nodes):
+        if node.key is not None:
+            (outside.earlier if node.position < 0 else outside.later)[node.key].append(node)
+    return outside
+
+
+def _may_wait(node: StoredNode) -> bool:
+    """Whether its dialect asks for statements that wait for an answer."""
+    return node.dialect == "agent_lingua"
+
+
+def _pairs(other: str, me: str) -> tuple[Key, Key]:
+    return ("said-between", other, me), ("said-between", other, ANYONE)
+
+
+def _find_sought(node: StoredNode) -> Way | None:
+    """The way by a correlation id, where the message names one; it is tried before the turns."""
+    return next((way for way in node.ways if way.whom == "correlation-id" and way.key is not None), None)

@@ -1,0 +1,198 @@
+"""Summaries: what the messages of a block add up to, and what the summaries of all blocks come to for their conversation.
+
+A conversation's row is their sum in the order of the blocks, and nothing else. Messages stand by their places.
+"""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from heapq import nsmallest
+from typing import Any, Final
+
+import msgspec
+
+from ..models import Message
+from ..multiset import WIDTH_BYTES, Multiset, read_multiset
+from ..placing.nodes import StoredNode
+from ..placing.several import count_bearers
+from ..settling.digests import Moment, list_elements
+from ..settling.tallies import ASKING, FAILING, GREETING, MOST_GRAVE, MOST_SENDERS, Tally
+
+_NO_ACT: Final = ""
+
+
+class Summary(msgspec.Struct, array_like=True, omit_defaults=True):
+    """What a block adds up to; times in microseconds since 1970, places and keys in hexadecimal.
+
+    `agents` and `dialects` stand in the order in which they appear, with how many messages each sent, or is in.
+    `asks` is the place of the first that asks for something, `asked` and `named` the ids of the messages that may name
+    the conversation: the first that asks for something by name, the first with a name that is no greeting. `latest`
+    counts the messages of the last time.
+    """
+
+    count: int = 0
+    first_at: int | None = None
+    last_at: int | None = None
+    latest: int = 0
+    dialects: list[tuple[str, int]] = []
+    agents: list[tuple[str, int]] = []
+    acts: dict[str, int] = {}
+    severities: dict[int, int] = {}
+    gravest: list[tuple[int, str]] = []
+    asks: str | None = None
+    asked: str | None = None
+    named: str | None = None
+    missing: list[str] = []
+    # Rows of agents and of pairs, as `exchanges` counts them.
+    appearances: list[list[Any]] = []
+    exchanges: list[list[Any]] = []
+    elements: str = ""
+
+
+_encoder: Final = msgspec.json.Encoder()
+_decoder: Final = msgspec.json.Decoder(Summary)
+
+
+def write_summary(summary: Summary) -> str:
+    """The summary as JSON text."""
+    return _encoder.encode(summary).decode()
+
+
+def read_summary(text: str) -> Summary:
+    """The summary that `write_summary` wrote."""
+    return _decoder.decode(text)
+
+
+def sum_up(nodes: Sequence[StoredNode], before: Moment | None) -> tuple[Summary, Multiset]:
+    """What these nodes add up to, placed and told, in the order of the timeline; and the set that is their digest.
+
+    Args:
+        nodes: those of a block.
+        before: the latest time before the block, and how many messages have it, where one of the block has it too.
+    """
+    instants = [node.instant for node in nodes]
+    about = [node for node in nodes if node.has_topic and node.performative not in GREETING]
+    grave = (node for node in nodes if node.severity >= Message.Severity.WARNING)
+    asked = next((node for node in about if node.performative in ASKING), None)
+    elements = Multiset().add(list_elements(nodes, before))
+    summary = Summary(
+        count=len(nodes),
+        first_at=min(instants, default=None),
+        last_at=max(instants, default=None),
+        latest=instants.count(max(instants, default=0)),
+        dialects=list(Counter([node.dialect for node in nodes]).items()),
+        agents=_count_agents(nodes),
+        acts=dict(Counter([node.performative or _NO_ACT for node in nodes])),
+        severities=dict(Counter([node.severity for node in nodes])),
+        gravest=[
+            (each.severity, each.place.hex())
+            for each in nsmallest(MOST_GRAVE, grave, key=lambda each: (-each.severity, each.place))
+        ],
+        asks=next((node.place.hex() for node in nodes if node.performative in ASKING), None),
+        asked=asked.id.hex if asked is not None else None,
+        named=about[0].id.hex if about else None,
+        missing=sorted({node.ghost.hex() for node in nodes if node.ghost and not count_bearers(node.why)}),
+    )
+    return summary, elements
+
+
+def with_elements(summary: Summary, elements: Multiset) -> Summary:
+    """The summary with its set, as it is stored."""
+    summary.elements = base64.b64encode(elements.write()).decode()
+    return summary
+
+
+def _count_agents(nodes: Sequence[StoredNode]) -> list[tuple[str, int]]:
+    """Who sends or receives one of them, and how many each sent; within a message its sender comes first."""
+    found: dict[str, int] = {}
+    for node in nodes:
+        sender = node.sender
+        if sender:
+            found[sender] = found.get(sender, 0) + 1
+        for name in node.receivers:
+            if name and name not in found:
+                found[name] = 0
+    return list(found.items())
+
+
+class Total(msgspec.Struct):
+    """What a conversation comes to."""
+
+    message_count: int
+    missing_count: int
+    agents: list[str]
+    dialects: list[str]
+    severity: int
+    tally: Tally
+    first_at: int | None
+    last_at: int | None
+    subject_of: uuid.UUID | None
+    digest: bytes
+
+
+def add_up(summaries: Iterable[Summary], *, elements: Multiset | None = None, hidden: int) -> Total:
+    """What the summaries of all blocks of a conversation come to.
+
+    Args:
+        summaries: in the order of the blocks.
+        elements: of the only block, where there is one.
+        hidden: how many messages a withdrawal hides.
+    """
+    dialects: Counter[str] = Counter()
+    agents: Counter[str] = Counter()
+    acts: Counter[str] = Counter()
+    severities: Counter[int] = Counter()
+    gravest: list[tuple[int, str]] = []
+    missing: set[str] = set()
+    count = total = 0
+    first_at: int | None = None
+    last_at: int | None = None
+    asks = asked = named = None
+    for each in summaries:
+        count += each.count
+        for name, messages in each.dialects:
+            dialects[name] += messages
+        for name, sent in each.agents:
+            agents[name] += sent
+        acts.update(each.acts)
+        severities.update(each.severities)
+        gravest += each.gravest
+        missing.update(each.missing)
+        asks, asked, named = asks or each.asks, asked or each.asked, named or each.named
+        if each.first_at is not None and (first_at is None or each.first_at < first_at):
+            first_at = each.first_at
+        if each.last_at is not None and (last_at is None or each.last_at > last_at):
+            last_at = each.last_at
+        if each.elements:
+            total += read_multiset(base64.b64decode(each.elements)).total
+    if elements is None:
+        elements = Multiset(total % (1 << (8 * WIDTH_BYTES)), count)
+    # The commonest first, and of as many messages the one that was spoken first.
+    spoken = sorted(dialects, key=lambda name: -dialects[name])
+    names = list(agents)
+    worst = sorted(gravest, key=lambda each: (-each[0], each[1]))[:MOST_GRAVE]
+    subject = asked or named
+    return Total(
+        message_count=count,
+        missing_count=len(missing),
+        agents=names,
+        dialects=spoken,
+        severity=max(severities, default=0),
+        tally=Tally(
+            asked=asks,
+            asked_count=sum(acts[act] for act in ASKING),
+            failed_count=sum(acts[act] for act in FAILING),
+            malformed_count=acts[_NO_ACT],
+            severities=dict(sorted(severities.items())),
+            senders={name: agents[name] for name in names[:MOST_SENDERS] if agents[name]},
+            gravest=[place for _, place in worst],
+            hidden=hidden,
+        ),
+        first_at=first_at,
+        last_at=last_at,
+        subject_of=uuid.UUID(hex=subject) if subject else None,
+        digest=elements.seal(),
+    )
