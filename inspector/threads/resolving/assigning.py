@@ -29,6 +29,7 @@ from ..tasks.memberships import (
     TURN,
     WORK,
 )
+from ..tasks.plays import Playing
 from ..tasks.signs import ASKS, WISHES
 from .refs import Ref, is_after, make_ref
 from .tasks import Tasks, TaskState
@@ -100,11 +101,15 @@ class Assigner:
         self._spoken: set[str | None] = set()
 
     def assign(self) -> None:
-        """Give each node its task, and how that is inferred where it is."""
+        """Give each node its task, and how that is inferred where it is; and take it into the course of that."""
         self._find_requests()
         self._expect()
+        playing = Playing()
         for node in self._nodes:
-            self._assign(node)
+            state = self._assign(node)
+            # What a task is part of counts from the message on that says so, in whatever block that stands.
+            if state is not None:
+                playing.take(state.play, node)
 
     # Who asked for what has an id.
 
@@ -165,7 +170,7 @@ class Assigner:
 
     # One message.
 
-    def _assign(self, node: StoredNode) -> None:
+    def _assign(self, node: StoredNode) -> TaskState | None:
         linked = node.basis in LINKED
         above = self._find_above(node) if linked else None
         if node.task is not None:
@@ -181,6 +186,7 @@ class Assigner:
         node.of_task = state.found if state is not None else None
         node.task_id = state.found.id if state is not None else None
         self._remember(node, state)
+        return state
 
     def _find_above(self, node: StoredNode) -> TaskState | None:
         """The task of the message that one answers."""
@@ -249,7 +255,8 @@ class Assigner:
                 return repeated
         key = make_key("request", node.id.hex)
         state = self._tasks.make(key, make_task_id(self._conversation_id, key))
-        _take_request(state, node)
+        if state.found.request is None:
+            _take_request(state, node)
         if above is not None and state.within is None:
             self._set_within(state, above)
         return state
@@ -316,9 +323,9 @@ class Assigner:
                     return self._tasks.find(question.task)
         if node.receivers:
             return None
-        question = self._view.own.get(("question",))
-        if question is None and ("question",) not in self._view.own:
-            question = self._view.get(("question",), Asking.read)
+        question = self._view.own.get(("next-word",))
+        if question is None and ("next-word",) not in self._view.own:
+            question = self._view.get(("next-word",), Asking.read)
             if question is not None and any(sender != question.ref.sender for sender in self._spoken):
                 question = None
         if question is None or not question.ref.sender or question.ref.sender == node.sender:
@@ -376,11 +383,11 @@ class Assigner:
         for name in node.receivers:
             view.own["heard", name, sender] = view.own["heard", name, ""] = ref
         self._spoken.add(node.sender)
-        question = view.own.get(("question",))
+        question = view.own.get(("next-word",))
         if (question is not None and question.ref.sender != node.sender) or (
             question is None and len(self._spoken) > 1
         ):
-            view.own["question",] = None
+            view.own["next-word",] = None
         if state is None:
             return
         found = state.found
@@ -406,13 +413,15 @@ class Assigner:
                 view.put(key, [*of_another, (sender, asking)])
         if found.request == node.id and node.performative == "query":
             view.own["question-of", sender, node.receivers[0] if len(node.receivers) == 1 else ""] = asking
-            view.own["question",] = asking
+            view.own["next-word",] = asking
 
     def _note_end(self, node: StoredNode, task: Found, *, is_own: bool) -> None:
         """A message belongs to a task, which it may end, or begin again."""
         act = node.performative or ""
         if act in ASKS and is_own:
-            task.go_on()
+            # What was answered before it was asked, by a clock that is behind, has not begun again.
+            if node.task is not None or task.request != node.id:
+                task.go_on()
         elif act in RETRIED and not is_own:
             task.fail(is_end=not node.is_retryable)
         elif act in _ENDS or (act in STATES and task.act == "query" and not is_own):
@@ -420,10 +429,10 @@ class Assigner:
 
     def finish(self) -> None:
         """Say what is left behind that was not asked for on the way."""
-        if ("question",) not in self._view.own and self._nodes and not self._view.is_only:
-            question = self._view.get(("question",), Asking.read)
+        if ("next-word",) not in self._view.own and self._nodes and not self._view.is_only:
+            question = self._view.get(("next-word",), Asking.read)
             if question is not None and any(sender != question.ref.sender for sender in self._spoken):
-                self._view.own["question",] = None
+                self._view.own["next-word",] = None
 
 
 def _find_only(node: StoredNode) -> str:

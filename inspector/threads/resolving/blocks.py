@@ -1,7 +1,7 @@
 """The blocks of a conversation: where its timeline is cut, and which of them have to be resolved.
 
-Where a block begins is decided by the order keys of its messages alone, so that the same messages are cut alike
-whatever came first: about one message in 256 begins one; and where none does for long, the thousandth.
+Where a block begins is decided by its records alone, so that the same ones are cut alike whatever came first and in
+whatever file: about one message in 256 begins one; and where none does for long, the thousandth.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import Final
+from zlib import crc32
 
 from ..models import Conversation, Message
 from ..placing.nodes import StoredNode, load_chunk
@@ -53,7 +54,7 @@ def cut(nodes: Sequence[StoredNode], *, border: bytes, key: OrderKey | None, is_
 
 def begins_block(node: StoredNode) -> bool:
     """Whether a message begins a block, whatever comes before it."""
-    return node.mark % SPACING == 0
+    return crc32(node.identity) % SPACING == 0
 
 
 def _border_of(node: StoredNode) -> bytes:

@@ -15,7 +15,6 @@ from ..placing.placer import Citation, Elsewhere
 from ..settling.alone import Fence
 from ..settling.digests import Moment
 from ..settling.writing import Changes
-from ..tasks.plays import Playing
 from ..telling.retelling import Retelling
 from ..telling.wordings import History
 from .assigning import Assigner
@@ -109,10 +108,6 @@ def begin_pass(
     tasks = Tasks(conversation.pk, view)
     assigner = Assigner(conversation, nodes, view, tasks)
     assigner.assign()
-    playing = Playing()
-    for node in nodes:
-        if node.of_task is not None:
-            playing.take(tasks.states[node.of_task.id].play, node)
     context = Established(view, count_before)
     changes = Changes(conversation.pk, history)
     return Pass(conversation, segment, view, nodes, tasks, assigner, context, changes)

@@ -19,7 +19,7 @@ and keep no facts.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ..agents.exchanges import add_rows, prune_declarations, write_declarations, write_exchanges
@@ -113,13 +113,14 @@ class Resolver:
         self._facts.replace(old)
         passes: list[Pass] = []
         count = sum(block.count for block in blocks[:at])
+        fresh: dict[uuid.UUID, StoredNode] = {}
         for segment in segments:
-            passes.append(self._pass(segment, count))
+            passes.append(self._pass(segment, count, fresh))
+            fresh |= {node.id: node for node in segment.nodes}
             count += len(segment.nodes)
         has_behind = until < len(blocks) or rest is not None
         is_moved = count != sum(block.count for block in blocks[:until])
         stale = self._write(old, passes, has_behind=has_behind, is_moved=is_moved)
-        self._facts.written()
         self.dirty -= {block.start for block in blocks[at:until]}
         blocks[at:until] = [*self._written, *([self._make_rest(rest)] if rest is not None else [])]
         self.dirty |= stale | ({rest.border} if rest is not None else set())
@@ -173,13 +174,13 @@ class Resolver:
 
     # One block.
 
-    def _pass(self, segment: Segment, count_before: int) -> Pass:
+    def _pass(self, segment: Segment, count_before: int, fresh: Mapping[uuid.UUID, StoredNode]) -> Pass:
         conversation = self._conversation
         view = View(self._facts, segment.border, is_first=segment.border == FIRST)
         for slug in {slug for node in segment.nodes if node.guess is not None for slug in node.guess.scores}:
             # In which dialect they are read was decided by this.
             view.get(("spoken", slug))
-        outside = load_bearers(conversation, segment.nodes)
+        outside = load_bearers(conversation, segment.nodes, fresh)
         borne = {node.key for node in segment.nodes if node.key} | outside.earlier.keys() | outside.later.keys()
         citations = list_citations(segment.nodes, borne)
         elsewhere = find_bearers(conversation.workspace_id, conversation.channel_id, citations) if citations else {}
@@ -208,6 +209,8 @@ class Resolver:
             if is_moved and passes:
                 changed.behind.append((digest_key(("count",)), passes[-1].segment.border))
             touched = {state.found.id for each in passes for state in each.tasks.states.values()}
+            # From here on all that is known is stored.
+            self._facts.written()
             write_touched(conversation, touched | changed.tasks, self._facts)
             for each in passes:
                 write_declarations(each.exchanges, [node.id for node in each.nodes])

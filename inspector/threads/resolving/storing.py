@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from django.db import connection
 from inspector.intake.bulk import copy_rows
 
 from ..models import Conversation
+from ..tasks.found import make_task_id
 from .blocks import Segment
 from .passes import Pass
 from .summaries import Summary, write_summary
@@ -84,7 +86,10 @@ def write_facts(conversation: Conversation, old: Sequence[bytes], passes: Sequen
                     stale.append((border, given.key))
                 facts.append((conversation.pk, given.key, border, value, extra))
         _note_nodes(each, changed)
-    for border, key in held:
+    for (border, key), (value, extra) in held.items():
+        if extra is not None:
+            # Only tasks keep something beside how they stand.
+            changed.tasks.add(make_task_id(conversation.pk, bytes.fromhex(json.loads(value)[0])))
         stale.append((border, key))
         changed.behind.append((key, border))
         changed.everywhere.append((digest_everywhere(key), border))
