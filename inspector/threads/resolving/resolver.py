@@ -110,11 +110,12 @@ class Resolver:
         at, until, segments, rest = self._load()
         blocks = self._timeline.blocks
         old = [block.start for block in blocks[at:until] if block.pk is not None]
-        self._facts.replace(old)
         passes: list[Pass] = []
         count = sum(block.count for block in blocks[:at])
         fresh: dict[uuid.UUID, StoredNode] = {}
         for segment in segments:
+            # What blocks behind it gave is known as it is stored, until they are gone through.
+            self._facts.replace(border for border in old if border <= segment.border)
             passes.append(self._pass(segment, count, fresh))
             fresh |= {node.id: node for node in segment.nodes}
             count += len(segment.nodes)
