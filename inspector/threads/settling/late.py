@@ -25,7 +25,6 @@ from ..models import Conversation, Message, Stretch
 from ..placing.nodes import StoredNode, load_timelines
 from ..placing.numbering import load_places
 from ..placing.places import BEYOND, Places
-from ..trees.growing import UngrowableError
 from ..uncertainty import UncertainError
 from .alone import Fence
 from .carries import Start
@@ -69,7 +68,7 @@ def settle_late(conversation: Conversation, *, fence: Fence, finish: Callable[[]
             # In the order in which arriving holds them.
             hold_channels([conversation.channel_id], is_shared=False)
             return late.fill(window, fence, finish)
-    except (UncertainError, UngrowableError):
+    except UncertainError:
         _refresh(conversation)
         return False
 
