@@ -295,7 +295,7 @@ def show_waterfall(owner: Conversation | Trace, given: Mapping[str, Any]) -> dic
         ],
         "map": [
             {
-                "rows": band.count,
+                "rows": band.messages,
                 "first_at": read_instant(band.first),
                 "last_at": read_instant(band.last),
                 "severity": Message.Severity(band.severity).label,

@@ -281,7 +281,7 @@ def test_planted_secrets_are_found_nowhere(
     finds = Finds()
     # However short a conversation or a trace is, it carries something, which is looked through as well.
     monkeypatch.setattr(carries, "LEAST_MESSAGES", 1)
-    monkeypatch.setattr(tracing, "SMALL", 0)
+    monkeypatch.setattr(tracing, "MAX_PART", 1)
     monkeypatch.setattr(carried, "MOST_NAMES", 1)
     plant(cast, sign_in, token, tmp_path, finds)
     settle_all()

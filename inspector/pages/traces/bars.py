@@ -133,14 +133,14 @@ def _write_words(at: float, words: str, *, y: int = 22) -> str:
 
 def draw_map(bands: Sequence[Band], rows: Sequence[WindowRow], axis: Axis) -> SafeString:
     """The whole tree over time: how much was said when, how severe it was, and the time of the window in it."""
-    most = max((band.count for band in bands), default=1)
+    most = max((band.messages for band in bands), default=1)
     drawn = SafeString(
         "".join(
             f'<rect class="mass" data-severity="{band.severity}" x="{axis.place(band.first):.2f}%"'
             f' width="{max(axis.place(band.last) - axis.place(band.first), 0.36):.2f}%"'
             f' y="{_MAP_HEIGHT - 4 - height:.2f}" height="{height:.2f}"/>'
             for band in bands
-            for height in (max(2.0, (_MAP_HEIGHT - 8) * band.count / most),)
+            for height in (max(2.0, (_MAP_HEIGHT - 8) * band.messages / most),)
         )
     )
     reach = find_reach(rows, axis.zone) if rows else axis

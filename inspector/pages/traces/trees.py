@@ -17,9 +17,9 @@ from inspector.accounts.models import Membership
 from inspector.audit.findings.listing import list_open_about
 from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Trace
-from inspector.threads.trees.traces import MOST_FOUND, find_matching, match_rows, read_foliage
 from inspector.threads.placing.instants import count_microseconds, read_instant
-from inspector.threads.trees.walking import Fold
+from inspector.threads.trees.traces import MOST_FOUND, find_matching, match_rows, read_foliage
+from inspector.threads.trees.walking import OPEN, Fold
 from inspector.threads.trees.windows import MAX_TOGGLED, Place, Tree, Window, WindowRow, load_tree, read_place
 
 from ..agents.marks import AgentMark, Cast, cast_conversation
@@ -142,13 +142,13 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
     at, current = wish.at, wish.message or (found.current if found is not None else None)
     if current is not None:
         # What is found must be seen: the tree is open around it.
-        fold = Fold() if tree.is_hidden(current, fold) else fold
+        fold = OPEN if tree.is_hidden(current, fold) else fold
         at = tree.find_before(current, _BEFORE, fold)
     elif at is None and wish.time is not None:
         moment = tree.find_at(read_instant(wish.time))
         at = Place(moment) if moment else None
     window = tree.read_window(at=at, limit=WINDOW_ROWS, fold=fold)
-    if not window.rows and window.next is None:
+    if not window.rows and at is None:
         return {"tree": None, "agents": Cast(owner.agents).find_all(owner.agents[:MOST_TILES])}
     at = Place(window.rows[0].place, window.rows[0].depth) if window.rows else at
     zone = ZoneInfo(membership.user.time_zone or "UTC")
@@ -170,7 +170,7 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
             "rows": painter.draw_all(window.rows, _write_links(window.rows, wish, at)),
             "map": draw_map(tree.list_bands(), window.rows, find_axis(owner, zone)),
             "axis": axis.draw(),
-            "count": tree.count(),
+            "count": owner.message_count,
             "shown": len(window.rows),
             "first": axis.write_clock(window.rows[0].line.start) if window.rows else "",
             "last": axis.write_clock(window.rows[-1].line.start) if window.rows else "",

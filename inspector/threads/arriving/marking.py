@@ -89,15 +89,16 @@ def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whol
     ]
     ids = [trace.pk for trace in traces]
     Trace.objects.filter(pk__in=ids).update(generation=F("generation") + 1)
-    long = [trace for trace in traces if trace.channels]
-    anew = [trace.pk for trace in long if is_whole or _joins_otherwise(trace, joining[trace.key])]
+    anew = [trace.pk for trace in traces if is_whole or _joins_otherwise(trace, joining[trace.key])]
     TreeGroup.objects.filter(trace__in=anew, kind=TreeGroup.Kind.PART).delete()
-    _mark_parts(rows, [trace for trace in long if trace.pk not in anew])
+    _mark_parts(rows, [trace for trace in traces if trace.channels and trace.pk not in anew])
     ask(kind=Job.Kind.TRACE, subjects=ids, workspace_id=workspace_id, delay_seconds=_DELAY_SECONDS)
 
 
 def _joins_otherwise(trace: _Held, joining: Set[uuid.UUID]) -> bool:
     """Whether the channels that join are others than a long trace was read with."""
+    if not trace.channels:
+        return False
     return not joining <= set(trace.channels) if trace.channel_id is None else trace.channel_id in joining
 
 

@@ -17,8 +17,8 @@ class Carry(models.Model):
     """What is carried over the end of a conversation as it was settled: see `carries`.
 
     That of the settled generation is carried over its end. Those of earlier generations are milestones, which settling
-    can go back to (`milestones`): `stood` says how the conversation and its tasks stood there. `reached` is the time of the last message in microseconds since 1970, `count` how many there
-    are up to it.
+    can go back to (`milestones`): `stood` says how the conversation and its tasks stood there. `reached` is the time of
+    the last message in microseconds since 1970, `count` how many there are up to it.
     """
 
     conversation = models.ForeignKey(

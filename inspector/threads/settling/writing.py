@@ -113,16 +113,15 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
         held = list(rows)
         if held:
             hung = hang(_read_placed(row) for row in held)
-            hung_rows = [
-                # In its trace it hangs elsewhere when that is drawn: there it is known what it leaves.
-                (*row, each.above, each.was_trace_above or each.trace_above)
-                for row in held
-                if (each := hung.get(row[0])) is not None
-            ]
-            update_rows(model=MessageRow, columns=(*columns[:width], *_HUNG), rows=hung_rows, key_columns=len(_KEY))
+            found = [(row, hung[row[0]]) for row in held if row[0] in hung]
+            # What hangs in its trace already is hung elsewhere when that is drawn: there it is known what it leaves.
+            new = [(*row, at.above, at.trace_above) for row, at in found if at.was_trace_above is None]
+            old = [(*row, at.above) for row, at in found if at.was_trace_above is not None]
+            update_rows(model=MessageRow, columns=(*columns[:width], *_HUNG), rows=new, key_columns=len(_KEY))
+            update_rows(model=MessageRow, columns=(*columns[:width], _HUNG[0]), rows=old, key_columns=len(_KEY))
             written.extend(row[0] for row in held)
-            ghosts |= {each.above: row[1] for row in held if (each := hung.get(row[0])) is not None and each.is_ghost}
-            left |= {each.was_above for each in hung.values() if each.was_above and each.was_above != each.above}
+            ghosts |= {at.above: row[1] for row, at in found if at.is_ghost}
+            left |= {at.was_above for _, at in found if at.was_above is not None and at.was_above != at.above}
     keep_ghosts(ghosts, left=left, whole={each.conversation_id for each in changes if each.is_whole})
     if written:
         look_across(messages=written)

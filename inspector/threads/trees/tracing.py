@@ -33,13 +33,13 @@ from .outline import ASKING, name_ghost, name_heading
 from .parts import LONGEST_SUBJECT, Member, Sums, name_content, read_sums, sum_up
 
 # A part has no more messages than that, but for those of one instant.
-MAX_PART: Final = 512
+MAX_PART = 512
 # So many parts are read in one transaction, while all who change the trace wait.
 PARTS_AT_ONCE: Final = 8
 # Traces of at most so many messages are drawn together, so many of their messages at once.
 SMALL, TOGETHER = 200, 2000
-# A circle of answers through several conversations is seen where it is no longer than that.
-MAX_CIRCLE: Final = 1000
+# Circles of answers through several conversations are looked for among so many messages that lead to one another.
+MAX_CLIMBED: Final = 20_000
 _BEGINNING: Final = datetime(1, 1, 2, tzinfo=UTC)
 
 # Whether it may be tried again, and whether it was put up for everyone, stand among the links alone.
@@ -187,19 +187,15 @@ def load_together(traces: Sequence[Trace]) -> dict[Trace, list[Member]]:
     return found
 
 
-def load_members(rows: MessageQuerySet) -> list[Member]:
+def load_members(messages: MessageQuerySet) -> list[Member]:
     """These messages, in the order of the timeline."""
-    found = rows.annotate(
+    found = messages.annotate(
         identity=F("record__identity"),
         subject=Left("topic", LONGEST_SUBJECT),
         work=Case(When(_TELLS_OF_WORK, then="links"), default=Value(""), output_field=TextField()),
     )
-    members = []
-    for row in found.values_list(*Member._fields):
-        values = (bytes(value) if isinstance(value, memoryview) else value for value in row)
-        members.append(Member(*values))
     # Those of one order key by the identity of their records: ids are random and must decide nothing.
-    return sorted(members)
+    return sorted(Member._make(map(_plain, row)) for row in found.values_list(*Member._fields))
 
 
 def _take_in(members: Mapping[Trace, Sequence[Member]], *, whole: Collection[Trace]) -> dict[Trace, Sums]:
@@ -223,49 +219,32 @@ def _take_in(members: Mapping[Trace, Sequence[Member]], *, whole: Collection[Tra
     answered = _find_answered([each.id for each in every if each.performative in ASKING])
     found: dict[Trace, Sums] = {}
     for trace, rows in members.items():
-        key = bytes(trace.key)
-        links = {each.id: at for each in rows if (at := parents.get(each.answers)) is not None and at.trace_key == key}
-        found[trace] = sum_up(
-            rows, named={each.answers: at.name for each in rows if (at := links.get(each.id))}, answered=answered
-        )
-        found[trace].is_late = any(
-            at.order > (each.order_time, each.order_source, each.order_index)
-            for each in rows
-            if (at := links.get(each.id))
-        )
-        across = {each.id for each in rows if (at := links.get(each.id)) and at.conversation_id != each.conversation_id}
-        if trace.cut or (across and _has_late(trace, found[trace])):
-            left |= _cut_circles(trace, across | changed.keys() | set(trace.cut))
+        links = {each.id: at for each in rows if (at := parents.get(each.answers)) and at.trace_key == each.trace_key}
+        named = {each.answers: links[each.id].name for each in rows if each.answers and each.id in links}
+        found[trace] = sum_up(rows, named=named, answered=answered)
+        found[trace].is_late = any(each.id in links and links[each.id].order > each[:3] for each in rows)
+        if trace.cut or _may_go_round(trace, found[trace]):
+            left |= _cut_circles(trace, {each.id for each in rows} | changed.keys() | set(trace.cut))
         _mark_parents(trace, rows, left)
     _keep_groups(members, found, left, whole)
     return found
 
 
 class _Parent(NamedTuple):
-    """A message that others answer: where it is, and what names it."""
+    """A message that others answer: its trace, its order key, and what names it."""
 
     trace_key: bytes
-    conversation_id: uuid.UUID
     order: tuple[datetime, bytes, int]
     name: bytes
 
 
 def _load_parents(members: Sequence[Member]) -> dict[uuid.UUID | None, _Parent]:
-    columns = (
-        "id",
-        "trace_key",
-        "conversation_id",
-        "order_time",
-        "order_source",
-        "order_index",
-        "record__identity",
-        "part",
-    )
+    columns = ("id", "trace_key", "order_time", "order_source", "order_index", "record__identity", "part")
     ids = {each.answers for each in members if each.answers is not None}
     rows = Message.objects.filter(IsAny("id", ids)).values_list(*columns) if ids else ()
     return {
-        pk: _Parent(bytes(key or b""), conversation_id, (at, bytes(source), index), name_content(bytes(identity), part))
-        for pk, key, conversation_id, at, source, index, identity, part in rows
+        pk: _Parent(bytes(key or b""), (at, bytes(source), index), name_content(bytes(identity), part))
+        for pk, key, at, source, index, identity, part in rows
     }
 
 
@@ -296,8 +275,8 @@ def _mark_parents(trace: Trace, members: Sequence[Member], left: Collection[uuid
             UPDATE threads_treegroup AS part SET is_stale = true
               FROM unnest(%(names)s::text[], %(times)s::timestamptz[], %(left)s::boolean[]) AS asked (name, at, is_left)
              CROSS JOIN LATERAL (
-                SELECT id FROM threads_treegroup WHERE trace_id = %(trace)s AND kind = %(kind)s AND order_time <= asked.at
-                 ORDER BY order_time DESC LIMIT 1) AS held
+                SELECT id FROM threads_treegroup 
+                 WHERE trace_id = %(trace)s AND kind = %(kind)s AND order_time <= asked.at ORDER BY order_time DESC LIMIT 1) AS held
              WHERE part.id = held.id AND (asked.is_left OR position(asked.name IN part.data) > 0)
             """,
             {
@@ -310,51 +289,50 @@ def _mark_parents(trace: Trace, members: Sequence[Member], left: Collection[uuid
         )
 
 
-def _has_late(trace: Trace, sums: Sums) -> bool:
-    """Whether anything in a trace answers what is later: only that can close a circle."""
+def _may_go_round(trace: Trace, sums: Sums) -> bool:
+    """Whether answers may go round in a trace: through several conversations, and one to what is later than itself."""
+    if max(trace.conversation_count, len(sums.conversations)) < 2:
+        return False
     parts = TreeGroup.objects.filter(trace=trace, kind=TreeGroup.Kind.PART, data__contains='"is_late":true')
     return sums.is_late or parts.exists()
 
 
 def _cut_circles(trace: Trace, suspects: Collection[uuid.UUID]) -> set[uuid.UUID]:
-    """Cut the circles of answers that go through these messages, each at its smallest order key.
+    """Cut the circles of answers that these messages lead into, each at its smallest order key.
 
     Returns:
         the lines below which what was cut stood.
     """
-    left, cut = set[uuid.UUID](), []
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            WITH RECURSIVE up (start, id, n) AS (
-                SELECT id, id, 0 FROM unnest(%s::uuid[]) AS asked (id)
-                UNION ALL
-                SELECT up.start, message.trace_above, up.n + 1 FROM up JOIN threads_message AS message ON message.id = up.id
-                 WHERE message.trace_above IS NOT NULL AND up.n < %s AND (up.n = 0 OR up.id <> up.start))
-            SELECT start FROM up WHERE n > 0 AND id = start
+            WITH RECURSIVE up (id) AS (
+                SELECT id FROM unnest(%s::uuid[]) AS asked (id)
+                UNION
+                SELECT message.trace_above FROM up JOIN threads_message AS message ON message.id = up.id)
+            SELECT message.id, trace_above, conversation_id
+              FROM (SELECT id FROM up LIMIT %s) AS up JOIN threads_message AS message ON message.id = up.id
+             ORDER BY order_time, order_source, order_index, place
             """,
-            [list(suspects), MAX_CIRCLE],
+            [list(suspects), MAX_CLIMBED],
         )
-        going_round = {pk for (pk,) in cursor.fetchall()}
-        while going_round:
-            cursor.execute(
-                """
-                WITH RECURSIVE up (id) AS (
-                    SELECT %s::uuid UNION
-                    SELECT message.trace_above FROM up JOIN threads_message AS message ON message.id = up.id)
-                SELECT message.id, message.conversation_id, message.trace_above FROM up
-                  JOIN threads_message AS message ON message.id = up.id
-                 ORDER BY message.order_time, message.order_source, message.order_index, message.place
-                """,
-                [min(going_round)],
-            )
-            circle = cursor.fetchall()
-            first, conversation_id, above = circle[0]
-            Message.objects.filter(pk=first).update(trace_above=name_heading(bytes(trace.key), conversation_id))
+        above = {pk: (line, home) for pk, line, home in cursor.fetchall()}
+    ranks = {pk: rank for rank, pk in enumerate(above)}
+    clear, cut, left = set[uuid.UUID](), [], set[uuid.UUID]()
+    for start in above:
+        path: dict[uuid.UUID, None] = {}
+        pk = start
+        while pk in above and pk not in clear and pk not in path:
+            path[pk] = None
+            pk = above[pk][0]
+        if pk in path:
+            walked = list(path)
+            first = min(walked[walked.index(pk) :], key=ranks.__getitem__)
+            Message.objects.filter(pk=first).update(trace_above=name_heading(bytes(trace.key), above[first][1]))
             cut.append(first)
-            left.add(above)
-            going_round -= {pk for pk, *_ in circle}
-    if cut != trace.cut:
+            left.add(above[first][0])
+        clear |= path.keys()
+    if sorted(cut) != trace.cut:
         trace.cut = sorted(cut)
         Trace.objects.filter(pk=trace.pk).update(cut=trace.cut)
     return left
@@ -381,21 +359,18 @@ def _keep_groups(
                 lines[ghost] = trace
     groups = TreeGroup.objects.exclude(kind=TreeGroup.Kind.PART).select_related("trace")
     known = list(groups.filter(IsAny("id", {*left, *lines}))) + list(groups.filter(trace__in=whole))
-    held = {each.pk: each for each in known if each.trace is not None}
-    for pk, each in held.items():
-        if pk not in lines and each.trace is not None:
-            lines[pk] = each.trace
-        if each.kind == TreeGroup.Kind.GHOST:
-            ghosts.add(pk)
-            if each.above is not None:
-                lines.setdefault(each.above, lines[pk])
-        elif each.conversation_id is not None:
-            homes[pk] = each.conversation_id
+    known += groups.filter(IsAny("id", {group.above for group in known if group.kind == TreeGroup.Kind.GHOST}))
+    held = {group.pk: group for group in known}
     # What belongs to none of its messages any more belongs to the trace of its id across channels, if to any.
-    lost = {
-        pk for pk, each in held.items() if each.trace in whole and lines[pk] == each.trace and not members[each.trace]
-    }
-    firsts = {pk: first for pk, first in find_firsts("trace_above", lines.keys() - lost).items()}
+    lost = set[uuid.UUID]()
+    for pk, group in held.items():
+        if group.trace is not None and lines.setdefault(pk, group.trace) in whole and not members[lines[pk]]:
+            lost.add(pk)
+        if group.kind == TreeGroup.Kind.GHOST:
+            ghosts.add(pk)
+        elif group.conversation_id is not None:
+            homes[pk] = group.conversation_id
+    firsts = find_firsts("trace_above", lines.keys() - lost)
     drawn = []
     for pk in ghosts & firsts.keys():
         heading = name_heading(bytes(lines[pk].key), firsts[pk].conversation_id)
@@ -437,7 +412,8 @@ def _make_group(
         trace=trace,
         conversation_id=home,
         above=above,
-        **place_at(first),
+        # Places move without a change in the trace, and say something within one conversation alone.
+        **(place_at(first) | {"place": b""}),
     )
     if span is not None:
         group.first_at, group.last_at, group.severity = read_instant(span[0]), read_instant(span[1]), span[2]

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from .hanging import ORDERS, Column
 from .outline import Kind
@@ -44,6 +45,9 @@ class Fold(NamedTuple):
         return (self.level is None or depth < self.level) != (line in self.toggled)
 
 
+OPEN: Final = Fold()
+
+
 def walk(
     column: Column,
     start: Step,
@@ -67,7 +71,7 @@ def walk(
         the lines; the last one is of the kind `STOP` where a climb was stopped at it.
     """
     is_left_out = is_back or is_after or start.kind == ROOT
-    given = {
+    given: dict[str, Any] = {
         "start": start.id,
         "kind": start.kind,
         "depth": start.depth,
@@ -131,7 +135,8 @@ def _write_walk(column: Column, *, is_back: bool) -> str:
                 SELECT one.*, w.depth, 0 FROM {beside("w")} AS one
                 UNION ALL
                 SELECT last.*, down.depth + 1, down.n + 1
-                  FROM down CROSS JOIN LATERAL {below("down.id", "", is_last=True, groups=holds_groups.format("down"))} AS last
+                  FROM down
+                  CROSS JOIN LATERAL {below("down.id", "", is_last=True, groups=holds_groups.format("down"))} AS last
                  WHERE down.n < %(most)s AND {is_open.format("down")})
              SELECT kind, id, above, {names}, depth FROM down ORDER BY n DESC LIMIT 1)
             UNION ALL
@@ -148,7 +153,8 @@ def _write_walk(column: Column, *, is_back: bool) -> str:
                 UNION ALL
                 SELECT here.*, next.*
                   FROM (SELECT * FROM up WHERE up.next_id IS NULL AND up.n < %(most)s) AS up
-                  CROSS JOIN LATERAL (SELECT one.*, up.depth - 1 AS depth, up.n + 1 FROM {find("up.above")} AS one) AS here
+                  CROSS JOIN LATERAL (
+                    SELECT one.*, up.depth - 1 AS depth, up.n + 1 FROM {find("up.above")} AS one) AS here
                   LEFT JOIN LATERAL {beside("here")} AS next ON true)
              SELECT {", ".join(f"next_{each}" for each in columns)}, depth FROM up WHERE next_id IS NOT NULL
              UNION ALL
@@ -173,22 +179,28 @@ def _write_nothing(order: Sequence[str]) -> str:
     return ", ".join(f"NULL::{types[each]}" for each in order)
 
 
-def climb(column: Column, line: uuid.UUID, *, most: int = MAX_DEPTH) -> list[tuple[uuid.UUID, int]]:
-    """A line and those that it stands below, itself first, with their kinds; at most so many, and one more."""
+def climb(
+    column: Column, line: uuid.UUID | QuerySet[Any, uuid.UUID], *, most: int = MAX_DEPTH
+) -> list[tuple[uuid.UUID, int]]:
+    """A line, given by its id or as a query for it, and those that it stands below, itself first, with their kinds.
+
+    So many of these at most.
+    """
+    sql, given = ("%s::uuid", (line,)) if isinstance(line, uuid.UUID) else line.query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(
             f"""
-            WITH RECURSIVE up (id, kind, above, n) AS (
-                (SELECT id, {Kind.MESSAGE}, {column}, 0 FROM threads_message WHERE id = %(line)s
-                 UNION ALL SELECT id, kind, above, 0 FROM threads_treegroup WHERE id = %(line)s LIMIT 1)
+            WITH RECURSIVE start (id) AS MATERIALIZED (SELECT ({sql})), up (id, kind, above, n) AS (
+                (SELECT id, {Kind.MESSAGE}, {column}, 0 FROM threads_message WHERE id = (SELECT id FROM start)
+                 UNION ALL SELECT id, kind, above, 0 FROM threads_treegroup WHERE id = (SELECT id FROM start) LIMIT 1)
                 UNION ALL
                 SELECT one.*, up.n + 1 FROM up CROSS JOIN LATERAL (
                     SELECT id, {Kind.MESSAGE}, {column} FROM threads_message WHERE id = up.above
                     UNION ALL SELECT id, kind, above FROM threads_treegroup WHERE id = up.above LIMIT 1) AS one
-                 WHERE up.n < %(most)s)
+                 WHERE up.n < %s)
             SELECT id, kind FROM up ORDER BY n
-            """,
-            {"line": line, "most": most},
+            """,  # noqa: S608
+            [*given, most],
         )
         return list(cursor.fetchall())
 
@@ -208,9 +220,9 @@ def count_below(column: Column, lines: Collection[uuid.UUID], *, most: int) -> d
                         SELECT id, {Kind.MESSAGE} FROM threads_message WHERE {column} = down.id
                         UNION ALL SELECT id, kind FROM threads_treegroup
                          WHERE down.kind = {Kind.CONVERSATION} AND above = down.id) AS one)
-                SELECT count(*) - 1 FROM (SELECT FROM down LIMIT %(most)s + 1) AS some)
-              FROM (SELECT id, coalesce((SELECT kind FROM threads_treegroup AS held WHERE held.id = given.id), 0) AS kind
-                      FROM unnest(%(lines)s::uuid[]) AS given (id)) AS asked
+                SELECT count(*) - 1 FROM (SELECT FROM down LIMIT %(most)s + 1) AS counted)
+              FROM (SELECT given.id, coalesce(held.kind, {Kind.MESSAGE}) AS kind FROM unnest(%(lines)s::uuid[]) AS given (id)
+                      LEFT JOIN threads_treegroup AS held ON held.id = given.id) AS asked
             """,
             {"lines": list(lines), "most": most},
         )

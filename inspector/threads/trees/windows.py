@@ -11,9 +11,10 @@ import uuid
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from ..models import Conversation, Message, MessageQuerySet, Trace, TreeGroup
 from ..placing.instants import count_microseconds
@@ -23,7 +24,7 @@ from ..settling.tallies import read_tally
 from .hanging import ORDERS, Column, find_firsts
 from .outline import ASKING, ENDS, Kind, Line, Outcome
 from .parts import read_sums
-from .walking import MAX_DEPTH, ROOT, STOP, Fold, Step, climb, count_below, walk
+from .walking import MAX_DEPTH, OPEN, ROOT, STOP, Fold, Step, climb, count_below, walk
 
 MAX_TOGGLED: Final = 50
 # So many lines below closed rows are counted for one window, of each row at most and at least so many.
@@ -34,6 +35,8 @@ MAX_COUNTED: Final = 10_000
 MAX_CRITICAL: Final = 1000
 # Whether a request has ended is looked for among so many of its first answers.
 MAX_ANSWERS: Final = 1000
+# So many climbs in a row are made before a window comes without rows.
+_MOST_CLIMBS: Final = 10
 # In how many bands of time a tree is shown as a whole, and of how many messages these are counted one by one.
 BANDS: Final = 60
 _MOST_PLOTTED: Final = 2000
@@ -97,7 +100,7 @@ class Window:
 class Band(NamedTuple):
     """A stretch of time of a tree: how many messages, from when to when, and the gravest severity."""
 
-    count: int
+    messages: int
     first: int
     last: int
     severity: int
@@ -130,7 +133,7 @@ class Tree:
             return self.owner.message_count + groups.filter(conversation=self.owner, trace=None).count()
         return self.owner.message_count + groups.filter(trace=self.owner).count()
 
-    def read_window(self, *, at: Place | None = None, limit: int = 200, fold: Fold = Fold()) -> Window:
+    def read_window(self, *, at: Place | None = None, limit: int = 200, fold: Fold = OPEN) -> Window:
         """The rows from a place on, at most `limit` of them; without one from the beginning.
 
         A place that is no row of the tree gives the beginning, one that is hidden the row that hides it.
@@ -138,9 +141,14 @@ class Tree:
         start = self._find_start(at, fold) if at is not None else None
         is_after = start is not None and at is not None and at.is_after
         root = Step(self.owner.pk, ROOT, -1)
-        steps = walk(self.column, start or root, limit=limit + 1, fold=fold, is_after=is_after)
+        begin = start or root
+        for _ in range(_MOST_CLIMBS):
+            steps = walk(self.column, begin, limit=limit + 1, fold=fold, is_after=is_after)
+            if not steps or steps[0].kind != STOP:
+                break
+            begin, is_after = steps[0]._replace(kind=Kind.MESSAGE), True
         if not steps:
-            return Window(())
+            return Window((), None, self._find_previous(start, limit, fold) if start is not None else None)
         stop = steps.pop() if steps[-1].kind == STOP else None
         following = steps[limit] if len(steps) > limit else None
         shown = steps[:limit]
@@ -150,10 +158,10 @@ class Tree:
         return Window(rows, on, previous)
 
     def _find_previous(self, start: Step, limit: int, fold: Fold) -> Place | None:
-        before = walk(self.column, start, limit=limit + 1, fold=fold, is_back=True)
+        before = walk(self.column, start, limit=limit, fold=fold, is_back=True)
         return Place(before[-1].id, before[-1].depth) if before else None
 
-    def find_before(self, line: uuid.UUID, count: int, fold: Fold = Fold()) -> Place:
+    def find_before(self, line: uuid.UUID, count: int, fold: Fold = OPEN) -> Place:
         """The place of the row that is shown so many rows before a line, or of the first."""
         start = self._find_start(Place(line), fold)
         found = self._find_previous(start, count, fold) if start is not None else None
@@ -178,7 +186,7 @@ class Tree:
 
     def is_hidden(self, line: uuid.UUID, fold: Fold) -> bool:
         """Whether a row that is closed hides this one."""
-        return fold != Fold() and any(not fold.is_open(step.id, step.depth) for step in self.read_path(line)[:-1])
+        return fold != OPEN and any(not fold.is_open(step.id, step.depth) for step in self.read_path(line)[:-1])
 
     def _find_start(self, at: Place, fold: Fold) -> Step | None:
         """The row that shows a place: itself, or the outermost that is closed around it; None where it is none."""
@@ -220,8 +228,11 @@ class Tree:
 
     def find_latest(self) -> uuid.UUID | None:
         """The message that is the last one by order key."""
+        return self._select_latest().first()
+
+    def _select_latest(self) -> QuerySet[Message, uuid.UUID]:
         order = [f"-{name}" for name in ORDERS[self.column]]
-        return self.messages.order_by(*order).values_list("pk", flat=True).first()
+        return self.messages.order_by(*order).values_list("pk", flat=True)[:1]
 
     def read_all(self) -> Iterator[tuple[int, Line]]:
         """Every line with its depth, window by window."""
@@ -238,8 +249,7 @@ class Tree:
         closed = [step for step in steps if not fold.is_open(step.id, step.depth)]
         most = min(MAX_BELOW, max(MIN_BELOW, MAX_COUNTED // max(1, len(closed))))
         below = count_below(self.column, [step.id for step in closed], most=most + 1)
-        latest = self.find_latest()
-        critical = {pk for pk, _ in climb(self.column, latest, most=MAX_CRITICAL)} if latest else set()
+        critical = {pk for pk, _ in climb(self.column, self._select_latest(), most=MAX_CRITICAL)}
         lines = self._read_lines(steps)
         depths = [step.depth for step in steps[1:]] + [following.depth if following else -1]
         for step, next_depth in zip(steps, depths, strict=True):
@@ -256,21 +266,16 @@ class Tree:
             )
 
     def _read_lines(self, steps: Sequence[Step]) -> dict[uuid.UUID, Line]:
-        """The lines of these steps, in a statement for messages and one for the others."""
+        """The lines of these steps."""
         found: dict[uuid.UUID, Line] = {}
-        groups = [step.id for step in steps if step.kind != Kind.MESSAGE]
-        for group in TreeGroup.objects.filter(pk__in=groups) if groups else ():
-            start, end = (count_microseconds(at or group.order_time) for at in (group.first_at, group.last_at))
-            if group.kind == TreeGroup.Kind.HEADING and group.conversation_id is not None:
-                found[group.pk] = Line(
-                    group.conversation_id, Kind.CONVERSATION, start, end, Outcome.NONE, group.severity
-                )
-            else:
-                found[group.pk] = Line(group.pk, Kind.GHOST, start, start, Outcome.NONE, 0)
         with connection.cursor() as cursor:
-            cursor.execute(_write_outcomes(self.column), _OUTCOMES | {"ids": [step.id for step in steps]})
-            for pk, at, severity, performative, links, ended, ended_at, answered_at in cursor.fetchall():
-                found[pk] = _make_line(pk, at, severity, performative, links, (ended, ended_at, answered_at))
+            cursor.execute(_write_lines(self.column), {**_OUTCOMES, "ids": [step.id for step in steps]})
+            for pk, kind, home, at, last_at, severity, performative, links, *answers in cursor.fetchall():
+                start, end = count_microseconds(at), count_microseconds(last_at)
+                if kind == Kind.MESSAGE:
+                    found[pk] = _make_line(pk, start, severity, performative, links, *answers)
+                else:
+                    found[pk] = Line(home or pk, Kind(kind), start, end, Outcome.NONE, severity)
         return found
 
     def list_bands(self) -> list[Band]:
@@ -290,7 +295,7 @@ class Tree:
             number = min(BANDS - 1, max(0, (start - first) * BANDS // span))
             held = bands.get(number, Band(0, start, end, 0))
             bands[number] = Band(
-                held.count + count, min(held.first, start), max(held.last, end), max(held.severity, severity)
+                held.messages + count, min(held.first, start), max(held.last, end), max(held.severity, severity)
             )
         return [bands[number] for number in sorted(bands)]
 
@@ -311,51 +316,54 @@ class Tree:
         return masses + [(0, at, at, severity) for at, severity in times]
 
 
-_OUTCOMES: Final = {"asking": sorted(ASKING), "ends": sorted(ENDS), "most": MAX_ANSWERS}
+_OUTCOMES: Final[dict[str, Any]] = {"asking": sorted(ASKING), "ends": sorted(ENDS), "most": MAX_ANSWERS}
 
 
-def _write_outcomes(column: Column) -> str:
-    """The statement that reads messages, and of those that ask what ended them first, and when they were answered."""
+def _write_lines(column: Column) -> str:
+    """The statement that reads lines, and of messages that ask what ended them first, and when they were answered."""
     order = ", ".join(ORDERS[column])
+    back = ", ".join(f"{name} DESC" for name in ORDERS[column])
     return f"""
-        SELECT message.id, message.order_time, message.severity, message.performative,
+        SELECT message.id, {Kind.MESSAGE}, NULL::uuid, message.order_time, message.order_time, message.severity,
+               message.performative,
                CASE WHEN message.performative = 'request' AND message.receivers = '{{}}' AND NOT message.is_broadcast
-                    THEN message.links END, ending.performative, ending.answered_at, latest.order_time
+                    THEN message.links END,
+               ending.performative, ending.answered_at, latest.answered_at
           FROM threads_message AS message
           LEFT JOIN LATERAL (
             SELECT performative, answered_at FROM (
-                SELECT performative, order_time AS answered_at, {order}, id FROM threads_message WHERE {column} = message.id
-                 ORDER BY {order}, id LIMIT %(most)s) AS answer
+                SELECT performative, order_time AS answered_at, {order}, id FROM threads_message
+                 WHERE {column} = message.id ORDER BY {order}, id LIMIT %(most)s) AS answer
              WHERE performative = ANY(%(ends)s) ORDER BY {order}, id LIMIT 1
           ) AS ending ON message.performative = ANY(%(asking)s)
           LEFT JOIN LATERAL (
-            SELECT order_time FROM (
-                SELECT order_time FROM threads_message WHERE {column} = message.id
-                 ORDER BY {", ".join(f"{name} DESC" for name in ORDERS[column])}, id DESC LIMIT %(most)s) AS answer
-             ORDER BY order_time DESC LIMIT 1
+            SELECT max(order_time) AS answered_at FROM (
+                SELECT order_time FROM threads_message
+                 WHERE {column} = message.id ORDER BY {back}, id DESC LIMIT %(most)s) AS answer
           ) AS latest ON message.performative = ANY(%(asking)s)
-         WHERE message.id = ANY(%(ids)s)"""
+         WHERE message.id = ANY(%(ids)s)
+        UNION ALL
+        SELECT id, kind, CASE WHEN kind = {Kind.CONVERSATION} THEN conversation_id END, coalesce(first_at, order_time),
+               coalesce(last_at, order_time), severity, NULL, NULL, NULL, NULL, NULL
+          FROM threads_treegroup WHERE id = ANY(%(ids)s)"""  # noqa: S608
 
 
 def _make_line(
     pk: uuid.UUID,
-    at: datetime,
+    start: int,
     severity: int,
     performative: str | None,
     links: str | None,
-    answers: tuple[str | None, datetime | None, datetime | None],
+    ended: str | None,
+    ended_at: datetime | None,
+    answered_at: datetime | None,
 ) -> Line:
-    start = count_microseconds(at)
-    ended, ended_at, answered_at = answers
-    is_public = bool(links) and read_links(links).work.is_public
+    is_public = read_links(links).work.is_public if links else False
     if performative not in ASKING or is_public:
         return Line(pk, Kind.MESSAGE, start, start, Outcome.NONE, severity)
-    if ended is not None and ended_at is not None:
-        return Line(pk, Kind.MESSAGE, start, max(start, count_microseconds(ended_at)), ENDS[ended], severity)
-    if answered_at is not None:
-        end = max(start, count_microseconds(answered_at))
-        return Line(pk, Kind.MESSAGE, start, end, Outcome.ANSWERED, severity)
-    return Line(pk, Kind.MESSAGE, start, start, Outcome.OPEN, severity)
+    outcome = ENDS[ended] if ended else Outcome.ANSWERED if answered_at else Outcome.OPEN
+    end = ended_at or answered_at
+    return Line(pk, Kind.MESSAGE, start, max(start, count_microseconds(end)) if end else start, outcome, severity)
 
 
 def load_tree(owner: Conversation | Trace) -> Tree | None:

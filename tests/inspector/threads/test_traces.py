@@ -46,10 +46,7 @@ def draw(trace: Trace) -> list[tuple[str, int]]:
         return []
     names = {message.pk: message.native_id for message in Message.objects.all()}
     names |= {conversation.pk: f"[{conversation.native_id}]" for conversation in Conversation.objects.all()}
-    return [
-        ("ghost" if line.kind == Kind.GHOST else names[line.id], depth)
-        for depth, line in tree.read_all()
-    ]
+    return [("ghost" if line.kind == Kind.GHOST else names[line.id], depth) for depth, line in tree.read_all()]
 
 
 def find(native_id: str, channel: Channel | None = None) -> Trace:
