@@ -1,4 +1,4 @@
-"""Settling: a conversation's messages placed, told and outlined; a pure function of the set of its records.
+"""Settling: a conversation's messages placed and told; a pure function of the set of its records.
 
 What it depends on: the records of the conversation with their order keys, and the messages of the channel that they
 cite. Placing goes through small facts of the messages and reads no record: of all, or of those alone that come after
@@ -56,7 +56,7 @@ def settle(
     others: Sequence[Conversation] = (),
     end_others: EndOthers = set,
 ) -> None:
-    """Place, tell and outline a conversation, and note up to which generation it is settled.
+    """Place and tell a conversation, and note up to which generation it is settled.
 
     Args:
         conversation: the row; its generation as loaded is what this run settles.

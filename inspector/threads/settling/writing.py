@@ -1,4 +1,4 @@
-"""Writing: the rows of conversations that came out differently, many in one statement, and their outlines."""
+"""Writing: the rows of conversations that came out differently, many in one statement."""
 
 from __future__ import annotations
 

@@ -67,38 +67,42 @@ class First(NamedTuple):
 def hang(messages: Iterable[Placed]) -> dict[uuid.UUID, Hung]:
     """The lines that these messages stand below, by their ids."""
     placed = list(messages)
-    parents = {each.parent for each in placed if each.parent is not None and each.parent_basis != ADJACENCY}
-    columns = ("id", "channel_id", "trace_key", "above", "trace_above")
-    own = Message.objects.filter(IsAny("id", [each.id for each in placed])).values_list(*columns)
-    stored = {pk: (channel_id, bytes(key) if key else b"", *was) for pk, channel_id, key, *was in own}
-    homes = (
-        {
-            pk: (conversation_id, bytes(key) if key else b"")
-            for pk, conversation_id, key in Message.objects.filter(IsAny("id", parents)).values_list(
-                "id", "conversation_id", "trace_key"
-            )
-        }
-        if parents
-        else {}
-    )
+    # What merely follows is never drawn as an answer.
+    answers = {each.id: each.parent for each in placed if each.parent is not None and each.parent_basis != ADJACENCY}
+    own = _load_homes([each.id for each in placed])
+    parents = _load_homes(answers.values())
     found = {}
     for each in placed:
-        if each.id not in stored:
+        if each.id not in own:
             continue
-        channel_id, key, was_above, was_trace_above = stored[each.id]
-        conversation_id, parent_trace = homes.get(each.parent, (None, b"")) if each.parent in parents else (None, b"")
+        _, channel_id, key, was_above, was_trace_above = own[each.id]
+        parent = answers.get(each.id)
+        home, _, parent_key, *_ = parents.get(parent, _NOWHERE) if parent is not None else _NOWHERE
         is_ghost = each.parent is None and each.parent_key is not None and bool(each.parent_basis)
         above: uuid.UUID = each.conversation_id
         trace_above = name_heading(key, each.conversation_id) if key else None
-        if each.parent is not None and conversation_id == each.conversation_id:
-            above = each.parent
-        if each.parent is not None and key and parent_trace == key:
-            trace_above = each.parent
         if is_ghost and each.parent_key is not None:
             above = name_ghost(each.conversation_id.bytes, each.parent_key)
             trace_above = name_ghost(key + channel_id.bytes, each.parent_key) if key else None
+        if parent is not None and home == each.conversation_id:
+            above = parent
+        if parent is not None and key and parent_key == key:
+            trace_above = parent
         found[each.id] = Hung(above, trace_above, was_above, was_trace_above, is_ghost)
     return found
+
+
+_Home = tuple[uuid.UUID, uuid.UUID, bytes, uuid.UUID | None, uuid.UUID | None]
+_NOWHERE: Final[_Home] = (uuid.UUID(int=0), uuid.UUID(int=0), b"", None, None)
+
+
+def _load_homes(ids: Collection[uuid.UUID]) -> dict[uuid.UUID, _Home]:
+    """Of each message its conversation, its channel, its trace, and the lines that it stands below."""
+    if not ids:
+        return {}
+    columns = ("id", "conversation_id", "channel_id", "trace_key", "above", "trace_above")
+    rows = Message.objects.filter(IsAny("id", ids)).values_list(*columns)
+    return {pk: (home, channel_id, bytes(key or b""), *was) for pk, home, channel_id, key, *was in rows}
 
 
 def take_down(*, record_ids: Collection[uuid.UUID]) -> None:
