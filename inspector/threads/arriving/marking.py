@@ -96,10 +96,10 @@ def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whol
 
 
 def _joins_otherwise(trace: _Held, joining: Set[uuid.UUID]) -> bool:
-    """Whether the channels that join are others than a long trace was read with."""
-    if not trace.channels:
-        return False
-    return not joining <= set(trace.channels) if trace.channel_id is None else trace.channel_id in joining
+    """Whether the channels that join are others than a trace was read with, where it was read in parts."""
+    if trace.channel_id is None:
+        return not joining <= set(trace.channels)
+    return trace.channel_id in joining and bool(trace.channels)
 
 
 def _mark_parts(messages: QuerySet[Message], traces: Sequence[_Held]) -> None:

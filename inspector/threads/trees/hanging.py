@@ -130,7 +130,7 @@ def find_firsts(column: Column, lines: Collection[uuid.UUID]) -> dict[uuid.UUID,
             SELECT asked.id, first.* FROM unnest(%s::uuid[]) AS asked (id) CROSS JOIN LATERAL (
                 SELECT id, conversation_id, order_time, order_source, order_index, place FROM threads_message
                  WHERE {column} = asked.id ORDER BY {order}, id LIMIT 1) AS first
-            """,
+            """,  # noqa: S608
             [list(lines)],
         )
         return {

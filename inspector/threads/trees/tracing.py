@@ -275,8 +275,9 @@ def _mark_parents(trace: Trace, members: Sequence[Member], left: Collection[uuid
             UPDATE threads_treegroup AS part SET is_stale = true
               FROM unnest(%(names)s::text[], %(times)s::timestamptz[], %(left)s::boolean[]) AS asked (name, at, is_left)
              CROSS JOIN LATERAL (
-                SELECT id FROM threads_treegroup 
-                 WHERE trace_id = %(trace)s AND kind = %(kind)s AND order_time <= asked.at ORDER BY order_time DESC LIMIT 1) AS held
+                SELECT id FROM threads_treegroup
+                 WHERE trace_id = %(trace)s AND kind = %(kind)s AND order_time <= asked.at
+                 ORDER BY order_time DESC LIMIT 1) AS held
              WHERE part.id = held.id AND (asked.is_left OR position(asked.name IN part.data) > 0)
             """,
             {

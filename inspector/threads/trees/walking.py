@@ -96,7 +96,7 @@ def _write_walk(column: Column, *, is_back: bool) -> str:
     """
     order = ORDERS[column]
     names = ", ".join(order)
-    columns = ("kind", "id", "above", *order)
+    found = ", ".join(f"next_{each}" for each in ("kind", "id", "above", *order))
     top = 0 if column == "above" else 1
 
     def name(alias: str) -> str:
@@ -106,12 +106,13 @@ def _write_walk(column: Column, *, is_back: bool) -> str:
         """The first line below another, or the last one, among those that meet a condition."""
         direction = " DESC" if is_last else ""
         sort = ", ".join(f"{each}{direction}" for each in (*order, "id"))
+        rest = f"{condition} ORDER BY {sort} LIMIT 1"
         return f"""(SELECT * FROM (
             (SELECT {Kind.MESSAGE} AS kind, id, {column} AS above, {names} FROM threads_message AS one
-              WHERE {column} = {line} {condition} ORDER BY {sort} LIMIT 1)
+              WHERE {column} = {line} {rest})
             UNION ALL
-            (SELECT kind, id, above, {names} FROM threads_treegroup AS one
-              WHERE {groups} AND above = {line} {condition} ORDER BY {sort} LIMIT 1)) AS any_of ORDER BY {sort} LIMIT 1)"""
+            (SELECT kind, id, above, {names} FROM threads_treegroup AS one WHERE {groups} AND above = {line} {rest})
+            ) AS any_of ORDER BY {sort} LIMIT 1)"""  # noqa: S608
 
     def beside(alias: str) -> str:
         """The next line beside another, or the one before it. Groups stand near the top alone."""
@@ -123,7 +124,7 @@ def _write_walk(column: Column, *, is_back: bool) -> str:
     def find(line: str) -> str:
         """The line of an id."""
         return f"""(SELECT {Kind.MESSAGE} AS kind, id, {column} AS above, {names} FROM threads_message WHERE id = {line}
-            UNION ALL SELECT kind, id, above, {names} FROM threads_treegroup WHERE id = {line} LIMIT 1)"""
+            UNION ALL SELECT kind, id, above, {names} FROM threads_treegroup WHERE id = {line} LIMIT 1)"""  # noqa: S608
 
     holds_groups = f"{{}}.kind IN ({ROOT}, {Kind.CONVERSATION})"
     is_open = f"""({{0}}.kind = {ROOT} OR
@@ -140,14 +141,14 @@ def _write_walk(column: Column, *, is_back: bool) -> str:
                  WHERE down.n < %(most)s AND {is_open.format("down")})
              SELECT kind, id, above, {names}, depth FROM down ORDER BY n DESC LIMIT 1)
             UNION ALL
-            (SELECT one.*, w.depth - 1 FROM {find("w.above")} AS one)"""
+            (SELECT one.*, w.depth - 1 FROM {find("w.above")} AS one)"""  # noqa: S608
     else:
         following = f"""
             (SELECT first.*, w.depth + 1
                FROM {below("w.id", "", is_last=False, groups=holds_groups.format("w"))} AS first
               WHERE NOT w.is_shut AND {is_open.format("w")})
             UNION ALL
-            (WITH RECURSIVE up (kind, id, above, {names}, depth, n, {", ".join(f"next_{each}" for each in columns)}) AS (
+            (WITH RECURSIVE up (kind, id, above, {names}, depth, n, {found}) AS (
                 SELECT w.kind, w.id, w.above, {name("w")}, w.depth, 0, next.*
                   FROM (SELECT 1) AS once LEFT JOIN LATERAL {beside("w")} AS next ON true
                 UNION ALL
@@ -156,10 +157,10 @@ def _write_walk(column: Column, *, is_back: bool) -> str:
                   CROSS JOIN LATERAL (
                     SELECT one.*, up.depth - 1 AS depth, up.n + 1 FROM {find("up.above")} AS one) AS here
                   LEFT JOIN LATERAL {beside("here")} AS next ON true)
-             SELECT {", ".join(f"next_{each}" for each in columns)}, depth FROM up WHERE next_id IS NOT NULL
+             SELECT {found}, depth FROM up WHERE next_id IS NOT NULL
              UNION ALL
              SELECT {STOP}, id, above, {names}, depth FROM up WHERE next_id IS NULL AND n = %(most)s
-             LIMIT 1)"""
+             LIMIT 1)"""  # noqa: S608
     return f"""
         WITH RECURSIVE walk (n, kind, id, above, {names}, depth, is_shut) AS (
             SELECT * FROM (
@@ -171,7 +172,7 @@ def _write_walk(column: Column, *, is_back: bool) -> str:
             UNION ALL
             SELECT w.n + 1, following.*, false FROM walk AS w CROSS JOIN LATERAL ({following} LIMIT 1) AS following
              WHERE w.n < %(limit)s AND w.kind <> {STOP})
-        SELECT id, kind, depth FROM walk ORDER BY n"""
+        SELECT id, kind, depth FROM walk ORDER BY n"""  # noqa: S608
 
 
 def _write_nothing(order: Sequence[str]) -> str:
@@ -221,9 +222,10 @@ def count_below(column: Column, lines: Collection[uuid.UUID], *, most: int) -> d
                         UNION ALL SELECT id, kind FROM threads_treegroup
                          WHERE down.kind = {Kind.CONVERSATION} AND above = down.id) AS one)
                 SELECT count(*) - 1 FROM (SELECT FROM down LIMIT %(most)s + 1) AS counted)
-              FROM (SELECT given.id, coalesce(held.kind, {Kind.MESSAGE}) AS kind FROM unnest(%(lines)s::uuid[]) AS given (id)
+              FROM (SELECT given.id, coalesce(held.kind, {Kind.MESSAGE}) AS kind
+                      FROM unnest(%(lines)s::uuid[]) AS given (id)
                       LEFT JOIN threads_treegroup AS held ON held.id = given.id) AS asked
-            """,
+            """,  # noqa: S608
             {"lines": list(lines), "most": most},
         )
         return dict(cursor.fetchall())

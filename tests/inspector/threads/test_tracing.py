@@ -34,7 +34,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def write_story(chance: random.Random, count: int) -> list[bytes]:
-    """A story in two traces: answers to what was said, to what never comes or comes late, and to what is yet to come."""
+    """A story in two traces, with answers to what was said, to what comes late or never, and to what is yet to come."""
     story = []
     for at in range(count):
         way = chance.random()
