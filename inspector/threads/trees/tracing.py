@@ -102,7 +102,7 @@ def _read_stale(trace: Trace, fence: Callable[[], None], finish: Callable[[], No
             _begin_anew(trace)
         stale = list(parts.filter(is_stale=True).order_by("order_time")[:PARTS_AT_ONCE])
         for part in stale:
-            _read_part(trace, part, is_new=is_new)
+            _read_part(trace, part, is_new=is_new and part is stale[0])
         if stale:
             return True
         sums = Sums()
@@ -132,24 +132,23 @@ def _make_part(trace: Trace, start: datetime) -> None:
 
 
 def _read_part(trace: Trace, part: TreeGroup, *, is_new: bool) -> None:
-    """Sum the messages of a part up anew; one of too many ends after as many as half of that."""
+    """Sum the messages of a part up anew; one of too many is cut in two, the last one behind as many as it may have."""
     later = TreeGroup.objects.filter(trace=trace, kind=TreeGroup.Kind.PART, order_time__gt=part.order_time)
-    following = later.order_by("order_time").values_list("order_time", flat=True).first()
+    until = later.order_by("order_time").values_list("order_time", flat=True).first()
     rows = select_members([trace]).filter(channel_id__in=trace.channels, order_time__gte=part.order_time)
-    if following is not None:
-        rows = rows.filter(order_time__lt=following)
+    if until is not None:
+        rows = rows.filter(order_time__lt=until)
     members = load_members(rows.order_by("order_time")[: MAX_PART + 1])
     if len(members) > MAX_PART:
-        first, cut = members[0].order_time, members[MAX_PART // 2].order_time
-        if cut == first:
+        cut = members[MAX_PART if until is None else MAX_PART // 2].order_time
+        if cut == members[0].order_time:
             # All of one instant stay together, however many they are.
-            cut_after = rows.filter(order_time__gt=first).order_by("order_time").values_list("order_time", flat=True)
-            until = cut_after.first()
+            members = load_members(rows.filter(order_time=cut))
+            beyond = rows.filter(order_time__gt=cut).order_by("order_time").values_list("order_time", flat=True).first()
         else:
-            until = cut
-        if until is not None:
-            _make_part(trace, until)
-        members = load_members(rows if until is None else rows.filter(order_time__lt=until))
+            members, beyond = [each for each in members if each.order_time < cut], cut
+        if beyond is not None:
+            _make_part(trace, beyond)
     sums = _take_in({trace: members}, whole=[trace] if is_new else ())[trace]
     TreeGroup.objects.filter(pk=part.pk).update(data=sums.write(), is_stale=False)
 
