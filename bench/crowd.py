@@ -40,7 +40,7 @@ from inspector.threads.settling import carries
 from inspector.threads.trees import tracing
 
 # So that what is appended to these short conversations and traces goes on from what they carry.
-carries.LEAST_MESSAGES = tracing.SMALL = 10
+carries.LEAST_MESSAGES = tracing.MAX_PART = 10
 product = Product()
 print("ready", flush=True)
 for order in sys.stdin:
@@ -123,12 +123,11 @@ def check(product: Product, records: int) -> tuple[list[str], list[tuple[object,
 
 def _check_traces() -> list[str]:
     """The traces that stand otherwise than drawn from all their messages."""
-    from inspector.threads.models import Outline, Trace, TraceCarry
+    from inspector.threads.models import Trace, TreeGroup
     from inspector.threads.trees.tracing import draw_traces
 
     standing = _picture_traces()
-    TraceCarry.objects.all().delete()
-    Outline.objects.filter(trace__isnull=False).delete()
+    TreeGroup.objects.filter(trace__isnull=False).delete()
     for trace in Trace.objects.all():
         draw_traces(trace=trace, fence=lambda: None, finish=lambda: None)
     whole = _picture_traces()
@@ -166,7 +165,7 @@ def main() -> int:
         product = stack.enter_context(enter_product(installation))
         from inspector.threads.trees import tracing
 
-        tracing.SMALL = 10
+        tracing.MAX_PART = 10
         writers = [stack.enter_context(_start(installation)) for _ in range(options.writers)]
         stack.callback(lambda: [writer.kill() for writer in writers])
         _expect(writers, "ready")

@@ -28,8 +28,6 @@ LOG_TABLES = (
     "threads_message",
     "threads_placedirectory",
     "threads_trace",
-    "threads_outline",
-    "threads_outlineblock",
 )
 # What settling and examining keep beside the log.
 TABLES = (
@@ -43,7 +41,7 @@ TABLES = (
     "threads_task",
     "threads_carry",
     "threads_shelvedname",
-    "threads_tracecarry",
+    "threads_treegroup",
     "threads_wording",
     "threads_announcement",
     "audit_examination",

@@ -1,4 +1,4 @@
-"""Windows of large trees, the building of trees, and what one late message costs: P19 to P21 of the goals.
+"""Windows of large trees, the drawing of traces, and what one late message costs: P19 to P21 of the goals.
 
 The messages are copies of one that the product took in, each with its own id, place and parent: what is measured is the
 tree and not the reading of logs. The trees are drawn by the product's own step for traces.
@@ -12,25 +12,22 @@ import random
 import statistics
 import sys
 import time
-import uuid
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from .adding import measure_added, write
-from .appending import measure_appending, measure_lengthening
 from .installation import Installation
 from .measure import Goal, Row
 from .product import Product, enter_product
 
 if TYPE_CHECKING:
     from inspector.threads.models import Conversation, Trace
-    from inspector.threads.trees.outline import Knot
 
 P19: Final = Goal("P19", "first window of {count:,} messages, {shape}, {where}, p95 ms", 60, 20, is_share=True)
 P20: Final = Goal("P20", "the same of {large:,} messages v {small:,}, {where}", 1.5, 1.1, is_share=True)
 P21: Final = Goal("P21", "growth of {what} less that of sorting the same ids, {shape}", 0.15, 0.05, is_share=True)
-LATE: Final = Goal("late", "blocks written for one late message {where} of {count:,}, {shape}", 4, 2, is_share=True)
 SETTLED: Final = Goal("late", "settling one late message {where} of {count:,} v settling all", 1.0, 0.2, is_share=True)
 
 LARGE, SMALL, HUGE = 100_000, 10_000, 1_000_000
@@ -50,7 +47,6 @@ SHAPES: Final[dict[str, tuple[str, Callable[[int], int]]]] = {
 def measure_trees(options: Namespace) -> Iterator[Row]:
     """Every row of the suite; a million messages with `--long`."""
     with Installation() as installation, enter_product(installation) as product:
-        yield from measure_growth()
         yield from measure_whole_growth(product)
         for shape in SHAPES:
             yield from measure_windows(product, shape)
@@ -60,43 +56,27 @@ def measure_trees(options: Namespace) -> Iterator[Row]:
         yield from measure_size(product, HUGE if options.long else None)
 
 
-def measure_growth() -> Iterator[Row]:
-    """P21: lines drawn and cut into blocks, beside sorting the ids of the same lines, in the same run.
-
-    Ids are random, as those of messages are. Processor time, so that no other work is counted.
-    """
-    from inspector.threads.trees.blocks import cut_blocks
-    from inspector.threads.trees.outline import draw_lines
-
-    for shape in SHAPES:
-        drawn, ordered = [], []
-        for size in GROWING:
-            knots = make_knots(shape, size)
-            ids = [knot.id for knot in knots]
-            drawn.append(
-                min(_spend(lambda knots=knots: sum(1 for _ in cut_blocks(draw_lines(knots)))) for _ in range(3))
-            )
-            ordered.append(min(_spend(lambda ids=ids: sorted(ids)) for _ in range(5)))
-        yield _compare_growth("drawing a tree", shape, drawn, ordered)
-
-
 def measure_whole_growth(product: Product) -> Iterator[Row]:
-    """P21 of the whole way: rows read, the tree drawn, its blocks written, and the row of the trace."""
+    """P21: a trace read whole, its messages hung, its ghosts and headings found, and its row summed up.
+
+    Beside it the same number of random ids are sorted.
+    """
     drawn, ordered = [], []
     for size in GROWING:
         trace, _, elapsed = plant(product, "random", size)
         drawn.append(min([elapsed, *(_redraw(trace) for _ in range(2))]))
-        ids = [knot.id for knot in make_knots("random", size)]
+        chance = random.Random(size)
+        ids = [chance.randbytes(16) for _ in range(size)]
         ordered.append(min(_spend(lambda ids=ids: sorted(ids)) for _ in range(5)))
-    yield _compare_growth("reading, drawing and writing a tree", "random", drawn, ordered)
+    yield _compare_growth("reading and drawing a trace", "random", drawn, ordered)
 
 
 def _redraw(trace: Trace) -> float:
     """The seconds that drawing takes from nothing."""
-    from inspector.threads.models import Outline
+    from inspector.threads.models import TreeGroup
     from inspector.threads.trees.tracing import draw_traces
 
-    Outline.objects.filter(trace=trace).delete()
+    TreeGroup.objects.filter(trace=trace).delete()
     return _time(lambda: draw_traces(trace=trace, fence=_nothing, finish=_nothing))
 
 
@@ -116,34 +96,12 @@ def _count_comparisons(size: int) -> float:
     return size * math.log(size)
 
 
-def make_knots(shape: str, count: int) -> list[Knot]:
-    """The messages of a tree of this shape, in memory."""
-    from inspector.threads.placing.nodes import make_mark
-    from inspector.threads.trees.outline import Knot
-
-    parent_of = SHAPES[shape][1]
-    chance = random.Random(count)
-    return [
-        Knot(
-            id=chance.randbytes(16),
-            mark=make_mark(b"bench", n, 1),
-            at=n * 1_000_000,
-            performative="request" if n % 5 == 0 else "inform",
-            severity=0,
-            parent=parent_of(n) if n else None,
-        )
-        for n in range(count)
-    ]
-
-
 def measure_windows(product: Product, shape: str) -> Iterator[Row]:
     """P19: the first window of a trace and of a conversation, from the selector, the page and the API."""
     trace, conversation, elapsed = plant(product, shape, LARGE)
     for where, call in doors(product, trace, conversation).items():
         value, told = _find_p95(call)
         yield Row(_fill(P19, count=LARGE, shape=shape, where=where), value, remark=f"{told}; drawn in {elapsed:.1f} s")
-    yield from measure_blocks(trace, shape)
-    yield from measure_lengthening(trace, shape, elapsed)
 
 
 def measure_size(product: Product, huge: int | None) -> Iterator[Row]:
@@ -157,42 +115,6 @@ def measure_size(product: Product, huge: int | None) -> Iterator[Row]:
         goal = _fill(P20, large=huge or LARGE, small=SMALL, where=where)
         told = f"{value:.1f} v {found[SMALL][where]:.1f} ms" + ("" if huge else "; --long takes a million")
         yield Row(goal, value / found[SMALL][where], remark=told)
-
-
-def measure_blocks(trace: Trace, shape: str) -> Iterator[Row]:
-    """What one message more makes the writing of a stored tree cost."""
-    from django.db import transaction
-
-    from inspector.threads.trees.outline import Knot
-    from inspector.threads.trees.stored import Tree, write_trees
-    from inspector.threads.trees.strands import load_strands
-
-    knots = load_strands([trace])[trace.pk].knots
-    for where, at in (("near the front", 10), ("at the end", len(knots))):
-        late = Knot(uuid.uuid4().bytes, 12345, knots[at - 1].at, "inform", 0, at - 1, None, knots[0].group)
-        moved = [
-            knot._replace(parent=knot.parent + 1) if knot.parent is not None and knot.parent >= at else knot
-            for knot in knots
-        ]
-        moved.insert(at, late)
-        with transaction.atomic():
-            start = time.perf_counter()
-            written = write_trees(trees=[Tree(trace.pk, moved)], owner="trace", workspace_id=trace.workspace_id)
-            elapsed = time.perf_counter() - start
-            transaction.set_rollback(True)
-        goal = _fill(LATE, where=where, count=len(knots), shape=shape)
-        yield Row(
-            goal, float(written), remark=f"of {len(trees_of(trace)):,} blocks; drawn and compared in {elapsed:.2f} s"
-        )
-    yield from measure_appending(trace, knots, shape, elapsed)
-
-
-def trees_of(trace: Trace) -> list[Any]:
-    """The directory of a trace's tree."""
-    from inspector.threads.trees.windows import load_tree
-
-    tree = load_tree(trace)
-    return list(tree.entries) if tree is not None else []
 
 
 def measure_late(product: Product) -> Iterator[Row]:
@@ -216,8 +138,6 @@ def plant(product: Product, shape: str, count: int) -> tuple[Trace, Conversation
     from django.db import connection
 
     from inspector.threads.models import Conversation, Message, Trace
-    from inspector.threads.trees.stored import Tree, write_trees
-    from inspector.threads.trees.strands import load_strands
     from inspector.threads.trees.tracing import draw_traces
 
     product.clear()
@@ -238,20 +158,23 @@ def plant(product: Product, shape: str, count: int) -> tuple[Trace, Conversation
                 'order_time', model.order_time + n * interval '1 second',
                 'performative', CASE WHEN n %% 5 = 0 THEN 'request' ELSE 'inform' END,
                 'parent', CASE WHEN {parent} = 0 THEN %s ELSE '{prefix}-' || lpad(to_hex({parent}), 12, '0') END,
+                'above', CASE WHEN {parent} = 0 THEN %s ELSE '{prefix}-' || lpad(to_hex({parent}), 12, '0') END,
+                'trace_above', CASE WHEN {parent} = 0 THEN %s ELSE '{prefix}-' || lpad(to_hex({parent}), 12, '0') END,
                 'parent_basis', 'explicit'))).*
               FROM threads_message AS model, generate_series(1, %s) AS n WHERE model.id = %s
             """,
-            [str(first.pk), count - 1, first.pk],
+            [*[str(first.pk)] * 3, count - 1, first.pk],
         )
         block = f"decode(repeat('00', 36) || lpad(to_hex({count}), 8, '0'), 'hex')"
         cursor.execute("UPDATE threads_message SET place = decode(repeat('00', 40), 'hex') WHERE id = %s", [first.pk])
         cursor.execute(f"UPDATE threads_placedirectory SET blocks = {block}")
         cursor.execute("ANALYZE threads_message")
-    Conversation.objects.update(message_count=count)
-    trace, conversation = Trace.objects.filter(last_at__isnull=False).get(), Conversation.objects.get()
+    last_at = first.order_time + timedelta(seconds=count - 1)
+    Conversation.objects.update(message_count=count, last_at=last_at)
+    Trace.objects.update(message_count=count)
+    trace = Trace.objects.filter(last_at__isnull=False).get()
+    conversation = Conversation.objects.select_related("places").get()
     elapsed = _time(lambda: draw_traces(trace=trace, fence=_nothing, finish=_nothing))
-    knots = [knot._replace(group=b"") for knot in load_strands([trace])[trace.pk].knots]
-    write_trees(trees=[Tree(conversation.pk, knots)], owner="conversation", workspace_id=trace.workspace_id)
     trace.refresh_from_db()
     return trace, conversation, elapsed
 
@@ -267,8 +190,10 @@ def doors(product: Product, trace: Trace, conversation: Conversation) -> dict[st
 
     from inspector.accounts.models import Membership
     from inspector.accounts.services import create_api_key
+    from inspector.threads.models import Message
     from inspector.threads.trees.traces import read_foliage
-    from inspector.threads.trees.windows import Fold, load_tree
+    from inspector.threads.trees.walking import OPEN, Fold
+    from inspector.threads.trees.windows import Place, load_tree
 
     owner = Membership.objects.filter(workspace=product.workspace).select_related("user").first()
     if owner is None:
@@ -278,11 +203,16 @@ def doors(product: Product, trace: Trace, conversation: Conversation) -> dict[st
     key = {"Authorization": f"Bearer {create_api_key(workspace=product.workspace, name='bench', scopes=['read'])[1]}"}
     slug = product.workspace.slug
 
-    def read(tree_of: Trace | Conversation, fold: Fold) -> object:
+    middle = Message.objects.get(order_index=trace.message_count // 2).pk
+
+    def read(tree_of: Trace | Conversation, fold: Fold = OPEN, at: Place | None = None) -> object:
         tree = load_tree(tree_of)
         if tree is None:
             raise RuntimeError("there is no tree")
-        return read_foliage(owner=tree_of, rows=tree.read_window(limit=WINDOW, fold=fold).rows)
+        rows = tree.read_window(at=at, limit=WINDOW, fold=fold).rows
+        if not rows:
+            raise RuntimeError("there are no rows")
+        return read_foliage(owner=tree_of, rows=rows)
 
     def ask(address: str, **headers: str) -> object:
         answer = client.get(address, headers=headers, SERVER_NAME="localhost")
@@ -291,9 +221,10 @@ def doors(product: Product, trace: Trace, conversation: Conversation) -> dict[st
         return answer
 
     return {
-        "selector": lambda: read(trace, Fold()),
+        "selector": lambda: read(trace),
+        "selector, from the message in the middle on": lambda: read(trace, at=Place(middle)),
         "selector, one level": lambda: read(trace, Fold(level=2)),
-        "selector of a conversation": lambda: read(conversation, Fold()),
+        "selector of a conversation": lambda: read(conversation),
         "page": lambda: ask(reverse("pages:trace", args=[slug, trace.pk])),
         "page of a conversation's tree": lambda: ask(reverse("pages:conversation-tree", args=[slug, conversation.pk])),
         "API": lambda: ask(f"/api/v1/traces/{trace.pk}/tree", **key),

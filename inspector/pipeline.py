@@ -3,7 +3,7 @@
     intake      frame, identify, order: record + sighting + job, durable before the answer is sent
     ingest      a delivery, in batches:  dialects.read, messages inserted, their conversations marked
     weigh       a delivery that was withdrawn or holds what was:  hide or show its records, mark their conversations
-    settle      a conversation, alone under its lease:  place, order, tell, outline; its traces marked
+    settle      a conversation, alone under its lease:  place, order, tell; its traces marked
     open        a conversation with sealed messages, where there are keys:  try these, keep apart what they open
     trace       a trace, alone under its lease:  the tree of its messages across conversations
     export      a result set or a conversation:  its set fixed, its file written block by block, and hashed
@@ -290,7 +290,7 @@ def open_conversation(job: Job) -> None:
 
 
 def draw_trace(job: Job) -> None:
-    """Draw a trace's tree, and those of small traces that are due together with it; while it grows, after a pause."""
+    """Sum a trace up, and those small ones that are due together with it; while it grows, after a pause."""
     started = time.monotonic()
     companions = find_companions(job, most=MOST_TOGETHER) if job.attempts == 1 else []
     rows = Trace.objects.in_bulk([job.subject, *(companion.subject for companion in companions)])

@@ -18,7 +18,8 @@ from inspector.threads.placing.instants import read_instant
 from inspector.threads.selectors import find_conversation
 from inspector.threads.trees.outline import Kind
 from inspector.threads.trees.traces import Ghost, find_trace, list_namesakes, read_ghosts, select_traces, walk_traces
-from inspector.threads.trees.windows import MOST_TOGGLED, Fold, StoredTree, Window, WindowRow, load_tree
+from inspector.threads.trees.walking import Fold
+from inspector.threads.trees.windows import MAX_TOGGLED, Band, Place, Window, WindowRow, load_tree, read_place
 
 from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, choose
@@ -40,14 +41,14 @@ from .tree_shapes import (
 MOST_ROWS: Final = 1000
 _TRACES: Final = "traces"
 WINDOW: Final = (
-    Number(name="at", about="the place of the first row: `next` of the window before", default=0),
+    Parameter(name="at", about="the place of the first row, such as `next` of the window before", default=""),
     Number(name="limit", about="how many rows a window has", least=1, most=MOST_ROWS, default=200),
     Number(name="level", about="rows are open above this depth; left out, everywhere", most=10**6),
     Parameter(
         name="toggled",
-        about=f"places of rows that are open or closed the other way round, commas between, {MOST_TOGGLED} at most",
+        about=f"places of rows that are open or closed the other way round, commas between, {MAX_TOGGLED} at most",
         default="",
-        most_characters=1000,
+        most_characters=3000,
     ),
 )
 
@@ -185,30 +186,30 @@ def _find_conversation(request: Request, conversation_id: uuid.UUID) -> Conversa
     return conversation
 
 
-def read_window(owner: Conversation | Trace, given: Mapping[str, Any]) -> tuple[StoredTree | None, Window]:
-    """The tree, None where none is drawn, and the window that the parameters ask for.
+def read_window(owner: Conversation | Trace, given: Mapping[str, Any]) -> tuple[int, Window]:
+    """How many rows a tree has, and the window that the parameters ask for; nothing where none is settled.
 
     Raises:
         ProblemError: 400 for places that are none.
     """
-    places = [piece for piece in given["toggled"].split(",") if piece]
-    if len(places) > MOST_TOGGLED or not all(
-        piece.isascii() and piece.isdigit() and len(piece) < 13 for piece in places
-    ):
-        allowed = f"at most {MOST_TOGGLED} whole numbers with commas between"
+    toggled = [read_place(piece) for piece in given["toggled"].split(",") if piece]
+    if len(toggled) > MAX_TOGGLED or None in toggled:
+        allowed = f"at most {MAX_TOGGLED} places with commas between"
         raise ProblemError(400, f"toggled is {allowed}", parameter="toggled", allowed=allowed)
-    fold = Fold(given["level"], frozenset(map(int, places)))
+    # 0 is the beginning too, as places were once numbers.
+    at = read_place(given["at"]) if given["at"] not in ("", "0") else None
+    if at is None and given["at"] not in ("", "0"):
+        raise ProblemError(400, "at is no place of a row", parameter="at", allowed="the place of a row")
     tree = load_tree(owner)
     if tree is None:
-        return None, Window((), 0, None, None)
-    at = min(given["at"], max(0, tree.count - 1))
-    at = tree.find_shown(at, fold) if fold != Fold() and tree.count else at
-    return tree, tree.read_window(at=at, limit=given["limit"], fold=fold)
+        return 0, Window(())
+    fold = Fold(given["level"], frozenset(place.line for place in toggled if place))
+    return tree.count(), tree.read_window(at=at, limit=given["limit"], fold=fold)
 
 
 def show_tree(owner: Conversation | Trace, given: Mapping[str, Any]) -> dict[str, Any]:
     """A window of a tree."""
-    _, window = read_window(owner, given)
+    count, window = read_window(owner, given)
     rows = window.rows
     messages = (
         Message.objects.shown().defer("body", "words", "links", "established").in_bulk(_ids_of(rows, Kind.MESSAGE))
@@ -221,15 +222,16 @@ def show_tree(owner: Conversation | Trace, given: Mapping[str, Any]) -> dict[str
             {
                 **_show_row(row),
                 "kind": row.line.kind.name.lower(),
-                "message": linked.get(uuid.UUID(bytes=row.line.id)),
-                "conversation": _show_heading(conversations.get(uuid.UUID(bytes=row.line.id))),
+                "message": linked.get(row.line.id),
+                "conversation": _show_heading(conversations.get(row.line.id)),
                 **_show_ghost(ghosts.get(row.place)),
                 "is_open": row.is_open if row.is_parent else None,
                 "hidden": row.hidden,
+                "is_more_hidden": row.is_more,
             }
             for row in rows
         ],
-        **_show_place(window),
+        **_show_place(window, count),
     }
 
 
@@ -238,15 +240,19 @@ def _show_ghost(ghost: Ghost | None) -> dict[str, Any]:
 
 
 def _ids_of(rows: Sequence[WindowRow], kind: Kind) -> list[uuid.UUID]:
-    return [uuid.UUID(bytes=row.line.id) for row in rows if row.line.kind is kind]
+    return [row.line.id for row in rows if row.line.kind is kind]
 
 
 def _show_row(row: WindowRow) -> dict[str, Any]:
-    return {"place": row.place, "depth": row.depth, "is_critical": row.is_critical}
+    return {"place": Place(row.place, row.depth).write(), "depth": row.depth, "is_critical": row.is_critical}
 
 
-def _show_place(window: Window) -> dict[str, Any]:
-    return {"count": window.count, "next": window.next, "previous": window.previous}
+def _show_place(window: Window, count: int) -> dict[str, Any]:
+    return {
+        "count": count,
+        "next": window.next and window.next.write(),
+        "previous": window.previous and window.previous.write(),
+    }
 
 
 def _show_linked(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]]:
@@ -270,12 +276,13 @@ def _show_heading(conversation: Conversation | None) -> dict[str, Any] | None:
 
 
 def show_waterfall(owner: Conversation | Trace, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A window of bars, and a map of the whole by the blocks that it is stored in."""
-    tree, window = read_window(owner, given)
-    entries = tree.entries if tree is not None else ()
+    """A window of bars, and a map of the whole over time."""
+    count, window = read_window(owner, given)
+    tree = load_tree(owner)
+    bands: Sequence[Band] = tree.list_bands() if tree is not None else ()
     return {
-        "first_at": read_instant(min(entry.first for entry in entries)) if entries else None,
-        "last_at": read_instant(max(entry.last for entry in entries)) if entries else None,
+        "first_at": owner.first_at,
+        "last_at": owner.last_at,
         "bars": [
             {
                 **_show_row(row),
@@ -288,12 +295,12 @@ def show_waterfall(owner: Conversation | Trace, given: Mapping[str, Any]) -> dic
         ],
         "map": [
             {
-                "rows": entry.size,
-                "first_at": read_instant(entry.first),
-                "last_at": read_instant(entry.last),
-                "severity": Message.Severity(entry.severity).label,
+                "rows": band.messages,
+                "first_at": read_instant(band.first),
+                "last_at": read_instant(band.last),
+                "severity": Message.Severity(band.severity).label,
             }
-            for entry in entries
+            for band in bands
         ],
-        **_show_place(window),
+        **_show_place(window, count),
     }

@@ -73,19 +73,19 @@ class HeadingSerializer(serializers.Serializer[Any]):
 
 
 class PlaceSerializer(serializers.Serializer[Any]):
-    """A row of a window: its place among all rows, folded or not, counted from 0, and its depth."""
+    """A row of a window: its place in the tree, as `at` takes it, and its depth."""
 
-    place = serializers.IntegerField()
+    place = serializers.CharField()
     depth = serializers.IntegerField()
-    is_critical = serializers.BooleanField(help_text="whether the latest message stands at or below it")
+    is_critical = serializers.BooleanField(help_text="whether the latest message stands at or not far below it")
 
 
 class WindowSerializer(serializers.Serializer[Any]):
     """Where a window stands: `next` and `previous` are the `at` of its neighbours, null at the ends."""
 
     count = serializers.IntegerField(help_text="rows of the whole tree")
-    next = serializers.IntegerField(allow_null=True)
-    previous = serializers.IntegerField(allow_null=True)
+    next = serializers.CharField(allow_null=True)
+    previous = serializers.CharField(allow_null=True)
 
 
 class TreeWindowRowSerializer(PlaceSerializer):
@@ -98,6 +98,7 @@ class TreeWindowRowSerializer(PlaceSerializer):
     bearers = serializers.IntegerField(allow_null=True, help_text=f"of a ghost: {BEARERS_HELP}; null: not known")
     is_open = serializers.BooleanField(allow_null=True, help_text="null where there is nothing below")
     hidden = serializers.IntegerField(help_text="how many rows below are not shown")
+    is_more_hidden = serializers.BooleanField(help_text="whether these are more than `hidden`: not all were counted")
 
 
 class TreeSerializer(WindowSerializer):
@@ -116,7 +117,7 @@ class BarSerializer(PlaceSerializer):
 
 
 class StretchSerializer(serializers.Serializer[Any]):
-    """A stretch of consecutive rows of the whole tree, with the times that it reaches from and to."""
+    """A stretch of time of the whole tree: how many messages were said in it, and how severe the gravest is."""
 
     rows = serializers.IntegerField()
     first_at = serializers.DateTimeField()

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class ThreadsConfig(AppConfig):
-    """Conversations and messages: placing, order, outline, telling."""
+    """Conversations and messages: placing, order, trees, telling."""
 
     name = "inspector.threads"
     default_auto_field = "django.db.models.BigAutoField"

@@ -34,11 +34,8 @@ from .telling.sights import IN_SIGHT
 from .telling.tables import MaskedWire as MaskedWire
 from .telling.tables import ShelvedName as ShelvedName
 from .telling.tables import Wording as Wording
-from .trees.tables import Outline as Outline
-from .trees.tables import OutlineBlock as OutlineBlock
 from .trees.tables import Trace as Trace
-from .trees.tables import TraceCarry as TraceCarry
-from .trees.tables import TraceChange as TraceChange
+from .trees.tables import TreeGroup as TreeGroup
 
 
 class Conversation(models.Model):
@@ -173,6 +170,9 @@ class Message(models.Model):
     parent = models.UUIDField(null=True)
     parent_basis = models.CharField(max_length=12, blank=True)
     parent_why = models.TextField(blank=True)
+    # The lines that it stands below in the tree of its conversation and of its trace: see `trees.hanging`.
+    above = models.UUIDField(null=True)
+    trace_above = models.UUIDField(null=True)
     # The id of the task that it belongs to: no key, for tasks are written anew as they come out.
     task = models.UUIDField(null=True)
     # What its row shows that a rule may look at, as bits: see `sights`.
@@ -219,7 +219,17 @@ class Message(models.Model):
                 name="message_ghosts",
                 condition=models.Q(parent_key__isnull=False),
             ),
-            # Serves the drawing of a trace, whole or its end alone, and the question whether a channel's joins others.
+            # Serves the walk through the tree of a conversation: the messages below a line, in order.
+            models.Index(
+                fields=["above", "place", "id"], name="message_above", condition=models.Q(above__isnull=False)
+            ),
+            # Serves the walk through the tree of a trace.
+            models.Index(
+                fields=["trace_above", "order_time", "order_source", "order_index", "place", "id"],
+                name="message_trace_above",
+                condition=models.Q(trace_above__isnull=False),
+            ),
+            # Serves the sums of a trace, whole or in parts, and the question whether a channel's joins others.
             models.Index(
                 fields=["workspace", "trace_key", "order_time"],
                 name="message_of_trace",

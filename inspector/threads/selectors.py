@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from itertools import zip_longest
 from typing import Any, Final
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Value
@@ -26,7 +27,7 @@ from .tasks.measures import annotate_stands
 from .telling.masks import unfold_reading
 from .trees.outline import Kind
 from .trees.traces import select_trace
-from .trees.windows import load_tree
+from .trees.windows import Place, load_tree
 
 
 def find_conversation(*, workspace: Workspace, conversation_id: uuid.UUID) -> Conversation | None:
@@ -145,25 +146,57 @@ class TreeWindow:
 
 
 def read_tree(*, conversation: Conversation, offset: int = 0, limit: int = 200) -> TreeWindow:
-    """The tree's rows from `offset` on, in display order, with their messages and told bodies.
+    """The tree's rows from a message on, in display order, with their messages and told bodies.
 
     The number of queries does not depend on the number of rows. Records are not loaded, because a hundred of them
     may be larger than memory: `summaries.load_records` loads those of a bearable size.
+
+    Args:
+        conversation: whose tree.
+        offset: the position in the timeline of the message that the window begins with, counted from 0; 0 for the
+            beginning of the tree.
+        limit: how many rows at most. A ghost at the end, of which nothing would be shown, is left to the next window.
     """
     tree = load_tree(conversation)
     if tree is None:
-        return TreeWindow((), offset, None, max(0, offset - limit) if offset else None)
-    window = tree.read_window(at=offset, limit=limit)
-    ids = [uuid.UUID(bytes=row.line.id) for row in window.rows if row.line.kind == Kind.MESSAGE]
-    messages = Message.objects.in_bulk(ids)
+        return TreeWindow((), offset, None, None)
+    start = find_at(conversation=conversation, position=offset) if offset else None
+    if offset and start is None:
+        return TreeWindow((), offset, None, max(0, conversation.message_count - limit))
+    window = tree.read_window(at=tree.find_opening(start) if start else None, limit=limit)
+    rows, following = list(window.rows), window.next
+    while following is not None and following.is_after:
+        # The next line stands far up from here.
+        on = tree.read_window(at=following, limit=1)
+        following = Place(on.rows[0].place, on.rows[0].depth) if on.rows else on.next
+    if following is not None and rows and rows[-1].line.kind is Kind.GHOST:
+        rows.pop()
+    ids = [row.line.id for row in rows if row.line.kind == Kind.MESSAGE]
+    next_id, previous_id = (tree.find_message(each) if each else None for each in (following, window.previous))
+    messages = Message.objects.in_bulk([*ids, *(each for each in (next_id, previous_id) if each)])
     number_messages(messages.values())
-    shown = []
-    for row in window.rows:
+    shown: list[TreeRow] = []
+    for row, below in zip_longest(rows, rows[1:]):
+        message = messages.get(row.line.id)
         if row.line.kind == Kind.GHOST:
-            shown.append(TreeRow(row.depth, None, {}, row.line.id.hex()))
-        elif (message := messages.get(uuid.UUID(bytes=row.line.id))) is not None:
+            citing = messages.get(below.line.id) if below else None
+            shown.append(TreeRow(row.depth, None, {}, bytes(citing.parent_key or b"").hex() if citing else ""))
+        elif message is not None:
             shown.append(TreeRow(row.depth, message, read_body(message)))
-    return TreeWindow(rows=shown, offset=offset, next_offset=window.next, previous_offset=window.previous)
+    return TreeWindow(
+        rows=shown,
+        offset=offset,
+        next_offset=messages[next_id].number - 1 if next_id in messages else None,
+        previous_offset=messages[previous_id].number - 1 if previous_id in messages else None,
+    )
+
+
+def find_at(*, conversation: Conversation, position: int) -> uuid.UUID | None:
+    """The message at a position of the timeline; None where there is none."""
+    rows = Message.objects.shown().filter(
+        conversation=conversation, place=load_places(conversation).find_place(position)
+    )
+    return rows.values_list("pk", flat=True).first()
 
 
 def read_body(message: Message) -> Mapping[str, Any]:

@@ -105,13 +105,6 @@ def read_beginning(*, conversation: Conversation, limit: int = 50) -> list[TreeR
     return [TreeRow(0, message, read_body(message)) for message in found]
 
 
-def find_at(*, conversation: Conversation, position: int) -> uuid.UUID | None:
-    """The message at a position of the timeline; None where there is none."""
-    place = load_places(conversation).find_place(position)
-    rows = Message.objects.shown().filter(conversation=conversation, place=place)
-    return rows.values_list("pk", flat=True).first()
-
-
 def find_openings(*, conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, str]:
     """The English that each of these conversations opens with: what one without a name is called by.
 

@@ -58,6 +58,7 @@
     // A row that the address names would be led to instead; what is looked for is marked in every window.
     address.searchParams.delete("hit");
     address.searchParams.delete("message");
+    address.searchParams.delete("time");
     return address;
   }
 
@@ -219,14 +220,18 @@
     act();
   });
 
-  // The map leads to the row at that height of the whole.
-  const map = document.querySelector(".minimap[data-count]");
+  // The map leads to that time.
+  const map = document.querySelector(".minimap[data-first]");
   if (map) {
     map.setAttribute("data-live", "");
     map.addEventListener("click", (event) => {
       const box = map.getBoundingClientRect();
-      const share = Math.min(1, Math.max(0, (event.clientY - box.top) / box.height));
-      location.assign(addressOf(Math.floor(share * Number(map.dataset.count))));
+      const share = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+      const first = Number(map.dataset.first);
+      const address = addressOf("");
+      address.searchParams.delete("at");
+      address.searchParams.set("time", Math.round(first + share * (Number(map.dataset.last) - first)));
+      location.assign(address);
     });
   }
 

@@ -12,6 +12,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from inspector.threads.models import Trace
+from inspector.threads.trees.windows import Tree
 from tests.browser.conftest import PATIENCE_MS, Open
 from tests.inspector.conftest import Cast, deliver, settle_all
 
@@ -32,6 +33,22 @@ def address(cast: Cast) -> str:
     return reverse("pages:trace", args=["acme", Trace.objects.get(last_at__isnull=False).pk])
 
 
+def list_rows() -> list[str]:
+    """The rows of the tree in display order, as the page names them."""
+    tree = Tree(Trace.objects.get(last_at__isnull=False))
+    return [f"row-{row.place.hex}" for row in tree.read_window(limit=COUNT + 1).rows]
+
+
+def test_the_map_leads_to_a_time(open_page: Open, cast: Cast, address: str) -> None:
+    page = open_page(cast.owner, address)
+    box = page.locator(".minimap").bounding_box()
+    assert box is not None
+    page.locator(".minimap").click(position={"x": box["width"] / 2, "y": box["height"] / 2})
+    expect(page).to_have_url(re.compile(r"time=\d+"))
+    number = int(re.search(r"Line (\d+)\.", page.locator("[data-tree] tr[data-item]").first.inner_text())[1])  # type: ignore[index]
+    assert abs(number - COUNT / 2) < COUNT / 20
+
+
 def test_windows_come_as_one_scrolls_and_rows_fold_by_keys(open_page: Open, cast: Cast, address: str) -> None:
     page = open_page(cast.owner, address)
     rows = page.locator("[data-tree] tbody tr[data-item]")
@@ -42,26 +59,27 @@ def test_windows_come_as_one_scrolls_and_rows_fold_by_keys(open_page: Open, cast
         page.wait_for_timeout(150)
     assert rows.count() == COUNT + 1
     places = page.evaluate("[...document.querySelectorAll('[data-tree] tr[data-item]')].map((row) => row.id)")
-    assert places == [f"row-{place}" for place in range(COUNT + 1)], "each row once, in order"
+    assert places == list_rows(), "each row once, in order"
+    second, third = (f"#{place}" for place in places[2:4])
     # A row is closed by its key, and says what it hides; the address keeps it.
-    page.locator("#row-2").focus()
+    page.locator(second).focus()
     page.keyboard.press("[")
-    expect(page.locator("#row-2")).to_have_attribute("aria-expanded", "false")
-    expect(page.locator("#row-3")).to_have_count(0)
-    expect(page).to_have_url(re.compile(r"fold=2\."))
+    expect(page.locator(second)).to_have_attribute("aria-expanded", "false")
+    expect(page.locator(third)).to_have_count(0)
+    expect(page).to_have_url(re.compile(f"fold={places[2].removeprefix('row-')}"))
     page.keyboard.press("ArrowDown")
-    assert page.evaluate("document.activeElement.id") != "row-2"
+    assert page.evaluate("document.activeElement.id") != places[2]
     page.reload()
-    expect(page.locator("#row-2")).to_have_attribute("aria-expanded", "false")
-    page.locator("#row-2 [data-twist]").click()
-    expect(page.locator("#row-3")).to_have_count(1)
+    expect(page.locator(second)).to_have_attribute("aria-expanded", "false")
+    page.locator(f"{second} [data-twist]").click()
+    expect(page.locator(third)).to_have_count(1)
     expect(page).not_to_have_url(re.compile("fold="))
 
 
 def test_without_a_script_links_lead_on(open_page: Open, cast: Cast, address: str) -> None:
     page = open_page(cast.owner, address, has_script=False, width=360)
     page.get_by_role("link", name="Next →").click()
-    expect(page.locator("[data-tree] tr[data-item]").first).to_have_id("row-200")
+    expect(page.locator("[data-tree] tr[data-item]").first).to_have_id(list_rows()[200])
     page.get_by_role("link", name="Collapse all").click()
     expect(page.locator("[data-tree] tr[data-item]")).to_have_count(1)
     page.get_by_role("link", name="Open, 700 below").click()
@@ -79,10 +97,11 @@ def test_what_is_found_is_marked_in_windows_that_load_later_too(open_page: Open,
     current = page.locator("tr[aria-current]").get_attribute("id")
     page.mouse.wheel(0, -20_000)
     until = time.monotonic() + PATIENCE_MS / 1000
-    while page.locator(f"#row-{COUNT}").count() == 0 and time.monotonic() < until:
+    last = f"#{list_rows()[-1]}"
+    while page.locator(last).count() == 0 and time.monotonic() < until:
         page.mouse.wheel(0, 20_000)
         page.wait_for_timeout(150)
-    expect(page.locator(f"#row-{COUNT}")).to_have_count(1)
+    expect(page.locator(last)).to_have_count(1)
     count_marked = (
         "[...document.querySelectorAll('[data-tree] tr[data-item]')]"
         ".filter((row) => /Line \\d*5\\./.test(row.textContent))"

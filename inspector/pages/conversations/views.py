@@ -25,8 +25,15 @@ from inspector.search.selectors import fetch
 from inspector.threads.agents.names import load_labels
 from inspector.threads.hidden import count_hidden
 from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import WORST, TreeWindow, filter_conversations, read_tree, select_conversations
-from inspector.threads.summaries import find_at, find_openings, read_timeline, sum_up
+from inspector.threads.selectors import (
+    WORST,
+    TreeWindow,
+    filter_conversations,
+    find_at,
+    read_tree,
+    select_conversations,
+)
+from inspector.threads.summaries import find_openings, read_timeline, sum_up
 from inspector.threads.tasks.measures import find_state
 
 from ..agents.marks import Cast, cast_conversation

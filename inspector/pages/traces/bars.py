@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from inspector.threads.placing.instants import read_instant
+from inspector.threads.models import Conversation, Trace
+from inspector.threads.placing.instants import count_microseconds, read_instant
 from inspector.threads.placing.several import write_bearers
-from inspector.threads.trees.blocks import StoredLine
-from inspector.threads.trees.outline import Kind, Outcome
-from inspector.threads.trees.windows import StoredTree, WindowRow
+from inspector.threads.trees.outline import Kind, Line, Outcome
+from inspector.threads.trees.windows import Band, WindowRow
 
 from ..shown.told import write_elapsed
 from ..templatetags.marks import SEVERITIES
 
 # Where a bar ends further right than this, its words stand to the left of it.
 _RIGHT_EDGE: Final = 80.0
-# In how many bands the map shows the whole.
-BANDS: Final = 60
 _MAP_HEIGHT: Final = 52
 _OUTCOMES: Final = {
     Outcome.ANSWERED: "answered",
@@ -74,7 +72,7 @@ class Axis:
         return format_html('<svg class="waterfall" role="img" aria-label="{}">{}</svg>', words, texts)
 
 
-def draw_bar(line: StoredLine, *, axis: Axis, agent: str, is_failing: bool, is_critical: bool, flag: int = 0) -> str:
+def draw_bar(line: Line, *, axis: Axis, agent: str, is_failing: bool, is_critical: bool, flag: int = 0) -> str:
     """The bar of one row, as markup: percentages across, so that it fits any width.
 
     Args:
@@ -98,14 +96,14 @@ def draw_bar(line: StoredLine, *, axis: Axis, agent: str, is_failing: bool, is_c
     return f'<svg class="waterfall"{agent} role="img" aria-label="{label}">{drawn}{beneath}</svg>'
 
 
-def draw_ghost(line: StoredLine, *, axis: Axis, bearers: int | None) -> str:
+def draw_ghost(line: Line, *, axis: Axis, bearers: int | None) -> str:
     """In place of the bar of a message that is not here: why it is not, as `shown.ghosts` has it."""
     short = {None: "not here", 0: "not received"}
     words = short[bearers] if bearers in short else f"{write_bearers(bearers or 0)} bear this id"
     return f'<svg class="waterfall" role="img" aria-label="{words}">{_write_words(axis.place(line.start), words)}</svg>'
 
 
-def _draw_line(line: StoredLine, start: float, end: float, *, is_failing: bool) -> tuple[str, str]:
+def _draw_line(line: Line, start: float, end: float, *, is_failing: bool) -> tuple[str, str]:
     """What a bar says in words, and its shapes."""
     elapsed = write_span(line.end - line.start)
     if line.kind is Kind.CONVERSATION:
@@ -133,67 +131,38 @@ def _write_words(at: float, words: str, *, y: int = 22) -> str:
     return f'<text x="{at:.2f}%" dx="6" y="{y}">{words}</text>'
 
 
-class Band(NamedTuple):
-    """A stretch of rows on the map: the times that it reaches from and to, and its gravest severity."""
-
-    first: int
-    last: int
-    severity: int
-
-
-def gather_bands(tree: StoredTree) -> list[Band]:
-    """The whole tree in at most `BANDS` stretches: line by line where it is small, else by its blocks."""
-    if len(tree.entries) == 1:
-        lines = [line for line in tree.read_block(0) if line.kind is not Kind.CONVERSATION]
-        each = [Band(line.start, line.end, line.severity) for line in lines]
-    else:
-        each = [Band(entry.first, entry.last, entry.severity) for entry in tree.entries]
-    size = max(1, -(-len(each) // BANDS))
-    return [_join(each[at : at + size]) for at in range(0, len(each), size)]
-
-
-def _join(bands: Sequence[Band]) -> Band:
-    return Band(
-        min(band.first for band in bands), max(band.last for band in bands), max(band.severity for band in bands)
-    )
-
-
-def draw_map(tree: StoredTree, rows: Sequence[WindowRow], axis: Axis) -> SafeString:
-    """The whole tree, from its first row above to its last below, and where the window stands in it."""
-    bands = gather_bands(tree)
-    height = (_MAP_HEIGHT - 8) / max(1, len(bands))
+def draw_map(bands: Sequence[Band], rows: Sequence[WindowRow], axis: Axis) -> SafeString:
+    """The whole tree over time: how much was said when, how severe it was, and the time of the window in it."""
+    most = max((band.messages for band in bands), default=1)
     drawn = SafeString(
         "".join(
             f'<rect class="mass" data-severity="{band.severity}" x="{axis.place(band.first):.2f}%"'
             f' width="{max(axis.place(band.last) - axis.place(band.first), 0.36):.2f}%"'
-            f' y="{4 + at * height:.2f}" height="{max(0.8, height * 0.8):.2f}"/>'
-            for at, band in enumerate(bands)
+            f' y="{_MAP_HEIGHT - 4 - height:.2f}" height="{height:.2f}"/>'
+            for band in bands
+            for height in (max(2.0, (_MAP_HEIGHT - 8) * band.messages / most),)
         )
     )
-    top, bottom = _find_share(rows, tree.count)
+    reach = find_reach(rows, axis.zone) if rows else axis
+    left, right = axis.place(reach.first), axis.place(reach.last)
     words = f"Map of the whole tree, {axis.write_clock(axis.first)} to {axis.write_clock(axis.last)}"
     return format_html(
-        '<svg class="minimap" role="img" aria-label="{}" data-count="{}">'
-        '<rect class="window" x="0.2%" width="99.6%" y="{}" height="{}" rx="3"/>{}</svg>',
+        '<svg class="minimap" role="img" aria-label="{}" data-first="{}" data-last="{}">'
+        '<rect class="window" x="{}%" width="{}%" y="1" height="{}" rx="3"/>{}</svg>',
         words,
-        tree.count,
-        f"{1 + top * (_MAP_HEIGHT - 2):.2f}",
-        f"{max(3, (bottom - top) * (_MAP_HEIGHT - 2)):.2f}",
+        axis.first,
+        axis.last,
+        f"{left:.2f}",
+        f"{max(0.6, right - left):.2f}",
+        _MAP_HEIGHT - 2,
         drawn,
     )
 
 
-def _find_share(rows: Sequence[WindowRow], count: int) -> tuple[float, float]:
-    if not rows or not count:
-        return 0.0, 0.0
-    last = rows[-1]
-    return rows[0].place / count, (last.place + 1 + last.hidden) / count
-
-
-def find_axis(tree: StoredTree, zone: ZoneInfo) -> Axis:
+def find_axis(owner: Conversation | Trace, zone: ZoneInfo) -> Axis:
     """The time of the whole tree."""
-    entries = tree.entries
-    return Axis(min(entry.first for entry in entries), max(entry.last for entry in entries), zone)
+    first, last = (count_microseconds(at) if at else 0 for at in (owner.first_at, owner.last_at))
+    return Axis(first, last, zone)
 
 
 def find_reach(rows: Sequence[WindowRow], zone: ZoneInfo) -> Axis:

@@ -17,8 +17,7 @@ from django.utils.safestring import SafeString
 
 from inspector.audit.findings.listing import OpenRule
 from inspector.threads.models import Conversation, Trace
-from inspector.threads.trees.blocks import StoredLine
-from inspector.threads.trees.outline import ADJACENCY, ASKING, Kind
+from inspector.threads.trees.outline import ADJACENCY, ASKING, Kind, Line
 from inspector.threads.trees.traces import Foliage, Said
 from inspector.threads.trees.windows import WindowRow
 
@@ -52,12 +51,12 @@ class Painter:
     axis: Axis
     foliage: Foliage
     findings: Mapping[uuid.UUID, Sequence[OpenRule]]
-    hits: frozenset[int] = frozenset()
-    current: int | None = None
+    hits: frozenset[uuid.UUID] = frozenset()
+    current: uuid.UUID | None = None
     _tiles: dict[tuple[uuid.UUID, str, str], str] = field(default_factory=dict)
     _addresses: dict[str, list[str]] = field(default_factory=dict)
 
-    def draw_all(self, rows: Iterable[WindowRow], links: Mapping[int, str]) -> SafeString:
+    def draw_all(self, rows: Iterable[WindowRow], links: Mapping[uuid.UUID, str]) -> SafeString:
         """The rows of a window; `links` lead, by place, to the same window with that row opened or closed."""
         drawn: list[str] = []
         above: uuid.UUID | None = None
@@ -65,7 +64,7 @@ class Painter:
             drawn.append(self._draw(row, links.get(row.place, ""), above))
             said = self.foliage.said.get(row.line.id)
             if row.line.kind is Kind.CONVERSATION:
-                above = uuid.UUID(bytes=row.line.id)
+                above = row.line.id
             elif said is not None:
                 above = said.conversation_id
         return SafeString("".join(drawn))
@@ -83,7 +82,7 @@ class Painter:
         hit = " data-hit" if row.place in self.hits else ""
         current = ' aria-current="true"' if row.place == self.current else ""
         return (
-            f'<tr role="row" id="row-{row.place}" aria-level="{row.depth + 1}"{expanded} data-item'
+            f'<tr role="row" id="row-{row.place.hex}" aria-level="{row.depth + 1}"{expanded} data-item'
             f' tabindex="-1"{hit}{current}{" data-critical" if row.is_critical else ""}>'
             f'<th role="rowheader"><span class="label-line" data-level="{min(row.depth, DEEPEST)}">'
             f"{_write_twist(row, link)}{left}</span></th>"
@@ -145,7 +144,7 @@ class Painter:
             name = write_text(shorten(answered.native_id, 40)) or "a message"
             words += f'<a class="basis" href="{url}">answers <bdi>{name}</bdi>, which is not here</a>'
         if isinstance(self.owner, Trace) and above is not None and said.conversation_id != above:
-            conversation = self.foliage.conversations.get(said.conversation_id.bytes)
+            conversation = self.foliage.conversations.get(said.conversation_id)
             if conversation is not None:
                 url = self._link("conversation", conversation.pk)
                 name = write_text(shorten(name_conversation(conversation), 40))
@@ -208,12 +207,17 @@ def _write_aside(words: str) -> str:
 def _write_twist(row: WindowRow, link: str) -> str:
     if not row.is_parent:
         return ""
-    sign, words = ("▾", "Collapse") if row.is_open else ("▸", f"Open, {row.hidden:,} below")
+    sign, words = ("▾", "Collapse") if row.is_open else ("▸", f"Open, {_count_hidden(row)} below")
     return f'<a class="twist" href="{escape_text(link)}" data-twist aria-label="{words}">{sign}</a>'
 
 
 def _write_hidden(row: WindowRow) -> str:
-    return f'<span class="quiet small">{row.hidden:,} below</span>' if row.hidden else ""
+    return f'<span class="quiet small">{_count_hidden(row)} below</span>' if row.hidden else ""
+
+
+def _count_hidden(row: WindowRow) -> str:
+    """How many rows a closed one hides; of very many at least how many."""
+    return f"{row.hidden:,}{'+' if row.is_more else ''}"
 
 
 def write_text(text: str) -> str:
@@ -232,7 +236,7 @@ def _write_severity_of(number: int) -> str:
     return severity(number, "") if number > 1 else ""
 
 
-def _write_severity(line: StoredLine) -> str:
+def _write_severity(line: Line) -> str:
     return _write_severity_of(line.severity)
 
 
@@ -243,5 +247,5 @@ def write_act(performative: str | None, native_act: str) -> str:
 
 
 def write_token(row: WindowRow) -> str:
-    """What stands for a row in the address of a fold: its place, and some of its id, by which a stale one is known."""
-    return f"{row.place}.{row.line.id[-4:].hex()}"
+    """What stands for a row in the address of a fold."""
+    return row.place.hex

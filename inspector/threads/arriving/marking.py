@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from collections import Counter
-from collections.abc import Mapping, Sequence, Set
-from datetime import datetime
-from typing import Any
+from collections import defaultdict
+from collections.abc import Sequence, Set
+from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import Count, F, Min, QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from inspector.accounts.models import make_id
 from inspector.intake.jobs import ask
 from inspector.intake.models import Job
 
-from ..models import Conversation, Message, Trace
+from ..models import Conversation, Message, Trace, TreeGroup
 from ..placing.keys import ENVELOPE, RANDOM
 from .holding import hold_conversations
-from .noting import MOST_NOTED, SMALL, Stood, note_changes
 
 # What changes a trace comes in waves: it is drawn when they have gone by.
 _DELAY_SECONDS = 1.0
@@ -53,13 +51,7 @@ def mark_conversations(
     ask(kind=Job.Kind.SETTLE, subjects=ids, workspace_id=workspace_id, delay_seconds=settle_after_seconds)
 
 
-def mark_traces(
-    *,
-    messages: QuerySet[Message],
-    workspace_id: uuid.UUID,
-    is_whole: bool,
-    stood: Mapping[uuid.UUID, Stood] | None = None,
-) -> None:
+def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whole: bool) -> None:
     """Mark the traces of these messages; call inside a transaction, after conversations and their jobs were locked.
 
     A trace id that only the wire says has a trace in its channel. One from the envelope has one there too, and one
@@ -69,70 +61,75 @@ def mark_traces(
     Args:
         messages: what has changed, or is about to.
         workspace_id: the workspace of all of them.
-        is_whole: whether messages come or go that were settled before, or change their time or their trace; if not,
-            they are where they were in the timeline, or settled for the first time, and what stands before the
-            earliest of them has not changed.
-        stood: how those of the messages stood that were settled before, where that is known; the others are new.
+        is_whole: whether messages come or go that were settled before, or change their time or their trace: then
+            everything of their traces is read anew. If not, only the parts of long traces that these messages are in.
     """
     rows = messages.filter(trace_key__isnull=False).order_by()
-    found = rows.values_list("channel_id", "trace_key", "trace_basis", "trace_id")
+    found = rows.values_list("channel_id", "trace_key", "trace_basis", "trace_id").distinct()
     wanted: dict[_TraceKey, str] = {}
-    # Since when something has changed in each, and in how many messages.
-    fresh: dict[_TraceKey, datetime] = {}
-    counts: Counter[_TraceKey] = Counter()
-    for channel_id, key, basis, native_id, first_at, count in found.annotate(
-        first_at=Min("order_time"), count=Count("pk")
-    ):
-        key = bytes(key or b"")
-        # A trace across channels may lose or win a channel by what only the wire says there.
-        for place in ((key, channel_id), (key, None)):
-            fresh[place] = min(first_at, fresh.get(place, first_at))
-            counts[place] += count
+    # The channels that join by these messages, by the keys of traces.
+    joining: dict[bytes, set[uuid.UUID]] = defaultdict(set)
+    keys: set[bytes] = set()
+    for channel_id, trace_key, basis, native_id in found:
+        key = bytes(trace_key or b"")
+        keys.add(key)
         if basis != RANDOM:
             wanted[key, channel_id] = native_id
         if basis in (ENVELOPE, RANDOM):
             wanted[key, None] = native_id
+            joining[key].add(channel_id)
     if not wanted:
         return
     _insert_traces(wanted, workspace_id)
+    # A trace across channels may lose or win a channel by what only the wire says there.
     traces = [
-        (pk, (key, channel_id), size)
-        for pk, key, channel_id, size in _hold_traces(workspace_id, {key for key, _ in fresh})
-        if channel_id is None or (key, channel_id) in wanted
+        trace
+        for trace in _hold_traces(workspace_id, keys)
+        if trace.channel_id is None or (trace.key, trace.channel_id) in wanted
+    ]
+    ids = [trace.pk for trace in traces]
+    Trace.objects.filter(pk__in=ids).update(generation=F("generation") + 1)
+    anew = [trace.pk for trace in traces if is_whole or _joins_otherwise(trace, joining[trace.key])]
+    TreeGroup.objects.filter(trace__in=anew, kind=TreeGroup.Kind.PART).delete()
+    _mark_parts(rows, [trace for trace in traces if trace.channels and trace.pk not in anew])
+    ask(kind=Job.Kind.TRACE, subjects=ids, workspace_id=workspace_id, delay_seconds=_DELAY_SECONDS)
+
+
+def _joins_otherwise(trace: _Held, joining: Set[uuid.UUID]) -> bool:
+    """Whether the channels that join are others than a trace was read with, where it was read in parts."""
+    if trace.channel_id is None:
+        return not joining <= set(trace.channels)
+    return trace.channel_id in joining and bool(trace.channels)
+
+
+def _mark_parts(messages: QuerySet[Message], traces: Sequence[_Held]) -> None:
+    """Mark the parts of these traces that the messages are in."""
+    if not traces:
+        return
+    rows = messages.filter(trace_key__in={trace.key for trace in traces})
+    times = {
+        (bytes(key or b""), channel_id, at)
+        for key, channel_id, at in rows.values_list("trace_key", "channel_id", "order_time")
+    }
+    marks = [
+        (trace.pk, at)
+        for trace in traces
+        for key, channel_id, at in times
+        if key == trace.key and channel_id in trace.channels
     ]
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            UPDATE threads_trace AS trace
-               SET generation = generation + 1,
-                   whole_generation = CASE WHEN %s THEN generation + 1 ELSE whole_generation END,
-                   fresh_at = least(trace.fresh_at, mark.fresh_at)
-              FROM unnest(%s::uuid[], %s::timestamptz[]) AS mark (id, fresh_at)
-             WHERE trace.id = mark.id
+            UPDATE threads_treegroup AS part SET is_stale = true
+              FROM unnest(%s::uuid[], %s::timestamptz[]) AS mark (trace_id, at)
+             CROSS JOIN LATERAL (
+                SELECT id FROM threads_treegroup AS held
+                 WHERE held.trace_id = mark.trace_id AND held.kind = %s AND held.order_time <= mark.at
+                 ORDER BY held.order_time DESC LIMIT 1) AS held
+             WHERE part.id = held.id AND NOT part.is_stale
             """,
-            [is_whole, [pk for pk, _, _ in traces], [fresh[place] for _, place, _ in traces]],
+            [[pk for pk, _ in marks], [at for _, at in marks], TreeGroup.Kind.PART],
         )
-    if not is_whole:
-        large = {place: pk for pk, place, size in traces if size > SMALL}
-        is_named = stood is not None and all(counts[place] <= MOST_NOTED for place in large)
-        note_changes(_find_by_trace(rows, large, is_named=is_named), stood if is_named else None)
-    ids = [pk for pk, _, _ in traces]
-    ask(kind=Job.Kind.TRACE, subjects=ids, workspace_id=workspace_id, delay_seconds=_DELAY_SECONDS)
-
-
-def _find_by_trace(
-    messages: QuerySet[Message], traces: Mapping[_TraceKey, uuid.UUID], *, is_named: bool
-) -> dict[uuid.UUID, list[uuid.UUID]]:
-    """The ids of those of the messages that may belong to each of these traces; none of them if they are not named."""
-    found: dict[uuid.UUID, list[uuid.UUID]] = {pk: [] for pk in traces.values()}
-    if not traces or not is_named:
-        return found
-    rows = messages.filter(trace_key__in={key for key, _ in traces}).values_list("pk", "trace_key", "channel_id")
-    for message_id, key, channel_id in rows:
-        for place in ((bytes(key or b""), channel_id), (bytes(key or b""), None)):
-            if place in traces:
-                found[traces[place]].append(message_id)
-    return found
 
 
 def _insert_traces(wanted: dict[_TraceKey, str], workspace_id: uuid.UUID) -> None:
@@ -143,9 +140,9 @@ def _insert_traces(wanted: dict[_TraceKey, str], workspace_id: uuid.UUID) -> Non
             """
             INSERT INTO threads_trace (id, workspace_id, channel_id, key, native_id, generation, settled_generation,
                                        state, subject, agents, dialects, message_count, conversation_count,
-                                       missing_count, open_count, severity, created_at)
+                                       missing_count, open_count, severity, channels, cut, created_at)
             SELECT fresh.id, %s, fresh.channel_id, fresh.key, fresh.name, 0, 0,
-                   'open', '', '{}', '{}', 0, 0, 0, 0, 0, %s
+                   'open', '', '{}', '{}', 0, 0, 0, 0, 0, '{}', '{}', %s
               FROM unnest(%s::uuid[], %s::uuid[], %s::bytea[], %s::text[]) WITH ORDINALITY
                    AS fresh (id, channel_id, key, name, place)
              WHERE NOT EXISTS (SELECT 1 FROM threads_trace AS held
@@ -166,15 +163,24 @@ def _insert_traces(wanted: dict[_TraceKey, str], workspace_id: uuid.UUID) -> Non
         )
 
 
-def _hold_traces(workspace_id: uuid.UUID, keys: set[bytes]) -> list[tuple[uuid.UUID, bytes, uuid.UUID | None, int]]:
-    """The traces of these keys with their counts, locked in the order of their ids so that nobody deadlocks."""
+class _Held(NamedTuple):
+    """A trace that is locked; `channels` are those of one that is summed up in parts."""
+
+    pk: uuid.UUID
+    key: bytes
+    channel_id: uuid.UUID | None
+    channels: Sequence[uuid.UUID]
+
+
+def _hold_traces(workspace_id: uuid.UUID, keys: set[bytes]) -> list[_Held]:
+    """The traces of these keys, locked in the order of their ids so that nobody deadlocks."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id, key, channel_id, message_count FROM threads_trace WHERE workspace_id = %s AND key = ANY(%s)"
+            "SELECT id, key, channel_id, channels FROM threads_trace WHERE workspace_id = %s AND key = ANY(%s)"
             " ORDER BY id FOR NO KEY UPDATE",
             [workspace_id, sorted(keys)],
         )
-        return [(pk, bytes(key), channel_id, count) for pk, key, channel_id, count in cursor.fetchall()]
+        return [_Held(pk, bytes(key), channel_id, channels) for pk, key, channel_id, channels in cursor.fetchall()]
 
 
 def hold_traces(traces: Sequence[Trace]) -> None:

@@ -9,6 +9,7 @@ from inspector.intake.models import Record
 from inspector.intake.withdrawals import Weighing
 
 from ..models import Message
+from ..trees.hanging import take_down
 from .arrivals import find_citing, insert_arrivals
 from .holding import hold_channels
 from .inserts import read_record
@@ -33,5 +34,6 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
         insert_arrivals(arrivals=arrivals, workspace_id=workspace_id, moved=weighing.moved, also_dirty=dirty)
     else:
         mark_conversations(conversation_ids=dirty, workspace_id=workspace_id)
+    take_down(record_ids=weighing.turned)
     # What is hidden or shown again belongs to its trace no longer, or again, before its conversation is settled.
     mark_traces(messages=rows, workspace_id=workspace_id, is_whole=True)

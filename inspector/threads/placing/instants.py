@@ -1,4 +1,4 @@
-"""Instants: times as whole microseconds since 1970, as outlines hold them."""
+"""Instants: times as whole microseconds since 1970."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class StoredNode(Node):
     is_broadcast: bool = False
     # What its sender says of itself: see `Links`.
     declared: tuple[Declared, ...] = ()
-    # For its outline: microseconds since 1970, and a number that its order key gives.
+    # Microseconds since 1970, and a number that its order key gives: by it the timeline is cut into blocks.
     instant: int = 0
     mark: int = 0
     # Of its record: what it is known by.
@@ -375,7 +375,7 @@ def copy_unplaced(node: StoredNode) -> StoredNode:
 
 
 def make_mark(source: bytes | memoryview, index: int, part: int) -> int:
-    """A number for a message that its order key gives, evenly spread: see `blocks`."""
+    """A number for a message that its order key gives, evenly spread: see `places`."""
     return crc32(struct.pack(">qi", index, part), crc32(source))
 
 

@@ -31,7 +31,7 @@ BEYOND: Final = b"\xff" * PLACE_BYTES
 
 
 class Slot(NamedTuple):
-    """An order key as places need it: microseconds since 1970, source, line, and the mark that it gives (`blocks`)."""
+    """An order key as places need it: microseconds since 1970, source, line, and the mark that it gives."""
 
     instant: int
     source: bytes

@@ -24,7 +24,6 @@ from ..placing.instants import read_instant
 from ..placing.nodes import StoredNode, Timeline
 from ..placing.places import Places
 from ..telling import contexts
-from ..trees.growing import Base
 from .counts import Counts
 from .past import Tasks
 
@@ -48,8 +47,7 @@ class Start:
     """Where the settling of a conversation goes on from: its end, or a milestone before it.
 
     `border` is the place that the next message has at least, `row` the conversation as it stood there. `tasks` are
-    those that were there and have changed since, as they stood there. `tree` is its tree there, None where it is the
-    stored one.
+    those that were there and have changed since, as they stood there.
     """
 
     generation: int
@@ -57,7 +55,7 @@ class Start:
     border: bytes
     row: Conversation
     tasks: Tasks = field(default_factory=dict)
-    tree: Base | None = None
+    is_milestone: bool = False
 
     def precedes(self, node: StoredNode) -> bool:
         """Whether a message comes after everything that was settled there."""

@@ -1,6 +1,6 @@
 """Fitting: a window that was settled again is brought into its conversation as it is stored.
 
-Rows, tasks, the tree and what the conversation's row sums up are changed by what came out otherwise. What was there
+Rows, tasks and what the conversation's row sums up are changed by what came out otherwise. What was there
 behind the window stays as it is.
 """
 
@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
-
-from dialects import get_dialect
 
 from ..agents.exchanges import gather_exchanges, write_exchanges
 from ..hidden import count_hidden_by_conversation
@@ -21,8 +19,6 @@ from ..placing.places import BEYOND
 from ..tasks.replaying import Replayed, replay_tasks
 from ..telling.shelves import put_on_shelf, write_shelves
 from ..telling.wordings import note_rest
-from ..trees.changes import Change, Was, find_anchor
-from ..trees.changing import Alteration, change_trees
 from ..uncertainty import UncertainError
 from .alone import Fence, hold_alone
 from .carries import MOST_AWAITED, MOST_UNMET, Start, pack_carry, write_carry
@@ -33,7 +29,7 @@ from .readers import note_lacking
 from .stretches import drop_stretches
 from .summing import Sum, change_sum, write_sums
 from .window import Window
-from .writing import make_shoot, write_changes
+from .writing import write_changes
 
 
 def fit(
@@ -50,7 +46,6 @@ def fit(
 
     Raises:
         UncertainError: where tasks or counts cannot be told.
-        UngrowableError: where the tree has to be drawn whole; nothing is written then.
     """
     replayed = replay_tasks(conversation, window.old.nodes, window.now.nodes)
     summed = _sum(conversation, end, window, replayed)
@@ -58,7 +53,6 @@ def fit(
     with hold_alone([conversation.pk], fence):
         write_changes([window.changes], workspace_id=conversation.workspace_id)
         write_directories([(conversation, window.join_blocks())])
-        _change_tree(conversation, window)
         write_sums([summed])
         Task.objects.filter(pk__in=replayed.gone).delete()
         write_exchanges([exchanges], resumed=frozenset({conversation.pk}))
@@ -89,23 +83,6 @@ def _sum(conversation: Conversation, end: Start, window: Window, replayed: Repla
         hidden=count_hidden_by_conversation([conversation]).get(conversation.pk, 0),
         tasks=replayed.rows,
     )
-
-
-def _change_tree(conversation: Conversation, window: Window) -> None:
-    """Bring into the tree what of the window hangs or looks otherwise than it did."""
-    before = {node.id: make_shoot(node) for node in window.old.nodes}
-    changes = []
-    for node in window.now.nodes:
-        shoot, stood = make_shoot(node), before.get(node.id)
-        if stood is None:
-            changes.append(Change(shoot.id, None, shoot))
-        elif stood != shoot:
-            was = Was(stood.at, stood.performative, stood.group, find_anchor(stood))
-            changes.append(Change(shoot.id, was, shoot))
-    spoken = {*conversation.dialects, *(node.dialect for node in window.now.nodes)} - {"prose"}
-    is_by_turn = any(get_dialect(name).orders_by_turn for name in spoken)
-    alteration = Alteration(conversation.pk, changes, is_by_turn=is_by_turn)
-    change_trees([alteration], "conversation", conversation.workspace_id)
 
 
 def _list_awaited(end: Start, replayed: Replayed) -> list[Any]:

@@ -69,7 +69,7 @@ def find_nearer_cut(start: Start, nodes: Sequence[StoredNode]) -> int | None:
         start: where they were gone on from.
         nodes: every one since, in the order of the timeline.
     """
-    if start.tree is None:
+    if not start.is_milestone:
         return None
     # What was sought in vain is sought again when so many more have come.
     count = len(nodes) - sum(node.is_new for node in nodes)

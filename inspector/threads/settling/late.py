@@ -1,8 +1,8 @@
 """Late messages of a long conversation, settled with the stretches around them and nothing else of it.
 
 Those stretches are gone through twice (`window`): as they were, and with what is late. Where the two leave behind
-states that differ in nothing that a later stretch has read, all that comes after comes out as it did. So rows, tasks,
-the tree and what the conversation's row sums up are changed by what the two say differently, at a cost that has nothing
+states that differ in nothing that a later stretch has read, all that comes after comes out as it did. So rows, tasks
+and what the conversation's row sums up are changed by what the two say differently, at a cost that has nothing
 to do with how long the conversation is.
 
 What cannot be known in this way is settled as before: from a milestone, or from the beginning.
@@ -25,7 +25,6 @@ from ..models import Conversation, Message, Stretch
 from ..placing.nodes import StoredNode, load_timelines
 from ..placing.numbering import load_places
 from ..placing.places import BEYOND, Places
-from ..trees.growing import UngrowableError
 from ..uncertainty import UncertainError
 from .alone import Fence
 from .carries import Start
@@ -69,7 +68,7 @@ def settle_late(conversation: Conversation, *, fence: Fence, finish: Callable[[]
             # In the order in which arriving holds them.
             hold_channels([conversation.channel_id], is_shared=False)
             return late.fill(window, fence, finish)
-    except (UncertainError, UngrowableError):
+    except UncertainError:
         _refresh(conversation)
         return False
 

@@ -17,15 +17,11 @@ from typing import TYPE_CHECKING, Final
 from django.db import connection
 from django.db.models import Q
 
-from ..models import Carry, Conversation, Outline, Task
+from ..models import Carry, Conversation, Task
 from ..placing.nodes import StoredNode, Timeline, load_timelines
-from ..trees.blocks import read_directory
-from ..trees.growing import Base
-from ..trees.stored import add_tree, find_outlines
 from ..uncertainty import UncertainError
 from .carries import Start, is_before, is_current, read_carry
 from .past import read_stood, write_stood
-from .writing import make_knots
 
 if TYPE_CHECKING:
     from .hindsight import Hindsight
@@ -74,8 +70,7 @@ def go_back(conversation: Conversation, end: Start, node: StoredNode) -> Start:
         if written is not None and is_before(written, node):
             border = bytes(each.border)
             there = {pk: task for pk, task in changed.items() if bytes(task.place) < border}
-            tree = Base(bytes(each.directory or b""), each.latest or 0)
-            return Start(each.generation, written, border, row, there, tree)
+            return Start(each.generation, written, border, row, there, is_milestone=True)
     raise UncertainError
 
 
@@ -106,11 +101,7 @@ def keep_milestones(starts: Mapping[Conversation, Start], changing: Mapping[uuid
         if is_too_much(stood):
             _drop_up_to(conversation, start.generation)
             continue
-        milestone = own.filter(generation=start.generation)
-        milestone.update(stood=stood)
-        if start.tree is None:
-            tree = Outline.objects.filter(conversation=conversation)
-            milestone.update(directory=tree.values("directory"), latest=tree.values("latest"))
+        own.filter(generation=start.generation).update(stood=stood)
 
 
 def thin_out(conversation: Conversation, count: int) -> None:
@@ -169,30 +160,6 @@ def _join(conversation: Conversation, older: int, newer: int) -> bool:
     return True
 
 
-def list_held(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, frozenset[bytes]]:
-    """The digests of the blocks that the trees of these conversations had at their milestones."""
-    found: dict[uuid.UUID, frozenset[bytes]] = {}
-    rows = Carry.objects.filter(conversation_id__in=conversation_ids, directory__isnull=False)
-    for pk, directory in rows.values_list("conversation_id", "directory"):
-        found[pk] = found.get(pk, frozenset()) | _read_digests(bytes(directory or b""))
-    return found
-
-
-def read_trees(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Base]:
-    """The trees of these conversations as they are stored."""
-    outlines = find_outlines("conversation", conversation_ids)
-    return {pk: Base(each.directory, each.latest) for pk, each in outlines.items()}
-
-
-def list_digests(tree: Base) -> frozenset[bytes]:
-    """The digests of the blocks of a tree."""
-    return _read_digests(tree.directory)
-
-
-def _read_digests(directory: bytes) -> frozenset[bytes]:
-    return frozenset(entry.digest for entry in read_directory(directory))
-
-
 def write_ends(rows: Sequence[tuple[Conversation, int, int, bytes, bytes]]) -> None:
     """Write what these conversations carry over their ends.
 
@@ -217,16 +184,9 @@ def write_ends(rows: Sequence[tuple[Conversation, int, int, bytes, bytes]]) -> N
         )
 
 
-def write_milestones(found: Mapping[Conversation, Hindsight], trees: Mapping[uuid.UUID, Base]) -> None:
-    """Write milestones that were found after the fact, the latest of their conversations; their trees are written.
-
-    Args:
-        found: the milestones.
-        trees: those that they have, as far as these were drawn already.
-    """
-    outlines = find_outlines("conversation", [each.pk for each in found])
+def write_milestones(found: Mapping[Conversation, Hindsight]) -> None:
+    """Write milestones that were found after the fact, the latest of their conversations."""
     for conversation, each in found.items():
-        tree = trees.get(conversation.pk) or Base(*add_tree(outlines[conversation.pk], make_knots(each.nodes)))
         Carry.objects.create(
             conversation=conversation,
             workspace_id=conversation.workspace_id,
@@ -237,8 +197,6 @@ def write_milestones(found: Mapping[Conversation, Hindsight], trees: Mapping[uui
             border=each.border,
             data=each.carried,
             stood=each.stood,
-            directory=tree.directory,
-            latest=tree.latest,
         )
 
 

@@ -1,4 +1,4 @@
-"""Settling: a conversation's messages placed, told and outlined; a pure function of the set of its records.
+"""Settling: a conversation's messages placed and told; a pure function of the set of its records.
 
 What it depends on: the records of the conversation with their order keys, and the messages of the channel that they
 cite. Placing goes through small facts of the messages and reads no record: of all, or of those alone that come after
@@ -24,12 +24,10 @@ from ..telling.carried import Carried, CarriedContext
 from ..telling.retelling import Retelling, load_together
 from ..telling.shelves import write_shelves
 from ..telling.wordings import note_rest
-from ..trees.growing import Base
 from ..uncertainty import UncertainError
 from .alone import Fence, hold_alone
 from .carries import write_carry
 from .courses import Course
-from .drawing import draw_trees
 from .entrants import Entrants
 from .hindsight import Hindsight, find_cut, find_nearer_cut, look_back
 from .late import settle_late
@@ -58,7 +56,7 @@ def settle(
     others: Sequence[Conversation] = (),
     end_others: EndOthers = set,
 ) -> None:
-    """Place, tell and outline a conversation, and note up to which generation it is settled.
+    """Place and tell a conversation, and note up to which generation it is settled.
 
     Args:
         conversation: the row; its generation as loaded is what this run settles.
@@ -78,7 +76,7 @@ def settle(
         try:
             settling.write(finish, end_others)
         except UncertainError:
-            # A stored tree did not tell where what was added belongs: its transaction wrote nothing.
+            # What was carried did not tell: its transaction wrote nothing.
             whole |= settling.resumed
         else:
             return
@@ -108,8 +106,6 @@ class _Settling:
         self._timelines, self._courses = self._entrants.timelines, self._entrants.courses
         self._histories = self._entrants.histories
         self._hindsights: dict[Conversation, Hindsight] = {}
-        # The trees of those of them whose conversations were gone on with.
-        self._trees: dict[uuid.UUID, Base] = {}
         self._together = bound(together, self._timelines)
         self._entrants.place(self._together)
         self._hidden = count_hidden_by_conversation(self._together)
@@ -123,7 +119,7 @@ class _Settling:
         """Tell what must be told, and write what came out otherwise.
 
         Raises:
-            UncertainError: where a stored tree cannot be gone on with; nothing is written then.
+            UncertainError: where what is carried does not tell; nothing is written then.
         """
         conversation, fence, timelines, courses = self._conversation, self._fence, self._timelines, self._courses
         together = self._together
@@ -140,7 +136,7 @@ class _Settling:
         exchanges: dict[uuid.UUID, Exchanges] = {}
         for each in together:
             timeline, course = timelines[each.pk], courses[each.pk]
-            changes[each.pk] = Changes(each.pk, self._histories[each.pk])
+            changes[each.pk] = Changes(each.pk, self._histories[each.pk], is_whole=course.resumed is None)
             write = partial(_write_window, conversation, fence) if each is conversation else None
             held = _tell(course, timeline.nodes, retellings.pop(each.pk), changes[each.pk], write, cuts[each.pk])
             self._prove_known(each)
@@ -164,8 +160,6 @@ class _Settling:
             self._keep_milestones(settled, sums)
             write_changes([changes[pk] for pk in kept], workspace_id=conversation.workspace_id)
             write_directories([(each, timelines[each.pk].blocks) for each in settled])
-            starts = {each: courses[each.pk].resumed for each in settled}
-            self._trees = draw_trees(starts, timelines, self._hindsights, workspace_id=conversation.workspace_id)
             write_sums([sums[pk] for pk in kept])
             write_exchanges([exchanges[pk] for pk in kept], resumed=self.resumed)
             self._write_stretches(settled)
@@ -236,7 +230,7 @@ class _Settling:
         write_ends(rows)
         ended = {each for each, *_ in rows}
         write_shelves([(each, self._courses[each.pk].context) for each in settled if each in ended])
-        write_milestones({each: found for each, found in self._hindsights.items() if each in ended}, self._trees)
+        write_milestones({each: found for each, found in self._hindsights.items() if each in ended})
         for each, _, count, *_ in rows:
             if self._courses[each.pk].resumed is not None:
                 thin_out(each, count)

@@ -17,9 +17,8 @@ class Carry(models.Model):
     """What is carried over the end of a conversation as it was settled: see `carries`.
 
     That of the settled generation is carried over its end. Those of earlier generations are milestones, which settling
-    can go back to (`milestones`): `stood` says how the conversation and its tasks stood there, `directory` and `latest`
-    are those of its tree. `reached` is the time of the last message in microseconds since 1970, `count` how many there
-    are up to it.
+    can go back to (`milestones`): `stood` says how the conversation and its tasks stood there. `reached` is the time of
+    the last message in microseconds since 1970, `count` how many there are up to it.
     """
 
     conversation = models.ForeignKey(
@@ -33,8 +32,6 @@ class Carry(models.Model):
     border = models.BinaryField(max_length=PLACE_BYTES)
     data = models.BinaryField()
     stood = models.BinaryField(null=True)
-    directory = models.BinaryField(null=True)
-    latest = models.BigIntegerField(null=True)
 
     class Meta:
         # Finds those of a conversation, and that of its settled generation.

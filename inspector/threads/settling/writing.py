@@ -1,30 +1,25 @@
-"""Writing: the rows of conversations that came out differently, many in one statement, and their outlines."""
+"""Writing: the rows of conversations that came out differently, many in one statement."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from inspector.intake.bulk import update_rows
 from inspector.intake.text import make_storable
 
 from ..arriving.announcements import announce
 from ..arriving.marking import mark_traces
-from ..arriving.noting import read_stood
 from ..models import Message as MessageRow
 from ..placing.across import look_across
 from ..placing.nodes import StoredNode
 from ..telling.sights import decide_established
 from ..telling.teller import ToldRow
 from ..telling.wordings import History, keep_wordings
-from ..trees.grafting import Shoot
-from ..trees.growing import Base, Growth, UngrowableError, grow_trees
-from ..trees.outline import ADJACENCY, Knot
-from ..trees.stored import Tree, write_trees
-from ..uncertainty import UncertainError
+from ..trees.hanging import Placed, hang, keep_ghosts
 
 WINDOW = 500
 WINDOW_BYTES = 2 * 1024 * 1024
@@ -32,6 +27,8 @@ WINDOW_BYTES = 2 * 1024 * 1024
 # A row is found by its conversation and order key too: one that was moved meanwhile keeps its id and is not written.
 _KEY = ("id", "conversation_id", "order_time", "order_source", "order_index")
 _PLACED = ("place", "run", "parent", "parent_key", "parent_basis", "parent_why", "task")
+# What follows from where they are placed: see `trees.hanging`.
+_HUNG = ("above", "trace_above")
 _LEANED = ("told_in", "established", "sights")
 _TOLD = ("severity", "is_sealed", "english", "body", "words", "atoms", "told_digest", "told_at")
 _BODY = len(_KEY) + len(_PLACED) + len(_LEANED) + _TOLD.index("body")
@@ -50,6 +47,8 @@ class Changes:
     fresh: list[uuid.UUID] = field(default_factory=list)
     traced: list[uuid.UUID] = field(default_factory=list)
     size_bytes: int = 0
+    # Whether all of its messages were placed anew.
+    is_whole: bool = False
 
     @property
     def is_window(self) -> bool:
@@ -102,10 +101,10 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
         each.keep_wordings()
     fresh = [message_id for each in changes for message_id in each.fresh]
     traced = [message_id for each in changes for message_id in each.traced]
-    # As they stand until now.
-    stood = read_stood(list(set(traced).difference(fresh)))
     columns = (*_KEY, *_PLACED, *_LEANED, *_TOLD)
     written: list[uuid.UUID] = []
+    ghosts: dict[uuid.UUID, uuid.UUID] = {}
+    left: set[uuid.UUID] = set()
     for rows, width in (
         (chain.from_iterable(each.told for each in changes), len(columns)),
         (chain.from_iterable(each.leaned for each in changes), len(_KEY) + len(_PLACED) + len(_LEANED)),
@@ -113,79 +112,24 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
     ):
         held = list(rows)
         if held:
-            update_rows(model=MessageRow, columns=columns[:width], rows=held, key_columns=len(_KEY))
+            hung = hang(_read_placed(row) for row in held)
+            found = [(row, hung[row[0]]) for row in held if row[0] in hung]
+            # What hangs in its trace already is hung elsewhere when that is drawn: there it is known what it leaves.
+            new = [(*row, at.above, at.trace_above) for row, at in found if at.was_trace_above is None]
+            old = [(*row, at.above) for row, at in found if at.was_trace_above is not None]
+            update_rows(model=MessageRow, columns=(*columns[:width], *_HUNG), rows=new, key_columns=len(_KEY))
+            update_rows(model=MessageRow, columns=(*columns[:width], _HUNG[0]), rows=old, key_columns=len(_KEY))
             written.extend(row[0] for row in held)
+            ghosts |= {at.above: row[1] for row, at in found if at.is_ghost}
+            left |= {at.was_above for _, at in found if at.was_above is not None and at.was_above != at.above}
+    keep_ghosts(ghosts, left=left, whole={each.conversation_id for each in changes if each.is_whole})
     if written:
         look_across(messages=written)
-    marked = MessageRow.objects.filter(pk__in=traced)
-    mark_traces(messages=marked, workspace_id=workspace_id, is_whole=False, stood=stood)
+    mark_traces(messages=MessageRow.objects.filter(pk__in=traced), workspace_id=workspace_id, is_whole=False)
     announce(messages=fresh, workspace_id=workspace_id)
 
 
-def write_outlines(outlines: Sequence[tuple[uuid.UUID, Sequence[StoredNode]]], *, workspace_id: uuid.UUID) -> None:
-    """Draw the trees of these conversations, and write those blocks of them that are new or different."""
-    trees = [Tree(conversation_id, make_knots(nodes)) for conversation_id, nodes in outlines]
-    write_trees(trees=trees, owner="conversation", workspace_id=workspace_id)
-
-
-class Appended(NamedTuple):
-    """What is added to the tree of a conversation: to the stored one, or to one that it was before.
-
-    `held` are the digests of blocks that other trees of it have which it was before.
-    """
-
-    conversation_id: uuid.UUID
-    nodes: Sequence[StoredNode]
-    base: Base | None
-    held: frozenset[bytes]
-
-
-def grow_outlines(appended: Sequence[Appended], *, workspace_id: uuid.UUID) -> None:
-    """Put these nodes into the trees of their conversations, which come after all that was drawn of them.
-
-    Raises:
-        UncertainError: where a tree must be drawn whole; nothing has been written of any.
-    """
-    grown = [
-        Growth(each.conversation_id, [make_shoot(node) for node in each.nodes], base=each.base, held=each.held)
-        for each in appended
-    ]
-    if not grown:
-        return
-    try:
-        grow_trees(grown, "conversation", workspace_id)
-    except UngrowableError as error:
-        raise UncertainError from error
-
-
-def make_shoot(node: StoredNode) -> Shoot:
-    """A placed node as the tree of its conversation takes it in."""
-    knot = _make_knot(node)
-    return Shoot(
-        id=knot.id,
-        mark=knot.mark,
-        at=knot.at,
-        performative=knot.performative,
-        severity=knot.severity,
-        parent=node.above.id.bytes if node.above is not None and knot.parent is not None else None,
-        ghost=knot.ghost,
-        group=knot.group,
-    )
-
-
-def make_knots(nodes: Iterable[StoredNode]) -> list[Knot]:
-    """These placed nodes as the tree of their conversation sees them."""
-    return [_make_knot(node) for node in nodes]
-
-
-def _make_knot(node: StoredNode) -> Knot:
-    """A message that merely follows (basis adjacency) is never drawn as an answer."""
-    return Knot(
-        id=node.id.bytes,
-        mark=node.mark,
-        at=node.instant,
-        performative=None if node.work.is_public else node.performative,
-        severity=node.severity,
-        parent=None if node.basis == ADJACENCY else node.parent_at,
-        ghost=node.ghost,
-    )
+def _read_placed(row: Sequence[Any]) -> Placed:
+    """What a row to be written says of where its message is placed."""
+    said = dict(zip((*_KEY, *_PLACED), row, strict=False))
+    return Placed(*(said[name] for name in Placed._fields))

@@ -1,151 +1,200 @@
-"""Hanging: where the units of a tree come to stand, and what the new tree consists of. Pure; without recursion."""
+"""Hanging: the line below which a message stands, in the tree of its conversation and in that of its trace.
+
+It follows from what a message answers or cites, and stands beside that in its row: its parent, where that is in the
+same tree; the ghost of what it cites and nobody bears; else the conversation, which in a trace is a heading. What
+merely follows answers nothing. Ghosts and headings have rows of their own, which say where the first line below them
+stands.
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterator
+import uuid
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Final, Literal, NamedTuple
 
-from .grafting import GraftError
-from .searched import Steps, together
-from .units import Unit, Units, sort_units
-from .weaving import NewLine, Segment, Stretch
+from django.db import connection
+
+from inspector.intake.bulk import update_rows
+from inspector.lookups import IsAny
+
+from ..models import Message, TreeGroup
+from .outline import ADJACENCY, name_ghost, name_heading
+
+Column = Literal["above", "trace_above"]
+# What the lines below one are ordered by, before their ids. Places sort as the timeline of one conversation does.
+ORDERS: Final[Mapping[Column, tuple[str, ...]]] = {
+    "above": ("place",),
+    "trace_above": ("order_time", "order_source", "order_index", "place"),
+}
+_GROUPED: Final = (
+    *("conversation_id", "trace_id", "kind", "above", "order_time", "order_source", "order_index", "place"),
+)
 
 
-class Hanging:
-    """The units of a tree, each with what moves it and with the place that it comes to."""
+class Placed(NamedTuple):
+    """What placing says of a message: its parent (None: none was received), the key of what it cites, and the basis."""
 
-    def __init__(self, units: Units) -> None:
-        """Take units of which each says what it hangs on."""
-        self._units, self._tree = units, units.tree
-        self._sorted = [units.standing[place] for place in sorted(units.standing)]
-        self._places = sorted(units.standing)
-        # Of a unit that stood in the tree the one that it stood below, and the other way round.
-        self._around: dict[int, Unit | None] = {}
-        self._inside: dict[int, list[Unit]] = defaultdict(list)
-        # What comes into a unit of the old tree (-1: into what none of them moves), in the order in which it stands.
-        self._coming: dict[int, list[tuple[int, int, int, Unit]]] = defaultdict(list)
+    id: uuid.UUID
+    conversation_id: uuid.UUID
+    parent: uuid.UUID | None
+    parent_key: bytes | None
+    parent_basis: str
 
-    def hang(self) -> Steps[None]:
-        """Find the place and depth of each.
 
-        Raises:
-            GraftError: something hangs on what leaves, or on itself.
-        """
-        self._nest()
-        anchors = list(self._units.arriving)
-        groups = yield from together(sort_units(self._units.order, self._units.arriving[key]) for key in anchors)
-        slots = []
-        for key, arriving in zip(anchors, groups, strict=True):
-            self._units.arriving[key] = arriving
-            on, place = self._units.by_key.get(key), self._units.find_place(key)
-            if on is None and place is None:
-                raise GraftError("a message answers one that is not in the tree")
-            if on is not None and on.hangs is None:
-                raise GraftError("a message hangs on one that leaves")
-            for unit in arriving:
-                unit.host = on if place is None else self._find_around(place)
-            if place is not None:
-                slots.append(self._find_slots(arriving, place))
-        yield from together(slots)
-        self._give_depths()
+class Hung(NamedTuple):
+    """The lines that a message stands below, and those below which it stood until now; None: it is in no such tree."""
 
-    def _nest(self) -> None:
-        open_units: list[Unit] = []
-        for unit in self._sorted:
-            place = unit.place or 0
-            while open_units and open_units[-1].end <= place:
-                open_units.pop()
-            around = open_units[-1] if open_units else None
-            self._around[place] = around
-            self._inside[-1 if around is None or around.place is None else around.place].append(unit)
-            open_units.append(unit)
-        for unit in self._sorted:
-            if unit.hangs is None:
-                at = (unit.place or 0) + 1
-                for inside in self._inside[unit.place or 0]:
-                    if inside.place != at:
-                        break
-                    at = inside.end
-                if at != unit.end:
-                    raise GraftError("a message hangs on one that leaves")
+    above: uuid.UUID
+    trace_above: uuid.UUID | None
+    was_above: uuid.UUID | None
+    was_trace_above: uuid.UUID | None
+    # Which of the first two are ghosts.
+    is_ghost: bool
 
-    def _find_around(self, place: int) -> Unit | None:
-        """The innermost unit in which a place of the old tree stands."""
-        at = bisect_right(self._places, place) - 1
-        unit = self._sorted[at] if at >= 0 else None
-        while unit is not None and unit.end <= place:
-            unit = self._around[unit.place or 0]
-        return unit
 
-    def _find_slots(self, arriving: list[Unit], place: int) -> Steps[None]:
-        moments = [unit.moment for unit in arriving if unit.moment is not None]
-        slots = yield from together(self._units.order.find_slot(place, moment) for moment in moments)
-        depth = self._tree.depth(place)
-        for rank, (unit, slot) in enumerate(zip(arriving, slots, strict=True)):
-            inside = -1 if unit.host is None or unit.host.place is None else unit.host.place
-            # Where several lines end, what comes to hang on the deepest of them stands first.
-            self._coming[inside].append((slot, -depth, rank, unit))
+class First(NamedTuple):
+    """The first message that stands below a line, and its order key."""
 
-    def _give_depths(self) -> None:
-        known: set[int] = set()
-        for unit in self._units.by_key.values():
-            path: dict[int, Unit] = {}
-            walked: Unit | None = unit
-            while walked is not None and id(walked) not in known and walked.hangs is not None:
-                if id(walked) in path:
-                    raise GraftError("answers go round in a circle")
-                path[id(walked)] = walked
-                walked = walked.host
-            for each in reversed(path.values()):
-                each.depth = self._find_depth(each)
-            known |= path.keys()
+    id: uuid.UUID
+    conversation_id: uuid.UUID
+    order_time: datetime
+    order_source: bytes
+    order_index: int
+    place: bytes
 
-    def _find_depth(self, unit: Unit) -> int:
-        place = None if unit.hangs is None else self._units.find_place(unit.hangs)
-        host = unit.host
-        if place is None:
-            return 0 if host is None else host.depth + 1
-        return self._tree.depth(place) + 1 + self._find_shift(host)
 
-    def _find_shift(self, unit: Unit | None) -> int:
-        return 0 if unit is None or unit.place is None else unit.depth - self._tree.depth(unit.place)
+def hang(messages: Iterable[Placed]) -> dict[uuid.UUID, Hung]:
+    """The lines that these messages stand below, by their ids."""
+    placed = list(messages)
+    # What merely follows is never drawn as an answer.
+    answers = {each.id: each.parent for each in placed if each.parent is not None and each.parent_basis != ADJACENCY}
+    own = _load_homes([each.id for each in placed])
+    parents = _load_homes(answers.values())
+    found = {}
+    for each in placed:
+        if each.id not in own:
+            continue
+        _, channel_id, key, was_above, was_trace_above = own[each.id]
+        parent = answers.get(each.id)
+        home, _, parent_key, *_ = parents.get(parent, _NOWHERE) if parent is not None else _NOWHERE
+        is_ghost = each.parent is None and each.parent_key is not None and bool(each.parent_basis)
+        above: uuid.UUID = each.conversation_id
+        trace_above = name_heading(key, each.conversation_id) if key else None
+        if is_ghost and each.parent_key is not None:
+            above = name_ghost(each.conversation_id.bytes, each.parent_key)
+            trace_above = name_ghost(key + channel_id.bytes, each.parent_key) if key else None
+        if parent is not None and home == each.conversation_id:
+            above = parent
+        if parent is not None and key and parent_key == key:
+            trace_above = parent
+        found[each.id] = Hung(above, trace_above, was_above, was_trace_above, is_ghost)
+    return found
 
-    def list_segments(self) -> Iterator[Segment]:
-        """What the new tree consists of."""
-        stack = [self._walk(None)]
-        while stack:
-            found = next(stack[-1], None)
-            if found is None:
-                stack.pop()
-            elif isinstance(found, Unit):
-                stack.append(self._walk(found))
-            else:
-                yield found
 
-    def _walk(self, unit: Unit | None) -> Iterator[Segment | Unit]:
-        """What a unit consists of, or all that none of them moves; and the units that come into it."""
-        if unit is not None and unit.place is None:
-            if unit.line is not None:
-                yield NewLine(unit.depth, unit.line)
-            yield from self._units.arriving.get(unit.key, ())
-            return
-        inside, at, end = -1, 0, self._tree.count
-        if unit is not None and unit.place is not None:
-            inside = at = unit.place
-            end = unit.end
-        deeper = self._find_shift(unit)
-        events: list[tuple[int, int, int, int, Unit]] = [
-            (slot, 0, deep, rank, each) for slot, deep, rank, each in self._coming[inside]
-        ]
-        events += [(each.place, 1, 0, 0, each) for each in self._inside[inside] if each.place is not None]
-        for place, leaves, _, _, each in sorted(events, key=lambda event: event[:4]):
-            if place > at:
-                yield Stretch(at, place, deeper)
-                at = place
-            if leaves:
-                at = each.end
-            else:
-                yield each
-        if end > at:
-            yield Stretch(at, end, deeper)
+_Home = tuple[uuid.UUID, uuid.UUID, bytes, uuid.UUID | None, uuid.UUID | None]
+_NOWHERE: Final[_Home] = (uuid.UUID(int=0), uuid.UUID(int=0), b"", None, None)
+
+
+def _load_homes(ids: Collection[uuid.UUID]) -> dict[uuid.UUID, _Home]:
+    """Of each message its conversation, its channel, its trace, and the lines that it stands below."""
+    if not ids:
+        return {}
+    columns = ("id", "conversation_id", "channel_id", "trace_key", "above", "trace_above")
+    rows = Message.objects.filter(IsAny("id", ids)).values_list(*columns)
+    return {pk: (home, channel_id, bytes(key or b""), *was) for pk, home, channel_id, key, *was in rows}
+
+
+def take_down(*, record_ids: Collection[uuid.UUID]) -> None:
+    """Take the messages of hidden records out of their trees, and put those of shown ones back."""
+    rows = Message.objects.filter(record_id__in=record_ids)
+    rows.hidden().update(above=None, trace_above=None)
+    back = rows.shown().filter(place__isnull=False, above__isnull=True)
+    columns = ("id", "conversation_id", "parent", "parent_key", "parent_basis")
+    placed = [
+        Placed(pk, conversation_id, parent, bytes(key) if key else None, basis)
+        for pk, conversation_id, parent, key, basis in back.values_list(*columns)
+    ]
+    hung = [(pk, each.above, each.trace_above) for pk, each in hang(placed).items()]
+    update_rows(model=Message, columns=("id", "above", "trace_above"), rows=hung)
+
+
+def find_firsts(column: Column, lines: Collection[uuid.UUID]) -> dict[uuid.UUID, First]:
+    """The first message below each of these lines, of those that have any."""
+    if not lines:
+        return {}
+    order = ", ".join(ORDERS[column])
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            SELECT asked.id, first.* FROM unnest(%s::uuid[]) AS asked (id) CROSS JOIN LATERAL (
+                SELECT id, conversation_id, order_time, order_source, order_index, place FROM threads_message
+                 WHERE {column} = asked.id ORDER BY {order}, id LIMIT 1) AS first
+            """,  # noqa: S608
+            [list(lines)],
+        )
+        return {
+            line: First(pk, conversation_id, at, bytes(source), index, bytes(place))
+            for line, pk, conversation_id, at, source, index, place in cursor.fetchall()
+        }
+
+
+def keep_ghosts(
+    ghosts: Mapping[uuid.UUID, uuid.UUID], *, left: Collection[uuid.UUID], whole: Collection[uuid.UUID]
+) -> None:
+    """Keep the ghosts of conversations where the first message stands that cites them; call where these are held.
+
+    Args:
+        ghosts: those that messages stand below now which were placed otherwise, with their conversations.
+        left: lines below which messages stood until now; they may be ghosts.
+        whole: conversations of which all ghosts are looked at.
+    """
+    known = TreeGroup.objects.filter(pk__in=left) if left else TreeGroup.objects.none()
+    held = set(known.values_list("pk", flat=True))
+    if whole:
+        rows = TreeGroup.objects.filter(conversation__in=list(whole), trace=None)
+        held.update(rows.values_list("pk", flat=True))
+    if not ghosts and not held:
+        return
+    firsts = find_firsts("above", {*ghosts, *held})
+    workspaces = dict(
+        Message.objects.filter(pk__in=[first.id for first in firsts.values()]).values_list("pk", "workspace_id")
+    )
+    write_groups(
+        [
+            TreeGroup(
+                id=line,
+                workspace_id=workspaces[first.id],
+                kind=TreeGroup.Kind.GHOST,
+                conversation_id=first.conversation_id,
+                above=first.conversation_id,
+                **place_at(first),
+            )
+            for line, first in firsts.items()
+        ],
+        gone=held - firsts.keys(),
+    )
+
+
+def place_at(first: First | TreeGroup) -> dict[str, object]:
+    """The order key of a group whose first line is this."""
+    return {name: getattr(first, name) for name in ORDERS["trace_above"]}
+
+
+def write_groups(groups: Collection[TreeGroup], *, gone: Collection[uuid.UUID]) -> None:
+    """Write those of these ghosts and headings that are new or other, and drop those that are gone."""
+    if gone:
+        TreeGroup.objects.filter(pk__in=list(gone)).delete()
+    held = TreeGroup.objects.in_bulk([each.pk for each in groups])
+    changed = [each for each in groups if each.pk not in held or _tell(held[each.pk]) != _tell(each)]
+    TreeGroup.objects.bulk_create(
+        changed,
+        update_conflicts=True,
+        unique_fields=["id"],
+        update_fields=[name.removesuffix("_id") for name in _GROUPED],
+    )
+
+
+def _tell(group: TreeGroup) -> tuple[object, ...]:
+    values = (getattr(group, name) for name in _GROUPED)
+    return tuple(bytes(value) if isinstance(value, memoryview) else value for value in values)

@@ -1,4 +1,4 @@
-"""Traces, and the outlines of traces and conversations with their blocks."""
+"""Traces, and what their trees and those of conversations show beside messages: ghosts and headings."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from inspector.accounts.models import Channel, Workspace, make_id
 
+from ..placing.places import PLACE_BYTES
 from ..standing import Standing
 
 
@@ -17,9 +18,7 @@ class Trace(models.Model):
     """The messages that carry one trace id, across conversations; across channels where decision 10 lets them join.
 
     `channel` is None for what joins across channels, else the channel that scopes the id. `generation` counts what
-    changed, as for a conversation. `fresh_at` is the earliest time of a message that came new or changed since they
-    were read to draw it; `whole_generation` is the last one that changed what no such time tells. One without messages
-    (`last_at` None) is not shown.
+    changed, as for a conversation. One without messages (`last_at` None) is not shown.
     """
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
@@ -29,8 +28,6 @@ class Trace(models.Model):
     native_id = models.TextField()
     generation = models.BigIntegerField(default=0)
     settled_generation = models.BigIntegerField(default=0)
-    whole_generation = models.BigIntegerField(default=0, db_default=0)
-    fresh_at = models.DateTimeField(null=True)
     settled_at = models.DateTimeField(null=True)
     digest = models.BinaryField(max_length=32, null=True)
     state = models.CharField(max_length=16, choices=Standing.choices, default=Standing.OPEN)
@@ -43,6 +40,9 @@ class Trace(models.Model):
     # Requests that nothing has answered.
     open_count = models.BigIntegerField(default=0)
     severity = models.SmallIntegerField(default=0)
+    # Of one in parts, the channels whose messages it has; and the messages at which circles are cut: see `tracing`.
+    channels = ArrayField(models.UUIDField(), default=list)
+    cut = ArrayField(models.UUIDField(), default=list)
     first_at = models.DateTimeField(null=True)
     last_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
@@ -64,97 +64,56 @@ class Trace(models.Model):
         return self.settled_generation >= self.generation
 
 
-class TraceCarry(models.Model):
-    """A point of a trace: what is carried over it (`carrying`), what the row said and how the tree stood (`points`).
+class TreeGroup(models.Model):
+    """Messages that a tree, or the sums of a trace, take together.
 
-    It stands behind the messages up to `last_at`, and holds for the settled generation that it names and for no other.
+    A ghost is a message that was cited and not received: those that cite it stand below it. A heading stands for a
+    conversation in a trace: its messages that answer nothing in the trace stand below it. Both stand where the first
+    line below them does, whose order key they have, and `above` is the line that they stand below themselves. A part
+    is a stretch of time of a long trace, from its `order_time` to that of the next part; `data` is what its messages
+    add up to (`parts`), and `is_stale` says that they have changed since.
     """
 
-    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
-    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, db_index=False, related_name="carries")
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    generation = models.BigIntegerField()
-    last_at = models.DateTimeField()
-    message_count = models.BigIntegerField()
-    data = models.BinaryField()
-    # Of the tree, as an outline has them.
-    directory = models.BinaryField()
-    latest = models.BigIntegerField()
+    class Kind(models.IntegerChoices):
+        """What a group is."""
 
-    class Meta:
-        # Finds the points of a trace, the newest first.
-        constraints: ClassVar = [models.UniqueConstraint(fields=["trace", "last_at"], name="trace_carry_once")]
-
-    def __str__(self) -> str:
-        return f"carry of {self.trace_id} over {self.last_at}"
-
-
-class TraceChange(models.Model):
-    """A message that came new to a trace or changed since it was drawn, and how it stood as it was drawn (`noting`).
-
-    `parent` is what it answered, `cited` the key of what it cited and was missing, `is_several` whether several bear
-    that. Where `message_id` is None something has changed that is not named.
-    """
-
-    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, db_index=False, related_name="changes")
-    message_id = models.UUIDField(null=True)
-    is_new = models.BooleanField()
-    parent = models.UUIDField(null=True)
-    cited = models.BinaryField(max_length=32, null=True)
-    is_several = models.BooleanField()
-    told_digest = models.BinaryField(max_length=32, null=True)
-
-    class Meta:
-        # Finds what has changed of a trace; the first to name a message says how it stood.
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["trace", "message_id"], name="trace_change_once", nulls_distinct=False),
-        ]
-
-    def __str__(self) -> str:
-        return f"change of {self.message_id} in {self.trace_id}"
-
-
-class Outline(models.Model):
-    """The tree of a conversation or a trace in display order; `directory` says in which blocks it stands (`blocks`).
-
-    `latest` is the place of its last message by order key, -1 where it has none: the end of the critical path.
-    """
+        GHOST = 1, "ghost"
+        HEADING = 2, "heading"
+        PART = 3, "part"
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    conversation = models.OneToOneField(
-        "threads.Conversation", on_delete=models.CASCADE, null=True, related_name="tree"
-    )
-    trace = models.OneToOneField(Trace, on_delete=models.CASCADE, null=True, related_name="tree")
-    count = models.BigIntegerField(default=0)
-    latest = models.BigIntegerField(default=-1)
-    directory = models.BinaryField(default=bytes)
+    kind = models.SmallIntegerField(choices=Kind.choices)
+    # A ghost of a conversation has no trace, a ghost of a trace and a part have no conversation.
+    conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, null=True)
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, null=True, db_index=False)
+    above = models.UUIDField(null=True)
+    order_time = models.DateTimeField()
+    order_source = models.BinaryField(max_length=32, default=bytes)
+    order_index = models.BigIntegerField(default=0)
+    place = models.BinaryField(max_length=PLACE_BYTES, default=bytes)
+    # Of a heading: the times of the first and the last of its messages in the trace, and the gravest severity.
+    first_at = models.DateTimeField(null=True)
+    last_at = models.DateTimeField(null=True)
+    severity = models.SmallIntegerField(default=0)
+    is_stale = models.BooleanField(default=False)
+    data = models.TextField(blank=True)
 
     class Meta:
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=models.Q(conversation__isnull=True) ^ models.Q(trace__isnull=True), name="outline_of_one"
+        indexes: ClassVar = [
+            # Serves the walk through a tree: the groups below a line, in order.
+            models.Index(
+                fields=["above", "order_time", "order_source", "order_index", "place", "id"],
+                name="tree_group_in_order",
+                condition=models.Q(above__isnull=False),
+            ),
+            # Serves the sums of a trace, and finding the part of a time.
+            models.Index(
+                fields=["trace", "kind", "order_time"],
+                name="tree_group_of_trace",
+                condition=models.Q(trace__isnull=False),
             ),
         ]
 
     def __str__(self) -> str:
-        return f"outline of {self.count} lines"
-
-
-class OutlineBlock(models.Model):
-    """About a thousand lines of an outline, known by the digest of what it holds, so that equal blocks stand still.
-
-    `depths` are the depths of its lines, `lines` the lines themselves: see `blocks` for their form.
-    """
-
-    outline = models.ForeignKey(Outline, on_delete=models.CASCADE, related_name="blocks", db_index=False)
-    digest = models.BinaryField(max_length=16)
-    depths = models.BinaryField()
-    lines = models.BinaryField()
-
-    class Meta:
-        # Finds the blocks of a window by their digests in the directory.
-        constraints: ClassVar = [models.UniqueConstraint(fields=["outline", "digest"], name="outline_block_once")]
-
-    def __str__(self) -> str:
-        return f"block {bytes(self.digest).hex()}"
+        return f"{self.Kind(self.kind).label} {self.id}"

@@ -17,12 +17,12 @@ from inspector.accounts.models import Workspace
 from inspector.lookups import IsAny
 
 from ..agents.meanings import select_naming
-from ..models import Conversation, Message, MessageQuerySet, Trace
+from ..models import Conversation, Message, Trace
 from ..placing.keys import RANDOM
 from ..placing.links import name_cited
 from ..placing.several import count_bearers
 from .outline import ADJACENCY, Kind
-from .windows import WindowRow
+from .windows import Tree, WindowRow
 
 LONGEST_SENTENCE: Final = 300
 # In the order of the fields of `Said`.
@@ -153,26 +153,18 @@ def find_traces_of(*, workspace: Workspace, messages: Iterable[Message]) -> list
     return list(found.values())
 
 
-def members_of(owner: Conversation | Trace) -> MessageQuerySet:
-    """The messages that may stand in a tree; those of a trace's id that belong to a namesake are among them."""
-    rows = Message.objects.shown()
-    if isinstance(owner, Conversation):
-        return rows.filter(conversation=owner)
-    own = rows.filter(workspace_id=owner.workspace_id, trace_key=bytes(owner.key))
-    return own if owner.channel_id is None else own.filter(channel_id=owner.channel_id)
+def find_matching(
+    *, owner: Conversation | Trace, text: str, limit: int = MOST_FOUND
+) -> list[tuple[datetime, uuid.UUID]]:
+    """The times and ids of messages whose English or names hold this text, the earliest first; at most `limit`."""
+    rows = Tree(owner).messages.filter(_holds(text)).order_by("order_time", "pk")
+    return list(rows.values_list("order_time", "pk")[:limit])
 
 
-def find_matching(*, owner: Conversation | Trace, text: str, limit: int = MOST_FOUND) -> list[bytes]:
-    """The ids of messages whose English or names hold this text, the earliest first; at most `limit` of them."""
-    rows = members_of(owner).filter(_holds(text)).order_by("order_time", "pk")
-    return [pk.bytes for pk in rows.values_list("pk", flat=True)[:limit]]
-
-
-def match_rows(*, rows: Sequence[WindowRow], text: str) -> frozenset[int]:
-    """The places of those rows of a window whose messages `find_matching` finds: no other message is looked at."""
-    places = {row.line.id: row.place for row in rows if row.line.kind is Kind.MESSAGE}
-    found = Message.objects.filter(_holds(text), pk__in=[uuid.UUID(bytes=name) for name in places])
-    return frozenset(places[pk.bytes] for pk in found.values_list("pk", flat=True))
+def match_rows(*, rows: Sequence[WindowRow], text: str) -> frozenset[uuid.UUID]:
+    """Those rows of a window whose messages `find_matching` finds: no other message is looked at."""
+    messages = [row.line.id for row in rows if row.line.kind is Kind.MESSAGE]
+    return frozenset(Message.objects.filter(_holds(text), pk__in=messages).values_list("pk", flat=True))
 
 
 def _holds(text: str) -> Q:
@@ -230,25 +222,23 @@ class Ghost:
 class Foliage:
     """What the rows of a window stand for: messages and conversations by id, and the ghosts."""
 
-    said: dict[bytes, Said]
-    conversations: dict[bytes, Conversation]
-    # By the place of the ghost's row.
-    ghosts: dict[int, Ghost]
+    said: dict[uuid.UUID, Said]
+    conversations: dict[uuid.UUID, Conversation]
+    ghosts: dict[uuid.UUID, Ghost]
     # What tops of the tree answer: it stands elsewhere, or was cut off because answers go round in a circle.
     answered: dict[uuid.UUID, Answered]
 
 
 def read_foliage(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> Foliage:
     """What the rows of a window stand for, in four statements at most, whatever their number."""
-    ids = [uuid.UUID(bytes=row.line.id) for row in rows if row.line.kind is Kind.MESSAGE]
-    said = {each.id.bytes: each for each in _read_said(ids)}
+    said = {each.id: each for each in _read_said([row.line.id for row in rows if row.line.kind is Kind.MESSAGE])}
     conversation_ids = {each.conversation_id for each in said.values()}
-    conversation_ids |= {uuid.UUID(bytes=row.line.id) for row in rows if row.line.kind is Kind.CONVERSATION}
+    conversation_ids |= {row.line.id for row in rows if row.line.kind is Kind.CONVERSATION}
     fields = ("id", "native_id", "title", "subject", "message_count")
     conversations = Conversation.objects.only(*fields).in_bulk(list(conversation_ids))
     return Foliage(
         said,
-        {pk.bytes: each for pk, each in conversations.items()},
+        conversations,
         read_ghosts(rows),
         _find_answered(owner, rows, said),
     )
@@ -260,8 +250,8 @@ def _read_said(ids: Sequence[uuid.UUID]) -> Iterable[Said]:
         yield Said(*row)
 
 
-def read_ghosts(rows: Sequence[WindowRow]) -> dict[int, Ghost]:
-    """The ghosts by the places of their rows, each as the message below, which cites it, has it; of the last none."""
+def read_ghosts(rows: Sequence[WindowRow]) -> dict[uuid.UUID, Ghost]:
+    """The ghosts by their rows, each as the message below, which cites it, has it; of the last none."""
     citing = {
         below.line.id: row.place
         for row, below in pairwise(rows)
@@ -269,15 +259,15 @@ def read_ghosts(rows: Sequence[WindowRow]) -> dict[int, Ghost]:
     }
     if not citing:
         return {}
-    messages = Message.objects.filter(pk__in=[uuid.UUID(bytes=name) for name in citing])
+    messages = Message.objects.filter(pk__in=list(citing))
     return {
-        citing[pk.bytes]: Ghost(name_cited(json.loads(body)["message"]) if body else "", count_bearers(why))
+        citing[pk]: Ghost(name_cited(json.loads(body)["message"]) if body else "", count_bearers(why))
         for pk, body, why in messages.values_list("pk", "body", "parent_why")
     }
 
 
 def _find_answered(
-    owner: Conversation | Trace, rows: Sequence[WindowRow], said: dict[bytes, Said]
+    owner: Conversation | Trace, rows: Sequence[WindowRow], said: dict[uuid.UUID, Said]
 ) -> dict[uuid.UUID, Answered]:
     top = 1 if isinstance(owner, Trace) else 0
     tops = [said[row.line.id] for row in rows if row.depth == top and row.line.id in said]

@@ -1,38 +1,49 @@
-"""Tracing: the tree of a trace and what its row says, from the messages that carry its id; a pure function of them.
+"""Tracing: what the row of a trace says, its headings and ghosts; a pure function of the messages that carry its id.
 
-It depends on the settled messages alone, with their order keys: on no conversation's order of processing. What comes
-at the end of the timeline or near it is drawn from a point before it (`lengthening`); anything else draws the trace
-whole. Where that was needed because something was late, a point is made on the way, to go back to when it is so again.
+A trace of some hundred messages is read whole. A longer one is cut by time into parts of as many: whoever changes a
+message marks the part that it is in (`arriving.marking`), which is read anew, and the sums of all parts are added up.
+So a late message costs one part, and what adding up costs.
+
+Settling has hung what is new (`hanging`). What hangs elsewhere since is hung so here, where what it left is known. And
+only here circles are seen that go through several conversations: each is cut at its smallest order key.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections import Counter
-from collections.abc import Callable, Sequence
-from datetime import datetime
-from functools import partial
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
 
-from django.db import transaction
-from django.db.models import Count
+from django.db import connection, transaction
+from django.db.models import Case, Count, F, Q, TextField, Value, When
+from django.db.models.functions import Left
+from django.utils import timezone
+
+from inspector.intake.bulk import update_rows
+from inspector.lookups import IsAny
 
 from ..arriving.marking import hold_traces
-from ..arriving.noting import SMALL, forget_noted, note_unnamed
-from ..models import Trace
-from .carrying import carry
-from .growing import UngrowableError
-from .lengthening import advance, count_from, find_cut, lengthen_trace, list_standing
-from .patching import patch_trace
-from .points import FARTHEST, Point, find_bases, forget_points, keep_points, list_held, load_points
-from .stored import Tree, write_trees
-from .strands import Strand, load_strands, select_members
-from .sums import Sum, read_topics, sum_up, write_sum, write_sums
+from ..models import Message, MessageQuerySet, Trace, TreeGroup
+from ..placing.instants import read_instant
+from ..placing.keys import WIRE
+from .hanging import ORDERS, First, find_firsts, hang, place_at, write_groups
+from .outline import ASKING, name_ghost, name_heading
+from .parts import LONGEST_SUBJECT, Member, Sums, name_content, read_sums, sum_up
 
-# What is at most so many messages from the end, or from a point, is drawn from there sooner than patched.
-NEAR = 200
-# Small traces are drawn together, so many of their messages at once. None of them is lengthened or patched: to draw it
-# whole costs as little.
-TOGETHER = 2000
+# A part has no more messages than that, but for those of one instant.
+MAX_PART = 512
+# So many parts are read in one transaction, while all who change the trace wait.
+PARTS_AT_ONCE: Final = 8
+# Traces of at most so many messages are drawn together, so many of their messages at once.
+SMALL, TOGETHER = 200, 2000
+# Circles of answers through several conversations are looked for among so many messages that lead to one another.
+MAX_CLIMBED: Final = 20_000
+_BEGINNING: Final = datetime(1, 1, 2, tzinfo=UTC)
+
+# Whether it may be tried again, and whether it was put up for everyone, stand among the links alone.
+_TELLS_OF_WORK: Final = Q(performative="failure") | Q(performative="request", receivers=[], is_broadcast=False)
 
 
 def draw_traces(
@@ -43,22 +54,20 @@ def draw_traces(
     others: Sequence[Trace] = (),
     end_others: Callable[[set[uuid.UUID]], set[uuid.UUID]] = set,
 ) -> None:
-    """Draw a trace's tree and sum it up, and note up to which generation it is drawn.
+    """Sum a trace up and draw its headings and ghosts, and note up to which generation that is.
 
     Args:
         trace: the row; its generation as loaded is what this run draws.
-        fence: called inside the writing transaction; raises when another worker has taken over.
-        finish: called inside it, so that the job ends together with its work.
+        fence: called inside every writing transaction; raises when another worker has taken over.
+        finish: called inside the last one, so that the job ends together with its work.
         others: more traces of the same workspace: those of them that are small are drawn together with it.
         end_others: called inside the transaction with the ids of those; says which are still to be written.
     """
-    if trace.message_count > SMALL and _go_on(trace.pk, fence, finish):
-        return
-    began, cut = _begin(trace, fence)
-    if cut is not None and _draw_over(cut, trace, fence, finish, began):
+    if trace.message_count > MAX_PART or _is_long(trace):
+        while _read_stale(trace, fence, finish):
+            pass
         return
     together = _find_together(trace, others)
-    strands = load_strands(together)
     with transaction.atomic():
         hold_traces(together)
         fence()
@@ -66,126 +75,376 @@ def draw_traces(
         if len(together) > 1:
             kept |= end_others({each.pk for each in together} - kept)
         drawn = [each for each in together if each.pk in kept]
-        trees = [Tree(each.pk, strands[each.pk].knots) for each in drawn]
-        write_trees(trees=trees, owner="trace", workspace_id=trace.workspace_id)
-        sums = _sum_up(strands)
-        write_sums([(each, sums[each.pk]) for each in drawn])
-        _keep_ends(drawn, strands, sums)
-        _end_noting([each for each in drawn if len(strands[each.pk].knots) > SMALL], trace, began)
+        members = load_together(drawn)
+        TreeGroup.objects.filter(trace__in=drawn, kind=TreeGroup.Kind.PART).delete()
+        sums = _take_in(members, whole=drawn)
+        _write(sums)
         finish()
 
 
-def _go_on(trace_id: uuid.UUID, fence: Callable[[], None], finish: Callable[[], None]) -> bool:
-    """Go on with a trace from what was drawn of it, in one transaction; what is near its end is drawn from there.
+def _is_long(trace: Trace) -> bool:
+    """Whether a trace is summed up in parts."""
+    return len(select_members([trace]).values_list("pk")[: MAX_PART + 1]) > MAX_PART
+
+
+def _read_stale(trace: Trace, fence: Callable[[], None], finish: Callable[[], None]) -> bool:
+    """Read some parts of a long trace anew; where none is left to be read, add them up.
 
     Returns:
-        whether it could be done; if not, nothing was done, and the trace is to be drawn whole.
-    """
-    with transaction.atomic():
-        trace = Trace.objects.select_for_update(no_key=True).filter(pk=trace_id).first()
-        fence()
-        if trace is None or trace.last_at is None or trace.whole_generation > trace.settled_generation:
-            return False
-        rows = load_points(trace)
-        if not rows:
-            return False
-        standing = list_standing(trace, rows)
-        is_near = bool(standing) and trace.message_count - standing[0].message_count <= NEAR
-        lengthen, patch = partial(lengthen_trace, trace, standing), partial(patch_trace, trace, rows[0], standing)
-        if not any(way() for way in ((lengthen, patch) if is_near else (patch, lengthen))):
-            return False
-        forget_noted([trace])
-        finish()
-        return True
-
-
-def _begin(trace: Trace, fence: Callable[[], None]) -> tuple[int, datetime | None]:
-    """Count from now on what comes new to a trace or changes: what did before is among what is read to draw it whole.
-
-    Until that is done, no point of it holds.
-
-    Returns:
-        up to which generation that was; and where to make a point on the way, if something is late and there was a
-        point that would have done before.
+        whether there was one.
     """
     with transaction.atomic():
         hold_traces([trace])
         fence()
-        had_points = forget_points([trace]) > 0
-        forget_noted([trace])
-        columns = ("generation", "fresh_at", "last_at")
-        generation, fresh_at, last_at = Trace.objects.values_list(*columns).get(pk=trace.pk)
-        Trace.objects.filter(pk=trace.pk).update(fresh_at=None)
-    if not had_points or fresh_at is None or last_at is None or fresh_at > last_at:
-        return generation, None
-    # What is very late is once so: what is late next is likelier to be near the end.
-    is_near = count_from(trace, fresh_at, FARTHEST) < FARTHEST
-    return generation, find_cut(trace, fresh_at if is_near else None)
-
-
-def _draw_over(cut: datetime, trace: Trace, fence: Callable[[], None], finish: Callable[[], None], began: int) -> bool:
-    """Draw a trace up to a point and go on from there, so that it can be gone back to.
-
-    Returns:
-        whether it could be done; if not, nothing was done.
-    """
-    strands = load_strands([trace], until=cut)
-    strand = strands[trace.pk]
-    carried = carry(strand) if strand.knots else None
-    if carried is None:
+        parts = TreeGroup.objects.filter(trace=trace, kind=TreeGroup.Kind.PART)
+        is_new = not parts.exists()
+        if is_new:
+            _begin_anew(trace)
+        stale = list(parts.filter(is_stale=True).order_by("order_time")[:PARTS_AT_ONCE])
+        for part in stale:
+            _read_part(trace, part, is_new=is_new and part is stale[0])
+        if stale:
+            return True
+        sums = Sums()
+        for data in parts.order_by("order_time").values_list("data", flat=True):
+            sums.add(read_sums(data))
+        _write({trace: sums})
+        finish()
         return False
-    said = _sum_up(strands)[trace.pk]
-    try:
-        with transaction.atomic():
-            hold_traces([trace])
-            fence()
-            stood = list_held(base.directory for base in find_bases([trace]).values())
-            write_trees(trees=[Tree(trace.pk, strand.knots)], owner="trace", workspace_id=trace.workspace_id)
-            point = Point(carried, said, find_bases([trace])[trace.pk])
-            end = advance(trace, point, held=stood | list_held([point.base.directory]))
-            write_sum(trace, end.said)
-            keep_points(trace, [point, end])
-            _end_noting([trace], trace, began)
-            finish()
-    except UngrowableError:
-        return False
-    return True
 
 
-def _keep_ends(traces: Sequence[Trace], strands: dict[uuid.UUID, Strand], sums: dict[uuid.UUID, Sum]) -> None:
-    """Keep points at the ends of those of these traces that may be lengthened, as they are drawn now, and no other."""
-    forget_points(traces)
-    ends = [
-        (trace, carried)
-        for trace in traces
-        if len(strands[trace.pk].knots) > SMALL and (carried := carry(strands[trace.pk])) is not None
-    ]
-    bases = find_bases([trace for trace, _ in ends])
-    for trace, carried in ends:
-        keep_points(trace, [Point(carried, sums[trace.pk], bases[trace.pk])])
+def _begin_anew(trace: Trace) -> None:
+    """Find out which channels a trace has, and make the first part of it."""
+    joined = _find_joined([trace]).get(bytes(trace.key), set())
+    if trace.channel_id is None:
+        trace.channels = sorted(joined)
+    else:
+        # As soon as its channel has joined, all of it is in the trace across channels.
+        trace.channels = [] if joined else [trace.channel_id]
+    Trace.objects.filter(pk=trace.pk).update(channels=trace.channels)
+    _make_part(trace, _BEGINNING)
 
 
-def _end_noting(drawn: Sequence[Trace], trace: Trace, began: int) -> None:
-    """Let be noted what changes in these traces from now on; call where they are locked.
+def _make_part(trace: Trace, start: datetime) -> None:
+    TreeGroup.objects.create(
+        workspace_id=trace.workspace_id, trace=trace, kind=TreeGroup.Kind.PART, order_time=start, is_stale=True
+    )
 
-    Of what changed since they were read it is not known whether that is drawn.
+
+def _read_part(trace: Trace, part: TreeGroup, *, is_new: bool) -> None:
+    """Sum the messages of a part up anew; one of too many is cut in two, the last one behind as many as it may have."""
+    later = TreeGroup.objects.filter(trace=trace, kind=TreeGroup.Kind.PART, order_time__gt=part.order_time)
+    until = later.order_by("order_time").values_list("order_time", flat=True).first()
+    rows = select_members([trace]).filter(channel_id__in=trace.channels, order_time__gte=part.order_time)
+    if until is not None:
+        rows = rows.filter(order_time__lt=until)
+    members = load_members(rows.order_by("order_time")[: MAX_PART + 1])
+    if len(members) > MAX_PART:
+        cut = members[MAX_PART if until is None else MAX_PART // 2].order_time
+        if cut == members[0].order_time:
+            # All of one instant stay together, however many they are.
+            members = load_members(rows.filter(order_time=cut))
+            beyond = rows.filter(order_time__gt=cut).order_by("order_time").values_list("order_time", flat=True).first()
+        else:
+            members, beyond = [each for each in members if each.order_time < cut], cut
+        if beyond is not None:
+            _make_part(trace, beyond)
+    sums = _take_in({trace: members}, whole=[trace] if is_new else ())[trace]
+    TreeGroup.objects.filter(pk=part.pk).update(data=sums.write(), is_stale=False)
+
+
+def select_members(traces: Sequence[Trace]) -> MessageQuerySet:
+    """The settled messages that may belong to these traces."""
+    condition = Q(pk__in=())
+    by_channel: dict[uuid.UUID | None, list[bytes]] = defaultdict(list)
+    for each in traces:
+        by_channel[each.channel_id].append(bytes(each.key))
+    for channel_id, keys in by_channel.items():
+        condition |= Q(trace_key__in=keys) if channel_id is None else Q(trace_key__in=keys, channel_id=channel_id)
+    return Message.objects.shown().filter(condition, workspace_id=traces[0].workspace_id, place__isnull=False)
+
+
+def _find_joined(traces: Sequence[Trace]) -> dict[bytes, set[uuid.UUID]]:
+    """The channels of which the messages of these trace ids are in the trace across channels."""
+    joined: dict[bytes, set[uuid.UUID]] = defaultdict(set)
+    rows = select_members(traces).exclude(trace_basis=WIRE).order_by()
+    for key, channel_id in rows.values_list("trace_key", "channel_id").distinct():
+        joined[bytes(key or b"")].add(channel_id)
+    return joined
+
+
+def load_together(traces: Sequence[Trace]) -> dict[Trace, list[Member]]:
+    """The messages of each of these small traces, in the order of the timeline."""
+    joined = _find_joined(traces)
+    owners = {(bytes(each.key), each.channel_id): each for each in traces}
+    found: dict[Trace, list[Member]] = {each: [] for each in traces}
+    for member in load_members(select_members(traces)):
+        is_across = member.channel_id in joined[member.trace_key]
+        owner = owners.get((member.trace_key, None if is_across else member.channel_id))
+        if owner is not None:
+            found[owner].append(member)
+    return found
+
+
+def load_members(messages: MessageQuerySet) -> list[Member]:
+    """These messages, in the order of the timeline."""
+    found = messages.annotate(
+        identity=F("record__identity"),
+        subject=Left("topic", LONGEST_SUBJECT),
+        work=Case(When(_TELLS_OF_WORK, then="links"), default=Value(""), output_field=TextField()),
+    )
+    # Those of one order key by the identity of their records: ids are random and must decide nothing.
+    return sorted(Member._make(map(_plain, row)) for row in found.values_list(*Member._fields))
+
+
+def _take_in(members: Mapping[Trace, Sequence[Member]], *, whole: Collection[Trace]) -> dict[Trace, Sums]:
+    """Hang these messages where they belong now, and sum them up.
 
     Args:
-        drawn: those of more than a few messages.
-        trace: that which was begun with.
-        began: up to which generation it had been marked then.
+        members: messages by their traces.
+        whole: those of the traces of which all ghosts and headings are looked at.
     """
-    if not drawn:
+    every = [each for rows in members.values() for each in rows]
+    placed = {each.id: each.placed for each in every}
+    cut = [pk for trace in members for pk in trace.cut if pk not in placed]
+    placed |= {each.id: each.placed for each in load_members(Message.objects.shown().filter(pk__in=cut))} if cut else {}
+    hung = hang(placed.values())
+    changed = {pk: each for pk, each in hung.items() if each.trace_above != each.was_trace_above}
+    update_rows(
+        model=Message, columns=("id", "trace_above"), rows=[(pk, each.trace_above) for pk, each in changed.items()]
+    )
+    parents = _load_parents(every)
+    left = {each.was_trace_above for each in changed.values() if each.was_trace_above is not None}
+    answered = _find_answered([each.id for each in every if each.performative in ASKING])
+    found: dict[Trace, Sums] = {}
+    for trace, rows in members.items():
+        links = {each.id: at for each in rows if (at := parents.get(each.answers)) and at.trace_key == each.trace_key}
+        named = {each.answers: links[each.id].name for each in rows if each.answers and each.id in links}
+        found[trace] = sum_up(rows, named=named, answered=answered)
+        found[trace].is_late = any(each.id in links and links[each.id].order > each[:3] for each in rows)
+        if trace.cut or _may_go_round(trace, found[trace]):
+            left |= _cut_circles(trace, {each.id for each in rows} | changed.keys() | set(trace.cut))
+        _mark_parents(trace, rows, left)
+    _keep_groups(members, found, left, whole)
+    return found
+
+
+class _Parent(NamedTuple):
+    """A message that others answer: its trace, its order key, and what names it."""
+
+    trace_key: bytes
+    order: tuple[datetime, bytes, int]
+    name: bytes
+
+
+def _load_parents(members: Sequence[Member]) -> dict[uuid.UUID | None, _Parent]:
+    columns = ("id", "trace_key", "order_time", "order_source", "order_index", "record__identity", "part")
+    ids = {each.answers for each in members if each.answers is not None}
+    rows = Message.objects.filter(IsAny("id", ids)).values_list(*columns) if ids else ()
+    return {
+        pk: _Parent(bytes(key or b""), (at, bytes(source), index), name_content(bytes(identity), part))
+        for pk, key, at, source, index, identity, part in rows
+    }
+
+
+def _find_answered(asking: Sequence[uuid.UUID]) -> set[uuid.UUID]:
+    """Those of these messages that something in their trace answers."""
+    if not asking:
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM unnest(%s::uuid[]) AS asked (id)"
+            " WHERE EXISTS (SELECT FROM threads_message WHERE trace_above = asked.id)",
+            [list(asking)],
+        )
+        return {pk for (pk,) in cursor.fetchall()}
+
+
+def _mark_parents(trace: Trace, members: Sequence[Member], left: Collection[uuid.UUID]) -> None:
+    """Mark the other parts of a trace in which requests have their first answer by these messages, or lost one."""
+    own = {each.id for each in members}
+    answered = {each.answers for each in members if each.answers is not None} - own
+    rows = Message.objects.filter(IsAny("id", {*answered, *left} - own), performative__in=ASKING)
+    asked = list(rows.values_list("id", "order_time"))
+    if not asked:
         return
-    is_same = Trace.objects.filter(pk=trace.pk, generation=began).exists()
-    note_unnamed([each for each in drawn if each.pk != trace.pk or not is_same])
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE threads_treegroup AS part SET is_stale = true
+              FROM unnest(%(names)s::text[], %(times)s::timestamptz[], %(left)s::boolean[]) AS asked (name, at, is_left)
+             CROSS JOIN LATERAL (
+                SELECT id FROM threads_treegroup
+                 WHERE trace_id = %(trace)s AND kind = %(kind)s AND order_time <= asked.at
+                 ORDER BY order_time DESC LIMIT 1) AS held
+             WHERE part.id = held.id AND (asked.is_left OR position(asked.name IN part.data) > 0)
+            """,
+            {
+                "names": [pk.hex for pk, _ in asked],
+                "times": [at for _, at in asked],
+                "left": [pk in left for pk, _ in asked],
+                "trace": trace.pk,
+                "kind": TreeGroup.Kind.PART,
+            },
+        )
 
 
-def _sum_up(strands: dict[uuid.UUID, Strand]) -> dict[uuid.UUID, Sum]:
-    """What the rows of these traces say."""
-    subjects = {pk: strand.asked_of or strand.named_of for pk, strand in strands.items()}
-    topics = read_topics(subjects.values())
-    return {pk: sum_up(strand, topics[subjects[pk]]) for pk, strand in strands.items()}
+def _may_go_round(trace: Trace, sums: Sums) -> bool:
+    """Whether answers may go round in a trace: through several conversations, and one to what is later than itself."""
+    if max(trace.conversation_count, len(sums.conversations)) < 2:
+        return False
+    parts = TreeGroup.objects.filter(trace=trace, kind=TreeGroup.Kind.PART, data__contains='"is_late":true')
+    return sums.is_late or parts.exists()
+
+
+def _cut_circles(trace: Trace, suspects: Collection[uuid.UUID]) -> set[uuid.UUID]:
+    """Cut the circles of answers that these messages lead into, each at its smallest order key.
+
+    Returns:
+        the lines below which what was cut stood.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH RECURSIVE up (id) AS (
+                SELECT id FROM unnest(%s::uuid[]) AS asked (id)
+                UNION
+                SELECT message.trace_above FROM up JOIN threads_message AS message ON message.id = up.id)
+            SELECT message.id, trace_above, conversation_id
+              FROM (SELECT id FROM up LIMIT %s) AS up JOIN threads_message AS message ON message.id = up.id
+             ORDER BY order_time, order_source, order_index, place
+            """,
+            [list(suspects), MAX_CLIMBED],
+        )
+        above = {pk: (line, home) for pk, line, home in cursor.fetchall()}
+    ranks = {pk: rank for rank, pk in enumerate(above)}
+    clear, cut, left = set[uuid.UUID](), [], set[uuid.UUID]()
+    for start in above:
+        path: dict[uuid.UUID, None] = {}
+        pk = start
+        while pk in above and pk not in clear and pk not in path:
+            path[pk] = None
+            pk = above[pk][0]
+        if pk in path:
+            walked = list(path)
+            first = min(walked[walked.index(pk) :], key=ranks.__getitem__)
+            Message.objects.filter(pk=first).update(trace_above=name_heading(bytes(trace.key), above[first][1]))
+            cut.append(first)
+            left.add(above[first][0])
+        clear |= path.keys()
+    if sorted(cut) != trace.cut:
+        trace.cut = sorted(cut)
+        Trace.objects.filter(pk=trace.pk).update(cut=trace.cut)
+    return left
+
+
+def _keep_groups(
+    members: Mapping[Trace, Sequence[Member]],
+    sums: Mapping[Trace, Sums],
+    left: Collection[uuid.UUID],
+    whole: Collection[Trace],
+) -> None:
+    """Keep the ghosts and headings of these traces where the first line below them stands."""
+    lines: dict[uuid.UUID, Trace] = {}
+    homes: dict[uuid.UUID, uuid.UUID] = {}
+    ghosts: set[uuid.UUID] = set()
+    for trace, rows in members.items():
+        key = bytes(trace.key)
+        for each in rows:
+            heading = name_heading(key, each.conversation_id)
+            homes[heading], lines[heading] = each.conversation_id, trace
+            if each.cited:
+                ghost = name_ghost(key + each.channel_id.bytes, each.cited)
+                ghosts.add(ghost)
+                lines[ghost] = trace
+    groups = TreeGroup.objects.exclude(kind=TreeGroup.Kind.PART).select_related("trace")
+    known = list(groups.filter(IsAny("id", {*left, *lines}))) + list(groups.filter(trace__in=whole))
+    known += groups.filter(IsAny("id", {group.above for group in known if group.kind == TreeGroup.Kind.GHOST}))
+    held = {group.pk: group for group in known}
+    # What belongs to none of its messages any more belongs to the trace of its id across channels, if to any.
+    lost = set[uuid.UUID]()
+    for pk, group in held.items():
+        if group.trace is not None and lines.setdefault(pk, group.trace) in whole and not members[lines[pk]]:
+            lost.add(pk)
+        if group.kind == TreeGroup.Kind.GHOST:
+            ghosts.add(pk)
+        elif group.conversation_id is not None:
+            homes[pk] = group.conversation_id
+    firsts = find_firsts("trace_above", lines.keys() - lost)
+    drawn = []
+    for pk in ghosts & firsts.keys():
+        heading = name_heading(bytes(lines[pk].key), firsts[pk].conversation_id)
+        homes[heading] = firsts[pk].conversation_id
+        lines.setdefault(heading, lines[pk])
+        drawn.append(_make_group(lines[pk], pk, TreeGroup.Kind.GHOST, firsts[pk], above=heading))
+    gone = (held.keys() & ghosts) - firsts.keys()
+    write_groups(drawn, gone=gone)
+    below = TreeGroup.objects.filter(kind=TreeGroup.Kind.GHOST, above__in=list(lines.keys() - lost))
+    first_ghosts = {
+        each.above: each for each in below.order_by("above", *ORDERS["trace_above"], "id").distinct("above")
+    }
+    headings = []
+    for pk in lines.keys() - ghosts - lost:
+        tops = [each for each in (firsts.get(pk), first_ghosts.get(pk)) if each is not None]
+        if tops and pk in homes:
+            first = min(tops, key=lambda each: tuple(_plain(value) for value in place_at(each).values()))
+            span = sums[lines[pk]].conversations.get(homes[pk].hex) if lines[pk] in sums else None
+            headings.append(
+                _make_group(lines[pk], pk, TreeGroup.Kind.HEADING, first, above=lines[pk].pk, home=homes[pk], span=span)
+            )
+    write_groups(headings, gone=held.keys() - ghosts - {each.pk for each in headings})
+
+
+def _make_group(
+    trace: Trace,
+    pk: uuid.UUID,
+    kind: int,
+    first: First | TreeGroup,
+    *,
+    above: uuid.UUID,
+    home: uuid.UUID | None = None,
+    span: tuple[int, int, int] | None = None,
+) -> TreeGroup:
+    group = TreeGroup(
+        id=pk,
+        workspace_id=trace.workspace_id,
+        kind=kind,
+        trace=trace,
+        conversation_id=home,
+        above=above,
+        # Places move without a change in the trace, and say something within one conversation alone.
+        **(place_at(first) | {"place": b""}),
+    )
+    if span is not None:
+        group.first_at, group.last_at, group.severity = read_instant(span[0]), read_instant(span[1]), span[2]
+    return group
+
+
+def _plain(value: object) -> object:
+    return bytes(value) if isinstance(value, memoryview) else value
+
+
+def _write(sums: Mapping[Trace, Sums]) -> None:
+    """Write the rows of these traces, each drawn up to its generation as loaded, and how far its headings reach."""
+    now = timezone.now()
+    rows = []
+    for trace, each in sums.items():
+        rows.append((trace.pk, trace.generation, now, *each.tell().values()))
+    columns = ("id", "settled_generation", "settled_at", *Sums().tell())
+    update_rows(model=Trace, columns=columns, rows=rows)
+    headings = TreeGroup.objects.filter(trace__in=list(sums), kind=TreeGroup.Kind.HEADING).select_related("trace")
+    spans = []
+    for heading in headings.only("id", "conversation_id", "trace", "first_at", "last_at", "severity"):
+        span = (
+            sums[heading.trace].conversations.get(heading.conversation_id.hex)
+            if heading.trace and heading.conversation_id
+            else None
+        )
+        if span is not None:
+            found = (read_instant(span[0]), read_instant(span[1]), span[2])
+            if found != (heading.first_at, heading.last_at, heading.severity):
+                spans.append((heading.pk, *found))
+    update_rows(model=TreeGroup, columns=("id", "first_at", "last_at", "severity"), rows=spans)
 
 
 def _find_together(trace: Trace, others: Sequence[Trace]) -> list[Trace]:

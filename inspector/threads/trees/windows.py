@@ -1,34 +1,90 @@
-"""Windows: a stretch of a stored tree, folded as the reader wants it, in a few statements whatever its size.
+"""Windows: what a reader sees of a tree at once, folded as the reader wants it.
 
-A row is open or closed by its depth (`level`), and the other way round where its place is among `toggled`. A closed row
-is followed by the first row that is no deeper: the directory tells in which block that stands, so that a million rows
-are passed over without being read. Places count the lines of the whole tree from zero, folded or not.
+A row is open or closed by its depth (`level`), and the other way round where it is `toggled`. A window begins at a row
+and holds what is shown from there on; nothing before or after it is read, so that it costs the same in a tree of any
+size. Where in the tree it stands is said by time.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
-from ..models import Conversation, Outline, Trace
-from .block_store import BlockStore, ExhaustedError
-from .blocks import StoredLine, read_directory
+from django.db import connection
+from django.db.models import QuerySet
 
-MOST_TOGGLED = 50
-_ALL_OPEN = 1 << 40
+from ..models import Conversation, Message, MessageQuerySet, Trace, TreeGroup
+from ..placing.instants import count_microseconds
+from ..placing.links import read_links
+from ..placing.places import read_instant_of, read_sizes
+from ..settling.tallies import read_tally
+from .hanging import ORDERS, Column, find_firsts
+from .outline import ASKING, ENDS, Kind, Line, Outcome
+from .parts import read_sums
+from .walking import MAX_DEPTH, OPEN, ROOT, STOP, Fold, Step, climb, count_below, walk
+
+MAX_TOGGLED: Final = 50
+# So many lines below closed rows are counted for one window, of each row at most and at least so many.
+MAX_BELOW: Final = 1000
+MIN_BELOW: Final = 20
+MAX_COUNTED: Final = 10_000
+# So many messages are gone back from the latest to mark what it answers.
+MAX_CRITICAL: Final = 1000
+# Whether a request has ended is looked for among so many of its first answers.
+MAX_ANSWERS: Final = 1000
+# So many climbs in a row are made before a window comes without rows.
+_MOST_CLIMBS: Final = 10
+# In how many bands of time a tree is shown as a whole, and of how many messages these are counted one by one.
+BANDS: Final = 60
+_MOST_PLOTTED: Final = 2000
+
+
+class Place(NamedTuple):
+    """Where a window begins: at a line; or, where one has to be climbed out of for long, after all below it.
+
+    `depth` is how deep the line stands, None where that is to be found out.
+    """
+
+    line: uuid.UUID
+    depth: int | None = None
+    is_after: bool = False
+
+    def write(self) -> str:
+        """The place as an address has it."""
+        depth = "" if self.depth is None else f".{self.depth}"
+        return f"{'after.' if self.is_after else ''}{self.line.hex}{depth}"
+
+
+def read_place(text: str) -> Place | None:
+    """The place that `Place.write` wrote, or None."""
+    is_after = text.startswith("after.")
+    name, _, depth = text.removeprefix("after.").partition(".")
+    try:
+        line = uuid.UUID(name)
+    except ValueError:
+        return None
+    if depth and not (depth.isascii() and depth.isdigit() and len(depth) < 9):
+        return None
+    return Place(line, int(depth) if depth else None, is_after)
 
 
 @dataclass(frozen=True, slots=True)
 class WindowRow:
-    """A row of a window: its place, its line, whether there is anything below it, and how much of that is hidden."""
+    """A row of a window: what it is known by in the tree, its line, and what is below it.
 
-    place: int
+    `hidden` is how many rows below are not shown, at least so many where `is_more`.
+    """
+
+    place: uuid.UUID
     depth: int
-    line: StoredLine
+    line: Line
     is_parent: bool
     is_open: bool
     hidden: int
+    is_more: bool
     is_critical: bool
 
 
@@ -37,201 +93,279 @@ class Window:
     """A stretch of a folded tree; `next` and `previous` are places of other windows, None at the ends."""
 
     rows: Sequence[WindowRow]
-    count: int
-    next: int | None
-    previous: int | None
+    next: Place | None = None
+    previous: Place | None = None
+
+
+class Band(NamedTuple):
+    """A stretch of time of a tree: how many messages, from when to when, and the gravest severity."""
+
+    messages: int
+    first: int
+    last: int
+    severity: int
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
-    """How a tree is folded: rows are open above `level` (None: everywhere), those at `toggled` places otherwise."""
+class Tree:
+    """The tree of a conversation or of a trace, as it is read window by window."""
 
-    level: int | None = None
-    toggled: frozenset[int] = frozenset()
-
-    def is_open(self, place: int, depth: int) -> bool:
-        """Whether the row at this place, of this depth, shows what is below it."""
-        return (self.level is None or depth < self.level) != (place in self.toggled)
+    owner: Conversation | Trace
 
     @property
-    def deepest(self) -> int:
-        """How deep a row may be that is shown, toggled ones apart."""
-        return _ALL_OPEN if self.level is None else self.level
+    def column(self) -> Column:
+        """Which lines its messages stand below."""
+        return "above" if isinstance(self.owner, Conversation) else "trace_above"
 
+    @property
+    def messages(self) -> MessageQuerySet:
+        """Its messages."""
+        if isinstance(self.owner, Conversation):
+            return Message.objects.filter(conversation=self.owner, above__isnull=False)
+        rows = Message.objects.filter(workspace_id=self.owner.workspace_id, trace_key=bytes(self.owner.key))
+        rows = rows.filter(trace_above__isnull=False)
+        return rows if self.owner.channel_id is None else rows.filter(channel_id=self.owner.channel_id)
 
-@dataclass(slots=True)
-class _Step:
-    place: int
-    depth: int
-    is_parent: bool
-    is_open: bool
-    hidden: int
+    def count(self) -> int:
+        """How many rows it has, folded or not."""
+        groups = TreeGroup.objects.exclude(kind=TreeGroup.Kind.PART)
+        if isinstance(self.owner, Conversation):
+            return self.owner.message_count + groups.filter(conversation=self.owner, trace=None).count()
+        return self.owner.message_count + groups.filter(trace=self.owner).count()
 
+    def read_window(self, *, at: Place | None = None, limit: int = 200, fold: Fold = OPEN) -> Window:
+        """The rows from a place on, at most `limit` of them; without one from the beginning.
 
-class StoredTree(BlockStore):
-    """An outline as it is read: window by window, folded as the reader wants it."""
+        A place that is no row of the tree gives the beginning, one that is hidden the row that hides it.
+        """
+        start = self._find_start(at, fold) if at is not None else None
+        is_after = start is not None and at is not None and at.is_after
+        root = Step(self.owner.pk, ROOT, -1)
+        begin = start or root
+        for _ in range(_MOST_CLIMBS):
+            steps = walk(self.column, begin, limit=limit + 1, fold=fold, is_after=is_after)
+            if not steps or steps[0].kind != STOP:
+                break
+            begin, is_after = steps[0]._replace(kind=Kind.MESSAGE), True
+        if not steps:
+            return Window((), None, self._find_previous(start, limit, fold) if start is not None else None)
+        stop = steps.pop() if steps[-1].kind == STOP else None
+        following = steps[limit] if len(steps) > limit else None
+        shown = steps[:limit]
+        rows = list(self._read_rows(shown, following, stop, fold)) if shown else []
+        on = Place(following.id, following.depth) if following else Place(stop.id, stop.depth, True) if stop else None
+        previous = self._find_previous(start, limit, fold) if start is not None else None
+        return Window(rows, on, previous)
 
-    __slots__ = ()
+    def _find_previous(self, start: Step, limit: int, fold: Fold) -> Place | None:
+        before = walk(self.column, start, limit=limit, fold=fold, is_back=True)
+        return Place(before[-1].id, before[-1].depth) if before else None
 
-    def read_window(self, *, at: int = 0, limit: int = 200, fold: Fold = Fold()) -> Window:
-        """The rows from the place `at` on, which is one that the fold shows, at most `limit` of them."""
-        if not 0 <= at < self.count:
-            return Window((), self.count, None, self._find_previous(self.count, limit, fold) if at else None)
-        steps, following = self._walk(at, limit, fold)
-        critical = self._find_critical(steps, following)
-        lines = self._fetch_lines([step.place for step in steps])
-        rows = [
-            WindowRow(
-                step.place,
-                step.depth,
-                lines[step.place],
-                step.is_parent,
-                step.is_open,
-                step.hidden,
-                step.place in critical,
-            )
-            for step in steps
-        ]
-        previous = self._find_previous(at, limit, fold) if at else None
-        return Window(rows, self.count, following if following < self.count else None, previous)
+    def find_before(self, line: uuid.UUID, count: int, fold: Fold = OPEN) -> Place:
+        """The place of the row that is shown so many rows before a line, or of the first."""
+        start = self._find_start(Place(line), fold)
+        found = self._find_previous(start, count, fold) if start is not None else None
+        return found or (Place(start.id, start.depth) if start is not None else Place(line))
 
-    def find_shown(self, place: int, fold: Fold) -> int:
-        """The place itself, or that of the closed row that hides it: the outermost one."""
-        found, depth = place, self._depth_of(place)
-        for above, its_depth in self._find_above(place, depth):
-            if not fold.is_open(above, its_depth):
-                found = above
-        return found
+    def read_path(self, line: uuid.UUID) -> list[Step]:
+        """The lines that a line stands below, the outermost first, and itself; empty where the tree has it not.
 
-    def _depth_of(self, place: int) -> int:
-        number = self._block_of(place)
-        if number not in self._depths:
-            self._fetch_once_more([number])
-        return self._depths[number][place - self._starts[number]]
+        One that is deeper than `MAX_DEPTH` counts as so deep.
+        """
+        climbed = climb(self.column, line)
+        depth = len(climbed) - 1
+        path = [Step(pk, kind, depth - at) for at, (pk, kind) in enumerate(climbed)][::-1]
+        if not path or (depth < MAX_DEPTH and not self._is_top(path[0].id)):
+            return []
+        return path
 
-    def _walk(self, at: int, limit: int, fold: Fold) -> tuple[list[_Step], int]:
-        """The rows that are shown from a place on, and the place after them."""
-        steps: list[_Step] = []
-        self._fetches = 0
-        try:
-            while at < self.count and len(steps) < limit:
-                number = self._block_of(at)
-                self._open(number, limit, fold)
-                depth = self._depths[number][at - self._starts[number]]
-                is_parent = self._depth_after(number, at) > depth
-                is_open = fold.is_open(at, depth)
-                following = at + 1
-                if is_parent and not is_open:
-                    following = self._find_end(at, depth, limit, fold)
-                steps.append(_Step(at, depth, is_parent, is_open, following - at - 1))
-                at = following
-        except ExhaustedError:
-            # What there is so far is a window; the next one goes on from its end.
-            pass
-        return steps, at
+    def _is_top(self, line: uuid.UUID) -> bool:
+        if TreeGroup.objects.filter(pk=line, above=self.owner.pk).exists():
+            return True
+        return Message.objects.filter(**{"pk": line, self.column: self.owner.pk}).exists()
 
-    def _open(self, number: int, limit: int, fold: Fold) -> None:
-        """See to it that the depths of a block are there; where they are not, those that come next are fetched too."""
-        if number not in self._depths:
-            self._fetch_once_more(self._list_ahead(number, limit, fold))
+    def is_hidden(self, line: uuid.UUID, fold: Fold) -> bool:
+        """Whether a row that is closed hides this one."""
+        return fold != OPEN and any(not fold.is_open(step.id, step.depth) for step in self.read_path(line)[:-1])
 
-    def _list_ahead(self, number: int, limit: int, fold: Fold) -> list[int]:
-        """This block, and those after it in which rows of the same window are likely to stand."""
-        if fold.level is None:
-            return [number, number + 1]
-        ahead = [number, number + 1] if fold.toggled else [number]
-        for other in range(number + 1, len(self.entries)):
-            if self.entries[other].least_depth <= fold.deepest:
-                ahead.append(other)
-                if len(ahead) > limit:
-                    break
-        return ahead
+    def _find_start(self, at: Place, fold: Fold) -> Step | None:
+        """The row that shows a place: itself, or the outermost that is closed around it; None where it is none."""
+        if at.depth is not None and self.find_held([at.line]):
+            kind = TreeGroup.objects.filter(pk=at.line).values_list("kind", flat=True).first()
+            return Step(at.line, kind or Kind.MESSAGE, at.depth)
+        path = self.read_path(at.line)
+        closed = (step for step in path[:-1] if not fold.is_open(step.id, step.depth))
+        return next(closed, path[-1] if path else None)
 
-    def _find_end(self, place: int, depth: int, limit: int, fold: Fold) -> int:
-        """The place of the first line after this one that is no deeper, or the end."""
-        number = self._block_of(place)
-        within = _find_shallow(self._depths[number], place + 1 - self._starts[number], depth)
-        if within is not None:
-            return self._starts[number] + within
-        for other in range(number + 1, len(self.entries)):
-            if self.entries[other].least_depth <= depth:
-                if self.entries[other].first_depth <= depth:
-                    return self._starts[other]
-                self._open(other, limit, fold)
-                found = _find_shallow(self._depths[other], 0, depth)
-                return self._starts[other] + (found or 0)
-        return self.count
+    def find_held(self, lines: Collection[uuid.UUID]) -> frozenset[uuid.UUID]:
+        """Those of these lines that are in the tree."""
+        groups = TreeGroup.objects.filter(pk__in=lines)
+        owner = {"conversation": self.owner, "trace": None} if self.column == "above" else {"trace": self.owner}
+        messages = self.messages.filter(pk__in=lines).values_list("pk", flat=True)
+        return frozenset(messages) | frozenset(groups.filter(**owner).values_list("pk", flat=True))
 
-    def _find_above(self, place: int, depth: int) -> Iterator[tuple[int, int]]:
-        """The places and depths of the rows above a row, the nearest first."""
-        number = self._block_of(place)
-        within = place - self._starts[number]
-        while depth > 0:
-            found = None
-            if number in self._depths or self.entries[number].least_depth < depth:
-                self._fetch([number])
-                depths = self._depths[number]
-                found = next((at for at in range(within - 1, -1, -1) if depths[at] < depth), None)
-            if found is not None:
-                within, depth = found, self._depths[number][found]
-                yield self._starts[number] + within, depth
-                continue
-            number = next((other for other in range(number - 1, -1, -1) if self.entries[other].least_depth < depth), -1)
-            if number < 0:
+    def find_message(self, at: Place) -> uuid.UUID | None:
+        """The message that a window begins with: the line itself, else the first below it."""
+        first = find_firsts(self.column, [at.line]).get(at.line)
+        is_group = TreeGroup.objects.filter(pk=at.line).exists()
+        return (first.id if first else None) if is_group else at.line
+
+    def find_opening(self, message: uuid.UUID) -> Place:
+        """Where a window begins that begins with a message: at the ghost above it, where it is the first below that."""
+        path = self.read_path(message)
+        if len(path) > 1 and path[-2].kind == Kind.GHOST:
+            ghost = path[-2]
+            first = find_firsts(self.column, [ghost.id]).get(ghost.id)
+            if first is not None and first.id == message:
+                return Place(ghost.id, ghost.depth)
+        return Place(message, path[-1].depth if path else None)
+
+    def find_at(self, moment: datetime) -> uuid.UUID | None:
+        """The first message of the tree that is not before a time, else the last one."""
+        rows = self.messages.order_by("order_time", "order_source", "order_index")
+        later = rows.filter(order_time__gte=moment).values_list("pk", flat=True).first()
+        return later or self.find_latest()
+
+    def find_latest(self) -> uuid.UUID | None:
+        """The message that is the last one by order key."""
+        return self._select_latest().first()
+
+    def _select_latest(self) -> QuerySet[Message, uuid.UUID]:
+        order = [f"-{name}" for name in ORDERS[self.column]]
+        return self.messages.order_by(*order).values_list("pk", flat=True)[:1]
+
+    def read_all(self) -> Iterator[tuple[int, Line]]:
+        """Every line with its depth, window by window."""
+        window = self.read_window(limit=1000)
+        while True:
+            yield from ((row.depth, row.line) for row in window.rows)
+            if window.next is None:
                 return
-            within = self.entries[number].size
+            window = self.read_window(at=window.next, limit=1000)
 
-    def _find_previous(self, at: int, limit: int, fold: Fold) -> int:
-        """The place at which the window before the one at this place begins."""
-        if fold.level is None and not fold.toggled:
-            return max(0, at - limit)
-        found = self._find_shown_before(at, limit, fold)
-        return self.find_shown(found, fold) if fold.toggled else found
+    def _read_rows(
+        self, steps: Sequence[Step], following: Step | None, stop: Step | None, fold: Fold
+    ) -> Iterator[WindowRow]:
+        closed = [step for step in steps if not fold.is_open(step.id, step.depth)]
+        most = min(MAX_BELOW, max(MIN_BELOW, MAX_COUNTED // max(1, len(closed))))
+        below = count_below(self.column, [step.id for step in closed], most=most + 1)
+        critical = {pk for pk, _ in climb(self.column, self._select_latest(), most=MAX_CRITICAL)}
+        lines = self._read_lines(steps)
+        depths = [step.depth for step in steps[1:]] + [following.depth if following else -1]
+        for step, next_depth in zip(steps, depths, strict=True):
+            hidden = below.get(step.id, 0)
+            yield WindowRow(
+                place=step.id,
+                depth=step.depth,
+                line=lines[step.id],
+                is_parent=hidden > 0 or next_depth > step.depth,
+                is_open=fold.is_open(step.id, step.depth),
+                hidden=min(hidden, most),
+                is_more=hidden > most,
+                is_critical=step.id in critical,
+            )
 
-    def _find_shown_before(self, at: int, limit: int, fold: Fold) -> int:
-        """The place `limit` rows back, or the first, of rows that are shown where nothing is toggled."""
-        number, left, found = self._block_of(min(at, self.count - 1)), limit, 0
-        numbers = [each for each in range(number, -1, -1) if self.entries[each].least_depth <= fold.deepest]
-        numbers = numbers[: limit + 1] if fold.level is not None else numbers[:2]
-        self._fetch(numbers)
-        for each in numbers:
-            depths = self._depths[each]
-            for within in range(min(at - self._starts[each], len(depths)) - 1, -1, -1):
-                if depths[within] <= fold.deepest:
-                    found, left = self._starts[each] + within, left - 1
-                    if not left:
-                        return found
+    def _read_lines(self, steps: Sequence[Step]) -> dict[uuid.UUID, Line]:
+        """The lines of these steps."""
+        found: dict[uuid.UUID, Line] = {}
+        with connection.cursor() as cursor:
+            cursor.execute(_write_lines(self.column), {**_OUTCOMES, "ids": [step.id for step in steps]})
+            for pk, kind, home, at, last_at, severity, performative, links, *answers in cursor.fetchall():
+                start, end = count_microseconds(at), count_microseconds(last_at)
+                if kind == Kind.MESSAGE:
+                    found[pk] = _make_line(pk, start, severity, performative, links, *answers)
+                else:
+                    found[pk] = Line(home or pk, Kind(kind), start, end, Outcome.NONE, severity)
         return found
 
-    def _find_critical(self, steps: Sequence[_Step], following: int) -> set[int]:
-        """The places of those rows that the latest message stands at or below: what it answers, and so on back."""
-        found: set[int] = set()
-        rows = [step for step in steps if step.place <= self.latest]
-        if not rows or self.latest < 0:
-            return found
-        # What lies between two rows that follow each other is below the former, and deeper than it.
-        is_inside = self.latest < following
-        least = _ALL_OPEN if is_inside else self._find_least(following, self.latest)
-        for step in reversed(rows):
-            if step.depth < least:
-                found.add(step.place)
-            least = min(least, step.depth)
-        return found
+    def list_bands(self) -> list[Band]:
+        """The whole tree in at most `BANDS` stretches of time: from what is known of its parts, where it is long."""
+        owner = self.owner
+        if owner.first_at is None or owner.last_at is None:
+            return []
+        first, last = count_microseconds(owner.first_at), count_microseconds(owner.last_at)
+        if owner.message_count <= _MOST_PLOTTED:
+            rows = self.messages.values_list("order_time", "severity")
+            masses = [(1, at, at, severity) for time, severity in rows for at in (count_microseconds(time),)]
+        else:
+            masses = self._list_masses()
+        bands: dict[int, Band] = {}
+        span = max(1, last - first)
+        for count, start, end, severity in masses:
+            number = min(BANDS - 1, max(0, (start - first) * BANDS // span))
+            held = bands.get(number, Band(0, start, end, 0))
+            bands[number] = Band(
+                held.messages + count, min(held.first, start), max(held.last, end), max(held.severity, severity)
+            )
+        return [bands[number] for number in sorted(bands)]
+
+    def _list_masses(self) -> list[tuple[int, int, int, int]]:
+        """What is known of stretches of a long tree: how many messages, from when to when, the gravest severity."""
+        if isinstance(self.owner, Trace):
+            parts = TreeGroup.objects.filter(trace=self.owner, kind=TreeGroup.Kind.PART).order_by("order_time")
+            return [span for data in parts.values_list("data", flat=True) if data and (span := read_sums(data).span)]
+        places = getattr(self.owner, "places", None)
+        blocks = read_sizes(bytes(places.blocks)) if places is not None else []
+        starts = [read_instant_of(block.key) for block in blocks]
+        ends = [*starts[1:], count_microseconds(self.owner.last_at) if self.owner.last_at else 0]
+        masses = [(block.size, start, end, 0) for block, start, end in zip(blocks, starts, ends, strict=False)]
+        # Of blocks no severity is known; the conversation's row names the gravest of its messages.
+        grave = read_tally(self.owner.tally).gravest if self.owner.tally else ()
+        rows = self.messages.filter(place__in=[bytes.fromhex(place) for place in grave])
+        times = ((count_microseconds(at), severity) for at, severity in rows.values_list("order_time", "severity"))
+        return masses + [(0, at, at, severity) for at, severity in times]
 
 
-def _find_shallow(depths: array[int], start: int, depth: int) -> int | None:
-    """The first place from `start` on in a block that is no deeper than this."""
-    for at in range(start, len(depths)):
-        if depths[at] <= depth:
-            return at
-    return None
+_OUTCOMES: Final[dict[str, Any]] = {"asking": sorted(ASKING), "ends": sorted(ENDS), "most": MAX_ANSWERS}
 
 
-def load_tree(owner: Conversation | Trace) -> StoredTree | None:
-    """The stored tree of a conversation or a trace, or None where none has been drawn yet."""
-    rows = Outline.objects.filter(**{"conversation" if isinstance(owner, Conversation) else "trace": owner})
-    found = rows.values_list("id", "count", "latest", "directory").first()
-    if found is None:
-        return None
-    outline_id, count, latest, directory = found
-    return StoredTree(outline_id, count, latest, read_directory(bytes(directory)))
+def _write_lines(column: Column) -> str:
+    """The statement that reads lines, and of messages that ask what ended them first, and when they were answered."""
+    order = ", ".join(ORDERS[column])
+    back = ", ".join(f"{name} DESC" for name in ORDERS[column])
+    return f"""
+        SELECT message.id, {Kind.MESSAGE}, NULL::uuid, message.order_time, message.order_time, message.severity,
+               message.performative,
+               CASE WHEN message.performative = 'request' AND message.receivers = '{{}}' AND NOT message.is_broadcast
+                    THEN message.links END,
+               ending.performative, ending.answered_at, latest.answered_at
+          FROM threads_message AS message
+          LEFT JOIN LATERAL (
+            SELECT performative, answered_at FROM (
+                SELECT performative, order_time AS answered_at, {order}, id FROM threads_message
+                 WHERE {column} = message.id ORDER BY {order}, id LIMIT %(most)s) AS answer
+             WHERE performative = ANY(%(ends)s) ORDER BY {order}, id LIMIT 1
+          ) AS ending ON message.performative = ANY(%(asking)s)
+          LEFT JOIN LATERAL (
+            SELECT max(order_time) AS answered_at FROM (
+                SELECT order_time FROM threads_message
+                 WHERE {column} = message.id ORDER BY {back}, id DESC LIMIT %(most)s) AS answer
+          ) AS latest ON message.performative = ANY(%(asking)s)
+         WHERE message.id = ANY(%(ids)s)
+        UNION ALL
+        SELECT id, kind, CASE WHEN kind = {Kind.CONVERSATION} THEN conversation_id END, coalesce(first_at, order_time),
+               coalesce(last_at, order_time), severity, NULL, NULL, NULL, NULL, NULL
+          FROM threads_treegroup WHERE id = ANY(%(ids)s)"""  # noqa: S608
+
+
+def _make_line(
+    pk: uuid.UUID,
+    start: int,
+    severity: int,
+    performative: str | None,
+    links: str | None,
+    ended: str | None,
+    ended_at: datetime | None,
+    answered_at: datetime | None,
+) -> Line:
+    is_public = read_links(links).work.is_public if links else False
+    if performative not in ASKING or is_public:
+        return Line(pk, Kind.MESSAGE, start, start, Outcome.NONE, severity)
+    outcome = ENDS[ended] if ended else Outcome.ANSWERED if answered_at else Outcome.OPEN
+    end = ended_at or answered_at
+    return Line(pk, Kind.MESSAGE, start, max(start, count_microseconds(end)) if end else start, outcome, severity)
+
+
+def load_tree(owner: Conversation | Trace) -> Tree | None:
+    """The tree of a conversation or a trace, or None where nothing of it is settled yet."""
+    return Tree(owner) if owner.last_at is not None else None

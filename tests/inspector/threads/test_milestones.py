@@ -19,7 +19,7 @@ from inspector.threads.settling import carries, hindsight, milestones, settler, 
 from inspector.threads.settling.past import write_stood
 from inspector.threads.tasks import asked, ledger, standing
 from inspector.threads.telling import carried
-from inspector.threads.trees import blocks
+from inspector.threads.trees import tracing
 
 from ..conftest import Cast, deliver, settle_all
 from .babble import Babbler
@@ -58,8 +58,8 @@ def courses(monkeypatch: pytest.MonkeyPatch) -> Courses:
     class Counting(settler._Settling):
         def write(self, *given: Any) -> None:
             starts = [course.resumed for course in self._courses.values() if course.resumed is not None]
-            counted["gone back"] += sum(start.tree is not None for start in starts)
-            counted["appended"] += sum(start.tree is None for start in starts)
+            counted["gone back"] += sum(start.is_milestone for start in starts)
+            counted["appended"] += sum(not start.is_milestone for start in starts)
             counted["whole"] += len(self._courses) - len(starts)
             super().write(*given)
 
@@ -123,9 +123,8 @@ def shrink(monkeypatch: pytest.MonkeyPatch, chance: random.Random) -> None:
         "MOST_BYTES": ((milestones,), (2000, 1 << 21, 1 << 21)),
         "WINDOW": ((writing,), (3, 500, 500)),
         "MOST_NAMES": ((carried,), (2, 400)),
-        "LEAST_LINES": ((blocks,), (3, 500)),
-        "MOST_LINES": ((blocks,), (9, 2000)),
-        "_SPACING": ((blocks, places), (4, 128)),
+        "MAX_PART": ((tracing,), (3, 512)),
+        "_SPACING": ((places,), (4, 128)),
         "_MOST": ((places,), (7, 512)),
     }
     for name, (modules, values) in bounds.items():

@@ -9,7 +9,9 @@ from dialects import Message
 from inspector.threads.placing.keys import key_of_id
 from inspector.threads.placing.links import Guess, Way, links_of, read_links, write_links
 from inspector.threads.placing.placer import Citation, Elsewhere, Node, place
-from inspector.threads.trees.outline import ADJACENCY, Kind, Knot, Line, draw_lines
+from inspector.threads.trees.outline import ADJACENCY, Kind, name_ghost
+
+from .plain_trees import Knot, draw
 
 
 def node(number: int, **names: object) -> Node:
@@ -39,17 +41,20 @@ def nowhere(citations: object) -> dict[Citation, Elsewhere]:
     return {}
 
 
-def draw(nodes: list[Node]) -> list[Line]:
-    """The lines of the tree; a message that merely follows is drawn below none."""
+def shape(nodes: list[Node]) -> list[tuple[int | None, int]]:
+    """The tree as (number, depth); a message that merely follows is drawn below none."""
     knots = [
-        Knot(each.id.bytes, 0, 0, None, 0, None if each.basis == ADJACENCY else each.parent_at, each.ghost)
+        Knot(
+            id=each.id,
+            at=0,
+            performative=None,
+            severity=0,
+            parent=None if each.basis == ADJACENCY else each.parent_at,
+            ghost=None if each.ghost is None else name_ghost(b"", each.ghost),
+        )
         for each in nodes
     ]
-    return list(draw_lines(knots))
-
-
-def shape(nodes: list[Node]) -> list[tuple[int | None, int]]:
-    return [(uuid.UUID(bytes=row.id).int if row.kind == Kind.MESSAGE else None, row.depth) for row in draw(nodes)]
+    return [(line.id.int if line.kind == Kind.MESSAGE else None, depth) for depth, line in draw(knots)]
 
 
 def test_an_explicit_parent_may_come_later() -> None:

@@ -16,7 +16,7 @@ from inspector.accounts.models import Channel
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES
 from inspector.intake.models import Delivery, Door, Job, Record
-from inspector.threads.models import Conversation, Message, Outline, Task, Trace
+from inspector.threads.models import Conversation, Message, Task, Trace, TreeGroup
 from inspector.threads.placing.nodes import load_timelines
 from inspector.threads.placing.numbering import load_places
 from inspector.threads.tasks.ledger import read_steps
@@ -206,7 +206,7 @@ def draw(owner: Conversation | Trace, names: dict[uuid.UUID, str]) -> list[tuple
     tree = load_tree(owner)
     assert tree is not None
     return [
-        (names.get(uuid.UUID(bytes=line.id), line.kind), depth, (line.start, line.end), line.outcome, line.severity)
+        (names.get(line.id, line.kind), depth, (line.start, line.end), line.outcome, line.severity)
         for depth, line in tree.read_all()
     ]
 
@@ -220,12 +220,12 @@ def forget() -> None:
 
 def settle_from_scratch() -> None:
     """Tell everything anew, as if nothing had ever been settled."""
-    Outline.objects.all().delete()
+    TreeGroup.objects.all().delete()
     Task.objects.all().delete()
     Message.objects.update(
         told_in="", told_digest=None, established="", english="", body="", words=None, atoms=[], place=None, run=1
     )
-    Message.objects.update(parent=None, parent_basis="", parent_why="")
+    Message.objects.update(parent=None, parent_basis="", parent_why="", above=None, trace_above=None)
     Conversation.objects.update(generation=10**6)
     Job.objects.filter(kind=Job.Kind.SETTLE).update(state=Job.State.QUEUED)
     settle_all()

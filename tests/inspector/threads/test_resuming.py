@@ -19,7 +19,6 @@ from inspector.threads.models import (
     Conversation,
     Declaration,
     Exchange,
-    Outline,
     PairTotal,
     ShelvedName,
 )
@@ -55,7 +54,7 @@ def courses(monkeypatch: pytest.MonkeyPatch) -> Courses:
         def write(self, *given: Any) -> None:
             counted["resumed"] += len(self.resumed)
             starts = [course.resumed for course in self._courses.values() if course.resumed is not None]
-            counted.update(["gone back"] * sum(start.tree is not None for start in starts))
+            counted.update(["gone back"] * sum(start.is_milestone for start in starts))
             counted["from the beginning"] += len(self._courses) - len(self.resumed)
             super().write(*given)
 
@@ -284,20 +283,6 @@ def test_a_settling_that_dies_half_way_leaves_nothing_to_go_on_with(
     deliver(cast, *write_plain(30, 70), door=Door.API)
     settle_all()
     assert died["times"] == 2
-    assert courses == {"resumed": 1, "from the beginning": 2}
-    found = picture()
-    settle_from_scratch()
-    assert_same(found, picture())
-
-
-def test_a_tree_that_does_not_tell_is_drawn_whole(
-    cast: Cast, courses: Courses, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    deliver(cast, *write_plain(0, 30), door=Door.API)
-    settle_all()
-    Outline.objects.all().delete()
-    deliver(cast, *write_plain(30, 31), door=Door.API)
-    settle_all()
     assert courses == {"resumed": 1, "from the beginning": 2}
     found = picture()
     settle_from_scratch()

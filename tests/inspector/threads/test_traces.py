@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import uuid
 from typing import Any
 
 import pytest
@@ -47,10 +46,7 @@ def draw(trace: Trace) -> list[tuple[str, int]]:
         return []
     names = {message.pk: message.native_id for message in Message.objects.all()}
     names |= {conversation.pk: f"[{conversation.native_id}]" for conversation in Conversation.objects.all()}
-    return [
-        ("ghost" if line.kind == Kind.GHOST else names[uuid.UUID(bytes=line.id)], depth)
-        for depth, line in tree.read_all()
-    ]
+    return [("ghost" if line.kind == Kind.GHOST else names[line.id], depth) for depth, line in tree.read_all()]
 
 
 def find(native_id: str, channel: Channel | None = None) -> Trace:
@@ -93,18 +89,18 @@ TREE = [
 
 
 def picture() -> dict[str, Any]:
-    names = {message.pk.bytes: message.native_id.encode() for message in Message.objects.all()}
-    names |= {conversation.pk.bytes: bytes(conversation.key) for conversation in Conversation.objects.all()}
+    names = {message.pk: message.native_id.encode() for message in Message.objects.all()}
+    names |= {conversation.pk: bytes(conversation.key) for conversation in Conversation.objects.all()}
     shown = {}
     for trace in Trace.objects.filter(last_at__isnull=False):
         assert trace.is_settled
         tree = load_tree(trace)
         assert tree is not None
-        lines = [(depth, *line._replace(id=names.get(line.id, line.id))) for depth, line in tree.read_all()]
+        lines = [(depth, *line._replace(id=names.get(line.id))) for depth, line in tree.read_all()]
         shown[trace.native_id, trace.channel_id] = (
             lines,
-            [(entry.size, entry.least_depth, entry.first, entry.last) for entry in tree.entries],
-            (tree.count, tree.latest, bytes(trace.digest or b"").hex()),
+            tree.list_bands(),
+            (tree.count(), names.get(tree.find_latest()), bytes(trace.digest or b"").hex()),
             (trace.state, trace.subject, trace.agents, trace.dialects, trace.message_count, trace.conversation_count),
             (trace.missing_count, trace.open_count, trace.severity, trace.first_at, trace.last_at),
         )

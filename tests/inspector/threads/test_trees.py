@@ -1,25 +1,31 @@
-"""Trees: drawn without recursion, stored in blocks that a change leaves alone, read in windows folded as one likes."""
+"""Trees: walked in windows from any row, folded as one likes, equal to what is worked out plainly."""
 
 from __future__ import annotations
 
 import random
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from zlib import crc32
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from inspector.threads.models import Conversation, OutlineBlock
-from inspector.threads.trees.blocks import cut_blocks, read_lines
-from inspector.threads.trees.outline import Kind, Knot, Line, Outcome, cut_circles, draw_lines
-from inspector.threads.trees.stored import Tree, write_trees
-from inspector.threads.trees.windows import Fold, StoredTree, load_tree
+from inspector.intake.models import Record
+from inspector.threads.models import Conversation, Message
+from inspector.threads.placing.instants import count_microseconds
+from inspector.threads.trees import walking, windows
+from inspector.threads.trees.outline import Outcome
+from inspector.threads.trees.walking import Fold
+from inspector.threads.trees.windows import Place, Tree, read_place
 
-from ..conftest import Cast
+from ..conftest import Cast, deliver, settle_all
+from .plain_trees import Knot, cut_circles, draw, find_outcome, fold
 
-COUNT = 5000
+pytestmark = pytest.mark.django_db
+
+COUNT = 1200
+START = datetime(2026, 11, 21, 9, tzinfo=UTC)
 Parents = Callable[[int], int | None]
 
 
@@ -43,9 +49,8 @@ SHAPES: dict[str, Parents] = {"chain": chain, "star": star, "random": scattered}
 def make_knots(parent_of: Parents, count: int = COUNT) -> list[Knot]:
     return [
         Knot(
-            id=uuid.UUID(int=at + 1).bytes,
-            mark=crc32(at.to_bytes(4)),
-            at=at * 1_000_000,
+            id=uuid.UUID(int=at + 1),
+            at=count_microseconds(START + timedelta(seconds=at)),
             performative=random.Random(at).choice(["request", "inform", "done", "failure"]),
             severity=at % 5,
             parent=parent_of(at),
@@ -54,150 +59,141 @@ def make_knots(parent_of: Parents, count: int = COUNT) -> list[Knot]:
     ]
 
 
-def store(cast: Cast, knots: Sequence[Knot]) -> StoredTree:
-    conversation = Conversation.objects.create(workspace=cast.workspace, channel=cast.channel, key=uuid.uuid4().bytes)
-    write_trees(trees=[Tree(conversation.pk, knots)], owner="conversation", workspace_id=cast.workspace.pk)
-    tree = load_tree(conversation)
-    assert tree is not None
-    return tree
+def store(cast: Cast, knots: Sequence[Knot]) -> Tree:
+    """A conversation of copies of one message, placed and hung as the knots say."""
+    Record.objects.all().delete()
+    deliver(cast, b"Hello.\n")
+    settle_all()
+    model = Message.objects.get()
+    conversation = Conversation.objects.get(pk=model.conversation_id)
+    for at, knot in enumerate(knots):
+        model.pk, model.part, model.order_index = knot.id, at + 2, at
+        model.order_time, model.place = START + timedelta(seconds=at), at.to_bytes(40)
+        model.performative, model.severity = knot.performative, knot.severity
+        model.above = conversation.pk if knot.parent is None else knots[knot.parent].id
+        knots_made.append(Message(**{field.attname: getattr(model, field.attname) for field in Message._meta.fields}))
+    Message.objects.all().delete()
+    Message.objects.bulk_create(knots_made)
+    knots_made.clear()
+    Conversation.objects.update(message_count=len(knots), first_at=START, last_at=START + timedelta(seconds=len(knots)))
+    conversation.refresh_from_db()
+    return Tree(conversation)
 
 
-def fold_plainly(lines: Sequence[Line], fold: Fold) -> list[tuple[int, int]]:
-    """What is shown, worked out the slow way: (place, how much below it is hidden) of every row."""
-    shown: list[tuple[int, int]] = []
-    closed: int | None = None
-    for place, line in enumerate(lines):
-        if closed is not None and line.depth > closed:
-            shown[-1] = (shown[-1][0], shown[-1][1] + 1)
-            continue
-        closed = None if fold.is_open(place, line.depth) else line.depth
-        shown.append((place, 0))
-    return shown
+knots_made: list[Message] = []
 
 
-def read_windows(tree: StoredTree, fold: Fold, *, limit: int) -> Iterator[tuple[int, int]]:
-    at: int | None = 0
-    while at is not None:
-        window = tree.read_window(at=at, limit=limit, fold=fold)
-        assert window.rows, "a window must get on"
-        yield from ((row.place, row.hidden) for row in window.rows)
-        at = window.next
+def read_windows(tree: Tree, by: Fold, *, limit: int) -> Iterator[tuple[uuid.UUID, int]]:
+    at: Place | None = None
+    while True:
+        window = tree.read_window(at=at, limit=limit, fold=by)
+        assert window.rows or window.next or at, "a window must get on"
+        yield from ((row.line.id, row.hidden) for row in window.rows)
+        if window.next is None:
+            return
+        at = read_place(window.next.write())
+        assert at == window.next
+
+
+def name(at: int) -> uuid.UUID:
+    return uuid.UUID(int=at + 1)
 
 
 FOLDS = [
     Fold(),
     Fold(level=0),
     Fold(level=1),
-    Fold(level=3, toggled=frozenset({0, 7, 1300})),
-    Fold(toggled=frozenset({3, 900, 2500})),
-    Fold(level=0, toggled=frozenset(range(12))),
+    Fold(level=3, toggled=frozenset(map(name, (0, 7, 1100)))),
+    Fold(toggled=frozenset(map(name, (3, 500, 900)))),
+    Fold(level=0, toggled=frozenset(map(name, range(12)))),
 ]
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("shape", SHAPES)
-def test_windows_put_together_are_the_whole_tree(cast: Cast, shape: str) -> None:
+def test_windows_put_together_are_the_whole_tree(cast: Cast, monkeypatch: pytest.MonkeyPatch, shape: str) -> None:
+    monkeypatch.setattr(windows, "MIN_BELOW", COUNT)
+    monkeypatch.setattr(windows, "MAX_BELOW", COUNT)
     knots = make_knots(SHAPES[shape])
     tree = store(cast, knots)
-    lines = list(draw_lines(knots))
-    assert sorted(line.id for line in lines) == sorted(knot.id for knot in knots)
-    for fold in FOLDS:
-        plain = fold_plainly(lines, fold)
-        assert list(read_windows(tree, fold, limit=170)) == plain
-        for place, _ in plain[170 :: max(170, len(plain) // 20)]:
-            window = tree.read_window(at=place, limit=170, fold=fold)
+    lines = draw(knots)
+    assert list(tree.read_all()) == lines
+    for by in FOLDS:
+        plain = list(fold(lines, by.is_open))
+        assert list(read_windows(tree, by, limit=170)) == plain
+        ids = [line for line, _ in plain]
+        for at in range(1, len(plain), max(100, len(plain) // 7)):
+            window = tree.read_window(at=Place(ids[at]), limit=30, fold=by)
+            assert [row.line.id for row in window.rows] == ids[at : at + 30]
             assert window.previous is not None
-            assert window.previous < place
-            assert window.previous in dict(plain), "the window before begins at a row that is shown"
-        for place in range(0, COUNT, 701):
-            assert tree.find_shown(place, fold) == max(shown for shown, _ in plain if shown <= place)
-    assert [(depth, line.id) for depth, line in tree.read_all()] == [(line.depth, line.id) for line in lines]
+            assert window.previous.line == ids[max(0, at - 30)]
+        for _, line in lines[::97]:
+            shown = tree.read_window(at=Place(line.id), limit=1, fold=by).rows[0].line.id
+            path = [step.id for step in tree.read_path(line.id)]
+            assert shown == next(
+                step for step in path if step in ids and (step == line.id or not _goes_on(step, path, ids))
+            )
 
 
-@pytest.mark.django_db
+def _goes_on(step: uuid.UUID, path: list[uuid.UUID], shown: list[uuid.UUID]) -> bool:
+    """Whether what follows on the way to a line is shown too."""
+    return path[path.index(step) + 1] in shown
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_climb_that_is_stopped_is_gone_on_with(cast: Cast, monkeypatch: pytest.MonkeyPatch, shape: str) -> None:
+    monkeypatch.setattr(walking, "MAX_CLIMB", 2)
+    knots = make_knots(SHAPES[shape], 300)
+    tree = store(cast, knots)
+    found = list(read_windows(tree, Fold(), limit=40))
+    assert [line for line, _ in found] == [line.id for _, line in draw(knots)]
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_critical_path_is_what_the_latest_message_answers(cast: Cast, shape: str) -> None:
-    knots = make_knots(SHAPES[shape], 1500)
+    knots = make_knots(SHAPES[shape], 700)
     tree = store(cast, knots)
-    expected, at = set(), 1499 if knots else None
+    expected, at = set(), 699 if knots else None
     while at is not None:
         expected.add(knots[at].id)
         at = knots[at].parent
-    found, start = set(), 0
-    while start is not None:
-        window = tree.read_window(at=start, limit=100)
-        found |= {row.line.id for row in window.rows if row.is_critical}
-        start = window.next  # type: ignore[assignment]
-    assert found == expected
-    tops = tree.read_window(fold=Fold(level=0), limit=2000).rows
+    assert {row.line.id for row in tree.read_window(limit=1000).rows if row.is_critical} == expected
+    tops = tree.read_window(fold=Fold(level=0), limit=1000).rows
     assert [row.line.id for row in tops if row.is_critical] == [knot.id for knot in knots if knot.id in expected][:1]
 
 
-@pytest.mark.django_db
 def test_a_window_costs_the_same_statements_whatever_the_size(cast: Cast) -> None:
     counts = set()
-    for count in (300, 5000):
+    for count in (300, COUNT):
         tree = store(cast, make_knots(scattered, count))
-        for fold in (Fold(), Fold(level=0)):
-            tree = StoredTree(tree.outline_id, tree.count, tree.latest, tree.entries)
-            with CaptureQueriesContext(
-                connection,
-            ) as caught:
-                tree.read_window(limit=200, fold=fold)
-            counts.add(len(caught))
-    assert max(counts) <= 3
+        for by in (Fold(), Fold(level=0)):
+            with CaptureQueriesContext(connection) as caught:
+                tree.read_window(limit=200, fold=by)
+            counts.add(len(caught) - bool(by.level is not None))
+    assert len(counts) == 1
+    assert max(counts) <= 4
 
 
-@pytest.mark.django_db
-@pytest.mark.parametrize("where", ["front", "end"])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_one_late_message_writes_the_blocks_around_it_alone(cast: Cast, shape: str, where: str) -> None:
-    knots = make_knots(SHAPES[shape], 20_000)
-    tree = store(cast, knots)
-    conversation = Conversation.objects.get(tree__pk=tree.outline_id)
-    late = Knot(uuid.UUID(int=1 << 100).bytes, 12345, 5, "inform", 0, 5)
-    at = 6 if where == "front" else len(knots)
-    moved = [
-        knot._replace(parent=knot.parent + 1 if knot.parent is not None and knot.parent >= at else knot.parent)
-        for knot in knots
-    ]
-    moved.insert(at, late._replace(parent=at - 1 if shape == "chain" else 0))
-    blocks = OutlineBlock.objects.filter(outline=tree.outline_id)
-    before = {bytes(digest) for digest in blocks.values_list("digest", flat=True)}
-    written = write_trees(
-        trees=[Tree(conversation.pk, moved)], owner="conversation", workspace_id=conversation.workspace_id
-    )
-    after = {bytes(digest) for digest in blocks.values_list("digest", flat=True)}
-    assert 1 <= written <= 4 < len(before), "only the blocks around it"
-    assert len(after - before) == written
-    tree = StoredTree(tree.outline_id, tree.count, tree.latest, tree.entries)
-    assert len(list(tree.read_all())) == len(knots), "who read the directory before still finds its blocks"
-    write_trees(trees=[Tree(conversation.pk, knots)], owner="conversation", workspace_id=conversation.workspace_id)
-    write_trees(trees=[Tree(conversation.pk, moved)], owner="conversation", workspace_id=conversation.workspace_id)
-    assert blocks.count() == len(before | after), "of earlier trees the last one is kept"
-    again = load_tree(conversation)
-    assert again is not None
-    assert [line.id for _, line in again.read_all()] == [line.id for line in draw_lines(moved)]
+def test_of_very_many_rows_below_it_is_said_that_there_are_more(cast: Cast) -> None:
+    tree = store(cast, make_knots(star))
+    row = tree.read_window(fold=Fold(level=0)).rows[0]
+    assert (row.hidden, row.is_more) == (windows.MAX_BELOW, True)
+    assert sum(band.messages for band in tree.list_bands()) == COUNT
+
+
+@pytest.mark.parametrize("text", ["", "x", "after.", "0", f"{'0' * 32}.x", f"{'0' * 32}.-1", f"{'0' * 31}"])
+def test_what_is_no_place_is_none(text: str) -> None:
+    assert read_place(text) is None
 
 
 def test_circles_of_parents_are_cut_at_their_first_and_nothing_is_lost() -> None:
     assert cut_circles([2, 0, 1, 3, None, 3]) == [None, 0, 1, None, None, 3]
     knots = [knot._replace(parent=parent) for knot, parent in zip(make_knots(star, 4), [1, 2, 0, 3], strict=True)]
-    assert len(list(draw_lines(knots))) == 4
+    assert len(draw(knots)) == 4
 
 
 def test_a_request_lasts_until_what_ends_it() -> None:
     acts = ["request", "acknowledge", "progress", "done", "inform"]
-    knots = [knot._replace(performative=act) for knot, act in zip(make_knots(star, 5), acts, strict=True)]
-    first = next(draw_lines(knots))
-    assert (first.start, first.end, first.outcome) == (0, 3_000_000, Outcome.DONE)
-    assert next(draw_lines(knots[:3])).outcome is Outcome.ANSWERED
-    assert next(draw_lines(knots[:1])).outcome is Outcome.OPEN
-
-
-def test_a_block_gives_back_what_was_put_in() -> None:
-    lines = [*draw_lines(make_knots(scattered, 3000)), Line(b"g" * 16, Kind.GHOST, 7, -5, 2**60, Outcome.NONE, 4, 1)]
-    found = [line for block in cut_blocks(lines) for line in read_lines(block.lines)]
-    assert [(line.id, line.kind, line.start, line.end, line.outcome, line.severity) for line in lines] == [
-        tuple(line) for line in found
-    ]
+    first, *answers = [knot._replace(performative=act) for knot, act in zip(make_knots(star, 5), acts, strict=True)]
+    assert find_outcome(first, answers) == (Outcome.DONE, first.at + 3_000_000)
+    assert find_outcome(first, answers[:2]) == (Outcome.ANSWERED, first.at + 2_000_000)
+    assert find_outcome(first, ()) == (Outcome.OPEN, first.at)

@@ -17,7 +17,7 @@ from django.db.models import Model
 from inspector.threads.agents.exchanges import gather_exchanges
 from inspector.threads.agents.tables import Appearance, Declaration, Exchange
 from inspector.threads.hidden import count_hidden_by_conversation
-from inspector.threads.models import Conversation, Outline, Task
+from inspector.threads.models import Conversation, Task
 from inspector.threads.placing.nodes import Timeline, load_timelines
 from inspector.threads.placing.numbering import load_all_places
 from inspector.threads.placing.placer import place
@@ -25,12 +25,12 @@ from inspector.threads.placing.places import Places
 from inspector.threads.settling.courses import Course, assign_tasks, begin
 from inspector.threads.settling.summing import make_conversation, sum_nodes
 from inspector.threads.settling.together import look_up
-from inspector.threads.settling.writing import make_knots
 from inspector.threads.tasks.found import make_task_id
 from inspector.threads.telling.retelling import Retelling
-from inspector.threads.trees.blocks import read_directory
-from inspector.threads.trees.outline import draw_lines
-from inspector.threads.trees.windows import StoredTree
+from inspector.threads.trees.outline import ADJACENCY, name_ghost
+from inspector.threads.trees.windows import Tree
+
+from .plain_trees import Knot, draw
 
 Whole = tuple[Timeline, Course]
 
@@ -76,14 +76,12 @@ class Stored:
 
     places: dict[uuid.UUID, Places]
     hidden: dict[uuid.UUID, int]
-    trees: dict[uuid.UUID, StoredTree]
     tasks: dict[uuid.UUID, dict[uuid.UUID, tuple[bytes, bytes]]]
     counted: dict[tuple[type[Model], uuid.UUID], set[tuple[Any, ...]]]
 
     @classmethod
     def load(cls, conversations: Sequence[Conversation]) -> Stored:
         ids = [each.pk for each in conversations]
-        outlines = Outline.objects.filter(conversation__in=ids)
         tasks: dict[uuid.UUID, dict[uuid.UUID, tuple[bytes, bytes]]] = defaultdict(dict)
         for task in Task.objects.filter(conversation__in=ids).only("conversation_id", "digest", "place"):
             tasks[task.conversation_id][task.pk] = (bytes(task.digest), bytes(task.place))
@@ -95,12 +93,6 @@ class Stored:
         return cls(
             places=load_all_places(ids),
             hidden=count_hidden_by_conversation(conversations),
-            trees={
-                owner: StoredTree(pk, count, latest, read_directory(bytes(directory)))
-                for owner, pk, count, latest, directory in outlines.values_list(
-                    "conversation_id", "pk", "count", "latest", "directory"
-                )
-            },
             tasks=tasks,
             counted=counted,
         )
@@ -122,9 +114,18 @@ def assert_is(conversation: Conversation, timeline: Timeline, course: Course, st
         assert getattr(summed, column) == getattr(conversation, column), (name, column)
     assert make_conversation(summed).subject == conversation.subject, name
     assert stored.tasks[pk] == {make_task_id(pk, row[0]): row[-2:] for row in summed.tasks}, name
-    tree = stored.trees.get(pk)
-    lines = [] if tree is None else [(line.id, line.kind, depth, *line[2:]) for depth, line in tree.read_all()]
-    assert lines == [line[:-1] for line in draw_lines(make_knots(timeline.nodes))], name
+    knots = [
+        Knot(
+            id=node.id,
+            at=node.instant,
+            performative=None if node.work.is_public else node.performative,
+            severity=node.severity,
+            parent=None if node.basis == ADJACENCY else node.parent_at,
+            ghost=name_ghost(pk.bytes, node.ghost) if node.ghost is not None else None,
+        )
+        for node in timeline.nodes
+    ]
+    assert list(Tree(conversation).read_all()) == draw(knots), name
     gathered = gather_exchanges(conversation, timeline.nodes)
     for model in _COUNTED:
         assert stored.counted[model, pk] == gathered.rows[model], (name, model.__name__)
