@@ -12,7 +12,7 @@ from inspector.intake.models import HiddenRecord, Withdrawal
 from inspector.intake.withdrawals import has_hidden
 
 from .models import Conversation, Message
-from .settling.tallies import read_tally
+from .resolving.tallies import read_tally
 
 MOST_COUNTED = 10_001
 

@@ -25,14 +25,10 @@ from .placing.places import PLACE_BYTES
 from .resolving.tables import Block as Block
 from .resolving.tables import Fact as Fact
 from .resolving.tables import Read as Read
-from .settling.tables import Carry as Carry
-from .settling.tables import Lack as Lack
-from .settling.tables import Stretch as Stretch
 from .standing import Standing
 from .tasks.tables import Task as Task
 from .telling.sights import IN_SIGHT
 from .telling.tables import MaskedWire as MaskedWire
-from .telling.tables import ShelvedName as ShelvedName
 from .telling.tables import Wording as Wording
 from .trees.tables import Trace as Trace
 from .trees.tables import TreeGroup as TreeGroup
@@ -55,8 +51,7 @@ class Conversation(models.Model):
     title = models.TextField(blank=True)
     generation = models.BigIntegerField(default=0)
     settled_generation = models.BigIntegerField(default=0)
-    # The generation of the latest change that was more than messages added: until that is settled, what is settled
-    # already decides nothing. See `settling.carries`.
+    # The generation of the latest change that was more than messages added: blocks resolved before it are dirty.
     whole_generation = models.BigIntegerField(default=0, db_default=0)
     settled_at = models.DateTimeField(null=True)
     settled_digest = models.BinaryField(max_length=32, null=True)
@@ -256,14 +251,3 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return self.english or str(self.id)
-
-
-class PlaceDirectory(models.Model):
-    """In which blocks the timeline of a conversation stands, and how many messages each holds: see `places`."""
-
-    conversation = models.OneToOneField(Conversation, on_delete=models.CASCADE, primary_key=True, related_name="places")
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    blocks = models.BinaryField()
-
-    def __str__(self) -> str:
-        return f"places of {self.conversation_id}"

@@ -39,7 +39,7 @@ def find_conversation(*, workspace: Workspace, conversation_id: uuid.UUID) -> Co
 @cache
 def _select_whole() -> QuerySet[Any]:
     """Conversations with all that a page of one needs: made once, for making it takes longer than asking."""
-    rows = Conversation.objects.select_related("channel", "places").annotate(snapshot=Snapshot())
+    rows = Conversation.objects.select_related("channel").annotate(snapshot=Snapshot())
     return annotate_stands(rows)
 
 
@@ -212,7 +212,7 @@ def find_message(*, workspace: Workspace, message_id: uuid.UUID) -> Message | No
     One statement.
     """
     parts = Message.objects.filter(record_id=OuterRef("record_id")).values("record_id").annotate(count=Count("pk"))
-    rows = Message.objects.select_related("record", "conversation__places", "channel").annotate(
+    rows = Message.objects.select_related("record", "conversation", "channel").annotate(
         is_hidden=Exists(HiddenRecord.objects.filter(record_id=OuterRef("record_id"))),
         parts=Subquery(parts.values("count")),
         is_reworded=Exists(Wording.objects.filter(record_id=OuterRef("record_id"), part=OuterRef("part"))),

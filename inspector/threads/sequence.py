@@ -21,7 +21,7 @@ from .placing.links import name_cited
 from .placing.numbering import load_places
 from .placing.places import Places
 from .placing.several import SEVERAL, count_bearers
-from .settling.tallies import FAILING
+from .resolving.tallies import FAILING
 
 WINDOW_STEPS: Final = 100
 # Two alike are soon read; three and more are one arrow with their number.

@@ -15,8 +15,8 @@ from inspector.intake.models import Delivery, Job, Record, Sighting
 
 from .models import Conversation, Message
 from .placing.numbering import load_places
+from .resolving.tallies import ASKING, FAILING, GREETING, MOST_GRAVE, MOST_SENDERS, Tally, read_tally
 from .selectors import TreeRow, TreeWindow, read_body
-from .settling.tallies import ASKING, FAILING, GREETING, MOST_GRAVE, MOST_SENDERS, Tally, read_tally
 
 # Of so many first messages one is taken that says what a conversation is about.
 OPENING_MESSAGES = 20

@@ -22,7 +22,7 @@ from inspector.lookups import IsAny
 from inspector.threads.arriving.holding import hold_conversations
 from inspector.threads.arriving.marking import mark_conversations
 from inspector.threads.models import Conversation, Message
-from inspector.threads.settling.undecided import decide_undecided
+from inspector.threads.resolving.undecided import decide_undecided
 from inspector.threads.telling.contexts import DECODER_VERSION
 from inspector.tokens import hide_tokens
 

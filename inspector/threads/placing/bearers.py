@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from ..arriving.holding import hold_channels
-from .placer import Citation, Elsewhere
+from .citations import Citation, Elsewhere
 from .several import MOST_BEARERS
 
 # Each id finds its few bearers by the index, however many there are; one more is asked for than is counted.

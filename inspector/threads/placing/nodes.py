@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import struct
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 from sys import intern
-from types import MappingProxyType
 from typing import Any
-from zlib import crc32
 
-from django.db.models import Case, Q, Value, When
+from django.db.models import Case, Q, QuerySet, Value, When
 
 from inspector.intake.models import Record
 
@@ -23,10 +19,9 @@ from ..models import Message, MessageQuerySet
 from ..tasks.found import Found
 from ..tasks.signs import read_status
 from ..telling.contexts import DECODER_VERSION, is_common
-from .instants import count_microseconds, read_instant
-from .links import NO_WORK, Declared, Guess, Work, read_links
-from .placer import Node
-from .places import BEYOND, BlockSize, Slot, cut_places, name_slot, read_instant_of
+from .instants import count_microseconds
+from .links import NO_WORK, Declared, Guess, Way, Work, read_links
+from .places import name_slot
 
 _COLUMNS = (
     "conversation_id",
@@ -68,10 +63,41 @@ SAID_TIMES = frozenset({"wire", "envelope"})
 
 
 @dataclass(slots=True)
-class StoredNode(Node):
-    """A node with what its row holds already: how it was told, and a hash of how it was placed."""
+class StoredNode:
+    """A message as resolving sees it: small facts of it, where it is placed, and what its row holds already.
 
+    `rank` is its number by order key among those that it was loaded with. `key`, `correlation` and the keys of the ways
+    are digests of ids, and `said` is one of its bytes (`Links`). `is_statement` is False of what nobody answers: text
+    beside a dialect's own words.
+    """
+
+    id: uuid.UUID
+    record: uuid.UUID
+    part: int
+    rank: int
+    dialect: str
+    sender: str | None
+    receivers: tuple[str, ...]
+    key: bytes | None
+    correlation: tuple[bytes, ...]
+    task: str | None
+    turn: int | None
+    ways: Sequence[Way]
+    trace: str = ""
+    said: bytes = b""
+    is_statement: bool = True
+    run: int = 1
+    position: int = 0
+    parent: uuid.UUID | None = None
+    # The parent itself where it is in this conversation; where it is in another, what stands for it by content.
     above: StoredNode | None = None
+    parent_elsewhere: bytes = b""
+    # The key of an id that is cited and not found here; a ghost where no single message elsewhere bears it.
+    cited: bytes | None = None
+    ghost: bytes | None = None
+    basis: str = ""
+    why: str = ""
+    opens_run: bool = False
     # The time of its order key.
     at: datetime | None = None
     is_broadcast: bool = False
@@ -115,6 +141,11 @@ class StoredNode(Node):
     was_linked: int = 0
 
     @property
+    def handles(self) -> tuple[bytes, ...]:
+        """The ids beside its message's own by which an answer may name it."""
+        return tuple(name for name in self.correlation if name != self.key)
+
+    @property
     def slot(self) -> bytes:
         """The place that it would have if it began a block: slots sort as the timeline does."""
         return name_slot(self.instant, self.source, self.index)
@@ -139,65 +170,17 @@ def _hash_link(parent: uuid.UUID | None, cited: bytes | None, basis: str, why: s
 
 @dataclass(slots=True)
 class Timeline:
-    """The nodes of one conversation in order key, and the times of its first and last message."""
+    """The nodes of one conversation in order key."""
 
     nodes: list[StoredNode]
-    first_at: datetime | None = None
-    last_at: datetime | None = None
-    # In which blocks it stands: what was placed before these nodes, and once they are placed, they with it.
-    blocks: Sequence[BlockSize] = ()
-
-    def list_new(self) -> list[StoredNode]:
-        """Those of its nodes that have not been placed before."""
-        return [node for node in self.nodes if node.is_new]
-
-    def give_places(self) -> None:
-        """Give each of the placed nodes its place: its slot is that of the order key, whoever stands in it."""
-        slots = (Slot(node.instant, node.source, node.index, node.mark) for node in sorted(self.nodes, key=_rank_of))
-        places, self.blocks = cut_places(slots, after=self.blocks)
-        for node, place in zip(self.nodes, places, strict=True):
-            node.place = place
 
 
-def _rank_of(node: StoredNode) -> int:
-    return node.rank
-
-
-def load_timelines(
-    conversation_ids: Sequence[uuid.UUID],
-    *,
-    new_in: Sequence[uuid.UUID] = (),
-    since: Mapping[uuid.UUID, datetime] = MappingProxyType({}),
-) -> dict[uuid.UUID, Timeline]:
-    """The nodes of each of these conversations, without those that a withdrawal hides.
-
-    Args:
-        conversation_ids: those of which every node is wanted.
-        new_in: those of which only the nodes are wanted that have not been placed yet.
-        since: those of which the nodes are wanted from a time on, placed or not.
-    """
-    timelines = {conversation_id: Timeline([]) for conversation_id in (*conversation_ids, *new_in, *since)}
+def load_timelines(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Timeline]:
+    """The nodes of each of these conversations, without those that a withdrawal hides; one statement."""
+    timelines = {conversation_id: Timeline([]) for conversation_id in conversation_ids}
     # What many nodes share is one object.
-    known: dict[Any, Any] = {}
-    if conversation_ids:
-        _load(timelines, Q(conversation_id__in=list(conversation_ids)), known)
-    if new_in:
-        _load(timelines, Q(conversation_id__in=list(new_in), place__isnull=True), known)
-    for conversation_id, at in since.items():
-        _load(timelines, Q(conversation_id=conversation_id, order_time__gte=at), known)
+    _load(timelines, Q(conversation_id__in=list(conversation_ids)), {})
     return timelines
-
-
-def load_between(conversation_id: uuid.UUID, border: bytes, until: bytes) -> list[StoredNode]:
-    """The nodes of a conversation from the beginning of one block of places on, up to that of another or the end."""
-    timeline = Timeline([])
-    wanted = Q(conversation_id=conversation_id)
-    if until != BEYOND:
-        wanted &= Q(order_time__lte=read_instant(read_instant_of(until)))
-    if border:
-        wanted &= Q(order_time__gte=read_instant(read_instant_of(border)))
-    _load({conversation_id: timeline}, wanted, {})
-    return [node for node in timeline.nodes if border <= node.slot < until]
 
 
 def _load(timelines: Mapping[uuid.UUID, Timeline], wanted: Q, known: dict[Any, Any]) -> None:
@@ -210,21 +193,6 @@ def _load(timelines: Mapping[uuid.UUID, Timeline], wanted: Q, known: dict[Any, A
         timeline = timelines[conversation_id]
         for row in order_by_identity(list(same)):
             timeline.nodes.append(_make_node(row, len(timeline.nodes), known))
-            timeline.first_at = timeline.first_at or row[1]
-            timeline.last_at = row[1]
-
-
-def load_placed(conversation_id: uuid.UUID, wanted: Q) -> list[StoredNode]:
-    """The placed nodes of a conversation that are wanted, as they were placed; in no order, and without positions."""
-    known: dict[Any, Any] = {}
-    rows = _read_rows(wanted & Q(conversation_id=conversation_id, place__isnull=False)).values_list(*_COLUMNS)
-    nodes = []
-    for row in rows:
-        node = _make_node(row, 0, known)
-        place, node.run, node.parent, cited, node.basis, node.why, node.task_id = row[-7:]
-        node.place, node.cited = bytes(place), None if cited is None else bytes(cited)
-        nodes.append(node)
-    return nodes
 
 
 def load_chunk(
@@ -246,7 +214,7 @@ def load_chunk(
         the nodes, and whether there are no more of them.
     """
     timeline = Timeline([])
-    rows = _read_rows(Q(conversation_id=conversation_id))
+    rows: QuerySet[Message] = _read_rows(Q(conversation_id=conversation_id))
     compared = "(threads_message.order_time, threads_message.order_source, threads_message.order_index)"
     for sign, key in ((">=", start), ("<", end)):
         if key is not None:
@@ -331,7 +299,6 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
         is_broadcast=is_broadcast,
         declared=links.declared if links else (),
         instant=count_microseconds(row[1]),
-        mark=make_mark(source, row[3], part),
         identity=bytes(identity),
         source=source,
         index=row[3],
@@ -362,21 +329,6 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNo
         was_parent=parent,
         was_linked=_hash_link(parent, None if parent_key is None else bytes(parent_key), basis, why),
     )
-
-
-def copy_unplaced(node: StoredNode) -> StoredNode:
-    """A node as it is before it is placed."""
-    unplaced = copy(node)
-    unplaced.run, unplaced.parent, unplaced.above, unplaced.parent_elsewhere = 1, None, None, b""
-    unplaced.cited, unplaced.ghost, unplaced.basis, unplaced.why = None, None, "", ""
-    unplaced.is_answered, unplaced.opens_run = False, False
-    unplaced.of_task, unplaced.link, unplaced.is_assigned, unplaced.task_id = None, "", False, None
-    return unplaced
-
-
-def make_mark(source: bytes | memoryview, index: int, part: int) -> int:
-    """A number for a message that its order key gives, evenly spread: see `places`."""
-    return crc32(struct.pack(">qi", index, part), crc32(source))
 
 
 def find_misread(

@@ -1,20 +1,21 @@
-"""The numbers of messages: the directories of timelines as they are stored, written by settling, read by every page."""
+"""The numbers of messages, counted by the blocks of their conversations."""
 
 from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-
-from django.db import connection
+from collections.abc import Iterable
 
 from ..models import Block, Conversation, Message
-from .places import BlockSize, Places, write_sizes
+from .places import BlockSize, Places
 
 
 def load_places(conversation: Conversation) -> Places:
     """The places of a conversation; of one that was never settled there are none. One statement for each instance."""
-    return load_all_places([conversation.pk]).get(conversation.pk, Places())
+    held: Places | None = conversation.__dict__.get("_places")
+    if held is None:
+        held = conversation.__dict__["_places"] = load_all_places([conversation.pk]).get(conversation.pk, Places())
+    return held
 
 
 def load_all_places(conversation_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, Places]:
@@ -33,20 +34,3 @@ def number_messages(messages: Iterable[Message]) -> None:
     for message in every:
         places = known.get(message.conversation_id)
         message.number = places.find_position(message.place) + 1 if places else 0
-
-
-def write_directories(rows: Sequence[tuple[Conversation, Sequence[BlockSize]]]) -> None:
-    """Write the directories that came out otherwise; call inside the transaction that holds their conversations."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            INSERT INTO threads_placedirectory AS held (conversation_id, workspace_id, blocks)
-            SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::bytea[])
-            ON CONFLICT (conversation_id) DO UPDATE SET blocks = excluded.blocks WHERE held.blocks <> excluded.blocks
-            """,
-            [
-                [conversation.pk for conversation, _ in rows],
-                [conversation.workspace_id for conversation, _ in rows],
-                [write_sizes(blocks) for _, blocks in rows],
-            ],
-        )

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from ..models import Conversation
 from ..placing.nodes import StoredNode
-from ..tasks.asked import RETRIED, WITHDRAWN
 from ..tasks.found import Found, key_of_id, make_key, make_task_id
 from ..tasks.memberships import (
     ANSWERS,
@@ -23,10 +22,12 @@ from ..tasks.memberships import (
     LATEST,
     LINKED,
     NEXT_WORD,
+    RETRIED,
     RETRY,
     STATES,
     TAKEN_BACK,
     TURN,
+    WITHDRAWN,
     WORK,
 )
 from ..tasks.plays import Playing

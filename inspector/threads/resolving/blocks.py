@@ -72,9 +72,10 @@ class Timeline:
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
-        self.blocks: list[Block] = list(Block.objects.filter(conversation=conversation).order_by("border"))
-        if not self.blocks:
-            self.blocks = [self.make(FIRST, None, is_forced=False)]
+        stored = list(Block.objects.filter(conversation=conversation).order_by("border"))
+        # What another version of the program has stored says where messages stand, and no more.
+        self.former = [block.start for block in stored] if stored and stored[0].start != FIRST else []
+        self.blocks: list[Block] = stored if stored and not self.former else [self.make(FIRST, None, is_forced=False)]
 
     def make(self, border: bytes, key: OrderKey | None, *, is_forced: bool) -> Block:
         """A block that is yet to be resolved."""

@@ -16,9 +16,9 @@ from typing import Any, Final
 from django.db.models import Q
 
 from ..models import Conversation
+from ..placing.citations import Citation, Elsewhere
 from ..placing.links import Way
 from ..placing.nodes import StoredNode, load_nodes
-from ..placing.placer import Citation, Elsewhere
 from ..placing.several import say_several
 from .refs import (
     Pair,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ..models import Conversation
 from ..placing.nodes import StoredNode, find_misread
-from ..settling.alone import Fence
-from ..settling.rereading import read_again
 from ..telling.wordings import History
+from .alone import Fence
+from .rereading import read_again
 
 
 def read_misread(

@@ -10,21 +10,21 @@ from ..agents.exchanges import Exchanges, gather_exchanges, write_counted
 from ..agents.tables import Appearance, Exchange
 from ..models import Conversation
 from ..multiset import Multiset
+from ..placing.citations import Citation, Elsewhere
 from ..placing.nodes import StoredNode
-from ..placing.placer import Citation, Elsewhere
-from ..settling.alone import Fence
-from ..settling.digests import Moment
-from ..settling.writing import Changes
 from ..telling.retelling import Retelling
 from ..telling.wordings import History
+from .alone import Fence
 from .assigning import Assigner
 from .blocks import Segment
+from .digests import Moment
 from .established import Established
 from .linking import Linker, Outside
 from .runs import order_nodes
 from .summaries import Summary, sum_up
 from .tasks import Tasks
 from .view import View
+from .writing import Changes
 
 _RANK_BYTES: Final = 4
 

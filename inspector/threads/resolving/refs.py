@@ -16,7 +16,7 @@ Rank = tuple[int, str, int, int]
 
 @dataclass(slots=True, eq=False)
 class Ref:
-    """A message: `node` itself where it stands in the block that is gone through, `turn` where its dialect counts them."""
+    """A message: `node` itself where it stands in the block at hand, `turn` where its dialect counts them."""
 
     id: uuid.UUID
     rank: Rank

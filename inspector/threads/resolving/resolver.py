@@ -22,16 +22,16 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from django.db.models import Q
+
 from ..agents.exchanges import add_rows, prune_declarations, write_declarations, write_exchanges
 from ..hidden import count_hidden_by_conversation
 from ..models import Conversation, Message, Task
 from ..opening.opener import ask_opening
 from ..placing.bearers import find_bearers
 from ..placing.nodes import StoredNode
-from ..settling.alone import Fence, hold_alone
-from ..settling.together import find_together
-from ..settling.writing import write_changes
 from ..telling.wordings import History, note_rest
+from .alone import Fence, hold_alone
 from .blocks import CHUNK, Segment, Timeline, begins_block, cut
 from .linking import load_bearers
 from .misread import read_misread
@@ -41,7 +41,9 @@ from .small import EndOthers, Small
 from .storing import mark_readers, write_blocks, write_facts
 from .summaries import add_up, read_summary, with_elements
 from .tables import FIRST, Block, Fact
+from .together import find_together
 from .view import Facts, View, digest_key
+from .writing import write_changes
 
 # So many dirty blocks that stand together are gone through in one transaction.
 MAX_TOGETHER: Final = 8
@@ -83,7 +85,8 @@ def resolve(
 def _find_long(conversations: Sequence[Conversation]) -> set[uuid.UUID]:
     """Those of these conversations that are several blocks, and the first where it has too many messages for one."""
     ids, first = [each.pk for each in conversations], conversations[0].pk
-    found = set(Block.objects.filter(conversation__in=ids, is_linked=True).values_list("conversation_id", flat=True))
+    several = Block.objects.filter(Q(is_linked=True) | Q(border__gt=FIRST), conversation__in=ids)
+    found = set(several.values_list("conversation_id", flat=True))
     if first not in found and Message.objects.filter(conversation=first).values("pk")[: CHUNK + 1].count() > CHUNK:
         found.add(first)
     return found
@@ -109,7 +112,8 @@ class Resolver:
         """Go through the first dirty block and dirty ones that follow it; write them, and mark who read them."""
         at, until, segments, rest = self._load()
         blocks = self._timeline.blocks
-        old = [block.start for block in blocks[at:until] if block.pk is not None]
+        old = [*self._timeline.former, *(block.start for block in blocks[at:until] if block.pk is not None)]
+        self._timeline.former = []
         passes: list[Pass] = []
         count = sum(block.count for block in blocks[:at])
         fresh: dict[uuid.UUID, StoredNode] = {}

@@ -11,15 +11,13 @@ from ..hidden import count_hidden_by_conversation
 from ..models import Conversation
 from ..opening.opener import ask_opening
 from ..placing.bearers import find_bearers
+from ..placing.citations import Citation, Elsewhere
 from ..placing.nodes import load_timelines
-from ..placing.placer import Citation, Elsewhere
-from ..settling.alone import Fence, hold_alone
-from ..settling.together import bound
-from ..settling.writing import Changes, write_changes
 from ..tasks.ledger import make_row, write_tasks
 from ..tasks.plays import Play
 from ..telling.retelling import load_together
 from ..telling.wordings import History, note_rest
+from .alone import Fence, hold_alone
 from .blocks import Segment, cut
 from .linking import Outside
 from .misread import read_misread
@@ -28,7 +26,9 @@ from .rows import derive_state_of, write_rows
 from .storing import write_only_blocks
 from .summaries import add_up
 from .tables import FIRST
+from .together import bound
 from .view import Facts, View
+from .writing import Changes, write_changes
 
 EndOthers = Callable[[set[uuid.UUID]], set[uuid.UUID]]
 

@@ -93,7 +93,7 @@ def write_facts(conversation: Conversation, old: Sequence[bytes], passes: Sequen
         stale.append((border, key))
         changed.behind.append((key, border))
         changed.everywhere.append((digest_everywhere(key), border))
-    _delete("threads_fact", conversation, stale)
+    _delete(_DELETE_FACTS, conversation, stale)
     copy_rows(model=Fact, columns=("conversation_id", "key", "border", "value", "extra"), rows=facts)
     _write_reads(conversation, old, passes)
     return changed
@@ -144,19 +144,24 @@ def _write_reads(conversation: Conversation, old: Sequence[bytes], passes: Seque
                 if stored is not None:
                     stale.append((border, key))
                 rows.append((conversation.pk, key, border, reached))
-    _delete("threads_read", conversation, [*stale, *held])
+    _delete(_DELETE_READS, conversation, [*stale, *held])
     copy_rows(model=Read, columns=("conversation_id", "key", "border", "reached"), rows=rows)
 
 
-def _delete(table: str, conversation: Conversation, rows: Sequence[tuple[bytes, bytes]]) -> None:
-    if not rows:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"DELETE FROM {table} AS held USING unnest(%s::bytea[], %s::bytea[]) AS stale (border, key)"
-            " WHERE held.conversation_id = %s AND held.key = stale.key AND held.border = stale.border",
-            [[border for border, _ in rows], [key for _, key in rows], conversation.pk],
-        )
+_DELETE_FACTS: Final = """
+DELETE FROM threads_fact AS held USING unnest(%s::bytea[], %s::bytea[]) AS stale (border, key)
+ WHERE held.conversation_id = %s AND held.key = stale.key AND held.border = stale.border
+"""
+_DELETE_READS: Final = """
+DELETE FROM threads_read AS held USING unnest(%s::bytea[], %s::bytea[]) AS stale (border, key)
+ WHERE held.conversation_id = %s AND held.key = stale.key AND held.border = stale.border
+"""
+
+
+def _delete(statement: str, conversation: Conversation, rows: Sequence[tuple[bytes, bytes]]) -> None:
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, [[border for border, _ in rows], [key for _, key in rows], conversation.pk])
 
 
 def write_blocks(

@@ -1,4 +1,4 @@
-"""Summaries: what the messages of a block add up to, and what the summaries of all blocks come to for their conversation.
+"""Summaries: what the messages of a block add up to, and what those of all blocks come to for their conversation.
 
 A conversation's row is their sum in the order of the blocks, and nothing else. Messages stand by their places.
 """
@@ -18,8 +18,8 @@ from ..models import Message
 from ..multiset import WIDTH_BYTES, Multiset, read_multiset
 from ..placing.nodes import StoredNode
 from ..placing.several import count_bearers
-from ..settling.digests import Moment, list_elements
-from ..settling.tallies import ASKING, FAILING, GREETING, MOST_GRAVE, MOST_SENDERS, Tally
+from .digests import Moment, list_elements
+from .tallies import ASKING, FAILING, GREETING, MOST_GRAVE, MOST_SENDERS, Tally
 
 _NO_ACT: Final = ""
 

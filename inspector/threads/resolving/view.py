@@ -8,7 +8,7 @@ Nothing is copied from block to block, so nothing can go stale.
 
     view.get(("to", "bob"))            the value that holds now
     view.put(("to", "bob"), value)     from here on it is this one
-    view.walk(("asked", "bob"))        the values of one key, of this block first, then of earlier ones, the latest first
+    view.walk(("asked", "bob"))        the values of one key, the latest first: of this block, then of earlier ones
     view.list_everywhere(("asks", …))  the values of one key in all other blocks, earlier and later, in order
 
 Of a key that is read everywhere, a value depends on nothing that comes later, so that resolving comes to an end.
@@ -33,6 +33,8 @@ Key = tuple[Any, ...]
 # Raised when what is stored of blocks means something else than before: all of them are resolved anew.
 _FORM: Final = 1
 NOWHERE: Final = b""
+# So many values of a key are read at once where they are gone through.
+WALKED: Final = 20
 # The kinds of keys that are read everywhere.
 EVERYWHERE: Final = frozenset({"asks", "named", "id"})
 
@@ -149,12 +151,15 @@ class Facts:
                 yield each
                 border = each.border
         while not self._is_empty:
-            rows = self._read(
-                "key = %s AND border < %s AND border <> ALL(%s::bytea[]) ORDER BY border DESC LIMIT 20",
-                [key, border, list(self._replaced)],
-            )
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT border, value, extra FROM threads_fact WHERE conversation_id = %s AND key = %s"
+                    " AND border < %s AND border <> ALL(%s::bytea[]) ORDER BY border DESC LIMIT %s",
+                    [self._conversation_id, key, border, list(self._replaced), WALKED],
+                )
+                rows = [_load(*row) for row in cursor.fetchall()]
             yield from rows
-            if len(rows) < 20:
+            if len(rows) < WALKED:
                 return
             border = rows[-1].border
 
@@ -173,14 +178,6 @@ class Facts:
         for values in found.values():
             values.sort(key=lambda each: each.border)
         return found
-
-    def _read(self, where: str, given: Sequence[Any]) -> list[Found]:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                f"SELECT border, value, extra FROM threads_fact WHERE conversation_id = %s AND {where}",
-                [self._conversation_id, *given],
-            )
-            return [_load(*row) for row in cursor.fetchall()]
 
 
 def _load(border: Any, value: Any, extra: Any) -> Found:

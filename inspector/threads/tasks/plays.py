@@ -7,7 +7,6 @@ Pure, and gone through without recursion: which task a message belongs to follow
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
@@ -16,7 +15,7 @@ from ..placing.nodes import StoredNode
 from .found import Found
 from .lifecycle import ENDED, NOT_BEGUN, STANDING, find_end_of_part, follow
 from .memberships import LINKED
-from .signs import FAILURES, WISHES, Saying, Wish, find_event
+from .signs import FAILURES, Saying, Wish, find_event
 
 # A deadline further off is none.
 LONGEST_SECONDS: Final = 10**9
@@ -80,49 +79,7 @@ class Play:
 
 
 class Playing:
-    """Plays the tasks of a conversation, message by message.
-
-    Args:
-        plays: those of the tasks that were played before, as far as messages may belong to them.
-    """
-
-    def __init__(self, plays: Mapping[Found, Play] | None = None) -> None:
-        self.plays: dict[Found, Play] = dict(plays or {})
-
-    def play(self, nodes: Sequence[StoredNode]) -> None:
-        """Play these nodes, each assigned to its task, in the order of the timeline."""
-        fresh = dict.fromkeys(node.of_task for node in nodes if node.of_task is not None)
-        asked = {node.id: node for node in nodes}
-        for task in fresh:
-            self._find(task)
-        for task, play in self.plays.items():
-            request = asked.get(task.request) if task.request is not None and not task.is_stored else None
-            if request is not None:
-                play.wish = WISHES[task.act]
-                play.performer = request.receivers[0] if len(request.receivers) == 1 else ""
-                play.mode = request.work.mode
-        for node in nodes:
-            if node.of_task is not None:
-                self.take(self.plays[node.of_task], node)
-
-    def _find(self, task: Found) -> Play:
-        """The play of a task, and above it of those that it is part of."""
-        found = self.plays.get(task)
-        if found is not None:
-            return found
-        below: Play | None = None
-        at: Found | None = task
-        while at is not None:
-            play = self.plays.get(at)
-            is_known = play is not None
-            if play is None:
-                play = self.plays[at] = Play(at)
-            if below is not None:
-                below.within = play
-            if is_known:
-                break
-            below, at = play, at.within
-        return self.plays[task]
+    """Plays tasks, message by message in the order of the timeline."""
 
     def take(self, play: Play, node: StoredNode) -> None:
         """One message of a task."""

@@ -12,9 +12,7 @@ from inspector.intake.models import Record
 from ..arriving.inserts import read_record
 from ..models import Message
 from ..placing.nodes import StoredNode
-from ..reads import Reads
-from .carried import CarriedContext
-from .contexts import TrackedContext, has_established, list_asked, list_established, questions_of
+from .contexts import TrackedContext, has_established, list_established, questions_of
 from .teller import Telling, ToldRow, tell_record
 
 # How far ahead is looked for what will be needed, and how much of it is held at once.
@@ -32,12 +30,10 @@ class Retelling:
         context: what holds before the first of them; it holds what they establish as well, once they are gone through.
     """
 
-    def __init__(
-        self, nodes: Sequence[StoredNode], fence: Callable[[], None], context: TrackedContext | None = None
-    ) -> None:
+    def __init__(self, nodes: Sequence[StoredNode], fence: Callable[[], None], context: TrackedContext) -> None:
         self._fence = fence
         self._runs = [list(same) for _, same in groupby(nodes, key=lambda node: node.record)]
-        self.context: TrackedContext = context if context is not None else CarriedContext()
+        self.context = context
         self._records: Mapping[uuid.UUID, Record] = {}
         self._established: dict[uuid.UUID, str] = {}
         self.context.expect(chain.from_iterable(questions_of(node.told_in) for node in nodes))
@@ -136,15 +132,6 @@ class Retelling:
         ids = {node.record for node in _within_bounds(stale)}
         self._records = {}
         self._records = Record.objects.in_bulk(ids)
-
-
-def note_told(reads: Reads, nodes: Iterable[StoredNode]) -> None:
-    """Note what the telling of these nodes asked, whether it was established before them or among them."""
-    for node in nodes:
-        for question in list_asked(node.told_in):
-            reads.note("context", question)
-        if node.guess is not None:
-            reads.note("spoken")
 
 
 def load_together(retellings: Sequence[Retelling], fence: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""What is kept beside the messages: earlier wordings, masked texts, and what conversations established long ago."""
+"""What is kept beside the messages: earlier wordings, and masked texts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from django.db import models
 
 from inspector.accounts.models import Workspace, make_id
 from inspector.intake.models import Record
-
-from ..placing.places import PLACE_BYTES
 
 
 class Wording(models.Model):
@@ -57,33 +55,6 @@ class Wording(models.Model):
 
     def __str__(self) -> str:
         return self.english
-
-
-class ShelvedName(models.Model):
-    """What a name of a conversation's context stands for, where the conversation does not carry it: see `shelves`.
-
-    `question` is the digest of the question for it, `since` the place in the timeline from which it holds, `said` JSON
-    text.
-    """
-
-    conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, db_index=False, related_name="+")
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    question = models.BinaryField(max_length=12)
-    since = models.BinaryField(max_length=PLACE_BYTES)
-    said = models.TextField()
-
-    class Meta:
-        constraints: ClassVar = [
-            # Finds what is asked for.
-            models.UniqueConstraint(fields=["conversation", "question", "since"], name="shelved_once"),
-        ]
-        indexes: ClassVar = [
-            # Finds what is settled again.
-            models.Index(fields=["conversation", "since"], name="shelved_since"),
-        ]
-
-    def __str__(self) -> str:
-        return f"shelved of {self.conversation_id}"
 
 
 class MaskedWire(models.Model):

@@ -20,7 +20,7 @@ from ..models import Conversation, Message, MessageQuerySet, Trace, TreeGroup
 from ..placing.instants import count_microseconds
 from ..placing.links import read_links
 from ..placing.places import read_instant_of, read_sizes
-from ..settling.tallies import read_tally
+from ..resolving.tallies import read_tally
 from .hanging import ORDERS, Column, find_firsts
 from .outline import ASKING, ENDS, Kind, Line, Outcome
 from .parts import read_sums

@@ -25,7 +25,7 @@ from inspector.intake.services import open_delivery, take_stream, withdraw_deliv
 from inspector.intake.withdrawals import take_back
 from inspector.pipeline import sweep
 from inspector.threads.models import Conversation, Message, Task
-from inspector.threads.settling.undecided import CONDITIONS, sum_sights
+from inspector.threads.resolving.undecided import CONDITIONS, sum_sights
 from inspector.threads.tasks.lifecycle import STANDING as STATES
 from inspector.threads.tasks.remarkable import REMARKABLE, STANDING
 from inspector.threads.telling.sights import IN_SIGHT, Sight

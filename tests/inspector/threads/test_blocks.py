@@ -13,7 +13,7 @@ from inspector import pipeline
 from inspector.intake.models import Door, Job
 from inspector.threads.models import Appearance, Block, Conversation, Declaration, Exchange, Fact, Message, Read, Task
 from inspector.threads.resolving import blocks, resolver
-from inspector.threads.settling.settler import settle
+from inspector.threads.resolving.settler import settle
 from inspector.threads.tasks.ledger import read_steps
 
 from ..conftest import Cast, deliver, settle_all

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from inspector.threads.placing.nodes import StoredNode
-from inspector.threads.settling.digests import Moment, find_latest, list_elements
+from inspector.threads.resolving.digests import Moment, find_latest, list_elements
 
 ONE, OTHER = uuid.UUID(int=1), uuid.UUID(int=2)
 

@@ -40,7 +40,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         fitting.fit(conversation, *given)
         settled.append(conversation.native_id)
 
-    monkeypatch.setattr("inspector.threads.settling.late.fit", note)
+    monkeypatch.setattr("inspector.threads.resolving.late.fit", note)
     return settled
 
 

@@ -16,7 +16,7 @@ from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.models import Carry, Conversation
 from inspector.threads.placing import earlier, places, runs
 from inspector.threads.settling import carries, hindsight, milestones, settler, writing
-from inspector.threads.settling.past import write_stood
+from inspector.threads.resolving.past import write_stood
 from inspector.threads.tasks import asked, ledger, standing
 from inspector.threads.telling import carried
 from inspector.threads.trees import tracing

@@ -23,11 +23,11 @@ from inspector.threads.placing.nodes import StoredNode, Timeline
 from inspector.threads.placing.places import BEYOND, Places
 from inspector.threads.placing.several import say_several
 from inspector.threads.settling import carries, reckoning
-from inspector.threads.settling.carries import read_carry
-from inspector.threads.settling.counts import Counts
-from inspector.threads.settling.courses import find_missing
-from inspector.threads.settling.digests import list_elements
-from inspector.threads.settling.summing import Before, Sum, change_sum, sum_nodes
+from inspector.threads.resolving.carries import read_carry
+from inspector.threads.resolving.counts import Counts
+from inspector.threads.resolving.courses import find_missing
+from inspector.threads.resolving.digests import list_elements
+from inspector.threads.resolving.summing import Before, Sum, change_sum, sum_nodes
 from inspector.threads.uncertainty import UncertainError
 
 from ..conftest import Cast, deliver, settle_all

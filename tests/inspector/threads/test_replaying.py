@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from inspector.intake.models import Door, Record
 from inspector.threads.models import Conversation
 from inspector.threads.placing.nodes import StoredNode
-from inspector.threads.settling.courses import Course
+from inspector.threads.resolving.courses import Course
 from inspector.threads.tasks import ledger, reloading
 from inspector.threads.tasks.found import make_task_id
 from inspector.threads.tasks.ledger import COLUMNS, make_row

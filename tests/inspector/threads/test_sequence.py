@@ -10,7 +10,7 @@ import pytest
 
 from inspector.threads.models import Conversation, Message
 from inspector.threads.sequence import Arrow, read_sequence
-from inspector.threads.settling.tallies import read_tally
+from inspector.threads.resolving.tallies import read_tally
 from inspector.threads.summaries import _count_messages, find_openings, sum_up
 from tests.inspector.conftest import Cast, deliver, settle_all
 

@@ -22,9 +22,9 @@ from inspector.threads.placing.nodes import Timeline, load_timelines
 from inspector.threads.placing.numbering import load_all_places
 from inspector.threads.placing.placer import place
 from inspector.threads.placing.places import Places
-from inspector.threads.settling.courses import Course, assign_tasks, begin
-from inspector.threads.settling.summing import make_conversation, sum_nodes
-from inspector.threads.settling.together import look_up
+from inspector.threads.resolving.courses import Course, assign_tasks, begin
+from inspector.threads.resolving.summing import make_conversation, sum_nodes
+from inspector.threads.resolving.together import look_up
 from inspector.threads.tasks.found import make_task_id
 from inspector.threads.telling.retelling import Retelling
 from inspector.threads.trees.outline import ADJACENCY, name_ghost

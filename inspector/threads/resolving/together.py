@@ -1,20 +1,16 @@
-"""Together: which conversations are settled in one transaction, and what is looked up for all of them at once."""
+"""Which conversations are resolved together, in one transaction."""
 
 from __future__ import annotations
 
 import uuid
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from django.db.models import Count
 
 from ..models import Conversation
 from ..models import Message as MessageRow
-from ..placing.bearers import find_bearers
 from ..placing.nodes import Timeline
-from ..placing.placer import Citation, Elsewhere, LookUp, find_cited
-from .courses import Course
 
 # Conversations of at most so many messages and bytes are settled together, and so many of theirs at once.
 SMALL, TOGETHER = 1000, 2000
@@ -61,26 +57,3 @@ def is_small(timeline: Timeline) -> bool:
 
 def _count_bytes(timeline: Timeline) -> int:
     return sum(node.size_bytes for node in timeline.nodes)
-
-
-def look_up(
-    conversations: Sequence[Conversation],
-    timelines: Mapping[uuid.UUID, Timeline],
-    courses: Mapping[uuid.UUID, Course],
-) -> dict[uuid.UUID, LookUp]:
-    """For each conversation a look-up of the messages of others in its channel, all asked for at once.
-
-    Nobody in the conversation itself bears an id that it looks up.
-    """
-    wanted: dict[uuid.UUID, set[Citation]] = defaultdict(set)
-    for each in conversations:
-        wanted[each.channel_id] |= find_cited(timelines[each.pk].nodes, courses[each.pk].placed.borne)
-    found = {
-        channel_id: find_bearers(conversations[0].workspace_id, channel_id, citations)
-        for channel_id, citations in wanted.items()
-    }
-    return {each.pk: partial(_pick, found[each.channel_id]) for each in conversations}
-
-
-def _pick(found: Mapping[Citation, Elsewhere], citations: Iterable[Citation]) -> Mapping[Citation, Elsewhere]:
-    return found
