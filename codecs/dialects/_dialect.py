@@ -109,6 +109,7 @@ class Dialect(Value):
     masks: Callable[[str], bool] = staticmethod(always)
     packs: Callable[[str], bool] = staticmethod(always)
     orders_by_turn: bool = False
+    asks_what_waits: bool = False
     has_objects: bool = False
     notes: tuple[NoteKind, ...] = ()
     glossary: tuple[Term, ...] = ()

@@ -12,7 +12,6 @@ import io
 import json
 import logging
 import re
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -29,9 +28,8 @@ from inspector.accounts.services import create_api_key
 from inspector.audit.models import Finding
 from inspector.intake.models import Delivery, Record, Sighting
 from inspector.logs import LineFormatter
-from inspector.threads.models import Agent, Carry, Conversation, Message, ShelvedName, Trace, TreeGroup
-from inspector.threads.settling import carries
-from inspector.threads.telling import carried
+from inspector.threads.models import Agent, Conversation, Fact, Message, Trace, TreeGroup
+from inspector.threads.resolving import blocks as resolving_blocks
 from inspector.threads.trees import tracing
 
 from .conftest import Cast, settle_all
@@ -279,10 +277,9 @@ def test_planted_secrets_are_found_nowhere(
     record_property: Callable[[str, object], None],
 ) -> None:
     finds = Finds()
-    # However short a conversation or a trace is, it carries something, which is looked through as well.
-    monkeypatch.setattr(carries, "LEAST_MESSAGES", 1)
+    # However short a conversation or a trace is, it is of several blocks or parts, which are looked through as well.
+    monkeypatch.setattr(resolving_blocks, "SPACING", 1)
     monkeypatch.setattr(tracing, "MAX_PART", 1)
-    monkeypatch.setattr(carried, "MOST_NAMES", 1)
     plant(cast, sign_in, token, tmp_path, finds)
     settle_all()
     viewer = sign_in(cast.viewer)
@@ -323,14 +320,10 @@ def look_at_columns(finds: Finds) -> int:
             cursor.execute(f'SELECT "{column}"::text FROM "{table}" WHERE "{column}" IS NOT NULL')
             for (value,) in cursor.fetchall():
                 finds.look(f"{table}.{column}", value)
-        assert ShelvedName.objects.exists()
-        assert Carry.objects.exists()
-        # JSON as bytes, some of it compressed.
-        for row in Carry.objects.all():
-            finds.look("threads_carry.data", zlib.decompress(row.data).decode())
-        cursor.execute("SELECT convert_from(stood, 'UTF8') FROM threads_carry WHERE stood IS NOT NULL")
-        for (value,) in cursor.fetchall():
-            finds.look("threads_carry.stood", value)
+        assert Fact.objects.exists()
+        # JSON as bytes.
+        for value, extra in Fact.objects.values_list("value", "extra"):
+            finds.look("threads_fact", bytes(value).decode() + bytes(extra or b"").decode())
     # Of traces in parts what these add up to is among the columns.
     assert ("threads_treegroup", "data") in columns
     assert TreeGroup.objects.filter(kind=TreeGroup.Kind.PART).exists()

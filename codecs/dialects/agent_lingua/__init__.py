@@ -57,6 +57,7 @@ DIALECT = Dialect(
     tell=tell_record,
     encode=encode_messages,
     replies=_find_parents,
+    asks_what_waits=True,
     opens=open_block,
     masks=never,
     packs=may_pack,

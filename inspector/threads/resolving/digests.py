@@ -9,7 +9,7 @@ file: equal sets of records give equal digests, whatever they came in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple
@@ -50,13 +50,6 @@ def list_elements(nodes: Iterable[StoredNode], before: Moment | None = None) -> 
         )
         parent = b"" if above is None else _NAME.pack(above.identity, above.part)
         yield b"".join((head, parent, elsewhere, cited, told, _write_words(node.basis, node.why)))
-
-
-def find_latest(nodes: Sequence[StoredNode]) -> Moment | None:
-    """The latest time of these messages; None of none."""
-    instants = [node.instant for node in nodes]
-    latest = max(instants, default=None)
-    return None if latest is None else Moment(latest, instants.count(latest))
 
 
 @lru_cache(maxsize=4096)

@@ -15,6 +15,8 @@ from typing import Any, Final
 
 from django.db.models import Q
 
+from dialects import get_dialect
+
 from ..models import Conversation
 from ..placing.citations import Citation, Elsewhere
 from ..placing.links import Way
@@ -162,7 +164,7 @@ class Linker:
                 if name != node.key:
                     named: Key = ("named", name.hex())
                     view.put(named, follow_sender(view.get(named, read_pair), ref))
-        if node.is_statement and not is_answer(node) and _may_wait(node):
+        if node.is_statement and get_dialect(node.dialect).asks_what_waits and not is_answer(node):
             view.own.setdefault(("waiting", node.dialect), []).append([ref, list(node.receivers)])
 
     def _say(self, node: StoredNode, ref: Ref) -> None:
@@ -441,11 +443,6 @@ def load_bearers(
         if node.key is not None:
             (outside.earlier if node.position < 0 else outside.later)[node.key].append(node)
     return outside
-
-
-def _may_wait(node: StoredNode) -> bool:
-    """Whether its dialect asks for statements that wait for an answer."""
-    return node.dialect == "agent_lingua"
 
 
 def _pairs(other: str, me: str) -> tuple[Key, Key]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from ..agents.exchanges import Exchanges, gather_exchanges, write_counted
 from ..agents.tables import Appearance, Exchange
@@ -12,6 +11,7 @@ from ..models import Conversation
 from ..multiset import Multiset
 from ..placing.citations import Citation, Elsewhere
 from ..placing.nodes import StoredNode
+from ..placing.places import make_place
 from ..telling.retelling import Retelling
 from ..telling.wordings import History
 from .alone import Fence
@@ -25,8 +25,6 @@ from .summaries import Summary, sum_up
 from .tasks import Tasks
 from .view import View
 from .writing import Changes
-
-_RANK_BYTES: Final = 4
 
 
 @dataclass(slots=True)
@@ -103,7 +101,7 @@ def begin_pass(
     nodes = order_nodes(segment.nodes, view)
     for position, node in enumerate(nodes):
         node.position = position
-        node.place = segment.border + position.to_bytes(_RANK_BYTES)
+        node.place = make_place(segment.border, position)
     Linker(conversation, nodes, view, outside, elsewhere).link()
     tasks = Tasks(conversation.pk, view)
     assigner = Assigner(conversation, nodes, view, tasks)

@@ -16,11 +16,10 @@ from typing import Any, Final, NamedTuple
 from django.db import connection
 from django.db.models import QuerySet
 
-from ..models import Conversation, Message, MessageQuerySet, Trace, TreeGroup
+from ..models import Block, Conversation, Message, MessageQuerySet, Trace, TreeGroup
 from ..placing.instants import count_microseconds
 from ..placing.links import read_links
-from ..placing.places import read_instant_of, read_sizes
-from ..resolving.tallies import read_tally
+from ..resolving.summaries import read_summary
 from .hanging import ORDERS, Column, find_firsts
 from .outline import ASKING, ENDS, Kind, Line, Outcome
 from .parts import read_sums
@@ -304,16 +303,13 @@ class Tree:
         if isinstance(self.owner, Trace):
             parts = TreeGroup.objects.filter(trace=self.owner, kind=TreeGroup.Kind.PART).order_by("order_time")
             return [span for data in parts.values_list("data", flat=True) if data and (span := read_sums(data).span)]
-        places = getattr(self.owner, "places", None)
-        blocks = read_sizes(bytes(places.blocks)) if places is not None else []
-        starts = [read_instant_of(block.key) for block in blocks]
-        ends = [*starts[1:], count_microseconds(self.owner.last_at) if self.owner.last_at else 0]
-        masses = [(block.size, start, end, 0) for block, start, end in zip(blocks, starts, ends, strict=False)]
-        # Of blocks no severity is known; the conversation's row names the gravest of its messages.
-        grave = read_tally(self.owner.tally).gravest if self.owner.tally else ()
-        rows = self.messages.filter(place__in=[bytes.fromhex(place) for place in grave])
-        times = ((count_microseconds(at), severity) for at, severity in rows.values_list("order_time", "severity"))
-        return masses + [(0, at, at, severity) for at, severity in times]
+        found = []
+        texts = Block.objects.filter(conversation=self.owner).order_by("border").values_list("summary", flat=True)
+        for summary in (read_summary(text) for text in texts if text):
+            if summary.first_at is not None and summary.last_at is not None:
+                gravest = max(summary.severities, default=0)
+                found.append((summary.count, summary.first_at, summary.last_at, gravest))
+        return found
 
 
 _OUTCOMES: Final[dict[str, Any]] = {"asking": sorted(ASKING), "ends": sorted(ENDS), "most": MAX_ANSWERS}

@@ -16,11 +16,11 @@ from inspector.intake.models import Job
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.links import Way
 from inspector.threads.placing.nodes import StoredNode, Timeline
-from inspector.threads.placing.placer import Node, place
-from inspector.threads.settling import together
+from inspector.threads.resolving import together
 from inspector.threads.telling import terms
 
 from ..conftest import Cast, deliver, settle_all
+from .test_placing import place
 
 pytestmark = pytest.mark.django_db
 
@@ -73,16 +73,16 @@ def test_a_record_of_many_words_and_many_receivers_is_settled(cast: Cast) -> Non
 WAYS = ["latest-unanswered-of-other", "latest-of-other"]
 
 
-def make_nodes(whom: str, count: int) -> list[Node]:
+def make_nodes(whom: str, count: int) -> list[StoredNode]:
     """Every second message asks, every other one answers, and each is of a speaker of its own."""
     answers = (Way(whom, "turn", ""),)
     return [
-        Node(
+        StoredNode(
             id=uuid.UUID(int=number),
             record=uuid.UUID(int=number),
             part=1,
             rank=number,
-            dialect="prose",
+            dialect="agent_lingua",
             sender=f"agent {number}",
             receivers=(),
             key=None,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from inspector.threads.placing.nodes import StoredNode
-from inspector.threads.resolving.digests import Moment, find_latest, list_elements
+from inspector.threads.resolving.digests import Moment, list_elements
 
 ONE, OTHER = uuid.UUID(int=1), uuid.UUID(int=2)
 
@@ -67,8 +67,3 @@ def test_the_order_of_messages_of_one_time_is_in_the_digest() -> None:
     assert set(list_elements([other, one, later])).isdisjoint(elements[:2])
     assert [*list_elements([one, later, other])] == [elements[0], elements[2], elements[1]]
     assert [*list_elements([other, later], Moment(5, 1))] == elements[1:]
-
-
-def test_the_latest_time_is_that_of_so_many_messages() -> None:
-    assert find_latest([]) is None
-    assert find_latest([make_node(ONE, instant) for instant in (5, 7, 7, 6)]) == Moment(7, 2)

@@ -1,4 +1,4 @@
-"""What comes while a conversation is gone on with, between the load and the write of its settling, is not lost."""
+"""What comes while a conversation is resolved, between the load and the write of a block, is not lost."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from inspector import pipeline
 from inspector.intake.models import Delivery, Door, Job
 from inspector.intake.withdrawals import take_back, withdraw_delivery
-from inspector.threads.models import Carry, Conversation
-from inspector.threads.settling import carries, settler
+from inspector.threads.models import Conversation
+from inspector.threads.resolving.resolver import Resolver
 
 from ..conftest import Cast, deliver, settle_all
-from .wholes import assert_whole
+from .test_blocks import differences, picture, resolve_anew, shrink
 
 pytestmark = pytest.mark.django_db
 
@@ -62,15 +62,17 @@ MEANWHILE: dict[str, Callable[[Cast], None]] = {
 
 
 @pytest.fixture(autouse=True)
-def carrying(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every conversation carries something, however short it is."""
-    monkeypatch.setattr(carries, "LEAST_MESSAGES", 1)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every conversation is several blocks, however short it is."""
+    shrink(monkeypatch, 4)
 
 
 def assert_all_whole() -> None:
-    conversations = list(Conversation.objects.all())
-    assert all(conversation.is_settled for conversation in conversations)
-    assert_whole(*conversations)
+    """What is stored is what going through everything once more comes to."""
+    assert all(conversation.is_settled for conversation in Conversation.objects.all())
+    stored = picture()
+    resolve_anew()
+    assert not differences(stored, picture())
 
 
 @pytest.mark.parametrize("name", MEANWHILE)
@@ -82,16 +84,16 @@ def test_what_comes_between_the_load_and_the_write_is_settled_next(
     settle_all()
     came: list[str] = []
 
-    class Interrupted(settler._Settling):
-        def write(self, *given: Any) -> None:
-            if not came:
-                assert self.resumed
-                MEANWHILE[name](cast)
-                assert pipeline.run_due(only=READING)
-                came.append(name)
-            super().write(*given)
+    write = Resolver._write
 
-    monkeypatch.setattr(settler, "_Settling", Interrupted)
+    def interrupt(self: Resolver, *given: Any, **more: Any) -> set[bytes]:
+        if not came:
+            came.append(name)
+            MEANWHILE[name](cast)
+            assert pipeline.run_due(only=READING)
+        return write(self, *given, **more)
+
+    monkeypatch.setattr(Resolver, "_write", interrupt)
     deliver(cast, say(30, "m30", parent="lost"), door=Door.API)
     settle_all()
     assert came
@@ -122,24 +124,3 @@ def test_messages_without_a_time_and_of_one_time_are_gone_on_with(cast: Cast) ->
         deliver(cast, *(say(7, f"{name}{at}", conversation="one") for at in range(3)), door=Door.API)
         settle_all()
         assert_all_whole()
-
-
-def test_a_carry_of_another_generation_is_not_gone_on_with(cast: Cast) -> None:
-    """One that was settled before anything was carried has none, and its messages know no task."""
-    deliver(cast, *(say(at, f"m{at}") for at in range(5)), door=Door.API)
-    settle_all()
-    carried = Carry.objects.get()
-    deliver(cast, say(6, "m6", parent="m2"), door=Door.API)
-    settle_all()
-    end = Carry.objects.order_by("generation").last()
-    assert end is not None
-    Carry.objects.exclude(pk=end.pk).delete()
-    Carry.objects.update(generation=carried.generation, data=carried.data)
-    deliver(cast, say(7, "m7", parent="m6"), door=Door.API)
-    settle_all()
-    assert_all_whole()
-    Carry.objects.all().delete()
-    Conversation.objects.update(whole_generation=0)
-    deliver(cast, say(8, "m8", parent="m7"), door=Door.API)
-    settle_all()
-    assert_all_whole()

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import random
 import uuid
+from collections.abc import Callable, Iterable, Mapping
 
 from dialects import Message
+from inspector.threads.models import Conversation
+from inspector.threads.placing.citations import Citation, Elsewhere
 from inspector.threads.placing.keys import key_of_id
 from inspector.threads.placing.links import Guess, Way, links_of, read_links, write_links
-from inspector.threads.placing.placer import Citation, Elsewhere, Node, place
+from inspector.threads.placing.nodes import StoredNode
+from inspector.threads.resolving.linking import Linker, Outside
+from inspector.threads.resolving.passes import list_citations
+from inspector.threads.resolving.runs import order_nodes
+from inspector.threads.resolving.tables import FIRST
+from inspector.threads.resolving.view import Facts, View
 from inspector.threads.trees.outline import ADJACENCY, Kind, name_ghost
 
 from .plain_trees import Knot, draw
 
 
-def node(number: int, **names: object) -> Node:
+def node(number: int, **names: object) -> StoredNode:
     """A node whose place by the order key is its number."""
     given = {
         "id": uuid.UUID(int=number),
@@ -30,7 +38,22 @@ def node(number: int, **names: object) -> Node:
         "turn": None,
         "ways": (),
     }
-    return Node(**given | names)  # type: ignore[arg-type]
+    return StoredNode(**given | names)  # type: ignore[arg-type]
+
+
+LookUp = Callable[[set[Citation]], Mapping[Citation, Elsewhere]]
+
+
+def place(given: Iterable[StoredNode], look_up: LookUp) -> list[StoredNode]:
+    """The messages of a conversation of one block, in the order of the timeline and linked."""
+    facts = Facts(uuid.UUID(int=0), is_empty=True)
+    view = View(facts, FIRST, is_first=True, is_only=True)
+    nodes = order_nodes(sorted(given, key=lambda each: each.rank), view)
+    for position, each in enumerate(nodes):
+        each.position = position
+    elsewhere = look_up(list_citations(nodes, {each.key for each in nodes if each.key}))
+    Linker(Conversation(), nodes, view, Outside(), elsewhere).link()
+    return nodes
 
 
 def cites(native_id: str) -> tuple[Way, ...]:
@@ -41,7 +64,7 @@ def nowhere(citations: object) -> dict[Citation, Elsewhere]:
     return {}
 
 
-def shape(nodes: list[Node]) -> list[tuple[int | None, int]]:
+def shape(nodes: list[StoredNode]) -> list[tuple[int | None, int]]:
     """The tree as (number, depth); a message that merely follows is drawn below none."""
     knots = [
         Knot(
@@ -49,7 +72,7 @@ def shape(nodes: list[Node]) -> list[tuple[int | None, int]]:
             at=0,
             performative=None,
             severity=0,
-            parent=None if each.basis == ADJACENCY else each.parent_at,
+            parent=None if each.basis == ADJACENCY else (None if each.above is None else each.above.position),
             ghost=None if each.ghost is None else name_ghost(b"", each.ghost),
         )
         for each in nodes

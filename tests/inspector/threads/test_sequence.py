@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from inspector.threads.models import Conversation, Message
-from inspector.threads.sequence import Arrow, read_sequence
 from inspector.threads.resolving.tallies import read_tally
+from inspector.threads.sequence import Arrow, read_sequence
 from inspector.threads.summaries import _count_messages, find_openings, sum_up
 from tests.inspector.conftest import Cast, deliver, settle_all
 

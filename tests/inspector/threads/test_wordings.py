@@ -15,7 +15,7 @@ from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.models import Conversation, Message, Wording
 from inspector.threads.placing import nodes
-from inspector.threads.settling import settler
+from inspector.threads.resolving import small
 from inspector.threads.telling import contexts, retelling
 from inspector.threads.telling import teller as telling
 from inspector.threads.telling.wordings import MOST_WORDINGS, Change, keep_wordings, list_wordings
@@ -119,7 +119,7 @@ def test_what_is_placed_anew_keeps_what_it_was_told_as(cast: Cast) -> None:
 def test_who_settles_while_a_message_moves_writes_nothing_of_it(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     """It keeps its id, but what was read of it before is no more: it stands elsewhere now."""
     deliver(cast, line("ask", "?Uk/co", 5), door=Door.API)
-    load_together, moves = settler.load_together, []
+    load_together, moves = small.load_together, []
 
     def load_and_move(*given: Any) -> None:
         load_together(*given)
@@ -129,7 +129,7 @@ def test_who_settles_while_a_message_moves_writes_nothing_of_it(cast: Cast, monk
             pipeline.run_due(seconds=30, only=(Job.Kind.INGEST,))
             assert (question().order_time.second, question().place) == (1, None)
 
-    monkeypatch.setattr(settler, "load_together", load_and_move)
+    monkeypatch.setattr(small, "load_together", load_and_move)
     Job.objects.update(due_at=timezone.now())
     pipeline.run_due(seconds=30, only=(Job.Kind.INGEST,))
     before = question().pk
