@@ -221,7 +221,7 @@ def _take_in(members: Mapping[Trace, Sequence[Member]], *, whole: Collection[Tra
         links = {each.id: at for each in rows if (at := parents.get(each.answers)) and at.trace_key == each.trace_key}
         named = {each.answers: links[each.id].name for each in rows if each.answers and each.id in links}
         found[trace] = sum_up(rows, named=named, answered=answered)
-        found[trace].is_late = any(each.id in links and links[each.id].order > each[:3] for each in rows)
+        found[trace].is_late = any(each.id in links and links[each.id].order >= each[:3] for each in rows)
         if trace.cut or _may_go_round(trace, found[trace]):
             left |= _cut_circles(trace, {each.id for each in rows} | changed.keys() | set(trace.cut))
         _mark_parents(trace, rows, left)
@@ -262,6 +262,8 @@ def _find_answered(asking: Sequence[uuid.UUID]) -> set[uuid.UUID]:
 
 def _mark_parents(trace: Trace, members: Sequence[Member], left: Collection[uuid.UUID]) -> None:
     """Mark the other parts of a trace in which requests have their first answer by these messages, or lost one."""
+    if not trace.channels:
+        return
     own = {each.id for each in members}
     answered = {each.answers for each in members if each.answers is not None} - own
     rows = Message.objects.filter(IsAny("id", {*answered, *left} - own), performative__in=ASKING)
@@ -294,7 +296,7 @@ def _may_go_round(trace: Trace, sums: Sums) -> bool:
     if max(trace.conversation_count, len(sums.conversations)) < 2:
         return False
     parts = TreeGroup.objects.filter(trace=trace, kind=TreeGroup.Kind.PART, data__contains='"is_late":true')
-    return sums.is_late or parts.exists()
+    return sums.is_late or (bool(trace.channels) and parts.exists())
 
 
 def _cut_circles(trace: Trace, suspects: Collection[uuid.UUID]) -> set[uuid.UUID]:
