@@ -252,9 +252,13 @@ def _find_answered(asking: Sequence[uuid.UUID]) -> set[uuid.UUID]:
     if not asking:
         return set()
     with connection.cursor() as cursor:
+        # Each is looked up by itself, by index, whatever estimates say.
         cursor.execute(
-            "SELECT id FROM unnest(%s::uuid[]) AS asked (id)"
-            " WHERE EXISTS (SELECT FROM threads_message WHERE trace_above = asked.id)",
+            """
+            SELECT asked.id FROM unnest(%s::uuid[]) AS asked (id) CROSS JOIN LATERAL (
+                SELECT FROM threads_message WHERE trace_above = asked.id
+                 ORDER BY order_time, order_source, order_index, place, id LIMIT 1) AS answer
+            """,
             [list(asking)],
         )
         return {pk for (pk,) in cursor.fetchall()}
@@ -311,9 +315,11 @@ def _cut_circles(trace: Trace, suspects: Collection[uuid.UUID]) -> set[uuid.UUID
             WITH RECURSIVE up (id) AS (
                 SELECT id FROM unnest(%s::uuid[]) AS asked (id)
                 UNION
-                SELECT message.trace_above FROM up JOIN threads_message AS message ON message.id = up.id)
+                SELECT message.trace_above FROM up CROSS JOIN LATERAL (
+                    SELECT trace_above FROM threads_message WHERE id = up.id LIMIT 1) AS message)
             SELECT message.id, trace_above, conversation_id
-              FROM (SELECT id FROM up LIMIT %s) AS up JOIN threads_message AS message ON message.id = up.id
+              FROM (SELECT id FROM up LIMIT %s) AS up
+             CROSS JOIN LATERAL (SELECT * FROM threads_message WHERE id = up.id LIMIT 1) AS message
              ORDER BY order_time, order_source, order_index, place
             """,
             [list(suspects), MAX_CLIMBED],
