@@ -35,12 +35,12 @@ GROWING: Final = (10_000, 40_000, 160_000)
 SETTLED_COUNT: Final = 10_000
 ROUNDS: Final = 60
 WINDOW: Final = 200
-# The parent of the message n (from 1 on; 0 is the first), as SQL and as Python.
-SHAPES: Final[dict[str, tuple[str, Callable[[int], int]]]] = {
-    "chain": ("n - 1", lambda n: n - 1),
-    "star": ("0", lambda n: 0),
-    # Spread evenly, and the same in both languages.
-    "random": ("mod(mod(n::bigint * 48271, 2147483647), n)", lambda n: n * 48271 % 2147483647 % n),
+# The parent of the message n (from 1 on; 0 is the first), as SQL.
+SHAPES: Final = {
+    "chain": "n - 1",
+    "star": "0",
+    # Spread evenly. The first modulus is less than the product from the second message on: else it would be a star.
+    "random": "mod(mod(n::bigint * 2654435761, 4294967291), n)",
 }
 
 
@@ -145,7 +145,7 @@ def plant(product: Product, shape: str, count: int) -> tuple[Trace, Conversation
     product.take([json.dumps(said | {"at": 1_763_715_600}).encode() + b"\n"])
     product.work()
     first = Message.objects.get()
-    parent = SHAPES[shape][0]
+    parent = SHAPES[shape]
     prefix = str(first.pk)[:23]
     with connection.cursor() as cursor:
         cursor.execute(

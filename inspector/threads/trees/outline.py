@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 ADJACENCY: Final = "adjacency"
@@ -68,6 +69,8 @@ def name_ghost(tree: bytes, cited: bytes) -> uuid.UUID:
     return _hash(tree + cited)
 
 
+# Of one conversation there are many messages together.
+@lru_cache(maxsize=4096)
 def name_heading(trace_key: bytes, conversation_id: uuid.UUID) -> uuid.UUID:
     """What the heading of a conversation is known by in a trace."""
     return _hash(trace_key + conversation_id.bytes)

@@ -221,7 +221,7 @@ def _take_in(members: Mapping[Trace, Sequence[Member]], *, whole: Collection[Tra
         links = {each.id: at for each in rows if (at := parents.get(each.answers)) and at.trace_key == each.trace_key}
         named = {each.answers: links[each.id].name for each in rows if each.answers and each.id in links}
         found[trace] = sum_up(rows, named=named, answered=answered)
-        found[trace].is_late = any(each.id in links and links[each.id].order > each[:3] for each in rows)
+        found[trace].is_late = any(each.id in links and links[each.id].order >= each[:3] for each in rows)
         if trace.cut or _may_go_round(trace, found[trace]):
             left |= _cut_circles(trace, {each.id for each in rows} | changed.keys() | set(trace.cut))
         _mark_parents(trace, rows, left)
@@ -252,9 +252,13 @@ def _find_answered(asking: Sequence[uuid.UUID]) -> set[uuid.UUID]:
     if not asking:
         return set()
     with connection.cursor() as cursor:
+        # Each is looked up by itself, by index, whatever estimates say.
         cursor.execute(
-            "SELECT id FROM unnest(%s::uuid[]) AS asked (id)"
-            " WHERE EXISTS (SELECT FROM threads_message WHERE trace_above = asked.id)",
+            """
+            SELECT asked.id FROM unnest(%s::uuid[]) AS asked (id) CROSS JOIN LATERAL (
+                SELECT FROM threads_message WHERE trace_above = asked.id
+                 ORDER BY order_time, order_source, order_index, place, id LIMIT 1) AS answer
+            """,
             [list(asking)],
         )
         return {pk for (pk,) in cursor.fetchall()}
@@ -262,6 +266,8 @@ def _find_answered(asking: Sequence[uuid.UUID]) -> set[uuid.UUID]:
 
 def _mark_parents(trace: Trace, members: Sequence[Member], left: Collection[uuid.UUID]) -> None:
     """Mark the other parts of a trace in which requests have their first answer by these messages, or lost one."""
+    if not trace.channels:
+        return
     own = {each.id for each in members}
     answered = {each.answers for each in members if each.answers is not None} - own
     rows = Message.objects.filter(IsAny("id", {*answered, *left} - own), performative__in=ASKING)
@@ -294,7 +300,7 @@ def _may_go_round(trace: Trace, sums: Sums) -> bool:
     if max(trace.conversation_count, len(sums.conversations)) < 2:
         return False
     parts = TreeGroup.objects.filter(trace=trace, kind=TreeGroup.Kind.PART, data__contains='"is_late":true')
-    return sums.is_late or parts.exists()
+    return sums.is_late or (bool(trace.channels) and parts.exists())
 
 
 def _cut_circles(trace: Trace, suspects: Collection[uuid.UUID]) -> set[uuid.UUID]:
@@ -309,9 +315,11 @@ def _cut_circles(trace: Trace, suspects: Collection[uuid.UUID]) -> set[uuid.UUID
             WITH RECURSIVE up (id) AS (
                 SELECT id FROM unnest(%s::uuid[]) AS asked (id)
                 UNION
-                SELECT message.trace_above FROM up JOIN threads_message AS message ON message.id = up.id)
+                SELECT message.trace_above FROM up CROSS JOIN LATERAL (
+                    SELECT trace_above FROM threads_message WHERE id = up.id LIMIT 1) AS message)
             SELECT message.id, trace_above, conversation_id
-              FROM (SELECT id FROM up LIMIT %s) AS up JOIN threads_message AS message ON message.id = up.id
+              FROM (SELECT id FROM up LIMIT %s) AS up
+             CROSS JOIN LATERAL (SELECT * FROM threads_message WHERE id = up.id LIMIT 1) AS message
              ORDER BY order_time, order_source, order_index, place
             """,
             [list(suspects), MAX_CLIMBED],

@@ -210,6 +210,8 @@ def count_below(column: Column, lines: Collection[uuid.UUID], *, most: int) -> d
     """How many lines are below each of these, of each as far as `most`."""
     if not lines:
         return {}
+    # Their order is asked for, so that the index is gone through whatever the estimate of how many there are.
+    order = ", ".join(ORDERS[column])
     with connection.cursor() as cursor:
         cursor.execute(
             f"""
@@ -218,7 +220,8 @@ def count_below(column: Column, lines: Collection[uuid.UUID], *, most: int) -> d
                     SELECT asked.id, asked.kind
                     UNION ALL
                     SELECT one.* FROM down CROSS JOIN LATERAL (
-                        SELECT id, {Kind.MESSAGE} FROM threads_message WHERE {column} = down.id
+                        (SELECT id, {Kind.MESSAGE} FROM threads_message
+                          WHERE {column} = down.id ORDER BY {order}, id LIMIT %(most)s + 1)
                         UNION ALL SELECT id, kind FROM threads_treegroup
                          WHERE down.kind = {Kind.CONVERSATION} AND above = down.id) AS one)
                 SELECT count(*) - 1 FROM (SELECT FROM down LIMIT %(most)s + 1) AS counted)
