@@ -64,11 +64,19 @@ class WrittenSince(Func):
         self._transaction = transaction
         super().__init__(F("pk"))
 
-    def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: Any) -> tuple[str, list[Any]]:
+    def as_sql(
+        self,
+        compiler: SQLCompiler,
+        connection: BaseDatabaseWrapper,
+        function: str | None = None,
+        template: str | None = None,
+        arg_joiner: str | None = None,
+        **extra_context: Any,
+    ) -> tuple[str, tuple[str | int, ...]]:
         """The condition on the row that the primary key is of."""
         table = compiler.quote_name_unless_alias(self.get_source_expressions()[0].alias)
         distance = f"mod({table}.xmin::text::bigint - %s + {_CIRCLE}, {_CIRCLE})"
-        return f"({distance} < {_CIRCLE // 2})", [self._transaction % _CIRCLE]
+        return f"({distance} < {_CIRCLE // 2})", (self._transaction % _CIRCLE,)
 
 
 def find_oldest_transaction() -> int:

@@ -177,7 +177,11 @@ def test_work_ends_when_the_client_goes(site: Site) -> None:
     looks = f"GET /api/v1/messages?q=tea {head}\r\n".encode()
     writes = f"POST /api/v1/messages {head}Content-Type: text/plain\r\nContent-Length: 4\r\n\r\ntea\n".encode()
     with psycopg.connect(find_database(), autocommit=True) as watching, psycopg.connect(find_database()) as holding:
-        for table, request in (("threads_conversation", reads), ("threads_message", looks), ("intake_delivery", writes)):
+        for table, request in (
+            ("threads_conversation", reads),
+            ("threads_message", looks),
+            ("intake_delivery", writes),
+        ):
             holding.execute(psycopg.sql.SQL("LOCK TABLE {}").format(psycopg.sql.Identifier(table)))
             with socket.create_connection(("127.0.0.1", site.port), timeout=20) as line:
                 line.sendall(request)

@@ -48,8 +48,7 @@ def read_narrowing(request: HttpRequest, membership: Membership, *, of: str) -> 
     form = AgentFilter(request.GET, channels=channels)
     walk = read_walk(request, membership, places=("after",))
     try:
-        after = read_key(request.GET.get("after"), membership.workspace.pk, of=of)
-        after = walk.after or None if walk.is_rest else after
+        after = walk.after or read_key(request.GET.get("after"), membership.workspace.pk, of=of)
     except CursorError as error:
         raise Http404 from error
     return Narrowing(form=form, choice=form.read(), has_several_channels=len(channels) > 1, after=after, walk=walk)
@@ -101,6 +100,8 @@ def frame_agents(
 
 
 def _write_next(walk: Walk, last: Sequence[Any], *, of: str) -> str:
-    return walk.write_rest(last) if walk.is_rest else walk.write_next(
-        after=write_key(last, walk.membership.workspace.pk, of=of)
+    return (
+        walk.write_rest(last)
+        if walk.is_rest
+        else walk.write_next(after=write_key(last, walk.membership.workspace.pk, of=of))
     )

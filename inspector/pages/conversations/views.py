@@ -41,7 +41,7 @@ from ..forms import ConversationFilter, VerdictForm
 from ..live import watch
 from ..reviews.words import name_standing
 from ..scope import read_scope
-from ..shell import read_number, read_place, render_page, within_workspace, write_query
+from ..shell import read_number, read_place, render_page, within_workspace
 from ..shown.told import is_named, name_conversation, name_dialect, shorten
 from ..traces.links import link_traces
 from ..walks import Walk, read_walk

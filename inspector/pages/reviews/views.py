@@ -33,9 +33,9 @@ from inspector.audit.reviews.listing import (
     list_fillable,
     list_items,
     list_queues,
-    walk_queues,
     list_rubrics,
     read_queue_key,
+    walk_queues,
     write_queue_key,
 )
 from inspector.audit.reviews.queues import MOST_CRITERIA
