@@ -103,7 +103,7 @@ def _watch() -> None:
 def _is_closed(line: socket.socket) -> bool:
     try:
         return not line.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except BlockingIOError:
+    except (BlockingIOError, ValueError):  # It is silent; or it is encrypted, and says nothing of itself.
         return False
     except OSError:
         return True
