@@ -25,6 +25,7 @@ SIZES: Final = (
     "traces.views.PAGE_ROWS",
     "agents.views.PAGE_ROWS",
     "agents.graph.PAGE_PAIRS",
+    "findings.views.PAGE_ROWS",
     "conversations.tasks.PAGE_TASKS",
     "reviews.views.QUEUES_AT_ONCE",
 )
@@ -36,6 +37,7 @@ SHOWN: Final[dict[str, Callable[[Any], list[Any]]]] = {
     "traces/": lambda page: [row["url"] for row in page["rows"]],
     "agents/": lambda page: [row.url for row in page["rows"]],
     "agents/graph/": lambda page: [(pair.sender.name, pair.receiver.name) for pair in page["pairs"]],
+    "findings/?order=worst&state=all": lambda page: [row.id for row in page["rows"]],
     "reviews/": lambda page: [queue["id"] for queue in page["queues"]],
     "conversations/{busy}/tasks/": lambda page: [task.anchor for task in page["tasks"]],
 }
