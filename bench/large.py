@@ -44,7 +44,7 @@ ANSWERS: Final = (
     *("deliveries/{delivery}", "agents"),
 )
 # It is streamed whole: what it takes is memory alone.
-WHOLE: Final = "records/{record}/raw"
+WHOLE: Final = "/records/{record}/raw/"
 
 
 def measure_large(installation: Installation) -> Iterator[Row]:
@@ -84,8 +84,8 @@ def _measure_kind(installation: Installation, kind: str, line: bytes) -> Iterato
     spent, worker = time.perf_counter() - started, _find_peak(installation, WORKER)
     names = _find_ids(installation, kind) | {"sender": kind}
     visitor = Visitor(host=installation.door.host, port=installation.door.port, link=installation.link)
-    asked: dict[str, Callable[[str], bytes]] = dict.fromkeys(PAGES, visitor.open)
-    asked |= dict.fromkeys((*ANSWERS, WHOLE), lambda path: _get(installation, path))
+    asked: dict[str, Callable[[str], bytes]] = dict.fromkeys((*PAGES, WHOLE), visitor.open)
+    asked |= dict.fromkeys(ANSWERS, lambda path: _get(installation, path))
     sizes: dict[str, float] = {}
     more: dict[str, float] = {}
     for pattern, ask in asked.items():
