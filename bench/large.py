@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +31,7 @@ MEMORY = Goal(
 )
 WORKER_MEMORY = Goal("R28", "one record of 16 MiB ({kind}): memory of the worker that reads it, MiB", 1024, 512, True)
 PATIENCE_S: Final = 1800.0
+SAMPLE_S: Final = 0.1
 PAGES: Final = (
     *("/overview/", "/conversations/", "/search/?q=from:{sender}", "/findings/", "/agents/", "/deliveries/{delivery}/"),
     *(
@@ -80,8 +82,8 @@ KINDS: Final[dict[str, Callable[[str], bytes]]] = {"text": _make_text, "members"
 def _measure_kind(installation: Installation, kind: str, line: bytes) -> Iterator[Row]:
     started = time.perf_counter()
     installation.door.post_log(line, content_type="application/x-ndjson", idempotency_key=f"large-{kind}")
-    installation.wait_until_idle(seconds=PATIENCE_S)
-    spent, worker = time.perf_counter() - started, _find_peak(installation, WORKER)
+    worker = _watch_worker(installation)
+    spent = time.perf_counter() - started
     names = _find_ids(installation, kind) | {"sender": kind}
     visitor = Visitor(host=installation.door.host, port=installation.door.port, link=installation.link)
     asked: dict[str, Callable[[str], bytes]] = dict.fromkeys((*PAGES, WHOLE), visitor.open)
@@ -135,9 +137,23 @@ def _list_processes(installation: Installation, program: str) -> list[psutil.Pro
     return [leader, *leader.children(recursive=True)]
 
 
-def _find_peak(installation: Installation, program: str) -> float:
-    """The most memory that one process of a program has had, in MiB."""
-    return max(_read(process.pid, "VmHWM") for process in _list_processes(installation, program))
+def _watch_worker(installation: Installation) -> float:
+    """Wait until all is read; the most memory that one process of the worker has had until then, in MiB."""
+    peaks, is_over = [0.0], threading.Event()
+
+    def watch() -> None:
+        # A process that took much is replaced when it is done: its peak is seen before that or never.
+        while not is_over.wait(SAMPLE_S):
+            peaks.extend(_read(process.pid, "VmHWM") for process in _list_processes(installation, WORKER))
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        installation.wait_until_idle(seconds=PATIENCE_S)
+    finally:
+        is_over.set()
+        watcher.join()
+    return max(peaks)
 
 
 def _forget_peaks(installation: Installation) -> dict[int, float]:
@@ -151,5 +167,9 @@ def _forget_peaks(installation: Installation) -> dict[int, float]:
 
 
 def _read(pid: int, name: str) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{name}:"))
+    """A size of a process in MiB; 0 of one that has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{name}:")), 0.0)
