@@ -229,7 +229,7 @@ def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, An
         "opened_with": disclosed.name_keys(message),
         "order_words": ORDERS.get(message.order_basis, ""),
         "channel": message.channel.name,
-        # Of a text that is not unfolded nobody asks how many there are.
+        # A text that is not unfolded is not loaded to be counted.
         "characters": len(message.record.wire_text)
         if vars(message)["record_bytes"] <= LONGEST_UNFOLDED_BYTES
         else None,
