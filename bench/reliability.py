@@ -1,4 +1,4 @@
-"""What must never happen, counted: P18, R5 to R7, R12, R16, R18, R19, R27 of the goals. R1 to R3: the crash harness."""
+"""What must never happen, counted: P18, R5 to R7, R12, R16, R18, R19, R27, R28. R1 to R3: the crash harness."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 
 from .installation import Installation
+from .large import measure_large
 from .measure import Row
 from .overlapping import measure_overlapping
 from .poison import measure_poison
@@ -14,7 +15,7 @@ from .proofs import PROVED, measure_proofs
 from .roundtrip import measure_roundtrip
 from .slow import measure_slow
 
-HURT = {"R5", "R7", "R12", "R27"}
+HURT = {"R5", "R7", "R12", "R27", "R28"}
 GOALS = HURT | PROVED
 
 
@@ -38,3 +39,5 @@ def _measure_hurt(wanted: set[str], *, shuffles: int) -> Iterator[Row]:
             yield from measure_poison(installation)
         if "R27" in wanted:
             yield from measure_slow(installation)
+        if "R28" in wanted:
+            yield from measure_large(installation)

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
+from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import BooleanField, F, Func, Value
 from django.db.models.expressions import BaseExpression
+from django.db.models.sql.compiler import SQLCompiler
+
+# How many numbers there are for transactions before they begin anew.
+_CIRCLE: Final = 2**32
 
 
 class IsAny(Func):
@@ -40,3 +46,41 @@ class HasAnyBit(Func):
 
     def __init__(self, column: str, bits: int) -> None:
         super().__init__(F(column), Value(bits))
+
+
+class WrittenSince(Func):
+    """Whether a row was written by a transaction that began after another one, or is that one; also where it is near.
+
+    PostgreSQL says of each row which transaction wrote it, by a number that begins anew after four thousand million.
+    What lies more than half of that back may be taken for new.
+
+    Args:
+        transaction: as `find_oldest_transaction` gave it.
+    """
+
+    output_field = BooleanField()
+
+    def __init__(self, transaction: int) -> None:
+        self._transaction = transaction
+        super().__init__(F("pk"))
+
+    def as_sql(
+        self,
+        compiler: SQLCompiler,
+        connection: BaseDatabaseWrapper,
+        function: str | None = None,
+        template: str | None = None,
+        arg_joiner: str | None = None,
+        **extra_context: Any,
+    ) -> tuple[str, tuple[str | int, ...]]:
+        """The condition on the row that the primary key is of."""
+        table = compiler.quote_name_unless_alias(self.get_source_expressions()[0].alias)
+        distance = f"mod({table}.xmin::text::bigint - %s + {_CIRCLE}, {_CIRCLE})"
+        return f"({distance} < {_CIRCLE // 2})", (self._transaction % _CIRCLE,)
+
+
+def find_oldest_transaction() -> int:
+    """The oldest transaction under way, or the next one: whatever is written from now on is not older than it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+        return int(cursor.fetchone()[0])

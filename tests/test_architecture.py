@@ -41,6 +41,7 @@ BESIDE = {
     "settings",
     "celery",
     "logs",
+    "leaving",
     "lookups",
     "memory",
     "pace",

@@ -61,7 +61,7 @@ class FieldsView(Endpoint):
         message = selectors.find_message(workspace=caller_of(request).workspace, message_id=message_id)
         if message is None:
             raise NotFound
-        size = len(message.record.source)
+        size = vars(message)["record_bytes"]
         if size > MOST_BYTES_LOOKED_THROUGH:
             return Response({"results": [], "next": None, "cut": [{"path": "results", "total": size, "unit": "bytes"}]})
         start, limit = self.given["offset"], self.given["limit"]

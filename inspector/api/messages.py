@@ -154,7 +154,7 @@ class MessageView(Endpoint):
         body = selectors.read_body(message)
         if opening is not None:
             body = opening.lay_over(body)
-        size = len(message.record.source)
+        size = vars(message)["record_bytes"]
         is_large = size > MOST_BYTES_LOOKED_THROUGH
         unfolded = None if is_large else selectors.unfold(message=message, keys=opening.resolver if opening else None)
         cuts = [*body.get("cut", []), *([{"path": "fields", "total": size, "unit": "bytes"}] if is_large else [])]

@@ -11,7 +11,8 @@ from functools import cache
 from itertools import zip_longest
 from typing import Any, Final
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import BinaryField, Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce, Length
 
 from dialects import Keys, Reading
 from inspector.accounts.models import Workspace
@@ -24,7 +25,7 @@ from .feed import Snapshot
 from .models import Conversation, Message, Wording
 from .placing.numbering import load_places, number_messages
 from .tasks.measures import annotate_stands
-from .telling.masks import unfold_reading
+from .telling.masks import MOST_BYTES_LOOKED_THROUGH, unfold_reading
 from .trees.outline import Kind
 from .trees.traces import select_trace
 from .trees.windows import Place, load_tree
@@ -209,17 +210,29 @@ def find_message(*, workspace: Workspace, message_id: uuid.UUID) -> Message | No
 
     It has its number, `is_hidden`, whether a withdrawal hides its record, `parts`, of how many its record consists,
     `is_reworded`, whether it was told otherwise before, and `trace`, as `find_traces_of` has it, by `id` and `name`.
-    One statement.
+    `record_bytes` and `wire_bytes` say how long its record is, and the text that was read of it. A record too long to
+    be looked through is loaded when something asks for its bytes. One statement.
     """
+    bearable = {
+        f"bearable_{name}": Case(
+            When(record_bytes__lte=MOST_BYTES_LOOKED_THROUGH, then=F(f"record__{name}")), output_field=BinaryField()
+        )
+        for name in ("source", "wire")
+    }
     parts = Message.objects.filter(record_id=OuterRef("record_id")).values("record_id").annotate(count=Count("pk"))
     rows = Message.objects.select_related("record", "conversation", "channel").annotate(
         is_hidden=Exists(HiddenRecord.objects.filter(record_id=OuterRef("record_id"))),
         parts=Subquery(parts.values("count")),
         is_reworded=Exists(Wording.objects.filter(record_id=OuterRef("record_id"), part=OuterRef("part"))),
         trace=select_trace(),
+        record_bytes=Length("record__source"),
+        wire_bytes=Length(Coalesce("record__wire", "record__source")),
     )
+    rows = rows.defer("record__source", "record__wire").annotate(**bearable)
     found: Message | None = rows.filter(workspace=workspace, pk=message_id).first()
     if found is not None:
+        if vars(found)["record_bytes"] <= MOST_BYTES_LOOKED_THROUGH:
+            found.record.source, found.record.wire = vars(found)["bearable_source"], vars(found)["bearable_wire"]
         found.number = load_places(found.conversation).find_position(found.place) + 1
     return found
 

@@ -649,3 +649,17 @@ def test_what_one_message_says_is_never_told_of_another_of_its_form(act: str) ->
             (message,) = dialects.decode(wire).messages
             said = message.sentence
             assert said == "".join(part.text for part in message.english)
+
+
+def test_a_telling_in_very_many_pieces_keeps_every_word_and_ends_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    members = {f"k{number}": number for number in range(50)}
+    wire = json.dumps({"clowl": "0.2", "p": "REQ", "from": "ada", "to": "bob", "body": {"t": "count", "d": members}})
+    (whole,) = dialects.decode(wire).messages
+    monkeypatch.setattr("dialects.clowl.told.MOST_SEGMENTS", 20)
+    (cut,) = dialects.decode(wire).messages
+    for name in ("english", "gloss"):
+        segments, every = getattr(cut, name), getattr(whole, name)
+        assert (len(segments), len(every) > 21) == (21, True), name
+        assert segments[:20] == every[:20]
+        assert "".join(each.text for each in segments) == "".join(each.text for each in every)
+        assert segments[20].spans == ((0, 0, len(wire)),)

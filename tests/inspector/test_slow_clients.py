@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from inspector.intake.models import Delivery
+from inspector.leaving import EVERY_SECONDS
 from tests.inspector.api.test_server import LINES, PROJECT, chunk, find_database, find_port, send, wait_for_end
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -89,7 +91,7 @@ def site(token: str, tmp_path: Path) -> Iterator[Site]:
             try:
                 assert one.get("/sign-in/")[0] == 200
                 break
-            except ConnectionError:
+            except (ConnectionError, TimeoutError):
                 assert time.monotonic() < until, (tmp_path / "front.log").read_text()
                 time.sleep(0.1)
         yield one
@@ -151,6 +153,49 @@ def test_what_a_client_says_in_the_front_s_name_counts_for_nothing(site: Site) -
     )  # fmt: skip
     assert said.startswith(b"HTTP/1.1 202"), said
     assert Delivery.objects.get().remote_address == "127.0.0.1"
+
+
+def count_waiting(line: psycopg.Connection[tuple[int]], table: str) -> int:
+    """How many statements wait for a lock on a table."""
+    found = line.execute(
+        "SELECT count(*) FROM pg_locks WHERE relation = %s::regclass AND NOT granted", [f"public.{table}"]
+    ).fetchone()
+    return found[0] if found else 0
+
+
+def wait_for(line: psycopg.Connection[tuple[int]], table: str, count: int) -> None:
+    until = time.monotonic() + 20
+    while count_waiting(line, table) != count:
+        assert time.monotonic() < until, f"not {count} statements wait for {table}"
+        time.sleep(0.05)
+
+
+def test_work_ends_when_the_client_goes(site: Site) -> None:
+    head = f"HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {site.token}\r\n"
+    reads = f"GET /api/v1/conversations {head}\r\n".encode()
+    # Also where each statement has a patience, and another one would follow.
+    looks = f"GET /api/v1/messages?q=tea {head}\r\n".encode()
+    writes = f"POST /api/v1/messages {head}Content-Type: text/plain\r\nContent-Length: 4\r\n\r\ntea\n".encode()
+    with psycopg.connect(find_database(), autocommit=True) as watching, psycopg.connect(find_database()) as holding:
+        for table, request in (
+            ("threads_conversation", reads),
+            ("threads_message", looks),
+            ("intake_delivery", writes),
+        ):
+            holding.execute(psycopg.sql.SQL("LOCK TABLE {}").format(psycopg.sql.Identifier(table)))
+            with socket.create_connection(("127.0.0.1", site.port), timeout=20) as line:
+                line.sendall(request)
+                wait_for(watching, table, 1)
+            if request is writes:  # Its sender may have gone because all was said.
+                time.sleep(3 * EVERY_SECONDS)
+                assert count_waiting(watching, table) == 1
+            else:
+                wait_for(watching, table, 0)
+                time.sleep(3 * EVERY_SECONDS)
+                assert count_waiting(watching, table) == 0
+            holding.rollback()
+    assert wait_for_end(Delivery.State.FRAMED).stored == 1
+    assert site.get("/sign-in/")[0] == 200
 
 
 def stay_slow(site: Site, head: str, piece: bytes, stop: threading.Event) -> None:

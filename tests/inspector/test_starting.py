@@ -101,3 +101,17 @@ def test_which_database_is_on_this_machine(host: str, expected: bool) -> None:
 
 def test_a_random_secret_is_taken() -> None:
     check_secret("SECRET_KEY", SECRET)
+
+
+@pytest.mark.parametrize(
+    ("is_behind", "said"),
+    [
+        ("true", "__Host-sessionid __Host-csrftoken True True None None / /"),
+        ("false", "sessionid csrftoken False False None None / /"),
+    ],
+)
+def test_cookies_behind_https_are_of_this_host_alone(is_behind: str, said: str, tmp_path: Path) -> None:
+    names = [f"{kind}_COOKIE_{about}" for about in ("NAME", "SECURE", "DOMAIN", "PATH") for kind in ("SESSION", "CSRF")]
+    show = f"from django.conf import settings; print(*(getattr(settings, name) for name in {names}))"
+    variables = {"DJANGO_SETTINGS_MODULE": "inspector.settings", "BEHIND_HTTPS": is_behind}
+    assert read_settings(variables, tmp_path, "-c", show).stdout.strip() == said

@@ -163,12 +163,12 @@ def _say_spelling(message: Message, data: Mapping[str, Any]) -> Iterator[Words]:
         yield f"the act is written {say_value(act)}", path
 
 
-def say_gloss(piece: Piece) -> list[Words]:
+def say_gloss(piece: Piece) -> Iterator[Words]:
     """Every key with its value in wire order, codes with what they mean."""
     if piece.kind != "object":
-        return []
+        return
     profile = piece.profile or "0.2"
-    told: list[Words] = []
+    link = ""
     for path, code, value in _walk(piece.data):
         if path[0] == "auth" and value is not None and is_secret(path, profile):
             shown = MASK
@@ -177,8 +177,8 @@ def say_gloss(piece: Piece) -> list[Words]:
             meaning = explain(code, value) if path[-1] in _CODED else None
             if meaning:
                 shown += f" ({meaning})"
-        told.append((f" · {code} {shown}" if told else f"{code} {shown}", path))
-    return told
+        yield f"{link}{code} {shown}", path
+        link = " · "
 
 
 _OPENED = frozenset({"body", "ctx", "trace", "routing", "auth", "semantic"})

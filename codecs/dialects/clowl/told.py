@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, Self
+from itertools import islice
+from typing import Any, Final, Self
 
 from .._record import Message, Segment, Span
 from .asides import say_beside, say_gloss
@@ -20,6 +21,8 @@ from .reference import write_reference_line
 from .sentences import tell
 from .telling import PLACES, Words
 
+# Of a telling in more pieces than this the rest is one: a segment weighs a hundred times as much as its words.
+MOST_SEGMENTS: Final = 10_000
 _PIECE, _WIRE, _DATA = "_piece", "_wire", "_data"
 
 
@@ -114,7 +117,13 @@ def tell_message(message: Message, piece: Piece) -> ToldMessage:
 
 
 def _place(told: Iterable[Words], piece: Piece, details: Path) -> tuple[Segment, ...]:
-    return tuple(Segment.trust({"text": words, "spans": _find_spans(piece, path, details)}) for words, path in told)
+    pieces = iter(told)
+    segments = tuple(
+        Segment.trust({"text": words, "spans": _find_spans(piece, path, details)})
+        for words, path in islice(pieces, MOST_SEGMENTS)
+    )
+    rest = "".join([words for words, _ in pieces])
+    return (*segments, Segment(text=rest, spans=_find_spans(piece, (), details))) if rest else segments
 
 
 def _find_spans(piece: Piece, path: Path | None, details: Path) -> tuple[Span, ...]:

@@ -12,6 +12,7 @@ from django.db.models import Count, Exists, F, FilteredRelation, Min, OuterRef, 
 from django.db.models.functions import Coalesce
 
 from inspector.accounts.models import Channel, User, Workspace
+from inspector.lookups import WrittenSince
 from inspector.threads.models import Conversation
 
 from ..comments.discussions import select_here
@@ -75,6 +76,35 @@ def list_queues(
         is_stale: only those in which a sign-off in force is known to be stale.
         channel: only those with conversations of this channel, and of these alone it is counted.
     """
+    rows, items = _narrow(workspace, is_stale, channel)
+    if after is not None:
+        rows = rows.filter(_is_after(after))
+    ordered = rows.order_by("is_standing", F("closed_at").desc(nulls_first=True), "created_at", "pk")
+    return _count(items, list(ordered[:limit]))
+
+
+def walk_queues(
+    *,
+    workspace: Workspace,
+    after: Key | None = None,
+    limit: int = QUEUES_AT_ONCE,
+    is_stale: bool = False,
+    channel: Channel | None = None,
+    within: Q | WrittenSince = EVERYWHERE,
+) -> list[QueueCount]:
+    """The same in the order in which they were made, where none moves; `after` is (created_at, id) of the last one."""
+    rows, items = _narrow(workspace, is_stale, channel)
+    rows = rows.filter(within)
+    if after is not None:
+        at, pk = after
+        rows = rows.filter(Q(created_at__gt=at) | Q(created_at=at, pk__gt=pk))
+    return _count(items, list(rows.order_by("created_at", "pk")[:limit]))
+
+
+def _narrow(
+    workspace: Workspace, is_stale: bool, channel: Channel | None
+) -> tuple[QuerySet[ReviewQueue], QuerySet[ReviewItem]]:
+    """The queues of such a list, and the items that are counted of them."""
     rows = ReviewQueue.objects.select_related("created_by").filter(workspace=workspace)
     items = ReviewItem.objects.filter(workspace=workspace)
     if channel is not None:
@@ -82,19 +112,7 @@ def list_queues(
         rows = rows.filter(pk__in=items.values("queue"))
     if is_stale:
         rows = rows.filter(pk__in=select_stale(items).values("queue"))
-    if after is not None:
-        rows = rows.filter(_is_after(after))
-    ordered = rows.order_by("is_standing", F("closed_at").desc(nulls_first=True), "created_at", "pk")
-    return _count(items, list(ordered[:limit]))
-
-
-def walk_queues(*, workspace: Workspace, after: Key | None = None, limit: int = QUEUES_AT_ONCE) -> list[QueueCount]:
-    """The same in the order in which they were made, where none moves; `after` is (created_at, id) of the last one."""
-    rows = ReviewQueue.objects.select_related("created_by").filter(workspace=workspace)
-    if after is not None:
-        at, pk = after
-        rows = rows.filter(Q(created_at__gt=at) | Q(created_at=at, pk__gt=pk))
-    return _count(ReviewItem.objects.filter(workspace=workspace), list(rows.order_by("created_at", "pk")[:limit]))
+    return rows, items
 
 
 def write_queue_key(queue: ReviewQueue) -> list[str | int | bool]:

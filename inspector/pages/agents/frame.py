@@ -15,6 +15,7 @@ from inspector.search.cursors import CursorError, read_key, write_key
 from inspector.threads.agents.directory import Choice
 
 from ..shell import write_query
+from ..walks import Walk, read_walk
 from .forms import AgentFilter
 
 # The views in the order of their tabs: (name of the address, what it is called).
@@ -29,6 +30,12 @@ class Narrowing:
     choice: Choice
     has_several_channels: bool
     after: Sequence[Any] | None
+    walk: Walk
+
+    @property
+    def since(self) -> int | None:
+        """Since when the rows were written, where they are the rest of a walk."""
+        return self.walk.since if self.walk.is_rest else None
 
 
 def read_narrowing(request: HttpRequest, membership: Membership, *, of: str) -> Narrowing:
@@ -39,11 +46,12 @@ def read_narrowing(request: HttpRequest, membership: Membership, *, of: str) -> 
     """
     channels = list(list_channels(workspace=membership.workspace))
     form = AgentFilter(request.GET, channels=channels)
+    walk = read_walk(request, membership, places=("after",))
     try:
-        after = read_key(request.GET.get("after"), membership.workspace.pk, of=of)
+        after = walk.after or read_key(request.GET.get("after"), membership.workspace.pk, of=of)
     except CursorError as error:
         raise Http404 from error
-    return Narrowing(form=form, choice=form.read(), has_several_channels=len(channels) > 1, after=after)
+    return Narrowing(form=form, choice=form.read(), has_several_channels=len(channels) > 1, after=after, walk=walk)
 
 
 def frame_agents(
@@ -55,6 +63,7 @@ def frame_agents(
     of: str,
     is_empty: bool,
     last: Sequence[Any] | None,
+    rest_url: str | None,
 ) -> dict[str, Any]:
     """The context of the frame.
 
@@ -64,16 +73,19 @@ def frame_agents(
         of: the list, as its keys name it.
         is_empty: whether this page of it has no rows.
         last: the key of its last row, where the list goes on.
+        rest_url: where the rest of the list is, if it follows.
     """
-    workspace = membership.workspace
-    kept = write_query(request, after=None)
+    workspace, walk = membership.workspace, narrowing.walk
+    kept = write_query(request, after=None, walk=None, rest=None)
     kept = kept if kept.startswith("?") else ""
     return {
         "form": narrowing.form,
         "has_several_channels": narrowing.has_several_channels,
-        "has_any": bool(not is_empty or narrowing.after or narrowing.choice.is_narrow),
-        "next_url": write_query(request, after=write_key(last, workspace.pk, of=of)) if last else None,
-        "first_url": write_query(request, after=None) if narrowing.after else None,
+        "has_any": bool(not is_empty or not walk.is_first or narrowing.choice.is_narrow),
+        "next_url": _write_next(walk, last, of=of) if last else None,
+        "rest_url": rest_url,
+        "is_rest": walk.is_rest,
+        "first_url": walk.write_first(),
         "views": [
             {
                 "name": name,
@@ -85,3 +97,11 @@ def frame_agents(
         "is_filtered": narrowing.choice.is_narrow,
         "clear_url": request.path,
     }
+
+
+def _write_next(walk: Walk, last: Sequence[Any], *, of: str) -> str:
+    return (
+        walk.write_rest(last)
+        if walk.is_rest
+        else walk.write_next(after=write_key(last, walk.membership.workspace.pk, of=of))
+    )

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.listing import took_back
 from inspector.threads.agents.pairs import PairSum, list_pairs, measure_pairs
+from inspector.threads.agents.tables import PairTotal
 from inspector.threads.tasks.outcomes import Waiting, count_asked_between, list_waiting
 
 from ..shell import render_page, within_workspace
@@ -88,12 +90,17 @@ def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
         choice=choice,
         after=(after[0], uuid.UUID(after[1]), uuid.UUID(after[2]), after[3]) if after else None,
         limit=PAGE_PAIRS + 1,
+        since=narrowing.since,
     )
     page = found[:PAGE_PAIRS]
+    totals = PairTotal.objects.filter(workspace=workspace)
+    rest_url = narrowing.walk.find_rest(totals, has_more=len(found) > PAGE_PAIRS)
+    if rest_url and not page:
+        return redirect(rest_url)
     extent = measure_pairs(workspace=workspace, choice=choice)
     gallery = Gallery(workspace, [side for pair in page for side in (pair.sender, pair.receiver)])
     # A task belongs to no dialect, and the list stands once, with the busiest pairs.
-    is_first = after is None and not choice.dialect
+    is_first = narrowing.walk.is_first and not choice.dialect
     waiting = list_waiting(workspace=workspace, choice=choice, limit=MOST_WAITING) if is_first else []
     outcomes = count_asked_between(workspace=workspace, pairs=page, is_reversed=took_back())
     pairs = [gallery.make_pair(pair, outcomes) for pair in page]
@@ -114,6 +121,7 @@ def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
             of=_LIST,
             is_empty=not page,
             last=_write_place(page[-1]) if len(found) > PAGE_PAIRS else None,
+            rest_url=rest_url,
         ),
     }
     return render_page(request, membership, "agents/graph.html", context, section="agents")

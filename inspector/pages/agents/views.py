@@ -29,7 +29,7 @@ from inspector.threads.agents.directory import (
 )
 from inspector.threads.agents.names import CONVENTIONS, label_by_convention, list_candidates
 from inspector.threads.agents.pairs import survey_pairs
-from inspector.threads.agents.tables import Agent, Declaration
+from inspector.threads.agents.tables import Agent, AgentTotal, Declaration
 from inspector.threads.tasks.measures import list_channels_at, measure_agent
 from inspector.threads.tasks.outcomes import Outcome, count_asked_between, count_asked_of
 
@@ -58,8 +58,14 @@ def show_agents(request: HttpRequest, membership: Membership) -> HttpResponse:
         choice=narrowing.choice,
         after=(after[0], uuid.UUID(after[1])) if after else None,
         limit=PAGE_ROWS + 1,
+        is_by_id=narrowing.walk.is_rest,
+        since=narrowing.since,
     )
     page = found[:PAGE_ROWS]
+    totals = AgentTotal.objects.filter(workspace=workspace)
+    rest_url = narrowing.walk.find_rest(totals, has_more=len(found) > PAGE_ROWS)
+    if rest_url and not page:
+        return redirect(rest_url)
     outcomes = count_asked_of(workspace=workspace, sums=page, is_reversed=took_back())
     abilities = _list_abilities(membership, page)
     confusables = compare_names(workspace=workspace)
@@ -83,6 +89,7 @@ def show_agents(request: HttpRequest, membership: Membership) -> HttpResponse:
             of=_LIST,
             is_empty=not page,
             last=[page[-1].total, str(page[-1].agent.pk)] if len(found) > PAGE_ROWS else None,
+            rest_url=rest_url,
         ),
     }
     return render_page(request, membership, "agents/agents.html", context, section="agents")

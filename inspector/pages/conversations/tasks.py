@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -22,6 +23,7 @@ from inspector.threads.summaries import sum_up
 from inspector.threads.tasks.ledger import read_steps
 from inspector.threads.tasks.lifecycle import STANDING
 from inspector.threads.tasks.measures import (
+    EVERY,
     STALLED_AFTER,
     Measures,
     Times,
@@ -38,6 +40,7 @@ from inspector.threads.tasks.signs import EVENTS
 from ..agents.marks import AgentMark, Cast
 from ..shell import render_page, within_workspace, write_query
 from ..shown.told import shorten, write_elapsed
+from ..walks import Walk, read_walk
 from .frame import frame_conversation, open_conversation
 
 PAGE_TASKS: Final = 25
@@ -112,8 +115,23 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uu
     state = request.GET.get("state", "")
     states = [state] if state in Task.State.values else []
     after = _read_place(request, conversation)
-    found = list_tasks(conversation=conversation, moment=moment, after=after, limit=PAGE_TASKS + 1, states=states)
+    walk = read_walk(request, membership, places=("after",))
+    if walk.is_rest:
+        after = (b"", uuid.UUID(walk.after[0])) if walk.after else None
+    found = list_tasks(
+        conversation=conversation,
+        moment=moment,
+        after=after,
+        limit=PAGE_TASKS + 1,
+        states=states,
+        is_by_id=walk.is_rest,
+        within=walk.written if walk.is_rest else EVERY,
+    )
     page = found[:PAGE_TASKS]
+    last = page[-1] if len(found) > PAGE_TASKS else None
+    rest_url = walk.find_rest(Task.objects.filter(conversation=conversation), has_more=last is not None)
+    if rest_url and not page:
+        return redirect(rest_url)
     measures = measure_conversation(conversation=conversation, moment=moment)
     context = {
         **frame_conversation(
@@ -141,10 +159,18 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uu
         "is_filtered": bool(states),
         "all_url": write_query(request, state=None, after=None),
         "stalled_after": write_elapsed(STALLED_AFTER),
-        "first_url": write_query(request, after=None) if after else None,
-        "later_url": write_query(request, after=str(page[-1].pk)) if len(found) > PAGE_TASKS else None,
+        "first_url": walk.write_first(),
+        "later_url": _write_later(walk, last),
+        "rest_url": rest_url,
+        "is_rest": walk.is_rest,
     }
     return render_page(request, membership, "conversation/tasks.html", context, section="conversations")
+
+
+def _write_later(walk: Walk, last: Task | None) -> str | None:
+    if last is None:
+        return None
+    return walk.write_rest([str(last.pk)]) if walk.is_rest else walk.write_next(after=str(last.pk))
 
 
 def _read_moment(request: HttpRequest) -> datetime | None:

@@ -32,6 +32,7 @@ from inspector.threads.selectors import (
     find_at,
     read_tree,
     select_conversations,
+    walk_conversations,
 )
 from inspector.threads.summaries import find_openings, read_timeline, sum_up
 from inspector.threads.tasks.measures import find_state
@@ -41,9 +42,10 @@ from ..forms import ConversationFilter, VerdictForm
 from ..live import watch
 from ..reviews.words import name_standing
 from ..scope import read_scope
-from ..shell import read_number, read_place, render_page, within_workspace, write_query
+from ..shell import read_number, read_place, render_page, within_workspace
 from ..shown.told import is_named, name_conversation, name_dialect, shorten
 from ..traces.links import link_traces
+from ..walks import Walk, read_walk
 from .disclosures import open_for
 from .frame import AFTER, frame_conversation, open_conversation
 from .transcript import make_anchor, make_rows
@@ -65,26 +67,34 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     form = ConversationFilter(request.GET)
     filters, order = form.read(), form.read_order()
     before = read_place(request, membership)
+    walk = read_walk(request, membership, places=("before", "grade", "since"))
     scope = read_scope(request, membership)
     delivery = scope.delivery
     # What comes is not asked whether it has this fault, nor how grave it is: the chip says that there is news.
     watched = {name: value for name, value in filters.items() if name != "fault"}
-    loads = before is None and "fault" not in filters and not order
+    loads = walk.is_first and "fault" not in filters and not order
     # What a delivery brought is all there: nothing that comes later is of it.
-    since = request.GET.get("since") if before else None
+    since = None if walk.is_first else request.GET.get("since")
     live = None if delivery else watch(membership, of="conversations", load=loads, since=since, **watched)
     grade = read_number(request, "grade", default=Message.Severity.ERROR) if order else None
-    rows = select_conversations(workspace=workspace, before=before, order=order, grade=grade, **filters)
+    every = walk_conversations(workspace=workspace, **filters)
+    if walk.is_rest:
+        rows = every.filter(walk.written, **({"pk__lt": walk.after[0]} if walk.after else {}))
+    else:
+        rows = select_conversations(workspace=workspace, before=before, order=order, grade=grade, **filters)
     # Those of a delivery may all be old: everything newer would have to be gone through for them.
     listed = fetch(rows[: PAGE_ROWS + 1], PATIENCE_MS) if delivery else list(rows[: PAGE_ROWS + 1])
     found = listed or []
     page = found[:PAGE_ROWS]
+    last = page[-1] if len(found) > PAGE_ROWS else None
+    rest_url = walk.find_rest(every, has_more=last is not None)
+    if rest_url and not page:
+        return redirect(rest_url)
     sign_offs = find_sign_offs(conversations=page)
     openings = find_openings(conversation_ids=[one.pk for one in page if not is_named(one)])
     open_findings = count_open_in(conversation_ids=[one.pk for one in page])
     reversals = find_reversals(conversation_ids=[one.pk for one in page])
     cast = Cast(labels=load_labels(workspace_id=workspace.pk))
-    last = page[-1] if len(found) > PAGE_ROWS else None
     context = {
         "live": live,
         "rows": [
@@ -108,19 +118,24 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
         "is_worst_first": order == WORST,
         "export_url": reverse("pages:new-export", args=[workspace.slug])
         + f"?{urlencode({'conversations': 1, **filters})}",
-        "has_any": bool(page or filters or before),
+        "has_any": bool(page or filters or not walk.is_first),
         "hidden_count": count_hidden(workspace=workspace),
-        "older_url": write_query(
-            request,
-            before=write_cursor((last.last_at, last.pk), workspace.pk),
-            grade=str(last.open_severity) if order else None,
-            since=live["after"] if live else None,
-        )
-        if last and last.last_at
-        else None,
-        "newest_url": write_query(request, before=None, grade=None, since=None) if before else None,
+        "older_url": _write_older(walk, last, is_worst_first=bool(order), since=live["after"] if live else None),
+        "rest_url": rest_url,
+        "is_rest": walk.is_rest,
+        "newest_url": walk.write_first(),
     }
     return render_page(request, membership, "conversations/conversations.html", context, section="conversations")
+
+
+def _write_older(walk: Walk, last: Conversation | None, *, is_worst_first: bool, since: str | None) -> str | None:
+    """The address of the page after this row; None where it is the last of the list."""
+    if last is None or last.last_at is None:
+        return None
+    if walk.is_rest:
+        return walk.write_rest([str(last.pk)])
+    before = write_cursor((last.last_at, last.pk), walk.membership.workspace.pk)
+    return walk.write_next(before=before, grade=str(last.open_severity) if is_worst_first else None, since=since)
 
 
 def _count(workspace: Workspace, filters: Mapping[str, str]) -> int | None:

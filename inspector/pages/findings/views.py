@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -39,7 +40,8 @@ from inspector.threads.summaries import sum_up
 
 from ..conversations.frame import frame_conversation, open_conversation
 from ..scope import Scope, read_scope
-from ..shell import read_number, read_place, render_page, within_workspace, write_query
+from ..shell import read_number, read_place, render_page, within_workspace
+from ..walks import Walk, read_walk
 from .rows import make_finding_rows, offer_acts
 from .rule_forms import describe_rule
 
@@ -240,20 +242,24 @@ def _list_page(
     """A page of findings by keyset, with the ways to its neighbours and what it takes to judge them."""
     workspace = membership.workspace
     before = read_place(request, membership)
+    walk = read_walk(request, membership, places=("before", "grade"))
     # The findings of a rule are all as grave as it is set; those of several are read from the worst on.
     is_worst_first = filters["order"] == WORST or (conversation is not None and not filters["order"])
-    rows = list_findings(
+    choose = partial(
+        list_findings,
         workspace=workspace,
         rule=rule,
         state=_name_state(filters),
         words=filters["q"],
         severity=SEVERITIES.get(filters["severity"], 0),
         conversation=conversation,
-        after=before,
-        is_worst_first=is_worst_first,
-        grade=read_number(request, "grade", default=MOST_GRAVE),
         within=(scope.findings if scope else EVERYWHERE) & _read_assignee(filters, membership),
     )
+    if walk.is_rest:
+        rows = choose().filter(walk.written, **({"pk__gt": walk.after[0]} if walk.after else {})).order_by("pk")
+    else:
+        grade = read_number(request, "grade", default=MOST_GRAVE)
+        rows = choose(after=before, is_worst_first=is_worst_first, grade=grade)
     found: Sequence[Finding] = list(rows[: PAGE_ROWS + 1])
     page = found[:PAGE_ROWS]
     last = page[-1] if len(found) > PAGE_ROWS else None
@@ -265,12 +271,15 @@ def _list_page(
         "has_conversation": conversation is None,
         **offer_acts(membership, _name_state(filters)),
         "next": request.get_full_path(),
-        "older_url": write_query(
-            request,
-            before=write_cursor((last.at, last.pk), workspace.pk),
-            grade=str(grade_of(last.rule, last.severity)) if is_worst_first else None,
-        )
-        if last
-        else "",
-        "newest_url": write_query(request, before=None, grade=None) if before else "",
+        "older_url": _write_older(walk, last, is_worst_first=is_worst_first) if last else "",
+        "rest_url": walk.find_rest(choose(), has_more=last is not None),
+        "is_rest": walk.is_rest,
+        "newest_url": walk.write_first(),
     }
+
+
+def _write_older(walk: Walk, last: Finding, *, is_worst_first: bool) -> str:
+    if walk.is_rest:
+        return walk.write_rest([str(last.pk)])
+    before = write_cursor((last.at, last.pk), walk.membership.workspace.pk)
+    return walk.write_next(before=before, grade=str(grade_of(last.rule, last.severity)) if is_worst_first else None)

@@ -170,7 +170,7 @@ def _answer_selection(
 
 def _unfold(message: Message, keys: Keys | None) -> Reading | None:
     """The record read anew; None of one too large for that: what is not unfolded cannot be masked either."""
-    return None if len(message.record.source) > LONGEST_UNFOLDED_BYTES else unfold(message=message, keys=keys)
+    return None if vars(message)["record_bytes"] > LONGEST_UNFOLDED_BYTES else unfold(message=message, keys=keys)
 
 
 def _link(slug: str, message_id: uuid.UUID | None) -> str | None:
@@ -218,7 +218,6 @@ def _tell(message: Message, body: Any, notes: Sequence[Any], slug: str) -> dict[
 
 
 def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, Any]:
-    wire = message.record.wire_text
     opening = disclosed.openings.get(message.pk)
     return {
         "title": shorten(opening.english if opening else message.english, LONGEST_HEADING)
@@ -230,8 +229,11 @@ def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, An
         "opened_with": disclosed.name_keys(message),
         "order_words": ORDERS.get(message.order_basis, ""),
         "channel": message.channel.name,
-        "characters": len(wire),
-        "bytes": len(wire.encode("utf-8", "surrogatepass")),
+        # A text that is not unfolded is not loaded to be counted.
+        "characters": len(message.record.wire_text)
+        if vars(message)["record_bytes"] <= LONGEST_UNFOLDED_BYTES
+        else None,
+        "bytes": vars(message)["wire_bytes"],
         "part": message.part,
         "parts": getattr(message, "parts", 1),
         "number": message.number,

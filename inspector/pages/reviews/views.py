@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -34,6 +35,7 @@ from inspector.audit.reviews.listing import (
     list_queues,
     list_rubrics,
     read_queue_key,
+    walk_queues,
     write_queue_key,
 )
 from inspector.audit.reviews.queues import MOST_CRITERIA
@@ -45,6 +47,7 @@ from ..conversations.frame import open_conversation
 from ..findings.acting import find_way_back
 from ..scope import read_scope
 from ..shell import read_place, render_page, require_auditor, within_workspace, write_query
+from ..walks import Walk, read_walk
 from .forms import QueueForm
 from .rows import make_item_rows
 
@@ -71,23 +74,41 @@ def show_reviews(request: HttpRequest, membership: Membership) -> HttpResponse:
         raise Http404 from error
     is_stale = request.GET.get("show") == STALE
     scope = read_scope(request, membership)
-    found = list_queues(
-        workspace=workspace, after=after, limit=QUEUES_AT_ONCE + 1, is_stale=is_stale, channel=scope.channel
-    )
+    walk = read_walk(request, membership, places=("after",))
+    narrowed: dict[str, Any] = {
+        "workspace": workspace,
+        "is_stale": is_stale,
+        "channel": scope.channel,
+        "limit": QUEUES_AT_ONCE + 1,
+    }
+    if walk.is_rest:
+        begun = (datetime.fromisoformat(walk.after[0]), uuid.UUID(walk.after[1])) if walk.after else None
+        found = walk_queues(after=begun, within=walk.written, **narrowed)
+    else:
+        found = list_queues(after=after, **narrowed)
     page = found[:QUEUES_AT_ONCE]
     last = page[-1].queue if len(found) > len(page) else None
+    rest_url = walk.find_rest(ReviewQueue.objects.filter(workspace=workspace), has_more=last is not None)
+    if rest_url and not page:
+        return redirect(rest_url)
     context = {
         "scope": scope,
         "queues": [_describe_count(count) for count in page],
         "open": sum(count.open for count in page),
         "is_stale": is_stale,
-        "is_part": last is not None or after is not None,
-        "next_url": write_query(request, after=write_key(write_queue_key(last), workspace.pk, of=_QUEUES))
-        if last
-        else "",
-        "first_url": write_query(request, after=None) if after else "",
+        "is_part": last is not None or not walk.is_first,
+        "next_url": _write_next(walk, last) if last else "",
+        "rest_url": rest_url,
+        "is_rest": walk.is_rest,
+        "first_url": walk.write_first(),
     }
     return render_page(request, membership, "reviews/reviews.html", context, section="reviews")
+
+
+def _write_next(walk: Walk, last: ReviewQueue) -> str:
+    if walk.is_rest:
+        return walk.write_rest([last.created_at.isoformat(), str(last.pk)])
+    return walk.write_next(after=write_key(write_queue_key(last), walk.membership.workspace.pk, of=_QUEUES))
 
 
 @require_http_methods(["GET", "POST"])

@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
@@ -15,13 +15,14 @@ from inspector.search.cursors import write_cursor
 from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Trace
 from inspector.threads.summaries import sum_up
-from inspector.threads.trees.traces import find_trace, list_namesakes, list_traces
+from inspector.threads.trees.traces import find_trace, list_namesakes, list_traces, walk_traces
 
 from ..agents.marks import Cast
 from ..conversations.frame import frame_conversation, open_conversation
 from ..forms import TraceFilter
-from ..shell import read_place, render_page, within_workspace, write_query
+from ..shell import read_place, render_page, within_workspace
 from ..shown.told import name_dialect, shorten, write_elapsed
+from ..walks import Walk, read_walk
 from .trees import MOST_TILES, make_tree_context
 
 PAGE_ROWS = 50
@@ -35,22 +36,39 @@ def show_traces(request: HttpRequest, membership: Membership) -> HttpResponse:
     form = TraceFilter(request.GET)
     filters = form.read()
     before = read_place(request, membership)
-    found = list_traces(workspace=workspace, before=before, limit=PAGE_ROWS + 1, **filters)
+    walk = read_walk(request, membership, places=("before",))
+    every = walk_traces(workspace=workspace, **filters)
+    if walk.is_rest:
+        found = list(every.filter(walk.written, **({"pk__lt": walk.after[0]} if walk.after else {}))[: PAGE_ROWS + 1])
+    else:
+        found = list_traces(workspace=workspace, before=before, limit=PAGE_ROWS + 1, **filters)
     page = found[:PAGE_ROWS]
     last = page[-1] if len(found) > PAGE_ROWS else None
+    rest_url = walk.find_rest(every, has_more=last is not None)
+    if rest_url and not page:
+        return redirect(rest_url)
     cast = Cast(labels=load_labels(workspace_id=workspace.pk))
     context = {
         "rows": [_make_row(trace, cast, workspace.slug) for trace in page],
         "form": form,
         "unknown": form.list_unknown(),
         "is_filtered": bool(filters),
-        "has_any": bool(page or filters or before),
-        "older_url": write_query(request, before=write_cursor((last.last_at, last.pk), workspace.pk))
-        if last and last.last_at
-        else None,
-        "newest_url": write_query(request, before=None) if before else None,
+        "has_any": bool(page or filters or not walk.is_first),
+        "older_url": _write_older(walk, last),
+        "rest_url": rest_url,
+        "is_rest": walk.is_rest,
+        "newest_url": walk.write_first(),
     }
     return render_page(request, membership, "trace/traces.html", context, section="traces")
+
+
+def _write_older(walk: Walk, last: Trace | None) -> str | None:
+    """The address of the page after this row; None where it is the last of the list."""
+    if last is None or last.last_at is None:
+        return None
+    if walk.is_rest:
+        return walk.write_rest([str(last.pk)])
+    return walk.write_next(before=write_cursor((last.last_at, last.pk), walk.membership.workspace.pk))
 
 
 def _make_row(trace: Trace, cast: Cast, slug: str) -> dict[str, Any]:

@@ -10,11 +10,13 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
+from django.contrib.postgres.aggregates import BoolOr
 from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, Left
 
 from inspector.accounts.models import Channel, Workspace
 from inspector.confusables import Likeness, find_likenesses, find_oddities
+from inspector.lookups import WrittenSince
 
 from .names import CONVENTIONS, Label, label_agent
 from .tables import Agent, AgentTotal, AgentWord, Appearance, Declaration
@@ -83,12 +85,14 @@ def list_agents(
     limit: int = 50,
     only: Iterable[uuid.UUID] | None = None,
     is_by_id: bool = False,
+    since: int | None = None,
 ) -> list[AgentSum]:
     """Agents by how much they say and are told, the busiest first, by keyset; five statements at most.
 
     Args:
         after: (total, id) of the last one seen.
         is_by_id: in the order of their ids, in which none moves; of `after` the id alone counts then.
+        since: only those of which a total was written since this transaction, see `WrittenSince`.
         only: the ids of the agents that are wanted, each by which it is known.
     """
     # A row for each agent: of the dialect that is chosen, else of all.
@@ -106,6 +110,8 @@ def list_agents(
     )
     if choice.name:
         sums = sums.filter(who__in=list(find_named(workspace=workspace, name=choice.name)))
+    if since is not None:
+        sums = sums.annotate(is_written=BoolOr(WrittenSince(since))).filter(is_written=True)
     if only is not None:
         sums = sums.filter(who__in=list(only))
     if after:

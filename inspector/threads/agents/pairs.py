@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.contrib.postgres.aggregates import ArrayAgg
+from django.contrib.postgres.aggregates import ArrayAgg, BoolOr
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import BigIntegerField, Count, Func, Max, Min, OuterRef, Q, QuerySet, Sum, UUIDField, Value
 from django.db.models.functions import Coalesce
 
 from inspector.accounts.models import Workspace
+from inspector.lookups import WrittenSince
 
 from .directory import EVERYTHING, SAID_SOMETHING, Choice, choose_rows, find_named
 from .names import CONVENTIONS
@@ -53,6 +54,7 @@ def list_pairs(
     agent: Agent | None = None,
     after: PairKey | None = None,
     limit: int = 50,
+    since: int | None = None,
 ) -> list[PairSum]:
     """Pairs by how much was said, the most first, by keyset.
 
@@ -60,18 +62,20 @@ def list_pairs(
         choice: its name narrows to pairs one side of which bears it.
         agent: only the pairs of this agent, and of all who are one with it.
         after: the key of the last one seen.
+        since: only those of which a total was written since this transaction, see `WrittenSince`, in the order of
+            their ids, in which none moves; of `after` the ids alone count then.
     """
     own = None if agent is None else [agent.pk, *agent.aliases.values_list("pk", flat=True)]
     pairs = _sum_pairs(workspace, choice, own)
+    if since is not None:
+        pairs = pairs.annotate(is_written=BoolOr(WrittenSince(since))).filter(is_written=True)
     if after:
         total, source, target, is_broadcast = after
-        pairs = pairs.filter(
-            Q(total__lt=total)
-            | Q(total=total, source__gt=source)
-            | Q(total=total, source=source, target__gt=target)
-            | Q(total=total, source=source, target=target, is_broadcast__gt=is_broadcast)
-        )
-    found = list(pairs.order_by("-total", "source", "target", "is_broadcast")[:limit])
+        later = Q(source__gt=source) | Q(source=source, target__gt=target)
+        later |= Q(source=source, target=target, is_broadcast__gt=is_broadcast)
+        pairs = pairs.filter(Q(total__lt=total) | (Q(total=total) & later) if since is None else later)
+    ranks = ("-total",) if since is None else ()
+    found = list(pairs.order_by(*ranks, "source", "target", "is_broadcast")[:limit])
     ids = _list_sides(found)
     rows = Agent.objects.select_related("channel", "same_as").filter(workspace=workspace)
     agents = rows.in_bulk(ids) if ids else {}

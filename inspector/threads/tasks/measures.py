@@ -36,6 +36,7 @@ from django.db.models.lookups import In
 from django.utils import timezone
 
 from inspector.accounts.models import Channel, Workspace
+from inspector.lookups import WrittenSince
 
 from ..models import Conversation, Task
 from .lifecycle import STANDING
@@ -44,6 +45,7 @@ from .lifecycle import STANDING
 STALLED_AFTER: Final = timedelta(hours=1)
 # As the indexes of `Task` have it.
 INDEXED_CHARACTERS: Final = 100
+EVERY: Final = Q()
 
 State = Task.State
 # A name on the wire in a channel: names are told apart by it.
@@ -267,6 +269,7 @@ def list_tasks(
     limit: int = 50,
     states: Sequence[str] = (),
     is_by_id: bool = False,
+    within: Q | WrittenSince = EVERY,
 ) -> list[Task]:
     """The tasks of a conversation in the order in which they begin, by keyset, each with `stands`.
 
@@ -274,8 +277,9 @@ def list_tasks(
         after: (place, id) of the last one seen.
         is_by_id: in the order of their ids, in which none moves; of `after` the id alone counts then.
         states: filter by state at the moment.
+        within: a condition that they meet.
     """
-    rows = annotate_state(Task.objects.filter(conversation=conversation), moment)
+    rows = annotate_state(Task.objects.filter(within, conversation=conversation), moment)
     if states:
         rows = rows.filter(stands__in=states)
     if after:

@@ -58,8 +58,8 @@ def _digest_body(body: str, message: Message, identities: Mapping[str, str]) -> 
     return hashlib.sha256(f"{DECODER_VERSION}\n{body}".encode()).digest()
 
 
-def write_body(given: Mapping[str, Any], reading: Reading, told: Told) -> str:
-    """The told message as canonical JSON text (ASCII): all names that are not absent, and the record's own notes."""
+def make_body(given: Mapping[str, Any], reading: Reading, told: Told) -> dict[str, Any]:
+    """The told message as its body has it: all names that are not absent, and the record's own notes."""
     body = given if "performative" in given else {**given, "performative": None}
     record = {
         "dialect": reading.dialect,
@@ -71,21 +71,18 @@ def write_body(given: Mapping[str, Any], reading: Reading, told: Told) -> str:
         "notes": (*reading.notes, *told.notes),
         "decoder": DECODER_VERSION,
     }
-    return _write_json({"message": body, "record": record})
+    return {"message": body, "record": record}
 
 
-def shorten_body(body: str) -> str:
-    """A told body as it is stored: one over the budget with the beginnings of its texts and lists.
+def shorten_body(whole: Mapping[str, Any]) -> str:
+    """The JSON text of a told body that is over the budget: with the beginnings of its texts and lists.
 
     What was left out stands in `cut`, and a sentence that was shortened ends with how much of it is not told. The raw
     text is whole, and so is what the digest of the message is made of.
     """
-    if len(body) <= MOST_BODY_BYTES:
-        return body
-    whole = json.loads(body)
     shown: dict[str, Any] = fit_answer(whole, MOST_BODY_BYTES)
-    segments, told = shown["message"].get("english", []), whole["message"].get("english", [])
-    left = sum(len(each["text"]) for each in told) - sum(len(each["text"]) for each in segments)
+    segments, told = shown["message"].get("english", []), whole["message"].get("english", ())
+    left = sum(len(each.text) for each in told) - sum(len(each["text"]) for each in segments)
     if left:
         segments.append({"text": f" … and {left:,} more characters that are not told here.", "basis": "unknown"})
     return _write_json(shown)
@@ -117,14 +114,15 @@ def make_row(
     ids = [message.message_id, message.trace_id, message.task_id]
     texts = [sentence, *also, *(name for name in (*names, *ids) if name)]
     given = message.given()
-    body = write_body(given, reading, told)
+    whole = make_body(given, reading, told)
+    body = _write_json(whole)  # Canonical, and ASCII.
     severity = max((_SEVERITY[note.severity] for note in notes), default=0)
     atoms = make_atoms(reading, message, record.workspace_id, texts, given)
     return ToldRow(
         severity=severity,
         is_sealed=message.security.encrypted and not message.security.opened,
         english=make_storable(shorten_sentence(sentence)),
-        body=shorten_body(body),
+        body=body if len(body) <= MOST_BODY_BYTES else shorten_body(whole),
         words=make_storable(terms.write_vector(texts, record.workspace_id)),
         atoms=make_storable(write_array(atoms)),
         sights=decide_sights(record=record, read=read, severity=severity, english=sentence, atoms=atoms),

@@ -1,0 +1,109 @@
+"""Work ends when whoever asked for it goes: the statement that runs for nobody is cancelled, and no other begins.
+
+A thread that waits for PostgreSQL does not see that its own line was closed. So one thread of each process looks at the
+lines of the requests under way. What only reads is ended; what writes goes on to its end, for its sender may have gone
+because all was said.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import psycopg
+from django.core.signals import request_finished, request_started
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+EVERY_SECONDS: Final = 0.5
+CANCEL_SECONDS: Final = 5.0
+_READING: Final = frozenset({"GET", "HEAD"})
+
+
+@dataclass(slots=True)
+class _Visit:
+    """A request under way: the line that it came by, and the connection that its thread asks the database by."""
+
+    line: socket.socket
+    database: BaseDatabaseWrapper
+    is_gone: bool = False
+    is_over: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def execute(self, execute: Callable[..., Any], *statement: Any) -> Any:
+        """Run a statement unless nobody waits for it any more, as a wrapper of Django's does."""
+        if self.is_gone:
+            raise OperationalError("whoever asked for this has gone")
+        return execute(*statement)
+
+    def end_if_gone(self) -> None:
+        """Cancel the statement under way where the line was closed."""
+        with self.lock:  # Whoever ends the visit waits meanwhile, so that no statement of another one is cancelled.
+            self.is_gone = self.is_gone or (not self.is_over and _is_closed(self.line))
+            line: psycopg.Connection[Any] | None = self.database.connection
+            if self.is_over or not self.is_gone or line is None:
+                return
+            if line.pgconn.transaction_status == psycopg.pq.TransactionStatus.ACTIVE:
+                with suppress(psycopg.Error):  # The next look tries again.
+                    line.cancel_safe(timeout=CANCEL_SECONDS)
+
+
+# By thread: each answers one request at a time.
+_visits: Final[dict[int, _Visit]] = {}
+_is_busy: Final = threading.Event()
+_watcher: Final = threading.Lock()
+
+
+def end_work_of_the_gone() -> None:
+    """Watch the requests of this process; call once, where a server whose threads each answer one request begins."""
+    request_started.connect(_begin)
+    request_finished.connect(_end)
+
+
+def _begin(environ: dict[str, Any] | None = None, **_: Any) -> None:
+    _end()
+    line = (environ or {}).get("gunicorn.socket")
+    if environ is None or line is None or environ["REQUEST_METHOD"] not in _READING:
+        return
+    if _watcher.acquire(blocking=False):  # The first request of a process; it is given back by nobody.
+        threading.Thread(target=_watch, name="leaving", daemon=True).start()
+    visit = _Visit(line, connections[DEFAULT_DB_ALIAS])
+    visit.database.execute_wrappers.append(visit.execute)
+    _visits[threading.get_ident()] = visit
+    _is_busy.set()
+
+
+def _end(**_: Any) -> None:
+    visit = _visits.pop(threading.get_ident(), None)
+    if visit is None:
+        return
+    with visit.lock:
+        visit.is_over = True
+    visit.database.execute_wrappers.remove(visit.execute)
+    if visit.is_gone:
+        visit.database.close()  # A late word of cancelling must not meet what is asked by it next.
+
+
+def _watch() -> None:
+    while True:
+        _is_busy.wait()
+        time.sleep(EVERY_SECONDS)
+        for visit in list(_visits.values()):
+            visit.end_if_gone()
+        _is_busy.clear()
+        if _visits:
+            _is_busy.set()
+
+
+def _is_closed(line: socket.socket) -> bool:
+    try:
+        return not line.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except (BlockingIOError, ValueError):  # It is silent; or it is encrypted, and says nothing of itself.
+        return False
+    except OSError:
+        return True

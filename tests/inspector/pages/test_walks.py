@@ -1,0 +1,105 @@
+"""Every list whose order moves, walked by a person while others write: no row of the start is missed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+from django.test import Client
+
+from inspector.accounts.models import Channel
+from inspector.accounts.services import ensure_channel
+from inspector.lookups import WrittenSince, find_oldest_transaction
+
+from ..api.test_walks import SIZE, TURNS, Store, store, token
+
+__all__ = ["store", "token"]
+
+# Which transaction wrote a row says something only where there are several.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long(seconds=40)]
+
+PACKAGE: Final = "inspector.pages"
+SIZES: Final = (
+    "conversations.views.PAGE_ROWS",
+    "traces.views.PAGE_ROWS",
+    "agents.views.PAGE_ROWS",
+    "agents.graph.PAGE_PAIRS",
+    "findings.views.PAGE_ROWS",
+    "conversations.tasks.PAGE_TASKS",
+    "reviews.views.QUEUES_AT_ONCE",
+)
+NEXT: Final = ("older_url", "next_url", "later_url", "rest_url")
+# What a page shows of each list, by what names a row.
+SHOWN: Final[dict[str, Callable[[Any], list[Any]]]] = {
+    "conversations/": lambda page: [row["id"] for row in page["rows"]],
+    "conversations/?order=worst": lambda page: [row["id"] for row in page["rows"]],
+    "traces/": lambda page: [row["url"] for row in page["rows"]],
+    "agents/": lambda page: [row.url for row in page["rows"]],
+    "agents/graph/": lambda page: [(pair.sender.name, pair.receiver.name) for pair in page["pairs"]],
+    "findings/?order=worst&state=all": lambda page: [row.id for row in page["rows"]],
+    "reviews/": lambda page: [queue["id"] for queue in page["queues"]],
+    "conversations/{busy}/tasks/": lambda page: [task.anchor for task in page["tasks"]],
+}
+
+
+def set_sizes(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    for name in SIZES:
+        monkeypatch.setattr(f"{PACKAGE}.{name}", size)
+
+
+def test_a_person_misses_nothing_while_others_write(
+    store: Store, sign_in: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = sign_in(store.cast.owner)
+
+    def ask(address: str) -> Any:
+        answer = client.get(address, follow=True)
+        assert answer.status_code == 200, address
+        return answer.context
+
+    walks = {name: f"/w/acme/{name.format(busy=store.busy.pk)}" for name in SHOWN}
+    set_sizes(monkeypatch, 1000)
+    before = {name: SHOWN[name](ask(address)) for name, address in walks.items()}
+    assert {name: len(rows) for name, rows in before.items() if len(rows) <= 2 * SIZE} == {}
+    set_sizes(monkeypatch, SIZE)
+    seen: dict[str, list[Any]] = {name: [] for name in walks}
+    rest: dict[str, list[Any]] = {name: [] for name in walks}
+    addresses: dict[str, str | None] = dict(walks)
+    pages = 0
+    while left := {name: address for name, address in addresses.items() if address is not None}:
+        for name, address in left.items():
+            page = ask(address)
+            (rest if page["is_rest"] else seen)[name] += SHOWN[name](page)
+            path = walks[name].partition("?")[0]
+            following = next((page[key] for key in NEXT if page.get(key)), None)
+            addresses[name] = following and (following if following.startswith("/") else f"{path}{following}")
+        if store.turn < TURNS:
+            store.write()
+        pages += 1
+        assert pages < 200
+    missed = {name: set(rows) - set(seen[name]) - set(rest[name]) for name, rows in before.items()}
+    assert {name: rows for name, rows in missed.items() if rows} == {}
+    # Nothing comes twice in the rest, and without it most lists would have lost something.
+    assert {name for name, rows in rest.items() if len(rows) != len(set(rows))} == set()
+    assert len([name for name, rows in before.items() if set(rows) - set(seen[name])]) >= 3
+    # It holds what was written, and not all that there is.
+    assert not set(before["reviews/"]) <= set(rest["reviews/"])
+
+
+def test_what_was_written_since_a_transaction(store: Store) -> None:
+    channels = Channel.objects.filter(workspace=store.cast.workspace)
+    start = find_oldest_transaction()
+    assert not channels.filter(WrittenSince(start)).exists()
+    ensure_channel(workspace=store.cast.workspace, name="late")
+    late = channels.get(name="late")
+    # Their numbers begin anew after four thousand million, and PostgreSQL keeps no more of one in a row.
+    for since in (start, start + 2**32):
+        assert list(channels.filter(WrittenSince(since))) == [late]
+    assert not channels.filter(WrittenSince(find_oldest_transaction())).exists()
+
+
+def test_who_forges_a_place_finds_nothing(store: Store, sign_in: Callable[..., Client]) -> None:
+    client = sign_in(store.cast.owner)
+    for address in ("conversations/", "traces/", "agents/", "reviews/"):
+        assert client.get(f"/w/acme/{address}?walk=1").status_code == 404
