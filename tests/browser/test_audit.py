@@ -70,12 +70,12 @@ def test_from_an_unknown_log_to_a_signed_report(
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     auditor.steps += 2
-    expect(page.get_by_role("heading", level=1)).to_contain_text("looks like a key of a service")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Looks like an exposed service API key")
     look("finding")
     # The next findings are one key away.
     page.keyboard.press("j")
     auditor.steps += 1
-    expect(page.get_by_role("heading", level=1)).not_to_contain_text("looks like a key of a service")
+    expect(page.get_by_role("heading", level=1)).not_to_contain_text("Looks like an exposed service API key")
     auditor.enter(page.get_by_role("main").locator(".page-head .about a").first)
     expect(page.get_by_role("region", name="Transcript, 8 messages")).to_be_visible()
     look("conversation")
