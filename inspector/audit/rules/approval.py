@@ -74,7 +74,7 @@ RULES: Final = (
     Rule(
         code="own-judgement",
         title="Agent approved its own work",
-        why="A check by whoever did the work is none: somebody else should have judged it.",
+        why="An agent that checks its own work proves nothing: another one should have judged it.",
         severity="warning",
         group="sequence",
         look=_find_own_judgements,

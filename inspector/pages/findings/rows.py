@@ -30,7 +30,7 @@ from ..shown.told import Line, is_named, make_line, name_conversation, shorten
 LONGEST_SENTENCE: Final = 240
 SENTENCE_BYTES: Final = 500
 CITATION_BYTES: Final = 300
-HIDDEN: Final = "What it says is hidden with its message, whose delivery was withdrawn."
+HIDDEN: Final = "It is hidden with its message: the delivery was withdrawn."
 # The ways in which an auditor may let a finding stand, and what each is called where one is chosen.
 JUDGEMENTS: Final = (
     (Finding.State.ACCEPTED.value, "Accept risk"),

@@ -38,7 +38,7 @@ LEAST_GAP, UNUSUAL = timedelta(seconds=10), 4
 # The verb and the names at the head of a sentence are what the arrow draws already.
 _VERB = re.compile(r"\s+[a-z]+(?:\s+(?:to|that|about|with|by))?\s+")
 # Whose clock it is, where that changes: without and with none but that of receipt.
-_CLOCKS = ("From here on the messages have times", "No time on the wire: the clock is that of receipt")
+_CLOCKS = ("From here on the messages have times", "No time in the messages: the clock shows the receipt")
 _JOIN = re.compile(r"^(?:(?:to|that|about)\s+|[,:]\s*)+")
 
 
