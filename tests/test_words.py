@@ -78,7 +78,7 @@ REPLACED = {
     "No deed is like this": "No matching actions",
     "its trail": "history",
     "word back": "first reply",
-    "nobody by name\"": "no named recipient",
+    'nobody by name"': "no named recipient",
     "called so</": "alias",
     "Take back": "Undo withdrawal, Withdraw",
     "took this back": "withdrew this",
