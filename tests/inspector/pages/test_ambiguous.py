@@ -108,7 +108,7 @@ def test_the_message_and_its_finding_say_it(auditor: Client, citing: Message) ->
     assert found["ambiguous-parent"].text == (
         "It answers the message 'twice', but which one is unknown: in other conversations 2 messages bear that id."
     )
-    assert "'never' that was not received" in found["missing-message"].text
+    assert "'never', which was not received" in found["missing-message"].text
 
 
 def test_the_api_says_it(client: Client, token: str, citing: Message) -> None:
