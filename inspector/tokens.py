@@ -68,7 +68,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 SHAPES: Final = (
     Shape(
-        "a private key",
+        "private key",
         ("-----",),
         # Its end is not asked for: a key that was cut short is a key.
         _compile(
@@ -77,7 +77,7 @@ SHAPES: Final = (
         ),
     ),
     Shape(
-        "a JSON web token",
+        "JSON web token",
         ("eyj",),
         _compile(
             _BORDER + r"eyJ[A-Za-z0-9_-]{8,}+\.(?:eyJ[A-Za-z0-9_-]{4,}+(?>(?:\.[A-Za-z0-9_-]*+)?)"
@@ -85,7 +85,7 @@ SHAPES: Final = (
         ),
     ),
     Shape(
-        "an access key of a cloud",
+        "cloud access key",
         ("akia", "asia", "aiza", "ya29.", "gocspx-", "q~", "ltai", "dop_v1_", "sig="),
         _compile(
             _LETTER_BORDER + r"(?:(?:AKIA|ASIA)" + _EXAMPLE + r"[0-9A-Z]{16}+|AIza[0-9A-Za-z_-]{35}+"
@@ -94,7 +94,7 @@ SHAPES: Final = (
         ),
     ),
     Shape(
-        "a token of a code host or a chat",
+        "code host or chat token",
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "npm_", "pypi-", "hooks.slack.com/"),
         _compile(
             _LETTER_BORDER + r"(?:gh[pousr]_[A-Za-z0-9]{30,}+|github_pat_[A-Za-z0-9_]{22,}+|glpat-[A-Za-z0-9_.-]{20,}+"
@@ -103,7 +103,7 @@ SHAPES: Final = (
         ),
     ),
     Shape(
-        "a key of a service",
+        "service API key",
         ("sk-", "sk_", "rk_", "hf_", "sg.", "aci_", "whsec_"),
         _compile(
             _LETTER_BORDER

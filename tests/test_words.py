@@ -15,6 +15,7 @@ READ = (
     "inspector/audit/rules/*.py",
     "inspector/api/*.py",
     "docs/*.md",
+    "README.md",
 )
 # A phrase that must not come back, and what is said instead.
 REPLACED = {
@@ -76,6 +77,20 @@ REPLACED = {
     "those that stand so": "filter by state",
     "No deed is like this": "No matching actions",
     "its trail": "history",
+    "word back": "first reply",
+    'nobody by name"': "no named recipient",
+    "called so</": "alias",
+    "Take back": "Undo withdrawal, Withdraw",
+    "took this back": "withdrew this",
+    "hrown away": "discarded",
+    "after framing": "after importing",
+    ">Framed<": "Imported",
+    "Asked by {%": "A asked B",
+    "thing,things": "more fields",
+    "what looks like {": "looks like an exposed",
+    "hoever made": "the member who made",
+    "gravest note": "most severe note",
+    "no time on the wire": "no time in the message",
 }
 
 

@@ -131,7 +131,7 @@ class ApiKey(models.Model):
         SECRETS = "secrets", "Have exact bytes that hold a secret, and what keys have opened"
         WITHDRAW = "withdraw", "Withdraw deliveries, in your name"
         REVIEW = "review", "Judge findings and comment in your name, and read reviews, samples and comments"
-        SIGN = "sign", "Take reviews, give verdicts and draw samples in your name"
+        SIGN = "sign", "Claim reviews, give verdicts and draw samples in your name"
         TRAIL = "trail", "Read the audit log: who did what, and from which address"
         EXPORT = "export", "Make and download exports, masked unless it may have secrets"
         WORKSPACE = "workspace", "Rename and archive this workspace and make others, in your name"

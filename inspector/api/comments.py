@@ -1,4 +1,4 @@
-"""Comments: lists of them, one with all that happened to it, and what a key says in the name of whoever made it."""
+"""Comments: lists of them, one with its history, and what a key says in the name of the member who made it."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class MessageCommentsView(Endpoint):
 
     @extend_schema(operation_id="write_comment", request=_WRITTEN.schema, responses={201: CommentDetailSerializer})
     def post(self, request: Request, message_id: uuid.UUID) -> Response:
-        """Comment the characters from `start` up to `end`, in the name of whoever made the key."""
+        """Comment the characters from `start` up to `end`, in the name of the member who made the key."""
         key, message = caller_of(request), _find_message(request, message_id)
         said = _WRITTEN.read(request)
         with act_for(request) as person:
@@ -143,7 +143,7 @@ class CommentActsView(Endpoint):
 
     @extend_schema(operation_id="act_on_comment", request=_ACT.schema, responses={201: CommentDetailSerializer})
     def post(self, request: Request, comment_id: uuid.UUID) -> Response:
-        """Answer it, resolve it, open it again, or take words back, in the name of whoever made the key."""
+        """Answer it, resolve it, open it again, or withdraw words, in the name of the member who made the key."""
         comment, said = _find(request, comment_id).comment, _ACT.read(request)
         kind = said["act"]
         with act_for(request) as person:

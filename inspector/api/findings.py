@@ -195,7 +195,7 @@ class ActsView(Endpoint):
 
     @extend_schema(operation_id="judge_finding", request=_ACT.schema, responses={201: FindingDetailSerializer})
     def post(self, request: Request, finding_id: uuid.UUID) -> Response:
-        """Decide on it, snooze it or assign it, in the name of whoever made the key: one of the three at a time."""
+        """Decide on it, snooze it or assign it, one at a time, in the name of the member who made the key."""
         finding, key = _find(request, finding_id), caller_of(request)
         said = _ACT.read(request)
         acts = [name for name in ("state", "snoozed_until", "assignee") if said[name] is not None]

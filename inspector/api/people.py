@@ -1,4 +1,4 @@
-"""What is a person's act, and a key does in the name of whoever made it: decided by what that person may do today."""
+"""A person's acts by a key, in the name of the member who made it: decided by what that person may do today."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ACT_REFUSALS: Final = (408, 409, 413, 415, 422)
 
 
 def find_person(key: ApiKey) -> Membership:
-    """Whoever made the key, as a member of its workspace today.
+    """The member who made the key, as a member of its workspace today.
 
     Raises:
         ProblemError: 403 where that is nobody.
@@ -43,7 +43,7 @@ def act_for(request: Request) -> Iterator[Membership]:
     try:
         yield person
     except PermissionDenied as error:
-        raise ProblemError(403, f"{error}: whoever made this key may not do it today") from error
+        raise ProblemError(403, f"{error}: the member who made this key may not do it today") from error
     except ValidationError as error:
         detail = "; ".join(error.messages)
         if hasattr(error, "error_dict"):

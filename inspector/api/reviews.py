@@ -1,4 +1,4 @@
-"""Reviews: the queues with their progress, the items of one, and what a key does in the name of whoever made it."""
+"""Reviews: queues with their progress, their items, and acts of a key in the name of the member who made it."""
 
 from __future__ import annotations
 
@@ -137,12 +137,12 @@ class NextView(Endpoint):
 
     @extend_schema(operation_id="take_next_review", request=None, responses={200: ItemDetailSerializer})
     def post(self, request: Request, queue_id: uuid.UUID) -> Response:
-        """Hold the one that waits longest of those that whoever made the key may speak on; 409 where there is none."""
+        """Claim the item that waits longest and that the member who made the key may judge; 409 where there is none."""
         queue = _find_queue(request, queue_id)
         with act_for(request) as person:
             item = services.claim_next(membership=person, queue=queue)
         if item is None:
-            raise ProblemError(409, "nothing waits in this queue that whoever made this key could take now")
+            raise ProblemError(409, "nothing waits in this queue for the member who made this key")
         logger.info("key %s: took review %s", caller_of(request).prefix, item.pk)
         return _answer(request, item.pk)
 
@@ -166,7 +166,7 @@ class LeaseView(Endpoint):
 
     @extend_schema(operation_id="take_review", request=None, responses={200: ItemDetailSerializer})
     def post(self, request: Request, item_id: uuid.UUID) -> Response:
-        """Hold it for half an hour, in the name of whoever made the key; 409 where another person does."""
+        """Claim it for half an hour, in the name of the member who made the key; 409 where another person does."""
         return _lease(request, item_id, services.claim)
 
     @extend_schema(operation_id="hold_review", request=None, responses={200: ItemDetailSerializer})

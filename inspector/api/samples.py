@@ -130,7 +130,7 @@ class SamplesView(Endpoint):
 
     @extend_schema(operation_id="draw_sample", request=_WANTED.schema, responses={201: SampleDetailSerializer})
     def post(self, request: Request) -> Response:
-        """Draw one into a queue of its own, in the name of whoever made the key.
+        """Draw one into a queue of its own, in the name of the member who made the key.
 
         409 where there is no conversation to draw from.
         """

@@ -1,4 +1,4 @@
-"""GET searches that people saved: those that are shared, and those of whoever made the key."""
+"""GET searches that people saved: those that are shared, and those of the member who made the key."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SearchesView(Endpoint):
 
     @extend_schema(operation_id="list_searches", responses=SavedSearchPageSerializer)
     def get(self, request: Request) -> Response:
-        """A page of the searches that are shared, and of those of whoever made the key, while that is a member."""
+        """A page of the shared searches, and of those of the member who made the key, while that is a member."""
         given, key = self.given, caller_of(request)
         workspace = key.workspace
         maker = find_membership(user=key.created_by, slug=workspace.slug) if key.created_by else None

@@ -40,7 +40,7 @@ class MessageSerializer(serializers.Serializer[Any]):
     english = serializers.CharField(help_text="empty until the conversation is settled")
     at = serializers.DateTimeField(help_text="the time of its order key")
     at_basis = serializers.CharField(help_text="whence that time is: wire, envelope, start, receipt")
-    severity = serializers.ChoiceField(choices=SEVERITIES, help_text="the gravest note")
+    severity = serializers.ChoiceField(choices=SEVERITIES, help_text="the most severe note")
 
 
 @extend_schema_field(refer("ToldMessage"))

@@ -60,7 +60,7 @@ class WithdrawalView(Endpoint):
 
     @extend_schema(operation_id="withdraw_delivery", request=_BODY, responses={201: WithdrawalSerializer})
     def post(self, request: Request, delivery_id: uuid.UUID) -> Response:
-        """Withdraw the delivery in the name of whoever made the key: what no other delivery holds is hidden."""
+        """Withdraw the delivery in the name of the member who made the key: what no other delivery holds is hidden."""
         delivery = _find(request, delivery_id)
         return _act(request, delivery, read_reason(request), services.withdraw_delivery, status=201)
 

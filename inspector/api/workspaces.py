@@ -67,7 +67,7 @@ class WorkspaceActsView(Endpoint):
 
     @extend_schema(operation_id="act_on_workspace", request=_ACT.schema, responses={201: WorkspaceSerializer})
     def post(self, request: Request) -> Response:
-        """Rename or archive it, in the name of whoever made the key: an owner of the workspace today.
+        """Rename or archive it, in the name of the member who made the key: an owner of the workspace today.
 
         Once it is archived every key of it is refused, this one too: an owner restores it on its settings page.
         """
@@ -89,7 +89,7 @@ class WorkspacesView(Endpoint):
 
     @extend_schema(operation_id="make_workspace", request=_MADE.schema, responses={201: WorkspaceSerializer})
     def post(self, request: Request) -> Response:
-        """Make another one, in the name of whoever made the key: an owner of the key's workspace today.
+        """Make another one, in the name of the member who made the key: an owner of the key's workspace today.
 
         They own the new one. This key sees nothing of it: its owner makes keys for it on its settings page.
         """

@@ -34,6 +34,13 @@ LONGEST_RAW: Final = 50_000
 LONGEST_FIELD: Final = 1000
 LONGEST_SAID: Final = 20_000
 LONGEST_NAME: Final = 200
+# By what a message has its place in the order of time.
+TIMES: Final = {
+    "wire": "message time",
+    "envelope": "envelope time",
+    "start": "declared start",
+    "receipt": "time of receipt",
+}
 LONGEST_NOTE: Final = 2000
 # What is told of a longer message is not taken apart, and its fields are not either.
 LONGEST_TOLD: Final = 1024 * 1024
@@ -108,7 +115,7 @@ def _write_part(part: Part, findings: Iterable[Finding]) -> SafeString:
         f"{part.position + 1:,}",
         show(said, 2 * LONGEST_NAME),
         write_instant(part.at),
-        f"by {part.at_basis}",
+        TIMES.get(part.at_basis, part.at_basis),
         told.get("performative") or "not readable",
         title_of(part.dialect),
         f" · part {part.part}" if part.part > 1 else "",
@@ -156,11 +163,11 @@ def _write_finding(finding: Finding) -> SafeString:
         ),
     )
     return format_html(
-        '<span class="grave">{}: {}</span>. {} <span class="quiet">{}, {}</span>{}',
+        '<span class="grave">{}: {}</span>. {} <span class="quiet">{}{}</span>{}',
         SEVERITIES[finding.severity],
         rule.title if rule else finding.rule,
         show(finding.text, LONGEST_NOTE),
-        show(finding.cites or f"rule {finding.rule}", LONGEST_NOTE),
+        show(f"{finding.cites}, ", LONGEST_NOTE) if finding.cites else "",
         finding.get_state_display().lower(),
         acts,
     )

@@ -46,7 +46,7 @@ def write_beginning(export: Export, conversation: Conversation) -> bytes:
     title = name_conversation(conversation)
     facts = list_facts((
         ("Conversation", format_html('<span class="hash">{}</span>', conversation.pk)),
-        ("Its id on the wire", show(conversation.native_id, LONGEST_TITLE)),
+        ("Id in the messages", show(conversation.native_id, LONGEST_TITLE)),
         ("Channel", show(conversation.channel.name)),
         ("Workspace", show(export.workspace.name)),
         ("State", find_state(conversation)),
@@ -79,8 +79,8 @@ def name_conversation(conversation: Conversation) -> str:
 def list_making(export: Export) -> list[tuple[str, Any]]:
     """The facts of a report itself: who asked for it and when, and by what it was made."""
     return [
-        ("Asked for by", show(export.asked_by)),
-        ("Asked for", write_second(export.asked_at)),
+        ("Requested by", show(export.asked_by)),
+        ("Requested", write_second(export.asked_at)),
         ("Set fixed", write_second(export.fixed_at) if export.fixed_at else ""),
         ("Report", format_html('<span class="hash">{}</span>', export.pk)),
         ("Decoders", export.decoder),
@@ -156,7 +156,7 @@ def _write_verdict(review: Review, standing: Standing) -> SafeString:
         ("Queue", show(review.item.queue.name)),
         ("Bound to", f"{review.seen_messages:,} messages"),
         ("Digest of what was seen", write_hash(review.binding.digest if review.binding else review.seen_digest)),
-        ("Stands", tell_standing(standing)),
+        ("Status", tell_standing(standing)),
     ))  # fmt: skip
     return format_html(
         '<div class="verdict"><p><span class="grave">{}</span> by {}, {}{}</p>{}{}{}</div>',

@@ -125,7 +125,7 @@ def write_drawn(sample: AuditSample, place: int) -> bytes:
     each, conversation = found[0], found[0].conversation
     facts = list_facts((
         ("Conversation", format_html('<span class="hash">{}</span>', conversation.pk)),
-        ("Its id on the wire", show(conversation.native_id, LONGEST_TITLE)),
+        ("Id in the messages", show(conversation.native_id, LONGEST_TITLE)),
         ("Identity", write_hash(each.identity)),
         ("Stratum", show(say_stratum(sample, each.stratum), LONGEST_TITLE)),
         ("State", find_state(conversation)),

@@ -108,7 +108,7 @@ def _note_clear(reading: Reading, secrets: Secrets) -> Iterator[Note]:
             if not any(holds(each, span) for each in find_overlapping(joined.get(span[0], ()), span))
         ]
         if seen or (not places and name in secrets.texts.values()):
-            yield IN_CLEAR.note(f"it carries what looks like {name}, in clear", min(seen) if seen else None)
+            yield IN_CLEAR.note(f"looks like an exposed {name}", min(seen) if seen else None)
 
 
 def conceal_told(told: Told, reading: Reading) -> Told:

@@ -72,7 +72,9 @@ class TraceFilter(forms.Form):
 class ConversationFilter(TraceFilter):
     """Which conversations are listed, and in which order; whether its delivery exists is the page's to say."""
 
-    fault = forms.ChoiceField(required=False, choices=[("", "any"), *FAULTS.items()], widget=forms.Select(attrs=SELECT))
+    fault = forms.ChoiceField(
+        label="Problem", required=False, choices=[("", "any"), *FAULTS.items()], widget=forms.Select(attrs=SELECT)
+    )
     delivery = forms.UUIDField(required=False, widget=forms.HiddenInput)
     channel = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
     order = forms.ChoiceField(

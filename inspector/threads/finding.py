@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,9 +74,11 @@ def find_by_native_id(*, workspace: Workspace, native_id: str, digest: bytes | N
     return found
 
 
-def list_recent(*, workspace: Workspace) -> list[Conversation]:
-    """The conversations with the latest activity, with what they are called."""
+def list_recent(*, workspace: Workspace, among: Collection[uuid.UUID] | None = None) -> list[Conversation]:
+    """The conversations with the latest activity, of all or among some, with what they are called."""
     rows = Conversation.objects.filter(workspace=workspace, last_at__isnull=False)
+    if among is not None:
+        rows = rows.filter(pk__in=among)
     return list(rows.only("pk", "title", "subject", "native_id").order_by("-last_at", "-id")[:MOST_RECENT])
 
 

@@ -65,6 +65,18 @@ def test_keys_walk_the_arrows_and_open_a_bucket(open_page: Open, cast: Cast) -> 
 
 
 @pytest.mark.usefixtures("chain")
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_page_scrolls_and_the_heads_stay_in_sight(open_page: Open, cast: Cast, width: int) -> None:
+    page = open_page(cast.viewer, address(), width=width)
+    wait_for_rest(page)
+    assert page.locator(".diagram").evaluate("each => each.scrollHeight - each.clientHeight") <= 1
+    page.evaluate("scrollTo({ top: 2500, behavior: 'instant' })")
+    heads = page.locator(".lanes")
+    expect(heads).to_be_in_viewport(ratio=0.1)
+    page.wait_for_function("document.querySelector('.lanes').getBoundingClientRect().top >= 40")
+
+
+@pytest.mark.usefixtures("chain")
 def test_all_of_it_works_without_script(open_page: Open, cast: Cast) -> None:
     page = open_page(cast.viewer, address(), width=360, has_script=False)
     page.get_by_label("Message", exact=True).first.fill("151")

@@ -71,7 +71,7 @@ def test_from_the_drop_to_the_withdrawal_and_back(open_page: Open, cast: Cast) -
     page.get_by_role("button", name="Show its records again").click()
     settle_all()
     page.reload()
-    expect(page.get_by_text("Taken back by amir")).to_be_visible()
+    expect(page.get_by_text("Withdrawal undone by amir")).to_be_visible()
     assert Message.objects.shown().count() == 4
 
 
@@ -110,11 +110,11 @@ def test_the_steps_say_how_far_the_upload_is(open_page: Open, cast: Cast) -> Non
     expect(current).to_have_text(["Check"])
     page.get_by_role("form", name="day.log").get_by_role("button", name="Discard").click()
     expect(page.get_by_text("was discarded")).to_be_visible()
-    expect(current).to_have_text(["Load"])
+    expect(current).to_have_text(["Import"])
     settle_all()
     expect(page.get_by_text("4 stored, 0 duplicate, 0 quarantined (kept)")).to_be_visible()
     expect(current).to_have_text(["Done"])
-    expect(steps.locator("[data-past]")).to_have_text(["Choose", "Check", "Load"])
+    expect(steps.locator("[data-past]")).to_have_text(["Choose", "Check", "Import"])
 
 
 def test_after_loading_its_own_conversations_are_shown(open_page: Open, cast: Cast) -> None:

@@ -11,6 +11,7 @@ from ..findings.relating import RESULTS
 from ..findings.scene import Scene
 from .logs import clowl, say
 from .rule import Hit, Rule
+from .work import name_agent
 
 
 def _find_unapproved(scene: Scene) -> Iterator[Hit]:
@@ -27,10 +28,10 @@ def _find_unapproved(scene: Scene) -> Iterator[Hit]:
         done = next((step for step in read_steps(work.steps) if step.event in RESULTS), None)
         if done is not None:
             asking = "proposal to" if asked.act == "propose" else "question to"
-            whom = asked.performer or "nobody by name"
+            whom = name_agent(asked.performer, "no named recipient")
             yield Hit(
                 message=done.message_id,
-                text=f"{asked.requester} reported it done before its own {asking} {whom} was answered.",
+                text=f"{name_agent(asked.requester)} reported it done before its own {asking} {whom} was answered.",
                 related=(asked.request,),
             )
 
@@ -38,7 +39,7 @@ def _find_unapproved(scene: Scene) -> Iterator[Hit]:
 def _find_own_judgements(scene: Scene) -> Iterator[Hit]:
     for message, own in scene.judged:
         judges = "accepts" if message.performative == "accept" else "evaluates"
-        yield Hit(message=message.id, text=f"{message.sender} {judges} its own work.", related=(own.id,))
+        yield Hit(message=message.id, text=f"{name_agent(message.sender)} {judges} its own work.", related=(own.id,))
 
 
 _ASKED: Final = clowl("m1", "REQ", "oscar", "radar")
@@ -73,7 +74,7 @@ RULES: Final = (
     Rule(
         code="own-judgement",
         title="Agent approved its own work",
-        why="A check by whoever did the work is none: somebody else should have judged it.",
+        why="An agent that checks its own work proves nothing: another one should have judged it.",
         severity="warning",
         group="sequence",
         look=_find_own_judgements,

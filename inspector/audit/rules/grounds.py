@@ -24,7 +24,7 @@ _HASH: Final = hashlib.sha256(_INLINE.encode()).hexdigest()
 def _find_missing_contexts(scene: Scene) -> Iterator[Hit]:
     for message, error in scene.failures:
         if error.get("code") == _NO_CONTEXT:
-            yield Hit(message=message.id, text="It says that the context could not be had which the other refers to.")
+            yield Hit(message=message.id, text="It reports that the context it was given is unavailable.")
 
 
 def _find_other_contexts(scene: Scene) -> Iterator[Hit]:

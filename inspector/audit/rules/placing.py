@@ -43,7 +43,7 @@ def _find_missing(scene: Scene) -> Iterator[Hit]:
     for message, more in _list_ghosts(scene):
         if not count_bearers(message.why):
             name = _name(scene.cited_ids.get(message.id, ""))
-            yield _hit_ghost(message, f"It answers {name} that was not received here.{more}")
+            yield _hit_ghost(message, f"It answers {name}, which was not received.{more}")
 
 
 def _find_ambiguous(scene: Scene) -> Iterator[Hit]:
@@ -52,7 +52,7 @@ def _find_ambiguous(scene: Scene) -> Iterator[Hit]:
         if bearers := count_bearers(message.why):
             name = _name(scene.cited_ids.get(message.id, ""))
             several = f"in other conversations {write_bearers(bearers)} {SEVERAL}"
-            yield _hit_ghost(message, f"It answers {name}, and which one is not known: {several}.{more}")
+            yield _hit_ghost(message, f"It answers {name}, but which one is unknown: {several}.{more}")
 
 
 def _list_ghosts(scene: Scene) -> Iterator[tuple[Seen, str]]:
@@ -86,7 +86,7 @@ def _find_answers_to_nothing(scene: Scene) -> Iterator[Hit]:
         if steps and steps[0].message_id not in cited:
             yield Hit(
                 message=steps[0].message_id,
-                text=f"It reports on {task.native_id or 'something'!r}, which nobody asked for in what was received.",
+                text=f"It reports on {task.native_id or 'something'!r}, which no received message asked for.",
                 detail=task.native_id,
             )
 

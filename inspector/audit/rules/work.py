@@ -34,15 +34,15 @@ def _find_unanswered(scene: Scene) -> Iterator[Hit]:
         if task.deadline_at is not None or not (task.requester or task.performer):
             continue
         if task.request and task.act in ("request", "query") and not task.is_answered and task.state in _STANDING:
-            asked = f"{_name(task.requester, 'Somebody')} asked {_name(task.performer, 'nobody by name')}"
+            asked = f"{name_agent(task.requester)} asked {name_agent(task.performer, 'without naming a recipient')}"
             yield Hit(
                 message=task.request,
-                text=f"{asked}, and nobody answered.",
+                text=f"{asked}; no reply was received.",
                 due_at=task.last_at + STALLED_AFTER,
             )
 
 
-def _name(agent: str, otherwise: str) -> str:
+def name_agent(agent: str, otherwise: str = "Somebody") -> str:
     """An agent in a sentence; a number alone would read as a count."""
     return f"agent {agent}" if agent.isdecimal() else agent or otherwise
 
@@ -50,10 +50,10 @@ def _name(agent: str, otherwise: str) -> str:
 def _find_unanswered_delegations(scene: Scene) -> Iterator[Hit]:
     for task in scene.tasks:
         if task.request and task.act == "delegate" and not task.is_answered and task.state in _STANDING:
-            handed = f"{_name(task.requester, 'Somebody')} handed it to {_name(task.performer, 'nobody by name')}"
+            handed = f"{name_agent(task.requester)} handed it to {name_agent(task.performer, 'no named recipient')}"
             yield Hit(
                 message=task.request,
-                text=f"{handed}, and nobody took it up.",
+                text=f"{handed}; no reply was received.",
                 due_at=task.last_at + STALLED_AFTER,
             )
 
@@ -122,7 +122,7 @@ TAKEN_BACK_RULE: Final = "end-taken-back"
 TAKEN_BACK: Final[Mapping[tuple[str, str], str]] = {
     ("done", "failed"): "Reported failed after it was reported done.",
     ("refused", "done"): "Reported done after it was refused.",
-    ("failed for good", "done"): "Reported done after it failed, though the error says that a retry is of no use.",
+    ("failed for good", "done"): "Reported done after it failed, although the error said not to retry.",
 }
 
 
@@ -137,7 +137,7 @@ def _find_vain_retries(scene: Scene) -> Iterator[Hit]:
             elif step.event == _REASKED and failed is not None:
                 yield Hit(
                     message=step.message_id,
-                    text="It is asked again, though the error before says that trying again is of no use.",
+                    text="It is asked again, although the error before said not to retry.",
                     related=(failed,),
                 )
                 failed = None

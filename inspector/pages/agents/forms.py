@@ -80,7 +80,7 @@ class JoinForm(forms.Form):
         label="How you know",
         max_length=LONGEST_REASON,
         widget=forms.Textarea(attrs={"class": "textarea", "rows": 2}),
-        error_messages={"required": "Say how you know: whoever looks at this agent later will read it."},
+        error_messages={"required": "Give the reason: later readers of this agent will see it."},
     )
 
     def __init__(self, *args: Any, channels: Sequence[Channel], own: Channel, **kwargs: Any) -> None:

@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET
 
-from inspector.accounts.models import Membership, Workspace
+from inspector.accounts.models import Membership
 from inspector.audit.findings.listing import took_back
 from inspector.threads.agents.pairs import PairSum, list_pairs, measure_pairs
 from inspector.threads.agents.tables import PairTotal
@@ -98,16 +98,17 @@ def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
     if rest_url and not page:
         return redirect(rest_url)
     extent = measure_pairs(workspace=workspace, choice=choice)
-    gallery = Gallery(workspace, [side for pair in page for side in (pair.sender, pair.receiver)])
     # A task belongs to no dialect, and the list stands once, with the busiest pairs.
     is_first = narrowing.walk.is_first and not choice.dialect
     waiting = list_waiting(workspace=workspace, choice=choice, limit=MOST_WAITING) if is_first else []
+    talking = [side for pair in page for side in (pair.sender, pair.receiver)]
+    gallery = Gallery(workspace, [*talking, *(side for each in waiting for side in (each.requester, each.performer))])
     outcomes = count_asked_between(workspace=workspace, pairs=page, is_reversed=took_back())
     pairs = [gallery.make_pair(pair, outcomes) for pair in page]
     drawn = sum(pair.messages for pair in page)
     context = {
         "pairs": pairs,
-        "waiting": _show_waiting(waiting, workspace),
+        "waiting": _show_waiting(waiting, gallery),
         "drawing": draw(page, pairs),
         "extent": extent,
         "drawn_messages": drawn,
@@ -127,8 +128,7 @@ def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
     return render_page(request, membership, "agents/graph.html", context, section="agents")
 
 
-def _show_waiting(waiting: Sequence[Waiting], workspace: Workspace) -> list[dict[str, Any]]:
-    gallery = Gallery(workspace, [side for each in waiting for side in (each.requester, each.performer)], customs={})
+def _show_waiting(waiting: Sequence[Waiting], gallery: Gallery) -> list[dict[str, Any]]:
     return [
         {
             "requester": gallery.find(each.requester),

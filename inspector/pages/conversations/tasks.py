@@ -37,7 +37,7 @@ from inspector.threads.tasks.memberships import LINKS
 from inspector.threads.tasks.plays import Step
 from inspector.threads.tasks.signs import EVENTS
 
-from ..agents.marks import AgentMark, Cast
+from ..agents.marks import AgentMark, Cast, cast_conversation
 from ..shell import render_page, within_workspace, write_query
 from ..shown.told import shorten, write_elapsed
 from ..walks import Walk, read_walk
@@ -228,7 +228,7 @@ def _make_lines(
     ids = {step.message_id for first, last in shown.values() for step in (*first, *last)}
     ids |= {task.request for task in (*tasks, *wholes.values()) if task.request}
     messages = find_messages_by_ids(workspace=membership.workspace, message_ids=list(ids))
-    maker = _Maker(messages, wholes, moment, membership.workspace.slug, Cast(conversation.agents))
+    maker = _Maker(messages, wholes, moment, membership.workspace.slug, cast_conversation(conversation))
     return [maker.make(task, *shown[task.pk]) for task in tasks]
 
 

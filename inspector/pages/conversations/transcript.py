@@ -132,6 +132,7 @@ def make_rows(
     disclosed: Disclosed = NOTHING_DISCLOSED,
     findings: Mapping[uuid.UUID, Sequence[Finding]] | None = None,
     comments: Mapping[tuple[uuid.UUID, int], int] | None = None,
+    trace: str = "",
 ) -> list[Row]:
     """The rows of a window in their order.
 
@@ -144,6 +145,7 @@ def make_rows(
         disclosed: what the reader may see of what is sealed.
         findings: the open findings about each message that has some, the gravest first.
         comments: how many comments stand open, by the record and the part they are on.
+        trace: the id of the one trace that the page names above; empty where it names none or several.
     """
     rows = [disclosed.lay_over(row) for row in rows]
     builder = _Builder(
@@ -155,6 +157,7 @@ def make_rows(
         disclosed=disclosed,
         findings=findings or {},
         comments=comments or {},
+        trace=trace,
     )
     made: list[Row] = []
     run = rows[0].message.run if rows and rows[0].message else 1
@@ -204,11 +207,13 @@ class _Builder:
         disclosed: Disclosed,
         findings: Mapping[uuid.UUID, Sequence[Finding]],
         comments: Mapping[tuple[uuid.UUID, int], int],
+        trace: str,
     ) -> None:
         self._rows = rows
         self._disclosed = disclosed
         self._findings = findings
         self._comments = comments
+        self._trace = trace
         self._workspace = workspace
         self._conversation = conversation
         self._cast = cast
@@ -283,8 +288,9 @@ class _Builder:
         )
 
     def _is_usual(self, message: Message, text: str) -> bool:
-        """Whether the row or the page says it already: id, conversation, version, turn, and a time of the wire."""
-        named = (f"message {message.native_id}", f"in conversation {self._conversation.native_id}")
+        """Whether the row or the page says it: id, conversation, its only trace, version, turn, a time of the wire."""
+        named = [f"message {message.native_id}", f"in conversation {self._conversation.native_id}"]
+        named += [f"in trace {self._trace}"] if self._trace else []
         is_time = message.order_basis == "wire" and _SENT.fullmatch(text)
         return text in named or bool(is_time or _USUAL.fullmatch(text))
 

@@ -253,6 +253,7 @@ def _answer(
     comments = count_comments(conversation=conversation)
     waits_in, fillable = list_queues_around(conversation=conversation)
     telling = tell_findings(conversation=conversation, messages=messages)
+    traces = link_traces(workspace, messages)
     context = {
         "live": live,
         **frame_conversation(
@@ -281,9 +282,10 @@ def _answer(
             disclosed=disclosed,
             findings=telling.about,
             comments=comments,
+            trace=traces[0]["id"] if len(traces) == 1 else "",
         ),
         "open_comments": sum(comments.values()),
-        "traces": link_traces(workspace, messages),
+        "traces": traces,
         "pager": _make_pager(conversation, window, shown=shown, is_tree=is_tree),
         # What waits in a queue is judged there: else one could speak twice, and beside what is to stay unknown.
         "verdict_form": None if waits_in else verdict_form,

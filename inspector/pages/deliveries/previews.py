@@ -27,7 +27,7 @@ from .forms import ReadingForm
 MOST_NOTES = 3
 MOST_PARTS = 3
 
-TIME_WORDS = {"wire": "on the wire", "envelope": "before the text"}
+TIME_WORDS = {"wire": "in the message", "envelope": "before the text"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -36,7 +36,7 @@ from .progress import make_progress
 
 # What the form around the files may add to the length of a request.
 FORM_BYTES = 1024 * 1024
-FULL = "Too many bytes wait to be loaded or read here: load or discard what waits, then upload this again."
+FULL = "Too many bytes wait to be imported here: import or discard the waiting files, then upload this again."
 
 
 @takes_large_bodies
@@ -241,7 +241,7 @@ def decide_waiting(request: HttpRequest, membership: Membership) -> HttpResponse
             flashes.error(request, f"{delivery.file_name}: {'; '.join(error.messages)}")
     files = "1 file" if done == 1 else f"{done:,} files"
     if not is_load:
-        flashes.success(request, f"Thrown away: {files}. Nothing of them is kept.")
+        flashes.success(request, f"Discarded: {files}. Nothing of them is kept.")
         return redirect("pages:upload", membership.workspace.slug)
     flashes.success(request, f"Loading {files}.")
     return redirect("pages:deliveries", membership.workspace.slug)

@@ -30,7 +30,7 @@ def withdraw(request: HttpRequest, membership: Membership, delivery_id: uuid.UUI
 @within_workspace
 def undo(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
     """Undo the withdrawal: its records are shown again."""
-    return _act(request, membership, delivery_id, take_back, "The withdrawal is taken back.")
+    return _act(request, membership, delivery_id, take_back, "The withdrawal is undone.")
 
 
 def _act(

@@ -93,7 +93,7 @@ def test(request: HttpRequest, membership: Membership) -> HttpResponse:
         ask_for_test(membership=membership)
     except ValidationError as error:
         return _refuse(request, membership, error)
-    flashes.success(request, "A test is on its way. Load the page again to see what was answered.")
+    flashes.success(request, "A test is on its way. Reload the page to see the response.")
     return redirect("pages:alerts", membership.workspace.slug)
 
 

@@ -29,7 +29,7 @@ from ..shell import render_page, within_workspace
 from ..shown.budgets import shorten_name
 from ..shown.told import is_named, make_line, name_dialect, read_segments, shorten
 from ..shown.wires import LONGEST_RECORD_BYTES, cut_wire
-from .rows import HIDDEN, cite, name_rule, name_state, offer_acts, title_conversation, write_place
+from .rows import HIDDEN, name_rule, name_state, offer_acts, title_conversation, write_place
 
 _VERBS: Final = {
     Finding.State.OPEN.value: "opened it again",
@@ -74,7 +74,7 @@ def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.
         "rule_url": f"{reverse('pages:findings', args=[workspace.slug])}?rule={finding.rule}",
         "state": state,
         "is_due": finding.is_due,
-        "cites": shorten_name(cite(finding), 1000),
+        "cites": shorten_name(finding.cites, 1000),
         "conversation": _describe_conversation(finding, workspace.slug),
         "message": _describe_message(finding, message, cast, workspace.slug) if message and cast else None,
         "related": _list_related(related, cast, workspace.slug) if cast else [],

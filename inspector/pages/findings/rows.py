@@ -30,7 +30,7 @@ from ..shown.told import Line, is_named, make_line, name_conversation, shorten
 LONGEST_SENTENCE: Final = 240
 SENTENCE_BYTES: Final = 500
 CITATION_BYTES: Final = 300
-HIDDEN: Final = "What it says is hidden with its message, whose delivery was withdrawn."
+HIDDEN: Final = "It is hidden with its message: the delivery was withdrawn."
 # The ways in which an auditor may let a finding stand, and what each is called where one is chosen.
 JUDGEMENTS: Final = (
     (Finding.State.ACCEPTED.value, "Accept risk"),
@@ -88,7 +88,7 @@ def describe_findings(
             "severity": finding.severity,
             "state": name_state(finding),
             "sentence": HIDDEN if vars(finding).get("is_hidden") else _shorten(finding.text, sentence_bytes),
-            "cites": shorten_name(cite(finding), CITATION_BYTES),
+            "cites": shorten_name(finding.cites, CITATION_BYTES),
         }
         for finding in findings
     ]
@@ -112,7 +112,7 @@ def _make_row(
         state=name_state(finding),
         assignee=finding.assignee.get_username() if finding.assignee else "",
         sentence=_shorten(finding.text) if message else HIDDEN,
-        cites=shorten_name(cite(finding), CITATION_BYTES),
+        cites=shorten_name(finding.cites, CITATION_BYTES),
         line=make_line(message, cast) if message else None,
         at=finding.at,
         conversation_title=title_conversation(conversation, openings),
@@ -146,11 +146,6 @@ def name_state(finding: Finding) -> str:
     if finding.is_suppressed:
         return SUPPRESSED
     return SNOOZED if finding.state == Finding.State.OPEN and finding.is_snoozed else str(finding.state)
-
-
-def cite(finding: Finding) -> str:
-    """What a finding rests on: a section of a specification, or else the rule alone."""
-    return finding.cites or f"rule {finding.rule}"
 
 
 def write_place(finding: Finding, message: Message, slug: str) -> str:

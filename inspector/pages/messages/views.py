@@ -52,9 +52,9 @@ MOST_FINDINGS = 50
 
 ORDERS = {
     "wire": "",
-    "envelope": "no time on the wire: that of its envelope",
-    "start": "no time on the wire: ordered by the declared start",
-    "receipt": "no time on the wire: ordered by receipt",
+    "envelope": "no time in the message: that of its envelope",
+    "start": "no time in the message: ordered by the declared start",
+    "receipt": "no time in the message: ordered by receipt",
 }
 
 

@@ -39,7 +39,7 @@ ALL: Final = "all"
 STATES: Final = {
     Comment.State.OPEN.value: "open",
     Comment.State.RESOLVED.value: "resolved",
-    Comment.State.WITHDRAWN.value: "taken back",
+    Comment.State.WITHDRAWN.value: "withdrawn",
     ALL: "all",
 }
 HIDDEN: Final = "It is hidden with its message, whose delivery was withdrawn."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
@@ -21,6 +21,7 @@ from inspector.audit.rules import RULES
 from inspector.intake.selectors import list_deliveries
 from inspector.search.saved import list_saved
 from inspector.threads.finding import Found, find_by_native_id, find_by_uuid, list_busiest, list_recent
+from inspector.threads.models import Conversation
 from inspector.threads.summaries import find_openings
 
 from ..deliveries.progress import name_delivery
@@ -97,11 +98,8 @@ def _list_places(membership: Membership) -> Iterator[Item]:
     for saved in list_saved(membership=membership):
         query = urlencode({"q": saved.query})
         yield Item(saved.name, "saved search", f"{reverse('pages:search', args=[slug])}?{query}")
-    recent = list_recent(workspace=workspace)
-    openings = find_openings(conversation_ids=[each.pk for each in recent if not is_named(each)])
-    for conversation in recent:
-        title = shorten(openings.get(conversation.pk) or name_conversation(conversation), 80)
-        yield Item(title, "conversation", reverse("pages:conversation", args=[slug, conversation.pk]))
+    for pk, title in _title_conversations(list_recent(workspace=workspace)).items():
+        yield Item(title, "conversation", reverse("pages:conversation", args=[slug, pk]))
     for agent_id, called, name, channel in list_busiest(workspace=workspace):
         title = f"{called} {name}" if called and called != name else name
         yield Item(shorten(title, 80), f"agent in {channel}", reverse("pages:agent", args=[slug, agent_id]))
@@ -111,6 +109,16 @@ def _list_places(membership: Membership) -> Iterator[Item]:
         title = shorten(name_delivery(delivery), 80)
         kind = f"delivery of {delivery.received_at:%Y-%m-%d %H:%M} UTC"
         yield Item(title, kind, reverse("pages:delivery", args=[slug, delivery.pk]))
+
+
+def _title_conversations(conversations: Sequence[Conversation]) -> dict[uuid.UUID, str]:
+    """What the list of conversations says of each: its subject, and its id where that is another."""
+    openings = find_openings(conversation_ids=[each.pk for each in conversations if not is_named(each)])
+    titles = {}
+    for each in conversations:
+        title = shorten(openings.get(each.pk) or name_conversation(each), 80)
+        titles[each.pk] = title if each.native_id in ("", title) else f"{title} {shorten(each.native_id, 40)}"
+    return titles
 
 
 def _find_named(membership: Membership, typed: str) -> list[Item]:
@@ -124,7 +132,11 @@ def _find_named(membership: Membership, typed: str) -> list[Item]:
     except ValueError:
         digest = bytes.fromhex(typed) if _HASH.fullmatch(typed) else None
         found = find_by_native_id(workspace=workspace, native_id=typed, digest=digest)
-    return [Item(shorten(each.title, 80), each.kind, _link(workspace.slug, each)) for each in found]
+    named = [each.id for each in found if each.kind == "conversation"]
+    titles = _title_conversations(list_recent(workspace=workspace, among=named)) if named else {}
+    return [
+        Item(titles.get(each.id) or shorten(each.title, 80), each.kind, _link(workspace.slug, each)) for each in found
+    ]
 
 
 def _link(slug: str, found: Found) -> str:

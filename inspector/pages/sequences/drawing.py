@@ -29,6 +29,7 @@ from .lanes import Lanes
 ARROW_HEIGHT, BUCKET_HEIGHT, LOOP_HEIGHT, BAND_HEIGHT, GHOST_HEIGHT = 44, 56, 54, 32, 44
 # What a line below an arrow takes that names what rules found of it.
 ALARM_HEIGHT: Final = 16
+MOST_ALARMS: Final = 2
 # How much of a text a label holds; the whole stands in its title and in the table.
 LONGEST_LABEL: Final = 34
 LONGEST_NAME: Final = 48
@@ -38,7 +39,7 @@ LEAST_GAP, UNUSUAL = timedelta(seconds=10), 4
 # The verb and the names at the head of a sentence are what the arrow draws already.
 _VERB = re.compile(r"\s+[a-z]+(?:\s+(?:to|that|about|with|by))?\s+")
 # Whose clock it is, where that changes: without and with none but that of receipt.
-_CLOCKS = ("From here on the messages have times", "No time on the wire: the clock is that of receipt")
+_CLOCKS = ("From here on the messages have times", "No time in the messages: the clock shows the receipt")
 _JOIN = re.compile(r"^(?:(?:to|that|about)\s+|[,:]\s*)+")
 
 
@@ -88,8 +89,8 @@ class Shape:
     cast: str
     basis: str
     state: str
-    # Its open findings in words, below the arrow, and how grave the gravest is.
-    alarm: str = ""
+    # Its open findings in words, each with how far above the next arrow, and how grave the gravest is.
+    alarms: Sequence[tuple[str, int]] = ()
     severity: str = ""
     kind: str = "arrow"
 
@@ -205,7 +206,10 @@ class _Pen:
             key=lambda rule: (-rule.severity, rule.title),
         )
         alarm = "; ".join(rule.title for rule in rules)
-        height += ALARM_HEIGHT if alarm else 0
+        alarms = [rule.title for rule in rules]
+        if len(alarms) > MOST_ALARMS:
+            alarms[MOST_ALARMS - 1 :] = [f"{len(rules) - MOST_ALARMS + 1} more findings"]
+        height += ALARM_HEIGHT * len(alarms)
         return Shape(
             step=step,
             count=arrow.count,
@@ -225,7 +229,7 @@ class _Pen:
             cast="broadcast" if step.is_broadcast else "",
             basis="inferred" if step.is_inferred else "",
             state="failed" if step.is_failed else "",
-            alarm=alarm if len(rules) < 3 else f"{rules[0].title}; {len(rules) - 1} more findings",
+            alarms=[(each, ALARM_HEIGHT * (len(alarms) - at) + 8) for at, each in enumerate(alarms, 1)],
             severity=SEVERITIES[rules[0].severity] if rules else "",
         )
 

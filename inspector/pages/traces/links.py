@@ -19,7 +19,11 @@ MOST_TRACES: Final = 5
 def link_traces(workspace: Workspace, messages: Sequence[Message]) -> list[dict[str, str]]:
     """The first traces of these messages."""
     return [
-        {"url": reverse("pages:trace", args=[workspace.slug, trace.pk]), "name": shorten(trace.native_id, 40)}
+        {
+            "url": reverse("pages:trace", args=[workspace.slug, trace.pk]),
+            "name": shorten(trace.native_id, 40),
+            "id": trace.native_id,
+        }
         for trace in find_traces_of(workspace=workspace, messages=messages)[:MOST_TRACES]
     ]
 

@@ -374,7 +374,7 @@ class Linker:
         if message_id in self._by_node:
             return next((each.parent for each in self._nodes if each.id == message_id), None)
         here = next((each for each in self._nodes if each.id == message_id), None)
-        stub = here or self._load(message_id)
+        stub = here or (None if self._view.is_only else self._load(message_id))
         if stub is None:
             return None
         if here is None and stub.position < node.position:
@@ -385,7 +385,7 @@ class Linker:
             return None
         self._view.note_everywhere(("id", key.hex()))
         bearers = [*self._by_id.get(key, ()), *self._outside.bearers(key)]
-        if key not in self._outside.earlier and key not in self._outside.later:
+        if not self._view.is_only and key not in self._outside.earlier and key not in self._outside.later:
             bearers += [
                 each
                 for each in self._load_where(Q(id_key=key, channel_id=self._conversation.channel_id))

@@ -46,7 +46,7 @@ class Transition(NamedTuple):
 TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition("asked", (NOT_BEGUN,), State.OPEN, "what was asked is open until somebody says a word on it"),
     Transition(
-        "posted", (NOT_BEGUN,), State.DONE, "what is put up in a place is asked of nobody by name: no answer is owed"
+        "posted", (NOT_BEGUN,), State.DONE, "what is put up in a place has no named recipient: no answer is owed"
     ),
     Transition(
         "asked-again", ENDED, State.OPEN, "what is asked again after its end is open again, and counts as a retry"

@@ -117,7 +117,7 @@ def test_it_tells_everything_that_is_known(cast: Cast, conversation: Conversatio
     assert "See m2." in text
     assert bytes(Review.objects.get().binding.digest).hex() in text  # type: ignore[union-attr]
     assert "holds" in text
-    assert "Asked for by</dt><dd>amir" in text
+    assert "Requested by</dt><dd>amir" in text
     # What an auditor asks first stands first: what it came to, and what was found where.
     head = text[: text.index("<article>")]
     assert 'Signed off: <span class="grave">concern</span>, by amir' in head

@@ -226,7 +226,7 @@ def test_work_that_was_given_up_is_asked_for_again(cast: Cast, monkeypatch: pyte
     def fall_over(**names: object) -> None:
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr(pipeline, "settle", fall_over)
+    monkeypatch.setattr(pipeline, "resolve", fall_over)
     deliver(cast, write_log())
     for _ in range(5):
         Job.objects.update(due_at="2020-01-01T00:00:00Z")

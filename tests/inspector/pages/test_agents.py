@@ -209,7 +209,7 @@ def test_two_are_one_by_an_auditors_word(auditor: Client, cast: Cast, story: Del
     act = reverse("pages:join-agent", args=[SLUG, radar.pk])
     for wrong, why in (
         ({"same_as": "nobody", "reason": "x"}, "no agent of the channel main has this name"),
-        ({"same_as": "oscar", "reason": ""}, "Say how you know"),
+        ({"same_as": "oscar", "reason": ""}, "Give the reason"),
         ({"same_as": "radar", "reason": "x"}, "it is that agent already"),
     ):
         refused = auditor.post(act, wrong)

@@ -106,9 +106,9 @@ def test_the_message_and_its_finding_say_it(auditor: Client, citing: Message) ->
     assert "twice not received" not in page
     found = {each.rule: each for each in Finding.objects.filter(conversation=citing.conversation_id)}
     assert found["ambiguous-parent"].text == (
-        "It answers the message 'twice', and which one is not known: in other conversations 2 messages bear that id."
+        "It answers the message 'twice', but which one is unknown: in other conversations 2 messages bear that id."
     )
-    assert "'never' that was not received" in found["missing-message"].text
+    assert "'never', which was not received" in found["missing-message"].text
 
 
 def test_the_api_says_it(client: Client, token: str, citing: Message) -> None:

@@ -118,7 +118,7 @@ def test_a_withdrawal_is_seen_everywhere_and_can_be_taken_back(
     assert answer.status_code == 302
     settle_all()
     receipt = text(auditor.get(page_of("delivery", story.pk)))
-    assert "Taken back by amir" in receipt
+    assert "Withdrawal undone by amir" in receipt
     assert "Withdrawn by amir" in receipt
     assert "hidden: withdrawn" not in text(viewer.get(page_of("conversation", conversation.pk)))
     assert ">m1<" in text(viewer.get(page_of("conversation", conversation.pk)))

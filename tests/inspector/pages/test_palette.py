@@ -56,8 +56,11 @@ def test_an_id_leads_to_what_it_names(viewer: Client, cast: Cast, story: Deliver
     there = reverse("pages:message", args=["acme", message.pk])
     for typed in ("m2", str(message.pk), str(message.record_id)):
         assert find(viewer, typed)[0]["url"] == there, typed
+    # By the title that the list of conversations has.
+    named = {"title": "search story", "kind": "conversation"}
     for typed in ("story", str(conversation.pk)):
-        assert find(viewer, typed)[0]["url"] == reverse("pages:conversation", args=["acme", conversation.pk])
+        there = reverse("pages:conversation", args=["acme", conversation.pk])
+        assert find(viewer, typed)[0] == named | {"url": there}
     assert story.sha256 is not None
     assert find(viewer, bytes(story.sha256).hex())[0]["url"] == reverse("pages:delivery", args=["acme", story.pk])
     assert find(viewer, "t1")[0]["kind"] == "trace"

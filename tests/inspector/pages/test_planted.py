@@ -100,7 +100,7 @@ def test_findings_stand_under_their_message_and_mark_the_drawings(auditor: Clien
     assert tree.count('class="flag"') == 4
     # What a finding says is not said again by the note behind it.
     secret = row_of(transcript, 6)
-    assert len(re.findall("looks like a key of a service", secret, re.IGNORECASE)) == 1
+    assert len(re.findall("looks like an exposed service API key", secret, re.IGNORECASE)) == 1
 
 
 def test_a_clock_that_is_off_by_seconds_is_told_once(auditor: Client, conversation: Conversation) -> None:
@@ -175,7 +175,7 @@ def test_a_channel_narrows_the_lists_and_stays_in_the_address(
     main = Channel.objects.exclude(pk=second.pk).get(workspace=cast.workspace).name
     for name, words in (
         ("overview", "Exposed secret"),
-        ("findings", "looks like a key of a service"),
+        ("findings", "Looks like an exposed service API key"),
         ("conversations", str(conversation.pk)),
     ):
         assert words in read(auditor, name, channel=main), name
@@ -311,5 +311,5 @@ def test_only_what_the_row_says_is_left_out(auditor: Client, cast: Cast) -> None
     deliver(cast, json.dumps({"raw": odd}).encode())
     settle_all()
     row = row_of(read(auditor, "conversation", Conversation.objects.get().pk), 1)
-    assert "zeta" in row.partition("More fields")[2].partition("</details>")[0]
+    assert "zeta" in row.partition("1 more field")[2].partition("</details>")[0]
     assert "“, in reply to message p9”" in row

@@ -70,7 +70,7 @@ def test_without_script_it_is_two_steps_to_the_receipt(auditor: Client, cast: Ca
     page = text(auditor.get(response["Location"]))
     assert "5 received = 5 stored + 0 duplicate + 0 quarantined" in page
     assert "unpacked from gzip" in page
-    assert "Loaded" in page
+    assert "Import started" in page
     assert auditor.get(address)["Location"] == response["Location"]
     assert decide(auditor, address, "load")["Location"] == response["Location"]
 

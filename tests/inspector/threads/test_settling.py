@@ -162,7 +162,7 @@ def test_a_job_that_fails_three_times_is_a_dead_letter(cast: Cast, monkeypatch: 
     def fall_over(**names: object) -> None:
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr(pipeline, "settle", fall_over)
+    monkeypatch.setattr(pipeline, "resolve", fall_over)
     deliver(cast, *write_story())
     for _ in range(5):
         Job.objects.update(due_at="2020-01-01T00:00:00Z")

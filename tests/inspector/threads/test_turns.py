@@ -61,14 +61,14 @@ def test_a_companion_that_is_asked_for_again_meanwhile_is_left_alone(
     pipeline.run_due(seconds=60, only=(Job.Kind.INGEST,))
     job = jobs.claim(kinds=[Job.Kind.SETTLE])
     assert job is not None
-    settle = pipeline.settle
+    settle = pipeline.resolve
 
     def mark_meanwhile(**names: Any) -> None:
         (other,) = names["others"]
         Job.objects.filter(subject=other.pk).update(requests=5)
         settle(**names)
 
-    monkeypatch.setattr(pipeline, "settle", mark_meanwhile)
+    monkeypatch.setattr(pipeline, "resolve", mark_meanwhile)
     pipeline.run_job(job)
     settled = {conversation.pk for conversation in Conversation.objects.all() if conversation.is_settled}
     assert settled == {job.subject}
