@@ -14,6 +14,7 @@ from tests.browser.conftest import Open, wait_for_rest
 from tests.browser.test_accessibility import find_sideways, keep_picture
 from tests.inspector.conftest import Cast, settle_all
 from tests.inspector.pages.test_planted import KEY, PLANTED, TITLES
+from tests.lanes import begin_with
 
 # What may be clicked, or entered by key, from the upload to the report.
 MOST_STEPS = 20
@@ -36,7 +37,9 @@ class Auditor:
         self.steps += 1
 
 
-@pytest.mark.parametrize(("width", "theme"), [(360, "dark"), (768, "light"), (1280, "light"), (1920, "dark")])
+@pytest.mark.parametrize(
+    ("width", "theme"), begin_with(1, [(1280, "light"), (360, "dark"), (768, "light"), (1920, "dark")], seconds=15)
+)
 def test_from_an_unknown_log_to_a_signed_report(
     open_page: Open, cast: Cast, tmp_path: Path, width: int, theme: str
 ) -> None:

@@ -15,6 +15,8 @@ from inspector.threads.models import Trace
 from tests.browser.conftest import PATIENCE_MS, Open
 from tests.inspector.conftest import Cast, deliver, settle_all
 
+pytestmark = pytest.mark.long(seconds=8)
+
 COUNT = 700
 
 

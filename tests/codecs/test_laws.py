@@ -104,7 +104,6 @@ def test_at_most_one_vector_in_ten_states_a_loss(slug: str) -> None:
 
 
 @for_each(EVERY)
-@pytest.mark.long(seconds=30)
 def test_no_prefix_of_a_wire_makes_read_raise(case: Case) -> None:
     step = max(1, len(case.wire) // 60)
     for end in range(0, len(case.wire), step):

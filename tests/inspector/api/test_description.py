@@ -276,7 +276,6 @@ RESOURCES: Final = list_resources()
 
 
 @pytest.mark.parametrize("resource", RESOURCES)
-@pytest.mark.long(seconds=5)
 def test_the_answer_is_as_described(
     api: Any, headers: dict[str, str], known: dict[str, list[str]], bodies: dict[str, list[Any]], resource: str
 ) -> None:

@@ -14,6 +14,7 @@ from inspector.threads.models import Conversation, Message, Stretch
 from inspector.threads.placing import places
 from inspector.threads.settling import carries, fitting, late, settler, stretches
 from inspector.threads.telling import carried
+from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
 from .babble import Babbler
@@ -22,6 +23,7 @@ from .wholes import assert_whole
 pytestmark = pytest.mark.django_db
 
 SEEDS, BABBLED = int(os.environ.get("SEEDS", "3")), int(os.environ.get("BABBLED", "60"))
+BABBLINGS = begin_with(1, [(0, 20), *((seed, BABBLED) for seed in range(SEEDS))], seconds=20)
 
 
 @pytest.fixture
@@ -132,13 +134,12 @@ def test_a_conversation_that_grew_is_cut_into_stretches(cast: Cast, windows: lis
     assert windows == ["c", "c"]
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
-@pytest.mark.long(seconds=20)
+@pytest.mark.parametrize(("seed", "babbled"), BABBLINGS)
 def test_what_comes_late_is_what_is_settled_at_once(
-    cast: Cast, windows: list[str], monkeypatch: pytest.MonkeyPatch, seed: int
+    cast: Cast, windows: list[str], monkeypatch: pytest.MonkeyPatch, seed: int, babbled: int
 ) -> None:
     chance = random.Random(seed)
-    lines = list(Babbler(seed, ids=chance.choice([6, 30, 200])).babble(BABBLED))
+    lines = list(Babbler(seed, ids=chance.choice([6, 30, 200])).babble(babbled))
     after = [lines.pop() for _ in range(len(lines) // 6)]
     held = [lines.pop(at) for at in sorted(chance.sample(range(len(lines)), len(lines) // 5), reverse=True)]
     chance.shuffle(held)

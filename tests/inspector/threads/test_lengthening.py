@@ -21,6 +21,7 @@ from inspector.threads.trees import lengthening, points, strands, tracing
 from inspector.threads.trees.blocks import read_directory
 from inspector.threads.trees.outline import draw_lines
 from inspector.threads.trees.windows import StoredTree, load_tree
+from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
 from .test_growing import read
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.django_db
 
 # Of random stories; more of them with the variable.
 SEEDS = int(os.environ.get("SEEDS", "2"))
+STORIES = begin_with(1, [(0, 16), *((seed, 60) for seed in range(SEEDS))], seconds=40)
 ACTS = ("REQ", "INF", "ACK", "DONE", "FAIL", "QRY")
 
 
@@ -139,8 +141,7 @@ def write_story(chance: random.Random, count: int) -> list[bytes]:
     return story
 
 
-@pytest.mark.long(seconds=12)
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", begin_with(1, range(SEEDS), seconds=12))
 def test_what_is_appended_piece_by_piece_stands_as_if_drawn_at_once(
     cast: Cast, lengthened: Lengthened, seed: int
 ) -> None:
@@ -174,13 +175,12 @@ def shuffle(chance: random.Random, story: list[bytes]) -> list[bytes]:
     return [story[at] for at in sorted(range(len(story)), key=lambda at: (at + late[at], at))]
 
 
-@pytest.mark.long(seconds=40)
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize(("seed", "count"), STORIES)
 def test_what_is_late_by_a_little_or_by_much_stands_as_if_drawn_at_once(
-    cast: Cast, lengthened: Lengthened, few: None, seed: int
+    cast: Cast, lengthened: Lengthened, few: None, seed: int, count: int
 ) -> None:
     chance = random.Random(f"late {seed}")
-    story = shuffle(chance, write_story(chance, 60))
+    story = shuffle(chance, write_story(chance, count))
     at = 0
     while at < len(story):
         size = chance.choice([1, 1, 2, 5])
@@ -190,12 +190,11 @@ def test_what_is_late_by_a_little_or_by_much_stands_as_if_drawn_at_once(
         agree()
     settle_all()
     agree()
-    assert len(lengthened.back) > 5, "many of them were gone back in"
+    assert len(lengthened.back) > count // 12, "many of them were gone back in"
     assert len(lengthened) > len(lengthened.back)
 
 
-@pytest.mark.long(seconds=12)
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", begin_with(1, range(SEEDS), seconds=12))
 def test_what_comes_late_or_is_withdrawn_draws_a_trace_whole(cast: Cast, lengthened: Lengthened, seed: int) -> None:
     chance = random.Random(seed)
     other = Channel.objects.create(workspace=cast.workspace, name="other")

@@ -18,7 +18,7 @@ from inspector.threads.models import Trace, TraceCarry, TraceChange
 from inspector.threads.trees import patching, strands, tracing
 
 from ..conftest import Cast, deliver, settle_all
-from .test_lengthening import ACTS, SEEDS, agree, nothing, read_in
+from .test_lengthening import ACTS, STORIES, agree, nothing, read_in
 from .test_traces import RANDOM, clowl, find, prose
 
 pytestmark = pytest.mark.django_db
@@ -89,11 +89,12 @@ def disorder(chance: random.Random, story: list[bytes]) -> list[bytes]:
     return [story[at] for at in sorted(range(len(story)), key=lambda at: (at + late[at], at))]
 
 
-@pytest.mark.long(seconds=40)
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_what_is_late_by_anything_stands_as_if_drawn_at_once(cast: Cast, patched: Patched, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "count"), STORIES)
+def test_what_is_late_by_anything_stands_as_if_drawn_at_once(
+    cast: Cast, patched: Patched, seed: int, count: int
+) -> None:
     chance = random.Random(f"patched {seed}")
-    story = disorder(chance, write_late_story(chance, 60))
+    story = disorder(chance, write_late_story(chance, count))
     at = 0
     while at < len(story):
         size = chance.choice([1, 1, 2, 5])
@@ -103,15 +104,16 @@ def test_what_is_late_by_anything_stands_as_if_drawn_at_once(cast: Cast, patched
         agree()
     settle_all()
     agree()
-    assert len(patched) > 20 + 2 * len(patched.refused)
+    assert len(patched) > count // 3 + 2 * len(patched.refused)
 
 
-@pytest.mark.long(seconds=40)
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_what_is_late_in_two_channels_or_withdrawn_stands_so_too(cast: Cast, patched: Patched, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "count"), STORIES)
+def test_what_is_late_in_two_channels_or_withdrawn_stands_so_too(
+    cast: Cast, patched: Patched, seed: int, count: int
+) -> None:
     chance = random.Random(f"withdrawn {seed}")
     other = Channel.objects.create(workspace=cast.workspace, name="other")
-    story = disorder(chance, write_late_story(chance, 60))
+    story = disorder(chance, write_late_story(chance, count))
     deliveries, at = [], 0
     while at < len(story):
         size = chance.choice([1, 2, 5])
@@ -125,7 +127,7 @@ def test_what_is_late_in_two_channels_or_withdrawn_stands_so_too(cast: Cast, pat
         agree()
     settle_all()
     agree()
-    assert len(patched) > 10
+    assert len(patched) > count // 6
 
 
 def begin(cast: Cast, count: int = 12) -> None:
