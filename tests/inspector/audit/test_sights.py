@@ -110,6 +110,7 @@ def test_what_is_looked_at_is_enough_whatever_came_first(cast: Cast, seed: int) 
     prove(cast)
 
 
+@pytest.mark.long(seconds=25)
 def test_what_was_stored_before_is_looked_at_and_decided(cast: Cast) -> None:
     """An installation that kept no sights finds the same, and has them when its conversations have been examined."""
     deliver(cast, *(line for lines in list_logs() for line in lines))
