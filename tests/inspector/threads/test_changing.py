@@ -118,6 +118,7 @@ def test_a_stored_tree_that_changes_is_what_is_drawn_whole(cast: Cast, seed: int
     assert reasons <= REFUSED
 
 
+@pytest.mark.long(seconds=2)
 @pytest.mark.django_db
 @pytest.mark.parametrize(("form", "way"), [("star", "late"), ("random", "found"), ("tops", "leaves")])
 def test_one_change_near_the_front_touches_few_blocks_of_a_large_tree(cast: Cast, form: str, way: str) -> None:

@@ -84,6 +84,7 @@ def test_a_stored_tree_that_grows_is_what_is_drawn_whole(
         assert {entry.digest for entry in tree.entries} <= {bytes(block.digest) for block in blocks}
 
 
+@pytest.mark.long(seconds=2)
 @pytest.mark.django_db
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("where", ["below the first", "below one in the middle", "below the last", "below nothing"])
@@ -121,6 +122,7 @@ def test_many_messages_appended_one_by_one_leave_blocks_of_a_bearable_size(cast:
     assert held <= len(tree.entries) + 2, "of earlier trees the last one is kept"
 
 
+@pytest.mark.long(seconds=2)
 @pytest.mark.django_db
 def test_many_answers_to_many_places_of_a_large_tree_are_found(cast: Cast) -> None:
     knots = make_knots(SHAPES["random"], LARGE)
@@ -233,6 +235,7 @@ def keep(knots: Sequence[Knot], places: Sequence[int]) -> list[Knot]:
     ]
 
 
+@pytest.mark.long(seconds=2)
 @pytest.mark.django_db
 def test_the_blocks_of_what_a_tree_grows_from_stay_as_long_as_they_are_held(cast: Cast) -> None:
     knots = make_knots(SHAPES["random"], 4600)

@@ -66,6 +66,7 @@ def settle_more(cast: Cast, *lines: bytes) -> None:
         assert_whole(conversation)
 
 
+@pytest.mark.long(seconds=2)
 def test_text_near_the_front_is_settled_with_its_stretch(cast: Cast, windows: list[str]) -> None:
     pair = {"from": "a", "to": ["b"]}
     settle_more(cast, *(say(10 * at, raw=f"Line {at}.", id=f"m{at}", **pair) for at in range(60)))
@@ -79,6 +80,7 @@ def test_text_near_the_front_is_settled_with_its_stretch(cast: Cast, windows: li
     assert Conversation.objects.get().message_count == 63
 
 
+@pytest.mark.long(seconds=2)
 def test_a_request_near_the_front_is_settled_with_the_answer_that_missed_it(cast: Cast, windows: list[str]) -> None:
     lines = [
         line for at in range(30) for line in (say_clowl(20 * at, f"m{at}"), say_clowl(20 * at + 5, f"d{at}", f"m{at}"))
@@ -91,6 +93,7 @@ def test_a_request_near_the_front_is_settled_with_the_answer_that_missed_it(cast
     assert Conversation.objects.get().missing_count == 0
 
 
+@pytest.mark.long(seconds=2)
 def test_a_request_is_settled_with_those_who_missed_it_far_behind(
     cast: Cast, windows: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +113,7 @@ def test_a_request_is_settled_with_those_who_missed_it_far_behind(
     assert {answer.parent for answer in answers} == {Message.objects.get(native_id="m4").pk}
 
 
+@pytest.mark.long(seconds=2)
 def test_a_parent_in_text_is_found_by_those_far_behind(cast: Cast, windows: list[str]) -> None:
     pair = {"from": "a", "to": ["b"]}
     lines = [say(10 * at, raw=f"Line {at}.", id=f"m{at}", **pair) for at in range(60)]
@@ -122,6 +126,7 @@ def test_a_parent_in_text_is_found_by_those_far_behind(cast: Cast, windows: list
     assert Message.objects.get(native_id="x").parent == Message.objects.get(native_id="m3").pk
 
 
+@pytest.mark.long(seconds=15)
 def test_a_conversation_that_grew_is_cut_into_stretches(cast: Cast, windows: list[str]) -> None:
     pair = {"from": "a", "to": ["b"]}
     for at in range(40):

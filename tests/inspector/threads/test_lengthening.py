@@ -269,6 +269,7 @@ def test_who_dies_while_drawing_leaves_a_trace_to_be_drawn_whole(
     agree()
 
 
+@pytest.mark.long(seconds=3)
 def test_a_channel_that_joins_others_draws_both_traces_whole(cast: Cast, lengthened: Lengthened) -> None:
     other = Channel.objects.create(workspace=cast.workspace, name="other")
     for at in range(3):
@@ -285,6 +286,7 @@ def test_a_channel_that_joins_others_draws_both_traces_whole(cast: Cast, lengthe
     agree()
 
 
+@pytest.mark.long(seconds=2)
 def test_an_answer_that_came_before_what_it_answers_hangs_below_it(cast: Cast, lengthened: Lengthened) -> None:
     deliver(cast, clowl("m0", "c", trace=RANDOM, act="REQ"))
     deliver(cast, clowl("n1", "d", trace=RANDOM, parent="m9", at=10), name="n.log")
@@ -295,6 +297,7 @@ def test_an_answer_that_came_before_what_it_answers_hangs_below_it(cast: Cast, l
     agree()
 
 
+@pytest.mark.long(seconds=2)
 def test_lengthening_takes_as_many_statements_whatever_was_drawn(cast: Cast, lengthened: Lengthened) -> None:
     counts = []
     for count in (30, 120):
@@ -311,6 +314,7 @@ def test_lengthening_takes_as_many_statements_whatever_was_drawn(cast: Cast, len
     agree()
 
 
+@pytest.mark.long(seconds=10)
 def test_the_same_is_read_of_a_trace_whatever_its_length_if_something_is_late(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,6 +349,7 @@ def test_the_same_is_read_of_a_trace_whatever_its_length_if_something_is_late(
     agree()
 
 
+@pytest.mark.long(seconds=2)
 def test_what_is_merely_moved_up_in_its_conversation_draws_no_trace_anew(cast: Cast) -> None:
     deliver(cast, *(clowl(f"m{at}", "c", trace=RANDOM, at=at * 10) for at in range(6)))
     settle_all()
@@ -357,6 +362,7 @@ def test_what_is_merely_moved_up_in_its_conversation_draws_no_trace_anew(cast: C
     assert find("t001", cast.channel).message_count == 1
 
 
+@pytest.mark.long(seconds=4)
 def test_what_a_late_message_is_cited_by_is_drawn_anew_from_there_on(
     cast: Cast, lengthened: Lengthened, few: None
 ) -> None:
@@ -372,6 +378,7 @@ def test_what_a_late_message_is_cited_by_is_drawn_anew_from_there_on(
     agree()
 
 
+@pytest.mark.long(seconds=2)
 def test_who_reads_a_tree_while_it_is_drawn_from_a_point_still_finds_its_blocks(
     cast: Cast, lengthened: Lengthened, few: None
 ) -> None:

@@ -92,6 +92,7 @@ def test_a_milestone_since_which_too_much_has_changed_is_dropped_with_all_before
     assert list(left) == [1, 99]
 
 
+@pytest.mark.long(seconds=6)
 def test_where_one_clock_is_ahead_milestones_keep_up_with_what_is_late(
     cast: Cast, courses: Courses, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -148,6 +148,7 @@ def test_what_is_late_near_the_front_is_patched_in(cast: Cast, patched: Patched)
     agree()
 
 
+@pytest.mark.long(seconds=2)
 def test_what_fills_a_ghost_takes_what_cites_it_along(cast: Cast, patched: Patched) -> None:
     begin(cast)
     come(cast, "n1", "n2", "n3", parent="lost", at=85)
@@ -170,6 +171,7 @@ def test_what_came_before_everything_is_what_the_trace_is_about(cast: Cast, patc
     agree()
 
 
+@pytest.mark.long(seconds=2)
 def test_more_than_can_be_named_is_not_patched(cast: Cast, patched: Patched, monkeypatch: pytest.MonkeyPatch) -> None:
     for room in (noting, marking):
         monkeypatch.setattr(room, "MOST_NOTED", 4)
@@ -183,6 +185,7 @@ def test_more_than_can_be_named_is_not_patched(cast: Cast, patched: Patched, mon
     assert not TraceChange.objects.exists()
 
 
+@pytest.mark.long(seconds=2)
 def test_what_is_noted_time_and_again_comes_to_an_end(
     cast: Cast, patched: Patched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,6 +201,7 @@ def test_what_is_noted_time_and_again_comes_to_an_end(
     agree()
 
 
+@pytest.mark.long(seconds=2)
 def test_nothing_is_patched_into_what_was_drawn_while_something_came(
     cast: Cast, patched: Patched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,6 +248,7 @@ def test_who_dies_while_drawing_leaves_nothing_to_be_patched(
     agree()
 
 
+@pytest.mark.long(seconds=14)
 def test_patching_takes_as_many_statements_whatever_was_drawn(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     counts, before = [], 0
     for count in (600, 3000):

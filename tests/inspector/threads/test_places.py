@@ -54,6 +54,7 @@ def test_one_that_comes_in_anywhere_moves_its_block_alone() -> None:
     assert max(moved) <= 4 * 512
 
 
+@pytest.mark.long(seconds=3)
 @pytest.mark.django_db
 def test_a_late_message_near_the_front_leaves_the_rows_behind_its_block(cast: Cast) -> None:
     def say(number: float, name: str) -> bytes:

@@ -395,6 +395,7 @@ def describe(node: StoredNode) -> tuple[object, ...]:
     )
 
 
+@pytest.mark.long(seconds=2)
 @pytest.mark.django_db
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_one_line_that_is_late_is_reckoned_by_the_stretch_that_it_changes(

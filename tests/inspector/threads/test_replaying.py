@@ -184,6 +184,7 @@ def make_parts(count: int) -> list[dict[str, Any]]:
     return [coordinate("w", "REQ", "whole"), *asked, *going, *done, coordinate("z", "ACK", "whole")]
 
 
+@pytest.mark.long(seconds=3)
 @pytest.mark.parametrize("count", [3, 12])
 def test_what_a_part_does_by_itself_leaves_the_others_unread(
     cast: Cast, monkeypatch: pytest.MonkeyPatch, count: int
@@ -194,6 +195,7 @@ def test_what_a_part_does_by_itself_leaves_the_others_unread(
     assert len(replayed.rows) == 1
 
 
+@pytest.mark.long(seconds=2)
 def test_what_a_part_does_to_the_whole_is_played_there_too(cast: Cast) -> None:
     lines = [
         coordinate("a", "REQ", "whole"),
@@ -206,12 +208,14 @@ def test_what_a_part_does_to_the_whole_is_played_there_too(cast: Cast) -> None:
     assert states == {"whole": "done", "part": "done", "other": "open"}
 
 
+@pytest.mark.long(seconds=2)
 def test_more_than_shall_be_gone_through_is_uncertain(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reloading, "MOST_MESSAGES", 8)
     with pytest.raises(UncertainError):
         replay_without(cast, make_parts(3), 2)
 
 
+@pytest.mark.long(seconds=2)
 def test_what_is_asked_in_the_course_of_what_is_open_again_may_be_part_of_it(cast: Cast) -> None:
     """It was dropped, for the whole had been done: nothing that is stored says that it would be part of it now."""
     lines = [

@@ -161,6 +161,7 @@ def coordinate(name: str, act: str, task: str, parent: str = "", *, mode: str = 
     return {"raw": json.dumps(envelope | {"routing": {**pair, "broadcast": False}, "trace": trace})}
 
 
+@pytest.mark.long(seconds=2)
 def test_a_task_that_only_others_name_stands_as_those_have_brought_it(cast: Cast, courses: Courses) -> None:
     """What was transferred is done, and with it the whole: what is asked in its name after that is no part of it."""
     assert_appending_tells_all(
@@ -173,6 +174,7 @@ def test_a_task_that_only_others_name_stands_as_those_have_brought_it(cast: Cast
     )
 
 
+@pytest.mark.long(seconds=2)
 def test_what_json_refuses_to_write_is_carried_as_it_is(cast: Cast, courses: Courses) -> None:
     assert_appending_tells_all(
         cast,
@@ -194,6 +196,7 @@ def write_plain(start: int, end: int) -> list[bytes]:
     return [line.encode() + b"\n" for line in PLAIN[start:end]]
 
 
+@pytest.mark.long(seconds=2)
 @pytest.mark.parametrize("held", [60, 300])
 def test_one_appended_reads_a_few_rows_however_many_there_are(
     cast: Cast, courses: Courses, monkeypatch: pytest.MonkeyPatch, held: int
@@ -210,6 +213,7 @@ def test_one_appended_reads_a_few_rows_however_many_there_are(
     assert Conversation.objects.get(native_id="c").message_count == held + 1
 
 
+@pytest.mark.long(seconds=2)
 def test_what_is_late_is_settled_from_the_beginning(cast: Cast, courses: Courses) -> None:
     deliver(cast, *write_plain(0, 10), *write_plain(11, 20), door=Door.API)
     settle_all()
@@ -224,6 +228,7 @@ def test_what_is_late_is_settled_from_the_beginning(cast: Cast, courses: Courses
     assert_same(found, picture())
 
 
+@pytest.mark.long(seconds=15)
 @pytest.mark.parametrize("held", [60, 300])
 def test_what_is_late_by_a_few_reads_a_few_rows_however_many_there_are(
     cast: Cast, courses: Courses, monkeypatch: pytest.MonkeyPatch, held: int
@@ -247,6 +252,7 @@ def test_what_is_late_by_a_few_reads_a_few_rows_however_many_there_are(
     assert_same(found, picture())
 
 
+@pytest.mark.long(seconds=23)
 def test_milestones_are_few_and_reach_far(cast: Cast, courses: Courses, monkeypatch: pytest.MonkeyPatch) -> None:
     """However far back within half of a conversation something is late, about three times as much is settled again."""
     monkeypatch.setattr(milestones, "MOST_BACK", 4)
@@ -289,6 +295,7 @@ def test_a_settling_that_dies_half_way_leaves_nothing_to_go_on_with(
     assert_same(found, picture())
 
 
+@pytest.mark.long(seconds=3)
 def test_a_tree_that_does_not_tell_is_drawn_whole(
     cast: Cast, courses: Courses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
