@@ -1,4 +1,4 @@
-"""The oldest PostgreSQL that the product promises to run on, where one is installed: what is taken in and told by it."""
+"""The oldest PostgreSQL that the product promises to run on, where one is installed: what it takes in and tells."""
 
 from __future__ import annotations
 
