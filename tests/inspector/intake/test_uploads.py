@@ -147,7 +147,7 @@ def test_killed_at_any_piece_nothing_is_lost_or_doubled(
 @pytest.mark.parametrize("kind", FOLDS)
 def test_a_cut_file_keeps_its_whole_records_and_the_file(cast: Cast, kind: str) -> None:
     # A zstd gives its bytes in blocks of 128 KiB, so that the file has several.
-    lines = [*LINES, *(b"again " + line for line in LINES)]
+    lines = [*LINES, *(f"again {number} {os.urandom(24).hex()}\n".encode() for number in range(COUNT))]
     packed = FOLDS[kind](b"".join(lines))
     packed = packed[: len(packed) * 3 // 4]
     (delivery,) = upload(cast, packed)
