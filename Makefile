@@ -65,7 +65,7 @@ fuzz: venv-dev ## two million mutated inputs for each dialect; make fuzz ARGS='-
 	PYTHONPATH=codecs:. $(IN_VENV) -m tests.codecs.fuzzing $(ARGS)
 
 fuzz-api: venv-dev ## fifty thousand requests made up from the API's description; make fuzz-api REQUESTS=2000 sends fewer
-	@API_REQUESTS=$(REQUESTS) exec $(IN_VENV) -m pytest tests/inspector/api/test_description.py $(ARGS)
+	@API_REQUESTS=$(REQUESTS) exec $(IN_VENV) -m pytest -m long tests/inspector/api/test_description.py $(ARGS)
 
 lock: venv-dev ## write requirements/*.txt anew from requirements/*.in
 	$(IN_VENV) -m uv pip compile $(LOCKING) requirements/base.in -o requirements/base.txt

@@ -6,6 +6,7 @@ import os
 from collections.abc import Hashable, Iterator
 from typing import Any
 
+import hypothesis
 import pytest
 from django.conf import settings
 from django.db import connection
@@ -21,6 +22,9 @@ from .spreading import spread
 
 # Each has a server, an interpreter and, for a while, a browser of its own: about a gigabyte.
 MOST_WORKERS = 4
+# What takes a fifth of a second of the clock may have waited for other tests.
+hypothesis.settings.register_profile("suite", deadline=None)
+hypothesis.settings.load_profile("suite")
 
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
