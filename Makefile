@@ -7,7 +7,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test docs screenshots bench bench-long crash failpoints fuzz fuzz-api lint audit format lock clean venv venv-dev have-python
+.PHONY: help run test test-long docs screenshots bench bench-long crash failpoints fuzz fuzz-api lint audit format lock clean venv venv-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,8 +16,11 @@ run: venv ## start everything here and show the samples; options as in make run 
 	@exec $(IN_VENV) -m inspector.embedded $(ARGS)
 
 # Hundreds of Python processes start in the tests: what one compiled the others take, whatever the shell says of that.
-test: venv-dev ## run the tests on a PostgreSQL of their own; make test ARGS='-k words' runs some of them
-	@PYTHONDONTWRITEBYTECODE= exec $(IN_VENV) -m pytest -n auto --dist worksteal $(ARGS)
+test: venv-dev ## run the tests on a PostgreSQL of their own, but for the long ones; make test ARGS='-k words' runs some
+	@PYTHONDONTWRITEBYTECODE= exec $(IN_VENV) -m pytest -n auto --dist worksteal -m 'not long' $(ARGS)
+
+test-long: venv-dev ## run the long ones: crashes, failpoints, all themes and widths, growth, memory, PostgreSQL 15
+	@PYTHONDONTWRITEBYTECODE= exec $(IN_VENV) -m pytest -n auto --dist worksteal -m long $(ARGS)
 
 lint: venv-dev ## check format, rules, types, the directions of imports, templates, migrations and settings
 	$(IN_VENV) -m ruff format --check $(PATHS)
@@ -55,14 +58,14 @@ bench-long: venv-dev ## the long forms, for hours: 1 GB through each door, growt
 crash: venv-dev ## kill everything under load, again and again, and count; make crash ARGS='--cycles 300 --kill worker --seed 1'
 	PYTHONPATH=codecs:. $(IN_VENV) -m bench.crash $(ARGS)
 
-failpoints: venv-dev ## let every statement of the way in fail in every way; `make test` tries a part of the ways
+failpoints: venv-dev ## let every statement of the way in fail in every way; `make test-long` tries a part of the ways
 	@FAILPOINTS=all exec $(IN_VENV) -m pytest -n auto tests/inspector/intake/test_failpoints.py $(ARGS)
 
 fuzz: venv-dev ## two million mutated inputs for each dialect; make fuzz ARGS='--inputs 20000 --dialect nslip' is shorter
 	PYTHONPATH=codecs:. $(IN_VENV) -m tests.codecs.fuzzing $(ARGS)
 
 fuzz-api: venv-dev ## fifty thousand requests made up from the API's description; make fuzz-api REQUESTS=2000 sends fewer
-	@API_REQUESTS=$(REQUESTS) exec $(IN_VENV) -m pytest tests/inspector/api/test_description.py $(ARGS)
+	@API_REQUESTS=$(REQUESTS) exec $(IN_VENV) -m pytest -m long tests/inspector/api/test_description.py $(ARGS)
 
 lock: venv-dev ## write requirements/*.txt anew from requirements/*.in
 	$(IN_VENV) -m uv pip compile $(LOCKING) requirements/base.in -o requirements/base.txt

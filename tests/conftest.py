@@ -6,10 +6,12 @@ import os
 from collections.abc import Hashable, Iterator
 from typing import Any
 
+import hypothesis
 import pytest
 from django.conf import settings
 from django.db import connection
 from django.db.backends.base.creation import TEST_DATABASE_PREFIX
+from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 from whitenoise.middleware import WhiteNoiseMiddleware
 
@@ -20,19 +22,22 @@ from .spreading import spread
 
 # Each has a server, an interpreter and, for a while, a browser of its own: about a gigabyte.
 MOST_WORKERS = 4
+# What takes a fifth of a second of the clock may have waited for other tests.
+hypothesis.settings.register_profile("suite", deadline=None)
+hypothesis.settings.load_profile("suite")
 
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """With `-n auto`: a worker a core and two more where everything is run, none for a few tests or on one core.
+    """With `-n auto`: a worker a core and one more where a lane is run, none for a few tests or on one core.
 
-    Much of the time of some tests is spent waiting for processes that start, stop or are killed.
+    Some of the time is spent waiting for processes that start, stop or are killed.
     """
     is_everything = config.args_source is config.ArgsSource.TESTPATHS
     if not is_everything or any(config.getoption(name, False) for name in ("keyword", "lf", "stepwise", "collectonly")):
         return 0
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores + 2, MOST_WORKERS) if cores > 1 else 0
+    return min(cores + 1, MOST_WORKERS) if cores > 1 else 0
 
 
 @pytest.hookimpl(trylast=True)
@@ -75,6 +80,13 @@ def static_files() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", list_once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_passwords() -> Iterator[None]:
+    """Hash passwords quickly: how slowly the product does it is most of the work of a test that has one."""
+    with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
         yield
 
 

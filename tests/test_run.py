@@ -24,7 +24,7 @@ from tests.inspector.embedded.conftest import find_processes
 
 PROJECT = Path(__file__).resolve().parents[1]
 PATIENCE_S = 600
-pytestmark = [pytest.mark.slow, pytest.mark.long(seconds=40, waits=True)]
+pytestmark = pytest.mark.long(seconds=40, waits=True)
 
 
 # What the tests set for themselves, and what an outer make tells an inner one.

@@ -16,6 +16,7 @@ from inspector.audit.models import Review
 from tests.browser.conftest import Open, wait_for_rest
 from tests.browser.test_accessibility import find_sideways, keep_picture
 from tests.inspector.conftest import Cast, settle_all
+from tests.lanes import begin_with
 
 # What may be clicked, or entered by key, from the upload to the report.
 MOST_STEPS = 20
@@ -98,7 +99,11 @@ class Auditor:
 
 @pytest.mark.parametrize(
     ("width", "theme", "has_mouse"),
-    [(360, "dark", True), (768, "light", True), (1280, "light", False), (1920, "dark", False)],
+    begin_with(
+        1,
+        [(1280, "light", False), (360, "dark", True), (768, "light", True), (1920, "dark", False)],
+        seconds=15,
+    ),
 )
 def test_from_an_unknown_log_to_a_signed_report(
     open_page: Open, cast: Cast, tmp_path: Path, width: int, theme: str, *, has_mouse: bool

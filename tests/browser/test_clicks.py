@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
 import pytest
@@ -13,8 +12,6 @@ from tests.browser.test_accessibility import PAGES, address, fill_workspace
 from tests.inspector.conftest import Cast
 
 SIZES: Final = ((360, 640), (1366, 768), (768, 1024), (1920, 1080))
-# The suite looks at the first two; with CLICKS=all in the environment at all of them.
-LOOKED_AT: Final = SIZES if os.environ.get("CLICKS") == "all" else SIZES[:2]
 # The link that skips to the content is in sight only while it has the focus.
 FIND_COVERED: Final = """() => {
   const covered = [];
@@ -41,7 +38,7 @@ FIND_COVERED: Final = """() => {
 }"""
 
 
-@pytest.mark.parametrize(("width", "height"), LOOKED_AT)
+@pytest.mark.parametrize(("width", "height"), SIZES)
 @pytest.mark.long(seconds=100)
 def test_nothing_takes_the_click_of_another(open_page: Open, cast: Cast, width: int, height: int) -> None:
     fill_workspace(cast)

@@ -12,6 +12,8 @@ from tests.browser.conftest import Open, wait_for_rest
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.pages.conftest import STORY
 
+pytestmark = pytest.mark.long(seconds=6)
+
 # The first occurrence of a name in the raw, and the middle of it, chosen as a pointer would.
 DRAG = """() => {
   const piece = [...document.querySelectorAll('.wire[data-layer="0"] [data-span]')]

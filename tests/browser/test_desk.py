@@ -20,6 +20,8 @@ from tests.browser.conftest import Open, wait_for_rest
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.pages.conftest import STORY
 
+pytestmark = pytest.mark.long(seconds=6)
+
 SLUG = "acme"
 
 
@@ -268,7 +270,6 @@ SCROLLS = {"Messages of this window", "fields", "Who said how much to whom"}
 
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
-@pytest.mark.long(seconds=8)
 def test_no_list_is_cut_at_its_side(open_page: Open, cast: Cast, width: int) -> None:
     deliver(cast, STORY, name="story.log")
     settle_all()

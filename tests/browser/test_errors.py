@@ -13,6 +13,8 @@ from tests.browser.conftest import Open
 from tests.browser.test_accessibility import find_faults, keep_picture
 from tests.inspector.conftest import Cast
 
+pytestmark = pytest.mark.long(seconds=20)
+
 PAGES = {
     "400": "This request cannot be read",
     "403": "You do not have permission",

@@ -15,6 +15,8 @@ from tests.browser.conftest import Open
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.pages.conftest import STORY
 
+pytestmark = pytest.mark.long(seconds=8)
+
 
 @pytest.mark.parametrize("has_script", [True, False], ids=["with script", "without"])
 def test_what_was_searched_is_downloaded(open_page: Open, cast: Cast, tmp_path: Path, has_script: bool) -> None:

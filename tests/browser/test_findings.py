@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules.logs import say
 from tests.browser.conftest import Open
 from tests.inspector.conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.long(seconds=8)
 
 LOG = say(*[("ada", f'{{def:ok="not {number}"}}!st/ok') for number in range(3)])
 

@@ -11,6 +11,8 @@ from tests.browser.conftest import Open, wait_for_rest
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.keyring.conftest import SAMPLES, WORDS
 
+pytestmark = pytest.mark.long(seconds=6)
+
 SLUG = "acme"
 
 

@@ -19,6 +19,8 @@ from tests.browser.test_accessibility import find_faults
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.pages.test_events import port
 
+pytestmark = pytest.mark.long(seconds=8)
+
 SLUG = "acme"
 # For the pictures every theme is tried at every width; otherwise each of them once.
 STEP = 1 if os.environ.get("INSPECTOR_SCREENSHOTS") else 3

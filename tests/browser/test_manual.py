@@ -12,7 +12,7 @@ from tests.inspector.pages.conftest import STORY
 
 from .conftest import Open
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long(seconds=6)]
 
 
 def test_the_manual_shows_every_operation(open_page: Open, live_server: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from inspector.audit.models import ReviewItem
@@ -10,6 +11,8 @@ from inspector.threads.models import Conversation
 from tests.browser.conftest import Open
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.pages.conftest import STORY
+
+pytestmark = pytest.mark.long(seconds=10)
 
 
 def review(page: Page) -> None:

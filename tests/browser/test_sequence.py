@@ -14,6 +14,8 @@ from inspector.threads.models import Conversation
 from tests.browser.conftest import Open, wait_for_rest
 from tests.inspector.conftest import Cast, deliver, settle_all
 
+pytestmark = pytest.mark.long(seconds=8)
+
 SLUG = "acme"
 LONGEST_TASK_MS = 100
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
@@ -11,6 +12,8 @@ from inspector.accounts.invitations import invite_member
 from inspector.accounts.services import create_sign_in_link
 
 from ..inspector.conftest import Cast
+
+pytestmark = pytest.mark.long(seconds=5)
 
 PASSWORD = "a long walk by the sea"
 

@@ -16,6 +16,8 @@ from inspector.threads.trees.windows import Tree
 from tests.browser.conftest import PATIENCE_MS, Open
 from tests.inspector.conftest import Cast, deliver, settle_all
 
+pytestmark = pytest.mark.long(seconds=8)
+
 COUNT = 700
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
@@ -11,6 +12,8 @@ from tests.browser.conftest import Open, wait_for_rest
 from tests.browser.test_accessibility import find_faults, keep_picture
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.pages.conftest import STORY
+
+pytestmark = pytest.mark.long(seconds=8)
 
 SLUG = "acme"
 LOG = "!nd hb ok\\n?Uk/co\\nall is well\\nfull of \\u0000 nothing\\n"

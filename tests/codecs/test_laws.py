@@ -104,12 +104,19 @@ def test_at_most_one_vector_in_ten_states_a_loss(slug: str) -> None:
 
 
 @for_each(EVERY)
-@pytest.mark.long(seconds=30)
 def test_no_prefix_of_a_wire_makes_read_raise(case: Case) -> None:
-    step = max(1, len(case.wire) // 60)
-    for end in range(0, len(case.wire), step):
-        reading = dialects.decode(case.wire[:end], dialect=case.dialect)
-        assert_covers(reading)
+    read_prefixes(case, 12)
+
+
+@pytest.mark.long(seconds=30)
+@for_each(EVERY)
+def test_none_of_many_prefixes_of_a_wire_makes_read_raise(case: Case) -> None:
+    read_prefixes(case, 60)
+
+
+def read_prefixes(case: Case, count: int) -> None:
+    for end in range(0, len(case.wire), max(1, len(case.wire) // count)):
+        assert_covers(dialects.decode(case.wire[:end], dialect=case.dialect))
 
 
 @pytest.mark.parametrize("slug", SLUGS)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from dialects import LogOptions, LogReader, LogRecord, Piece, Problem, read_log
+from tests.lanes import begin_with
 
 MEGABYTE = 1024 * 1024
 
@@ -143,8 +144,9 @@ HARD = {
 }
 
 
+@pytest.mark.parametrize("count", begin_with(1, (1000, 4000), seconds=10))
 @pytest.mark.parametrize("line", HARD.values(), ids=HARD)
-def test_time_grows_with_the_log_and_no_faster(line: bytes) -> None:
+def test_time_grows_with_the_log_and_no_faster(line: bytes, count: int) -> None:
     def measure(count: int) -> float:
         log = line * count
         started = time.thread_time()
@@ -152,11 +154,12 @@ def test_time_grows_with_the_log_and_no_faster(line: bytes) -> None:
         return time.thread_time() - started
 
     measure(1000)
-    small, large = min(measure(4000) for _ in range(3)), measure(32_000)
+    small, large = min(measure(count) for _ in range(3)), measure(8 * count)
     # Eight times the lines; a square law would take sixty-four times as long.
     assert large < 32 * small + 0.2
 
 
+@pytest.mark.long(seconds=10)
 def test_a_log_of_a_hundred_thousand_lines() -> None:
     records = records_of(b"".join(b'@a3|f0|c1|S0|d1|T%d|k1|t"x"#\n' % number for number in range(100_000)))
     assert len(records) == 100_000

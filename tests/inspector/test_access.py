@@ -163,12 +163,12 @@ def test_a_stranger_finds_nothing(
             (Client(), {}),
         ]
         for method in METHODS:
-            for client, headers in strangers:
-                # What is asked at one address changes nothing for the next.
-                with transaction.atomic():
+            # What is asked at one address changes nothing for the next.
+            with transaction.atomic():
+                for client, headers in strangers:
                     look_as_a_stranger(client, headers, method, (name, route), fill(route, things))
-                    assert snapshot(cast) == before, f"{method} {route}"
-                    transaction.set_rollback(True)
+                assert snapshot(cast) == before, f"{method} {route}"
+                transaction.set_rollback(True)
 
 
 # What shows a stranger the stranger's own workspace, which is empty.

@@ -265,7 +265,6 @@ def plant(cast: Cast, sign_in: Callable[[Membership], Client], token: str, tmp_p
         finds.look(f"refusal of {address[:25]}", answer.content)
 
 
-@pytest.mark.long(seconds=22)
 def test_planted_secrets_are_found_nowhere(
     cast: Cast,
     sign_in: Callable[[Membership], Client],

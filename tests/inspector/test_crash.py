@@ -142,7 +142,6 @@ def run_harness(*options: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.long(seconds=110, waits=True)
 def test_the_crash_harness_finds_nothing_in_the_product_and_something_in_its_broken_variants() -> None:
     told = run_harness("--cycles=6", "--drain-every=6", "--variants=required", "--broker=folder")
@@ -150,7 +149,7 @@ def test_the_crash_harness_finds_nothing_in_the_product_and_something_in_its_bro
     assert len(re.findall(r"^variant .* caught after", told, re.MULTILINE)) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long(seconds=60, waits=True)
 @pytest.mark.skipif("REDIS_URL" not in os.environ, reason="no Redis server is given: name an empty one by REDIS_URL")
 def test_the_crash_harness_finds_nothing_where_a_redis_server_is_the_broker() -> None:
     told = run_harness("--cycles=8", "--drain-every=8", "--variants=none", "--kill=broker", "--kill=worker")

@@ -12,7 +12,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.slow
 @pytest.mark.long(seconds=40)
 def test_four_writers_meet_and_nothing_is_lost() -> None:
     command = [sys.executable, "-m", "bench.crowd", "--shuffles", "2", "--writers", "4", "--records", "60"]

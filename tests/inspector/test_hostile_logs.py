@@ -18,9 +18,10 @@ from inspector.accounts.models import Membership
 from inspector.intake.models import Chunk, Delivery, Job, Record, Scaffold, Sighting
 from inspector.intake.selectors import rebuild_stream
 from inspector.threads.models import Conversation, Message
+from tests.lanes import begin_with
 
 from .conftest import Cast, settle_all
-from .doors import Way
+from .doors import DOORS, Way
 from .intake.test_containers import HOSTILE
 
 pytestmark = pytest.mark.django_db
@@ -93,6 +94,7 @@ def test_17_children_before_their_parents_come_out_in_order(way: Way, together: 
     assert list_tree() == [("m1", None), ("m61", "m1"), ("m121", "m61")]
 
 
+@pytest.mark.parametrize("way", begin_with(1, DOORS, seconds=10), indirect=True)
 @pytest.mark.parametrize("shape", ["chain", "star"])
 def test_18_a_chain_and_a_star_longer_than_any_stack(
     way: Way, cast: Cast, sign_in: Callable[[Membership], Client], shape: str

@@ -44,6 +44,7 @@ def ask(client: Client, address: str, headers: dict[str, str]) -> tuple[int, int
     return answer.status_code, size, measure_memory("VmHWM") - before
 
 
+@pytest.mark.long(seconds=50)
 @pytest.mark.parametrize("kind", BODIES)
 def test_every_answer_is_small(cast: Cast, sign_in: Callable[..., Client], kind: str) -> None:
     if not Path("/proc/self/clear_refs").exists():

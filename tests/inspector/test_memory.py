@@ -16,7 +16,7 @@ from inspector.threads.models import Message
 
 from .conftest import Cast
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.long(seconds=10)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long(seconds=10)]
 
 PROJECT = Path(__file__).parents[2]
 # Fat records, so that megabytes take seconds: 100 kB each, many of them on one line of one conversation.

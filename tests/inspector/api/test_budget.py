@@ -19,9 +19,9 @@ TEXT = "a long story about the sea " * 40_000
 MANY = {"clowl": "0.2", "mid": "m1", "cid": "c", "ts": 1763700000, "p": "INF", "from": "a", "to": "b"}
 RECORDS = {
     "a long text": json.dumps({"raw": TEXT, "id": "m1"}),
-    "many fields": json.dumps(MANY | {"body": {"t": "x", "d": {f"k{number}": number for number in range(40_000)}}}),
+    "many fields": json.dumps(MANY | {"body": {"t": "x", "d": {f"k{number}": number for number in range(15_000)}}}),
     "a deep nest": json.dumps(MANY | {"body": {"t": "x", "d": {"n": [[[[["x" * 100_000]]]]] * 5}}}),
-    "many words": json.dumps({"raw": "?Uk/co" + "/co" * 20_000, "id": "m1"}),
+    "many words": json.dumps({"raw": "?Uk/co" + "/co" * 8_000, "id": "m1"}),
     "no ASCII": json.dumps({"raw": "\N{DROMEDARY CAMEL}" * 400_000, "id": "m1"}, ensure_ascii=False),
 }
 

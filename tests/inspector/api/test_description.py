@@ -54,6 +54,7 @@ from inspector.intake.models import Delivery, Record
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.models import Agent, Conversation, Message, Trace
 from inspector.threads.selectors import find_message
+from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
 from ..exports.conftest import ask as ask_for
@@ -83,6 +84,7 @@ OPERATIONS: Final = [
     for path, methods in spectacular_settings.DEFAULT_GENERATOR_CLASS().get_schema(public=True)["paths"].items()
     for method in methods
 ]
+FEW_EXAMPLES: Final = 6
 SHORT_EXAMPLES: Final = 30
 # Of so many requests made up by chance some are sure to be granted; of fewer it is a matter of luck.
 MANY_EXAMPLES: Final = 100
@@ -163,7 +165,7 @@ def test_two_components_of_one_name_are_a_doubt() -> None:
 
 
 def count_examples() -> int:
-    return -(-LONG // (2 * len(OPERATIONS))) if LONG else SHORT_EXAMPLES
+    return -(-LONG // (2 * len(OPERATIONS)))
 
 
 @cache
@@ -275,17 +277,22 @@ def list_resources() -> dict[str, list[str]]:
 RESOURCES: Final = list_resources()
 
 
+@pytest.mark.parametrize("examples", begin_with(1, (FEW_EXAMPLES, count_examples() or SHORT_EXAMPLES), seconds=5))
 @pytest.mark.parametrize("resource", RESOURCES)
-@pytest.mark.long(seconds=5)
 def test_the_answer_is_as_described(
-    api: Any, headers: dict[str, str], known: dict[str, list[str]], bodies: dict[str, list[Any]], resource: str
+    api: Any,
+    headers: dict[str, str],
+    known: dict[str, list[str]],
+    bodies: dict[str, list[Any]],
+    resource: str,
+    examples: int,
 ) -> None:
     for name in RESOURCES[resource]:
         for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
             try:
                 # What is asked of one operation changes nothing for the next.
                 with transaction.atomic():
-                    ask(api, headers, known, bodies, name, mode)
+                    ask(api, headers, known, bodies, name, mode, examples)
                     transaction.set_rollback(True)
             except BaseException as error:
                 error.add_note(f"{name}, {mode.name.lower()}")
@@ -299,6 +306,7 @@ def ask(
     bodies: dict[str, list[Any]],
     name: str,
     mode: GenerationMode,
+    examples: int,
 ) -> None:
     """Send requests to an operation that are as described (positive), or are not, and check each answer.
 
@@ -308,7 +316,7 @@ def ask(
     statuses: Counter[int] = Counter()
 
     @settings(
-        max_examples=count_examples(),
+        max_examples=examples,
         derandomize=not LONG,
         database=None,
         deadline=None,
@@ -347,7 +355,7 @@ def ask(
         # So that there are as many requests as were asked for.
         mode = GenerationMode.POSITIVE
     send()
-    if not LONG or count_examples() >= MANY_EXAMPLES:
+    if not LONG or examples >= MANY_EXAMPLES:
         assert min(statuses) < 300, statuses
 
 

@@ -108,7 +108,7 @@ def test_a_gzip_bomb_stops(token: str) -> None:
 
 
 def test_a_body_that_breaks_off_keeps_its_complete_records(token: str) -> None:
-    body = gzip.compress(b"".join(f"record {number}\n".encode() for number in range(50_000)))
+    body = gzip.compress(b"".join(f"record {number}\n".encode() for number in range(12_000)))
     response = post(token, body[: len(body) // 2], "text/plain", **{"Content-Encoding": "gzip"})
     assert response.status_code == 400
     said = response.json()

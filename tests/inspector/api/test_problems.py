@@ -145,7 +145,7 @@ def test_a_database_that_is_away_is_503(token: str, monkeypatch: pytest.MonkeyPa
 def test_a_retry_after_a_broken_body_adds_only_what_was_missing(token: str) -> None:
     import gzip
 
-    whole = gzip.compress(b"".join(f"record {number}\n".encode() for number in range(50_000)))
+    whole = gzip.compress(b"".join(f"record {number}\n".encode() for number in range(12_000)))
     headers = {"Content-Encoding": "gzip", "Idempotency-Key": "k1"}
     broken = post(token, whole[: len(whole) // 2], "text/plain", **headers)
     assert broken.status_code == 400
@@ -153,11 +153,11 @@ def test_a_retry_after_a_broken_body_adds_only_what_was_missing(token: str) -> N
     assert kept > 1000
     response = post(token, whole, "text/plain", **headers)
     # The last record of the broken body was cut in its middle, and is another one now.
-    assert counts(response) in ((50_000, 50_000 - kept, kept, 0), (50_000, 50_000 - kept + 1, kept - 1, 0))
+    assert counts(response) in ((12_000, 12_000 - kept, kept, 0), (12_000, 12_000 - kept + 1, kept - 1, 0))
     assert post(token, whole, "text/plain", **headers).json() == response.json()
     assert post(token, b"another\n", "text/plain", **{"Idempotency-Key": "k1"}).status_code == 409
     assert Delivery.objects.count() == 2
-    assert Record.objects.count() in (50_000, 50_001)
+    assert Record.objects.count() in (12_000, 12_001)
 
 
 def test_the_schema_is_valid(cast: Cast, tmp_path: Any) -> None:

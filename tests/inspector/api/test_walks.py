@@ -27,7 +27,7 @@ from inspector.threads.selectors import find_message
 from ..conftest import Cast, deliver, settle_all
 from ..exports.conftest import ask, make
 
-pytestmark = [pytest.mark.django_db, pytest.mark.long(seconds=20)]
+pytestmark = pytest.mark.django_db
 
 SIZE: Final = 2
 TURNS: Final = 6

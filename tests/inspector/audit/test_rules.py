@@ -25,7 +25,6 @@ pytestmark = pytest.mark.django_db
 FEW_NOTES = 6
 
 
-@pytest.mark.long(seconds=15)
 def test_each_rule_finds_what_its_logs_show(cast: Cast) -> None:
     """All logs in one workspace, each in a channel of its own; what holds today, and what is due by now."""
     wanted, unwanted = {}, {}

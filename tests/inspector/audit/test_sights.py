@@ -29,13 +29,14 @@ from inspector.threads.resolving.undecided import CONDITIONS, sum_sights
 from inspector.threads.tasks.lifecycle import STANDING as STATES
 from inspector.threads.tasks.remarkable import REMARKABLE, STANDING
 from inspector.threads.telling.sights import IN_SIGHT, Sight
+from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
 from .whole_scenes import load_whole_scenes
 
 pytestmark = pytest.mark.django_db
 
-SEEDS = range(2)
+SEEDS = begin_with(1, (1, 0), seconds=20)
 # What takes several messages to see, or a key of the API or of the keyring.
 ACROSS = {"conflicting-duplicate", "skewed-time", "sender-not-of-key"}
 NEED_KEYS = {"sender-not-of-key", "not-authentic"}
@@ -109,6 +110,7 @@ def test_what_is_looked_at_is_enough_whatever_came_first(cast: Cast, seed: int) 
     prove(cast)
 
 
+@pytest.mark.long(seconds=25)
 def test_what_was_stored_before_is_looked_at_and_decided(cast: Cast) -> None:
     """An installation that kept no sights finds the same, and has them when its conversations have been examined."""
     deliver(cast, *(line for lines in list_logs() for line in lines))

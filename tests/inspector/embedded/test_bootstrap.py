@@ -15,7 +15,8 @@ from inspector.embedded import bootstrap
 PROJECT = Path(__file__).resolve().parents[3]
 BOOTSTRAP = PROJECT / "inspector" / "embedded" / "bootstrap.py"
 PACKAGE = "no-such-package-of-the-inspector"
-pytestmark = pytest.mark.long(seconds=6, waits=True)
+# What makes an environment takes seconds.
+makes_one = pytest.mark.long(seconds=6, waits=True)
 
 
 def make_project(folder: Path) -> Path:
@@ -62,6 +63,7 @@ def run_bootstrap(project: Path, name: str = "base", **changes: str) -> subproce
     )
 
 
+@makes_one
 def test_it_is_made_once_and_again_only_when_the_lock_file_changes(
     made: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
@@ -77,11 +79,13 @@ def test_it_is_made_once_and_again_only_when_the_lock_file_changes(
     assert "Installing" in run_bootstrap(project).stdout
 
 
+@makes_one
 def test_what_the_tests_need_holds_what_the_product_needs(equipped: Path) -> None:
     assert run_bootstrap(equipped, "dev").returncode == 0
     assert run_bootstrap(equipped, "base").stdout == ""
 
 
+@makes_one
 def test_the_codecs_are_found_from_anywhere(equipped: Path) -> None:
     (equipped / "codecs").mkdir()
     (equipped / "codecs" / "found.py").write_text("print('here')\n")
@@ -92,6 +96,7 @@ def test_the_codecs_are_found_from_anywhere(equipped: Path) -> None:
     assert told.stdout == "here\n"
 
 
+@makes_one
 def test_an_environment_that_was_moved_is_made_anew(equipped: Path) -> None:
     assert run_bootstrap(equipped).returncode == 0
     (equipped / ".venv" / "bin" / "python").unlink()
@@ -100,6 +105,7 @@ def test_an_environment_that_was_moved_is_made_anew(equipped: Path) -> None:
     assert "Creating" in again.stdout
 
 
+@makes_one
 def test_an_environment_of_somebody_else_is_never_emptied(project: Path) -> None:
     (project / ".venv").mkdir()
     (project / ".venv" / "precious").write_text("theirs")
@@ -111,6 +117,7 @@ def test_an_environment_of_somebody_else_is_never_emptied(project: Path) -> None
     assert (project / ".venv" / "precious").read_text() == "theirs"
 
 
+@makes_one
 def test_a_working_environment_of_somebody_else_is_used(equipped: Path) -> None:
     (equipped / ".venv.lock").unlink()
     told = run_bootstrap(equipped)
@@ -118,6 +125,7 @@ def test_a_working_environment_of_somebody_else_is_used(equipped: Path) -> None:
     assert "Creating" not in told.stdout
 
 
+@makes_one
 def test_a_package_without_a_wheel_here_is_named_and_no_index_is_asked_but_pips_own(
     equipped: Path, tmp_path: Path
 ) -> None:
@@ -230,6 +238,7 @@ def test_what_nobody_foresaw_is_shown_as_it_is() -> None:
     assert bootstrap.explain("one\ntwo", Path("/x/.venv"), None).endswith("the last lines were:\none\ntwo")
 
 
+@makes_one
 def test_a_folder_that_cannot_be_written_is_one_sentence(project: Path) -> None:
     if os.geteuid() == 0:
         (project / ".venv.lock").mkdir()  # Root may write anywhere: only this stops it.
@@ -278,6 +287,7 @@ def test_the_lock_files_agree_and_name_no_address() -> None:
     assert pins["base"].items() <= pins["dev"].items(), "the tests run with other versions than the product"
 
 
+@makes_one
 def test_the_stamp_names_the_lock_file_the_place_and_the_python(equipped: Path) -> None:
     assert run_bootstrap(equipped).returncode == 0
     stamp = json.loads((equipped / ".venv" / ".installed-base.json").read_text())

@@ -24,9 +24,18 @@ def start(folder: Path, *arguments: str, **changes: str) -> subprocess.Completed
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
+
+
+def test_once_starts_every_process_and_proves_that_they_work(private_folder: Path) -> None:
+    """What `make run ARGS=--once` does, by the environment that is here: the sample goes from the door to a page."""
+    told = start(private_folder, "--once", "--port", "0", DATABASE_URL="")
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "agree with an independent count" in told.stdout
+    assert told.stdout.rstrip().endswith("Everything works.")
+    assert find_processes(private_folder) == [], "something was left running"
 
 
 def test_a_database_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:

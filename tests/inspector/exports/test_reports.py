@@ -200,6 +200,7 @@ def test_it_is_made_in_windows_and_goes_on_where_a_worker_died(cast: Cast, monke
     assert articles(whole).count("<article>") == 40
 
 
+@pytest.mark.long(seconds=8)
 def test_memory_does_not_grow_with_the_conversation(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(making, "REPORT_STEP_RECORDS", 10)
 

@@ -62,8 +62,6 @@ def test_the_sample_story_comes_back_with_equal_wires_and_envelopes(cast: Cast) 
     assert again.stored == by_place.exclude(sightings__delivery=again).count()
 
 
-@pytest.mark.slow
-@pytest.mark.long(seconds=16)
 def test_every_hostile_record_comes_back_as_it_was(cast: Cast) -> None:
     """All in one file: what is written of one must not become part of its neighbours."""
     for number, wire in enumerate(HOSTILE.values()):

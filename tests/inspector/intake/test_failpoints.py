@@ -26,6 +26,7 @@ from inspector.intake import abandoned, bulk, jobs
 from inspector.intake.models import DeadLetter, Delivery, Door, Job, Record, Sighting
 from inspector.intake.services import open_delivery, take_stream, take_upload
 from inspector.threads.models import Message
+from tests.lanes import begin_with
 
 from ..conftest import Cast
 
@@ -81,10 +82,14 @@ FIRST_AND_STEP = {
 IS_LONG = "FAILPOINTS" in os.environ
 
 
-def count_up(failure: str, *, are_many: bool = False) -> Iterator[int]:
+# The short lane lets every tenth fail, in the first way.
+WAYS = begin_with(1, [("exception", 10), *((failure, 1) for failure in FAILURES)], seconds=20)
+
+
+def count_up(failure: str, stride: int, *, are_many: bool = False) -> Iterator[int]:
     """The numbers of the statements that fail, without an end."""
     first, step = (1, 1) if IS_LONG else FIRST_AND_STEP[failure]
-    return count(first, step * 2 if are_many and not IS_LONG and failure != "exception" else step)
+    return count(first, stride * (step * 2 if are_many and not IS_LONG and failure != "exception" else step))
 
 
 class Failpoint:
@@ -193,13 +198,12 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "MOST_VALUES", 0)
 
 
-@pytest.mark.parametrize("failure", FAILURES)
-@pytest.mark.long(seconds=20)
+@pytest.mark.parametrize(("failure", "stride"), WAYS)
 def test_a_log_survives_a_failure_at_every_statement_of_its_work(
-    cast: Cast, monkeypatch: pytest.MonkeyPatch, failure: str
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, failure: str, stride: int
 ) -> None:
     """The worker's side: framing an upload, reading its records, settling its conversations."""
-    for number in count_up(failure, are_many=True):
+    for number in count_up(failure, stride, are_many=True):
         channel = ensure_channel(workspace=cast.workspace, name=f"run-{number}")
         delivery = open_delivery(workspace=cast.workspace, channel=channel, door=Door.UPLOAD, file_name="a.jsonl")
         take_upload(delivery=delivery, chunks=[write_log(number)])
@@ -213,12 +217,12 @@ def test_a_log_survives_a_failure_at_every_statement_of_its_work(
     assert number > 60, "there were hardly any statements to fail"
 
 
-@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize(("failure", "stride"), WAYS)
 def test_a_log_survives_a_failure_at_every_statement_of_its_arrival(
-    cast: Cast, monkeypatch: pytest.MonkeyPatch, failure: str
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, failure: str, stride: int
 ) -> None:
     """The door's side: what the sender was not told is kept, he sends again, and nothing is there twice."""
-    for number in count_up(failure):
+    for number in count_up(failure, stride):
         channel = ensure_channel(workspace=cast.workspace, name=f"run-{number}")
 
         def send(door: str = Door.IMPORT, name: int = number, into: Any = channel) -> None:
@@ -237,7 +241,7 @@ def test_a_log_survives_a_failure_at_every_statement_of_its_arrival(
     assert number > 15, "there were hardly any statements to fail"
 
 
-@pytest.mark.parametrize("failure", ["exception", "connection reset"])
+@pytest.mark.parametrize("failure", begin_with(1, ["exception", "connection reset"], seconds=10))
 def test_a_checkpoint_before_its_work_would_be_noticed(
     cast: Cast, monkeypatch: pytest.MonkeyPatch, failure: str
 ) -> None:

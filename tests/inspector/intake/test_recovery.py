@@ -292,7 +292,7 @@ class Deaf:
             line.close()
 
 
-@pytest.fixture(params=["down", *(pytest.param(name, marks=pytest.mark.slow) for name in ("deaf", "no folder"))])
+@pytest.fixture(params=["down", "deaf", "no folder"])
 def broken_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment of a process whose broker is down, says nothing, or has no folder."""
     if request.param == "down":
@@ -358,7 +358,6 @@ def test_a_flushed_redis_loses_no_work(cast: Cast, tmp_path: Path) -> None:
         wait_for(lambda: Message.objects.count() == 100 and is_done(), 120, tmp_path / "process.log")
 
 
-@pytest.mark.slow
 def test_a_restarted_database_costs_only_time(cast: Cast, tmp_path: Path) -> None:
     """Every session of a worker is ended by the server, again and again; the worker goes on."""
     deliver(cast, *(b"line %d\n" % number for number in range(3000)))

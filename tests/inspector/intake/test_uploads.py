@@ -29,7 +29,9 @@ from ..conftest import Cast, settle_all
 
 pytestmark = pytest.mark.django_db
 
-LINES = [f"record {number} {os.urandom(6).hex()}\n".encode() for number in range(6000)]
+# More than two batches of records and, packed or not, more than one piece of an upload.
+COUNT = 2400
+LINES = [f"record {number} {os.urandom(24).hex()}\n".encode() for number in range(COUNT)]
 LOG = b"".join(LINES)
 FOLDS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
@@ -60,7 +62,7 @@ def test_a_packed_log_is_one_delivery_of_the_file_as_it_came(cast: Cast, kind: s
     packed = FOLDS[kind](LOG)
     (delivery,) = upload(cast, packed, f"a.log.{kind}")
     settle_all()
-    assert counts(delivery) == (6000, 6000, 0, 0)
+    assert counts(delivery) == (COUNT, COUNT, 0, 0)
     assert (delivery.size_bytes, bytes(delivery.sha256 or b"")) == (len(packed), hashlib.sha256(packed).digest())
     assert delivery.framed_bytes == delivery.size_bytes
     assert b"".join(rebuild_stream(delivery=delivery)) == LOG
@@ -71,8 +73,8 @@ def test_the_same_log_packed_and_plain_is_stored_once(cast: Cast) -> None:
     for data in (LOG, gzip.compress(LOG), FOLDS["zstd"](LOG), make_zip(("a.log", LOG))):
         upload(cast, data)
     settle_all()
-    assert Record.objects.count() == 6000
-    assert sorted(Delivery.objects.values_list("stored", "duplicate")) == [(0, 6000)] * 3 + [(6000, 0)]
+    assert Record.objects.count() == COUNT
+    assert sorted(Delivery.objects.values_list("stored", "duplicate")) == [(0, COUNT)] * 3 + [(COUNT, 0)]
 
 
 def test_a_name_promises_nothing(cast: Cast) -> None:
@@ -95,7 +97,7 @@ def test_a_packed_log_is_framed_in_slices(cast: Cast, kind: str, monkeypatch: py
         slices += 1
         assert slices < 100
     assert slices > 1
-    assert counts(delivery) == (6000, 6000, 0, 0)
+    assert counts(delivery) == (COUNT, COUNT, 0, 0)
     assert b"".join(rebuild_stream(delivery=delivery)) == LOG
 
 
@@ -145,7 +147,7 @@ def test_killed_at_any_piece_nothing_is_lost_or_doubled(
 @pytest.mark.parametrize("kind", FOLDS)
 def test_a_cut_file_keeps_its_whole_records_and_the_file(cast: Cast, kind: str) -> None:
     # A zstd gives its bytes in blocks of 128 KiB, so that the file has several.
-    lines = [*LINES, *(b"again " + line for line in LINES)]
+    lines = [*LINES, *(f"again {number} {os.urandom(24).hex()}\n".encode() for number in range(COUNT))]
     packed = FOLDS[kind](b"".join(lines))
     packed = packed[: len(packed) * 3 // 4]
     (delivery,) = upload(cast, packed)
@@ -221,9 +223,9 @@ def test_the_whole_file_after_its_cut_one_adds_only_what_was_missing(cast: Cast)
     (whole,) = upload(cast, gzip.compress(LOG))
     settle_all()
     received, stored, duplicate, quarantined = counts(whole)
-    assert (received, quarantined) == (6000, 0)
+    assert (received, quarantined) == (COUNT, 0)
     assert stored < duplicate
-    assert Record.objects.filter(is_quarantined=False).count() == 6000
+    assert Record.objects.filter(is_quarantined=False).count() == COUNT
 
 
 def test_a_line_that_was_cut_off_after_its_last_letter_is_read_when_the_whole_file_comes(cast: Cast) -> None:

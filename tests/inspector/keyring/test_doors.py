@@ -199,6 +199,7 @@ def test_a_key_encryption_key_that_is_missing_or_wrong_is_said_on_the_page(
         assert get(owner, "message", sealed[0].pk)
 
 
+@pytest.mark.long(seconds=5)
 def test_pages_cost_the_same_however_much_is_sealed(
     cast: Cast, sealed: list[Message], owner: Client, django_assert_max_num_queries: Any
 ) -> None:

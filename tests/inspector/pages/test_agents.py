@@ -172,6 +172,7 @@ def test_the_number_of_statements_does_not_grow_with_the_rows(name: str, viewer:
     assert counts[0] < 20
 
 
+@pytest.mark.long(seconds=2)
 def test_a_name_is_given_shown_everywhere_and_undone(
     auditor: Client, viewer: Client, cast: Cast, story: Delivery
 ) -> None:
@@ -243,6 +244,7 @@ def test_a_cursor_from_elsewhere_finds_nothing(viewer: Client, story: Delivery) 
         assert viewer.get(reverse(f"pages:{name}", args=[SLUG]) + "?after=forged").status_code == 404
 
 
+@pytest.mark.long(seconds=3)
 def test_an_agent_has_one_colour_on_every_page(auditor: Client, story: Delivery, cast: Cast) -> None:
     deliver(cast, b'{"raw":"Before all others.","from":"zoe","to":["radar","oscar"],"conversation":"z"}')
     settle_all()

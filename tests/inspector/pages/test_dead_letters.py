@@ -151,6 +151,7 @@ def test_a_stranger_finds_nothing(poisoned: Delivery, cast: Cast, sign_in: Calla
     assert set(DeadLetter.objects.values_list("state", flat=True)) == {DeadLetter.State.DEAD}
 
 
+@pytest.mark.long(seconds=2)
 @pytest.mark.parametrize("count", [3, 60])
 def test_its_queries_do_not_grow(
     cast: Cast, auditor: Client, count: int, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any

@@ -119,6 +119,7 @@ def test_judging_is_kept_and_shown_with_its_reason(auditor: Client, viewer: Clie
     assert "Decision" not in one
 
 
+@pytest.mark.long(seconds=2)
 def test_findings_are_snoozed_and_assigned_on_pages(
     cast: Cast, auditor: Client, viewer: Client, found: Finding
 ) -> None:
@@ -191,6 +192,7 @@ def test_what_was_said_of_a_withdrawn_message_is_not_told(cast: Cast, viewer: Cl
     assert "does not hold of it any more" in one
 
 
+@pytest.mark.long(seconds=4)
 def test_a_page_costs_the_same_statements_whatever_it_holds(
     cast: Cast, sign_in: Callable[[Membership], Client]
 ) -> None:

@@ -138,6 +138,7 @@ def test_the_number_of_unanswered_requests_is_one_number(auditor: Client, conver
     assert "1 message" not in read(auditor, "search", q="is:unanswered")
 
 
+@pytest.mark.long(seconds=2)
 def test_what_a_delivery_brought_leads_to_its_findings(auditor: Client, cast: Cast, conversation: Conversation) -> None:
     delivery = Delivery.objects.latest("received_at")
     receipt = read(auditor, "delivery", delivery.pk)
@@ -165,6 +166,7 @@ def test_what_a_delivery_brought_leads_to_its_findings(auditor: Client, cast: Ca
         assert 'class="sentence"' not in read(auditor, "findings", **query)
 
 
+@pytest.mark.long(seconds=2)
 def test_a_channel_narrows_the_lists_and_stays_in_the_address(
     auditor: Client, cast: Cast, conversation: Conversation
 ) -> None:
@@ -194,6 +196,7 @@ def test_a_channel_narrows_the_lists_and_stays_in_the_address(
     assert "No queue holds a conversation of this channel" in read(auditor, "reviews", channel="night & day")
 
 
+@pytest.mark.long(seconds=2)
 def test_sealed_messages_are_counted_apart_from_the_unanswered(
     auditor: Client, cast: Cast, conversation: Conversation
 ) -> None:
@@ -254,6 +257,7 @@ def test_who_goes_on_from_a_message_of_its_own_follows_it(auditor: Client, cast:
     assert "answers <a" not in row
 
 
+@pytest.mark.long(seconds=2)
 def test_every_view_has_the_summary_and_the_agents_of_it_have_a_colour_each(
     auditor: Client, conversation: Conversation
 ) -> None:

@@ -223,6 +223,7 @@ def test_what_was_written_is_not_lost_with_a_lease(owner: Client, auditor: Clien
     assert "long words" in page
 
 
+@pytest.mark.long(seconds=2)
 def test_an_item_shows_what_was_found_and_leads_on(cast: Cast, auditor: Client, third: Client) -> None:
     for number in (1, 2):
         lines = [
@@ -250,6 +251,7 @@ def test_an_item_shows_what_was_found_and_leads_on(cast: Cast, auditor: Client, 
     assert page.index('id="verdicts"') < page.index('id="found"') < page.index('id="said"')
 
 
+@pytest.mark.long(seconds=4)
 def test_an_item_asks_equally_often_whatever_was_said(
     owner: Client, auditor: Client, third: Client, item: ReviewItem
 ) -> None:

@@ -25,6 +25,7 @@ def read(client: Client, address: str) -> str:
     return " ".join(answer.content.decode().split())
 
 
+@pytest.mark.long(seconds=2)
 def test_a_sample_is_drawn_and_says_how(auditor: Client, viewer: Client, cast: Cast) -> None:
     deliver(cast, *LINES)
     settle_all()

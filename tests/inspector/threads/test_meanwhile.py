@@ -13,6 +13,7 @@ from inspector.intake.models import Delivery, Door, Job
 from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.models import Conversation
 from inspector.threads.resolving.resolver import Resolver
+from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
 from .test_blocks import differences, picture, resolve_anew, shrink
@@ -103,7 +104,7 @@ def test_what_comes_between_the_load_and_the_write_is_settled_next(
     assert_all_whole()
 
 
-@pytest.mark.parametrize("name", MEANWHILE)
+@pytest.mark.parametrize("name", begin_with(3, MEANWHILE, seconds=2))
 def test_what_comes_after_it_is_settled_as_well(cast: Cast, name: str) -> None:
     for start, end in ((0, 10), (10, 30)):
         deliver(cast, *(say(at, f"m{at}", **{"from": f"a{at % 3}"}) for at in range(start, end)), door=Door.API)

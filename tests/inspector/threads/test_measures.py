@@ -90,6 +90,7 @@ def test_an_answer_whose_clock_is_before_its_request_is_not_measured(cast: Cast)
     assert (task.state, task.requester, task.finish_seconds) == ("done", "ada", None)
 
 
+@pytest.mark.long(seconds=2)
 def test_what_stands_too_long_while_its_channel_goes_on_is_stalled(cast: Cast) -> None:
     deliver(cast, STORY[0])
     settle_all()

@@ -30,6 +30,7 @@ def test_places_sort_as_the_timeline_and_say_its_numbers() -> None:
     assert places.find_place(len(found)) > found[-1]
 
 
+@pytest.mark.long(seconds=3)
 @pytest.mark.django_db
 def test_a_late_message_near_the_front_leaves_the_rows_behind_its_block(cast: Cast) -> None:
     def say(number: float, name: str) -> bytes:

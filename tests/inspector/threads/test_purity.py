@@ -22,6 +22,7 @@ from inspector.threads.placing.numbering import load_places
 from inspector.threads.tasks.ledger import read_steps
 from inspector.threads.telling import foretelling
 from inspector.threads.trees.windows import load_tree
+from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -242,8 +243,7 @@ RULE_PERMUTATIONS = max(1, PERMUTATIONS // 40)
 FOUND_IN_STORY = {"circle", "missing-message"}
 
 
-@pytest.mark.parametrize("block", range(PERMUTATIONS // BLOCK))
-@pytest.mark.long(seconds=35)
+@pytest.mark.parametrize("block", begin_with(4, range(PERMUTATIONS // BLOCK), seconds=35))
 def test_what_is_resumed_is_what_is_settled_from_scratch(
     cast: Cast, block: int, record_property: Callable[[str, object], None]
 ) -> None:
@@ -321,7 +321,6 @@ def picture_findings() -> dict[str, Any]:
 
 # Committed as the product commits: what is locked in one transaction stays so until its end.
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.long(seconds=20)
 def test_findings_are_the_same_in_any_order_and_any_batches(
     cast: Cast, record_property: Callable[[str, object], None]
 ) -> None:

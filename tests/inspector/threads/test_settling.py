@@ -13,6 +13,7 @@ from inspector.accounts.models import Channel
 from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.threads import selectors
 from inspector.threads.models import Conversation, Message
+from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -62,12 +63,12 @@ def clear() -> None:
     Delivery.objects.all().delete()
 
 
-@pytest.mark.long(seconds=20)
-def test_any_order_and_batching_gives_the_same_picture(cast: Cast) -> None:
+@pytest.mark.parametrize("orders", begin_with(1, (4, 12), seconds=20))
+def test_any_order_and_batching_gives_the_same_picture(cast: Cast, orders: int) -> None:
     lines = write_story()
     chance = random.Random(7)
     expected: dict[str, Any] | None = None
-    for _ in range(12):
+    for _ in range(orders):
         shuffled = chance.sample(lines, len(lines))
         while shuffled:
             size = chance.randint(1, 4)

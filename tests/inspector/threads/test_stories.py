@@ -11,6 +11,7 @@ from inspector.accounts.models import Channel
 from inspector.intake.models import Delivery, Door
 from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.models import Conversation, Message
+from tests.lanes import begin_with
 from tests.stories import Story, tell_story
 
 from ..conftest import Cast, deliver, settle_all
@@ -78,8 +79,7 @@ def list_untimed() -> set[str]:
     return {f"{channel} {bytes(key).hex()}" for channel, key in rows}
 
 
-@pytest.mark.parametrize("seed", range(STORIES))
-@pytest.mark.long(seconds=25)
+@pytest.mark.parametrize("seed", begin_with(1, range(STORIES), seconds=25))
 def test_a_story_comes_out_as_it_was_told(cast: Cast, seed: int) -> None:
     Channel.objects.create(workspace=cast.workspace, name="side")
     story = tell_story(seed)
