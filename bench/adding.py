@@ -13,7 +13,7 @@ from .product import Product
 ADDED: Final = Goal(
     "late", "{step} after one {kind} {where}, in {large:,} v {small:,} messages", 1.5, 1.1, is_share=True
 )
-# Both so long that settling has cut them into stretches: shorter ones are settled whole, which costs what they hold.
+# Both so long that they are many blocks.
 COUNTS: Final = (5_000, 50_000)
 ROUNDS: Final = 5
 START: Final = 1_763_715_600

@@ -36,11 +36,11 @@ from django.utils import timezone
 from inspector import pipeline
 from inspector.intake.models import Door, Job
 from inspector.intake.services import open_delivery, take_stream
-from inspector.threads.settling import carries
+from inspector.threads.resolving import blocks
 from inspector.threads.trees import tracing
 
 # So that what is appended to these short conversations and traces goes on from what they carry.
-carries.LEAST_MESSAGES = tracing.MAX_PART = 10
+blocks.SPACING = tracing.MAX_PART = 10
 product = Product()
 print("ready", flush=True)
 for order in sys.stdin:

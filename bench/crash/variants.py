@@ -67,15 +67,15 @@ class VariantConfig(AppConfig):
     label = "crash_harness"
 
     def ready(self) -> None:
-        """Make batches small, let short conversations carry something, and apply the variant that is asked for."""
+        """Make batches small, cut short conversations into blocks, and apply the variant that is asked for."""
         from inspector import pipeline, reading
         from inspector.intake import framing
-        from inspector.threads.settling import carries, writing
+        from inspector.threads.resolving import blocks, writing
 
         for module in (framing, pipeline, reading):
             replace(module, "BATCH_RECORDS", SMALL_BATCH)
         replace(writing, "WINDOW", SMALL_BATCH)
-        replace(carries, "LEAST_MESSAGES", SMALL_BATCH)
+        replace(blocks, "SPACING", SMALL_BATCH)
         replace(framing, "PIECE_BYTES", SMALL_PIECE_BYTES)
         apply = BREAKS.get(os.environ.get(CHOICE, PRODUCT))
         if apply:

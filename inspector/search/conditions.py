@@ -233,7 +233,7 @@ CONDITIONS = (
     ),
     SearchableCondition(
         "severity",
-        "the gravest note of the decoder; >=warning for that and worse",
+        "the most severe note of the decoder; >=warning for that and worse",
         SEVERITIES,
         _write_severity,
         compares=True,

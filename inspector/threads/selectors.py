@@ -23,7 +23,7 @@ from .agents.meanings import select_naming
 from .deliveries import select_messages_of_delivery
 from .feed import Snapshot
 from .models import Conversation, Message, Wording
-from .placing.numbering import load_places, number_messages
+from .placing.numbering import PLACES, load_places, number_messages
 from .tasks.measures import annotate_stands
 from .telling.masks import MOST_BYTES_LOOKED_THROUGH, unfold_reading
 from .trees.outline import Kind
@@ -40,7 +40,7 @@ def find_conversation(*, workspace: Workspace, conversation_id: uuid.UUID) -> Co
 @cache
 def _select_whole() -> QuerySet[Any]:
     """Conversations with all that a page of one needs: made once, for making it takes longer than asking."""
-    rows = Conversation.objects.select_related("channel").annotate(snapshot=Snapshot())
+    rows = Conversation.objects.select_related("channel").annotate(snapshot=Snapshot(), **PLACES)
     return annotate_stands(rows)
 
 
@@ -173,8 +173,13 @@ def read_tree(*, conversation: Conversation, offset: int = 0, limit: int = 200) 
     if following is not None and rows and rows[-1].line.kind is Kind.GHOST:
         rows.pop()
     ids = [row.line.id for row in rows if row.line.kind == Kind.MESSAGE]
-    next_id, previous_id = (tree.find_message(each) if each else None for each in (following, window.previous))
-    messages = Message.objects.in_bulk([*ids, *(each for each in (next_id, previous_id) if each)])
+    edges = (following, window.previous)
+    messages = Message.objects.in_bulk([*ids, *(each.line for each in edges if each)])
+    # A ghost has no number: the first message below it has.
+    next_id, previous_id = (
+        None if each is None else each.line if each.line in messages else tree.find_message(each) for each in edges
+    )
+    messages |= Message.objects.in_bulk([each for each in (next_id, previous_id) if each and each not in messages])
     number_messages(messages.values())
     shown: list[TreeRow] = []
     for row, below in zip_longest(rows, rows[1:]):

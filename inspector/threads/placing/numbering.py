@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef
 
 from ..models import Block, Conversation, Message
 from .places import BlockSize, Places
+
+_blocks = Block.objects.filter(conversation=OuterRef("pk")).order_by("border")
+# What a conversation may be annotated with, so that its places need no statement of their own.
+PLACES: Final[Mapping[str, ArraySubquery]] = {
+    "block_borders": ArraySubquery(_blocks.values("border")),
+    "block_sizes": ArraySubquery(_blocks.values("count")),
+}
 
 
 def load_places(conversation: Conversation) -> Places:
     """The places of a conversation; of one that was never settled there are none. One statement for each instance."""
     held: Places | None = conversation.__dict__.get("_places")
     if held is None:
-        held = conversation.__dict__["_places"] = load_all_places([conversation.pk]).get(conversation.pk, Places())
+        borders, sizes = (conversation.__dict__.get(name) for name in PLACES)
+        if borders is not None and sizes is not None:
+            held = Places([BlockSize(bytes(border), size) for border, size in zip(borders, sizes, strict=True)])
+        else:
+            held = load_all_places([conversation.pk]).get(conversation.pk, Places())
+        conversation.__dict__["_places"] = held
     return held
 
 
