@@ -21,7 +21,7 @@ from inspector.threads.placing.nodes import load_timelines
 from inspector.threads.placing.numbering import load_places
 from inspector.threads.tasks.ledger import read_steps
 from inspector.threads.telling import foretelling
-from inspector.threads.trees.windows import load_tree
+from inspector.threads.trees.windows import Tree
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -202,12 +202,10 @@ def list_findings(conversation: Conversation, records: dict[str, str]) -> list[t
 
 
 def draw(owner: Conversation | Trace, names: dict[uuid.UUID, str]) -> list[tuple[Any, ...]]:
-    """The lines of a tree as they are stored, each message named by what it is."""
-    tree = load_tree(owner)
-    assert tree is not None
+    """The lines of a tree, each message named by what it is."""
     return [
         (names.get(line.id, line.kind), depth, (line.start, line.end), line.outcome, line.severity)
-        for depth, line in tree.read_all()
+        for depth, line in Tree(owner).read_all()
     ]
 
 
