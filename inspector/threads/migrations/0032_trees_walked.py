@@ -35,9 +35,9 @@ UPDATE threads_message AS message
    AND NOT EXISTS (SELECT FROM intake_hiddenrecord AS hidden WHERE hidden.record_id = own.record_id)
 """
 GHOSTS = f"""
-INSERT INTO threads_treegroup (id, workspace_id, kind, conversation_id, above, {ORDER}, severity, is_stale, data)
+INSERT INTO threads_treegroup (id, workspace_id, kind, conversation_id, above, {ORDER}, severity, size, is_stale, data)
 SELECT DISTINCT ON (own.above) own.above, own.workspace_id, 1, own.conversation_id, own.conversation_id,
-       own.order_time, own.order_source, own.order_index, own.place, 0, false, ''
+       own.order_time, own.order_source, own.order_index, own.place, 0, 0, false, ''
   FROM threads_message AS own
  WHERE own.above <> own.conversation_id AND {IS_GHOST}
  ORDER BY own.above, own.place, own.id
@@ -57,8 +57,8 @@ WITH joined AS (
 ), first AS (
     SELECT DISTINCT ON (trace_above) * FROM own WHERE is_ghost ORDER BY trace_above, {ORDER}, id
 ), ghost AS (
-    INSERT INTO threads_treegroup (id, workspace_id, kind, trace_id, above, {ORDER}, severity, is_stale, data)
-    SELECT trace_above, workspace_id, 1, owner_id, heading, {ORDER}, 0, false, '' FROM first
+    INSERT INTO threads_treegroup (id, workspace_id, kind, trace_id, above, {ORDER}, severity, size, is_stale, data)
+    SELECT trace_above, workspace_id, 1, owner_id, heading, {ORDER}, 0, 0, false, '' FROM first
 ), span AS (
     SELECT heading, min(order_time) AS first_at, max(order_time) AS last_at, max(gravity) AS severity
       FROM own GROUP BY heading
@@ -68,9 +68,9 @@ WITH joined AS (
     ) AS top ORDER BY heading, {ORDER}, id
 )
 INSERT INTO threads_treegroup
-    (id, workspace_id, kind, trace_id, conversation_id, above, {ORDER}, first_at, last_at, severity, is_stale, data)
+    (id, workspace_id, kind, trace_id, conversation_id, above, {ORDER}, first_at, last_at, severity, size, is_stale, data)
 SELECT heading, workspace_id, 2, owner_id, conversation_id, owner_id, {ORDER}, span.first_at, span.last_at,
-       span.severity, false, ''
+       span.severity, 0, false, ''
   FROM top JOIN span USING (heading)
 """
 DRAW = """
@@ -111,6 +111,7 @@ class Migration(migrations.Migration):
                 ("first_at", models.DateTimeField(null=True)),
                 ("last_at", models.DateTimeField(null=True)),
                 ("severity", models.SmallIntegerField(default=0)),
+                ("size", models.IntegerField(default=0)),
                 ("is_stale", models.BooleanField(default=False)),
                 ("data", models.TextField(blank=True)),
                 (

@@ -85,9 +85,9 @@ class Sums:
     """What some messages of a trace add up to, in the order of the timeline.
 
     `state` is empty where none of them decides. `conversations` have the times of their first and last message in
-    microseconds since 1970 and the gravest severity, `missing` is what is cited and was not received, `open` are the
-    requests that nothing in the trace answers, `asked` and `named` the topics of the first request and the first
-    message that have one.
+    microseconds since 1970 and the gravest severity, `missing` is what is cited and was not received. `requests` are
+    those that none of these messages answers, `answers` the requests of others that any of them does; `asked` and
+    `named` the topics of the first request and the first message that have one.
     """
 
     count: int = 0
@@ -96,7 +96,8 @@ class Sums:
     state: str = ""
     conversations: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
-    open: set[str] = field(default_factory=set)
+    requests: set[str] = field(default_factory=set)
+    answers: set[str] = field(default_factory=set)
     asked: str = ""
     named: str = ""
     elements: Multiset = field(default_factory=Multiset)
@@ -113,7 +114,8 @@ class Sums:
             held = self.conversations.get(name, (first, last, severity))
             self.conversations[name] = (min(held[0], first), max(held[1], last), max(held[2], severity))
         self.missing |= later.missing
-        self.open |= later.open
+        self.requests |= later.requests
+        self.answers |= later.answers
         self.asked = self.asked or later.asked
         self.named = self.named or later.named
         total = self.elements.total + later.elements.total
@@ -140,7 +142,7 @@ class Sums:
             "message_count": self.count,
             "conversation_count": len(self.conversations),
             "missing_count": len(self.missing),
-            "open_count": len(self.open),
+            "open_count": len(self.requests - self.answers),
             "severity": severity,
             "first_at": read_instant(first) if first is not None else None,
             "last_at": read_instant(last) if last is not None else None,
@@ -149,12 +151,8 @@ class Sums:
     def write(self) -> str:
         """The sums as JSON text."""
         said = {name: getattr(self, name) for name in ("count", "dialects", "state", "conversations", "asked", "named")}
-        said |= {
-            "is_late": self.is_late,
-            "agents": list(self.agents),
-            "missing": sorted(self.missing),
-            "open": sorted(self.open),
-        }
+        said |= {name: sorted(getattr(self, name)) for name in ("missing", "requests", "answers")}
+        said |= {"is_late": self.is_late, "agents": list(self.agents)}
         return json.dumps(said | {"elements": self.elements.write().hex()}, separators=(",", ":"))
 
 
@@ -168,7 +166,8 @@ def read_sums(text: str) -> Sums:
         state=said["state"],
         conversations={name: tuple(span) for name, span in said["conversations"].items()},
         missing=set(said["missing"]),
-        open=set(said["open"]),
+        requests=set(said["requests"]),
+        answers=set(said["answers"]),
         asked=said["asked"],
         is_late=said["is_late"],
         named=said["named"],
@@ -176,13 +175,13 @@ def read_sums(text: str) -> Sums:
     )
 
 
-def sum_up(members: Iterable[Member], *, named: Mapping[uuid.UUID, bytes], answered: Collection[uuid.UUID]) -> Sums:
+def sum_up(members: Iterable[Member], *, named: Mapping[uuid.UUID, bytes], asking: Collection[uuid.UUID]) -> Sums:
     """What messages of one trace add up to.
 
     Args:
         members: the messages, in the order of the timeline; none of their times is one of another part.
         named: what names each message of the trace that they answer (`name_content`).
-        answered: those of them that something in the trace answers.
+        asking: those of these that ask for something.
     """
     sums, elements = Sums(), Counter[bytes]()
     for each in members:
@@ -201,8 +200,10 @@ def sum_up(members: Iterable[Member], *, named: Mapping[uuid.UUID, bytes], answe
         sums.conversations[name] = (min(first, at), max(last, at), max(severity, each.severity))
         if each.cited and SEVERAL not in each.parent_why:
             sums.missing.add((each.channel_id.bytes + each.cited).hex())
-        if act in ASKING and each.id not in answered:
-            sums.open.add(each.id.hex)
+        if act in ASKING:
+            sums.requests.add(each.id.hex)
+        if each.answers is not None and each.answers in asking:
+            sums.answers.add(each.answers.hex)
         if each.subject:
             sums.named = sums.named or each.subject
             sums.asked = sums.asked or (each.subject if each.performative in ASKING else "")
@@ -212,6 +213,8 @@ def sum_up(members: Iterable[Member], *, named: Mapping[uuid.UUID, bytes], answe
         said + _NUMBER.pack(number) if number else said for said, count in elements.items() for number in range(count)
     )
     sums.elements = sums.elements.add(numbered)
+    own = sums.requests & sums.answers
+    sums.requests, sums.answers = sums.requests - own, sums.answers - own
     return sums
 
 

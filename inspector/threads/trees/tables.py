@@ -92,10 +92,12 @@ class TreeGroup(models.Model):
     order_source = models.BinaryField(max_length=32, default=bytes)
     order_index = models.BigIntegerField(default=0)
     place = models.BinaryField(max_length=PLACE_BYTES, default=bytes)
-    # Of a heading: the times of the first and the last of its messages in the trace, and the gravest severity.
+    # Of a heading and of a part: the times of the first and the last of its messages, and the gravest severity.
     first_at = models.DateTimeField(null=True)
     last_at = models.DateTimeField(null=True)
     severity = models.SmallIntegerField(default=0)
+    # Of a part: how many messages, and whether they have changed since they were read.
+    size = models.IntegerField(default=0)
     is_stale = models.BooleanField(default=False)
     data = models.TextField(blank=True)
 

@@ -150,7 +150,15 @@ def _read_part(trace: Trace, part: TreeGroup, *, is_new: bool) -> None:
         if beyond is not None:
             _make_part(trace, beyond)
     sums = _take_in({trace: members}, whole=[trace] if is_new else ())[trace]
-    TreeGroup.objects.filter(pk=part.pk).update(data=sums.write(), is_stale=False)
+    size, first, last, severity = sums.span or (0, None, None, 0)
+    TreeGroup.objects.filter(pk=part.pk).update(
+        data=sums.write(),
+        is_stale=False,
+        size=size,
+        first_at=first and read_instant(first),
+        last_at=last and read_instant(last),
+        severity=severity,
+    )
 
 
 def select_members(traces: Sequence[Trace]) -> MessageQuerySet:
@@ -215,84 +223,36 @@ def _take_in(members: Mapping[Trace, Sequence[Member]], *, whole: Collection[Tra
     )
     parents = _load_parents(every)
     left = {each.was_trace_above for each in changed.values() if each.was_trace_above is not None}
-    answered = _find_answered([each.id for each in every if each.performative in ASKING])
     found: dict[Trace, Sums] = {}
     for trace, rows in members.items():
         links = {each.id: at for each in rows if (at := parents.get(each.answers)) and at.trace_key == each.trace_key}
         named = {each.answers: links[each.id].name for each in rows if each.answers and each.id in links}
-        found[trace] = sum_up(rows, named=named, answered=answered)
+        found[trace] = sum_up(rows, named=named, asking={pk for pk in named if parents[pk].is_asking})
         found[trace].is_late = any(each.id in links and links[each.id].order >= each[:3] for each in rows)
         if trace.cut or _may_go_round(trace, found[trace]):
             left |= _cut_circles(trace, {each.id for each in rows} | changed.keys() | set(trace.cut))
-        _mark_parents(trace, rows, left)
     _keep_groups(members, found, left, whole)
     return found
 
 
 class _Parent(NamedTuple):
-    """A message that others answer: its trace, its order key, and what names it."""
+    """A message that others answer: its trace, its order key, what names it, and whether it asks for something."""
 
     trace_key: bytes
     order: tuple[datetime, bytes, int]
     name: bytes
+    is_asking: bool
 
 
 def _load_parents(members: Sequence[Member]) -> dict[uuid.UUID | None, _Parent]:
-    columns = ("id", "trace_key", "order_time", "order_source", "order_index", "record__identity", "part")
+    order = ("order_time", "order_source", "order_index")
+    columns = ("id", "trace_key", *order, "record__identity", "part", "performative")
     ids = {each.answers for each in members if each.answers is not None}
     rows = Message.objects.filter(IsAny("id", ids)).values_list(*columns) if ids else ()
     return {
-        pk: _Parent(bytes(key or b""), (at, bytes(source), index), name_content(bytes(identity), part))
-        for pk, key, at, source, index, identity, part in rows
+        pk: _Parent(bytes(key or b""), (at, bytes(source), index), name_content(bytes(identity), part), act in ASKING)
+        for pk, key, at, source, index, identity, part, act in rows
     }
-
-
-def _find_answered(asking: Sequence[uuid.UUID]) -> set[uuid.UUID]:
-    """Those of these messages that something in their trace answers."""
-    if not asking:
-        return set()
-    with connection.cursor() as cursor:
-        # Each is looked up by itself, by index, whatever estimates say.
-        cursor.execute(
-            """
-            SELECT asked.id FROM unnest(%s::uuid[]) AS asked (id) CROSS JOIN LATERAL (
-                SELECT FROM threads_message WHERE trace_above = asked.id
-                 ORDER BY order_time, order_source, order_index, place, id LIMIT 1) AS answer
-            """,
-            [list(asking)],
-        )
-        return {pk for (pk,) in cursor.fetchall()}
-
-
-def _mark_parents(trace: Trace, members: Sequence[Member], left: Collection[uuid.UUID]) -> None:
-    """Mark the other parts of a trace in which requests have their first answer by these messages, or lost one."""
-    if not trace.channels:
-        return
-    own = {each.id for each in members}
-    answered = {each.answers for each in members if each.answers is not None} - own
-    rows = Message.objects.filter(IsAny("id", {*answered, *left} - own), performative__in=ASKING)
-    asked = list(rows.values_list("id", "order_time"))
-    if not asked:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            UPDATE threads_treegroup AS part SET is_stale = true
-              FROM unnest(%(names)s::text[], %(times)s::timestamptz[], %(left)s::boolean[]) AS asked (name, at, is_left)
-             CROSS JOIN LATERAL (
-                SELECT id FROM threads_treegroup
-                 WHERE trace_id = %(trace)s AND kind = %(kind)s AND order_time <= asked.at
-                 ORDER BY order_time DESC LIMIT 1) AS held
-             WHERE part.id = held.id AND (asked.is_left OR position(asked.name IN part.data) > 0)
-            """,
-            {
-                "names": [pk.hex for pk, _ in asked],
-                "times": [at for _, at in asked],
-                "left": [pk in left for pk, _ in asked],
-                "trace": trace.pk,
-                "kind": TreeGroup.Kind.PART,
-            },
-        )
 
 
 def _may_go_round(trace: Trace, sums: Sums) -> bool:

@@ -22,7 +22,6 @@ from ..placing.links import read_links
 from ..resolving.summaries import read_summary
 from .hanging import ORDERS, Column, find_firsts
 from .outline import ASKING, ENDS, Kind, Line, Outcome
-from .parts import read_sums
 from .walking import MAX_DEPTH, OPEN, ROOT, STOP, Fold, Step, climb, count_below, walk
 
 MAX_TOGGLED: Final = 50
@@ -301,8 +300,12 @@ class Tree:
     def _list_masses(self) -> list[tuple[int, int, int, int]]:
         """What is known of stretches of a long tree: how many messages, from when to when, the gravest severity."""
         if isinstance(self.owner, Trace):
-            parts = TreeGroup.objects.filter(trace=self.owner, kind=TreeGroup.Kind.PART).order_by("order_time")
-            return [span for data in parts.values_list("data", flat=True) if data and (span := read_sums(data).span)]
+            parts = TreeGroup.objects.filter(trace=self.owner, kind=TreeGroup.Kind.PART)
+            return [
+                (size, count_microseconds(first_at), count_microseconds(last_at), severity)
+                for size, first_at, last_at, severity in parts.values_list("size", "first_at", "last_at", "severity")
+                if first_at is not None and last_at is not None
+            ]
         found = []
         texts = Block.objects.filter(conversation=self.owner).order_by("border").values_list("summary", flat=True)
         for summary in (read_summary(text) for text in texts if text):

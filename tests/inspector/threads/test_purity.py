@@ -21,7 +21,7 @@ from inspector.threads.placing.nodes import load_timelines
 from inspector.threads.placing.numbering import load_places
 from inspector.threads.tasks.ledger import read_steps
 from inspector.threads.telling import foretelling
-from inspector.threads.trees.windows import load_tree
+from inspector.threads.trees.windows import Tree
 from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
@@ -203,15 +203,10 @@ def list_findings(conversation: Conversation, records: dict[str, str]) -> list[t
 
 
 def draw(owner: Conversation | Trace, names: dict[uuid.UUID, str]) -> list[tuple[Any, ...]]:
-    """The lines of a tree as they are stored, each message named by what it is."""
-    tree = load_tree(owner)
-    if tree is None:
-        # All that it held was withdrawn.
-        assert owner.message_count == 0
-        return []
+    """The lines of a tree, each message named by what it is."""
     return [
         (names.get(line.id, line.kind), depth, (line.start, line.end), line.outcome, line.severity)
-        for depth, line in tree.read_all()
+        for depth, line in Tree(owner).read_all()
     ]
 
 
