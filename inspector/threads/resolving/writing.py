@@ -123,8 +123,9 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
             ghosts |= {at.above: row[1] for row, at in found if at.is_ghost}
             left |= {at.was_above for _, at in found if at.was_above is not None and at.was_above != at.above}
     keep_ghosts(ghosts, left=left, whole={each.conversation_id for each in changes if each.is_whole})
-    if written:
-        look_across(messages=written)
+    # What the statement joins grows with the square of how many it is given.
+    for start in range(0, len(written), WINDOW):
+        look_across(messages=written[start : start + WINDOW])
     mark_traces(messages=MessageRow.objects.filter(pk__in=traced), workspace_id=workspace_id, is_whole=False)
     announce(messages=fresh, workspace_id=workspace_id)
 
