@@ -30,6 +30,9 @@ def order_nodes(nodes: Sequence[StoredNode], view: View) -> list[StoredNode]:
     if not counting:
         return list(nodes)
     view.expect(("run", dialect) for dialect in {node.dialect for node in counting})
+    # Nearly all of them go on in the run that is under way.
+    under_way = {node.dialect: (view.get(("run", node.dialect)) or (1, -1))[0] for node in counting}
+    view.expect(("turn", node.dialect, under_way[node.dialect], node.turn or 0, node.sender) for node in counting)
     for at, node in enumerate(nodes):
         if node.turn is not None and get_dialect(node.dialect).orders_by_turn:
             node.run = _number(node, view)
