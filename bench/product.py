@@ -26,7 +26,6 @@ LOG_TABLES = (
     "intake_job",
     "threads_conversation",
     "threads_message",
-    "threads_placedirectory",
     "threads_trace",
 )
 # What settling and examining keep beside the log.
@@ -39,8 +38,6 @@ TABLES = (
     "threads_agenttotal",
     "threads_pairtotal",
     "threads_task",
-    "threads_carry",
-    "threads_shelvedname",
     "threads_treegroup",
     "threads_wording",
     "threads_announcement",

@@ -79,8 +79,14 @@ class WrittenSince(Func):
         return f"({distance} < {_CIRCLE // 2})", (self._transaction % _CIRCLE,)
 
 
-def find_oldest_transaction() -> int:
-    """The oldest transaction under way, or the next one: whatever is written from now on is not older than it."""
+def find_oldest_transaction(snapshot: str = "") -> int:
+    """The oldest transaction under way, or the next one: whatever is written from now on is not older than it.
+
+    Args:
+        snapshot: of which moment, in PostgreSQL's own form, such as "795:799:797"; without it, of now.
+    """
+    if snapshot:
+        return int(snapshot.split(":")[0])
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
         return int(cursor.fetchone()[0])

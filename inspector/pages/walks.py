@@ -83,11 +83,12 @@ class Walk:
         return write_key(key, self.membership.workspace.pk, of=of)
 
 
-def read_walk(request: HttpRequest, membership: Membership, *, places: Sequence[str]) -> Walk:
+def read_walk(request: HttpRequest, membership: Membership, *, places: Sequence[str], snapshot: str = "") -> Walk:
     """Where the address says that the reader stands; call it before the rows are read.
 
     Args:
         places: the names of the address that say where a page before the rest begins.
+        snapshot: one taken before the rows are read, in PostgreSQL's own form; without it, it is asked for.
 
     Raises:
         Http404: for what no page of this workspace wrote.
@@ -98,7 +99,7 @@ def read_walk(request: HttpRequest, membership: Membership, *, places: Sequence[
     except CursorError as error:
         raise Http404 from error
     is_first = not any(name in request.GET for name in (*places, _REST))
-    start = since[0] if since and not is_first else find_oldest_transaction()
+    start = since[0] if since and not is_first else find_oldest_transaction(snapshot)
     return Walk(
         request=request, membership=membership, since=start, is_first=is_first, after=after, places=tuple(places)
     )

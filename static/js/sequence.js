@@ -12,7 +12,8 @@
     const isBox = getComputedStyle(diagram).overflowX !== "visible";
     const hidden = Math.max(0, bar.getBoundingClientRect().bottom) - diagram.getBoundingClientRect().top;
     const down = Math.min(Math.max(0, hidden), diagram.clientHeight - heads.offsetHeight);
-    heads.style.translate = isBox ? `0 ${down}px` : "";
+    if (isBox && down > 0) heads.style.translate = `0 ${down}px`;
+    else heads.removeAttribute("style");
   }
 
   addEventListener("scroll", follow, { passive: true });

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
 
+from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import (
     Case,
     Count,
@@ -202,12 +203,30 @@ def count_open_in(*, conversation_ids: Collection[uuid.UUID]) -> dict[uuid.UUID,
     return {row["conversation"]: OpenCount(row["count"], row["severity"]) for row in counted}
 
 
-def find_reversals(*, conversation_ids: Collection[uuid.UUID]) -> dict[tuple[uuid.UUID, str], str]:
-    """The end that was reversed, by conversation and the end that stands instead; whatever was made of the finding."""
-    rows = list_here(conversations=conversation_ids).filter(rule=TAKEN_BACK_RULE).order_by()
+def survey_conversations(
+    *, conversation_ids: Collection[uuid.UUID]
+) -> tuple[dict[uuid.UUID, OpenCount], dict[tuple[uuid.UUID, str], str]]:
+    """What `count_open_in` counts, and the ends that were reversed, whatever was made of the finding; one statement.
+
+    Returns:
+        What stands open, by conversation; and the end that was reversed, by conversation and the end that stands.
+    """
+    is_open = Q(state=Finding.State.OPEN)
     ends = {text: pair for pair, text in TAKEN_BACK.items()}
-    found = rows.filter(text__in=ends).values_list("conversation", "text").distinct()
-    return {(conversation, ends[text][1]): ends[text][0] for conversation, text in found}
+    is_reversal = Q(rule=TAKEN_BACK_RULE, text__in=ends)
+    rows = list_here(conversations=conversation_ids).filter(is_open | is_reversal).values("conversation").order_by()
+    counted = rows.annotate(
+        count=Count("pk", filter=is_open),
+        severity=Max("severity", filter=is_open),
+        texts=ArrayAgg("text", filter=is_reversal, distinct=True, default=Value([])),
+    )
+    opened: dict[uuid.UUID, OpenCount] = {}
+    reversals: dict[tuple[uuid.UUID, str], str] = {}
+    for row in counted:
+        if row["count"]:
+            opened[row["conversation"]] = OpenCount(row["count"], row["severity"])
+        reversals |= {(row["conversation"], ends[text][1]): ends[text][0] for text in row["texts"]}
+    return opened, reversals
 
 
 def took_back() -> Exists:
@@ -215,6 +234,19 @@ def took_back() -> Exists:
     done = [text for (_, after), text in TAKEN_BACK.items() if after == "done"]
     rows = Finding.objects.filter(COUNTS, rule=TAKEN_BACK_RULE, text__in=done, workspace=OuterRef("workspace"))
     return Exists(rows.filter(conversation=OuterRef("conversation"), sender=OuterRef("performer")))
+
+
+class Placed(Protocol):
+    """A message, or what a page read of one: which it is, and where."""
+
+    @property
+    def id(self) -> uuid.UUID: ...
+    @property
+    def record_id(self) -> uuid.UUID: ...
+    @property
+    def part(self) -> int: ...
+    @property
+    def conversation_id(self) -> uuid.UUID: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +262,15 @@ class Telling:
     opened: OpenCount | None
     about: Mapping[uuid.UUID, Sequence[Finding]]
 
+    def name_rules(self) -> dict[uuid.UUID, list[OpenRule]]:
+        """As `list_open_about` has it for the messages that were asked for."""
+        return {
+            message: list(dict.fromkeys(_name_rule(finding.rule, finding.severity) for finding in findings))
+            for message, findings in self.about.items()
+        }
 
-def tell_findings(*, conversation: Conversation, messages: Collection[Message] = ()) -> Telling:
+
+def tell_findings(*, conversation: Conversation, messages: Collection[Placed] = ()) -> Telling:
     """What findings say of a conversation and of some messages of it, at most a window; one statement."""
     rows = list_here(conversations=[conversation.pk])
     standing = rows.filter(state=Finding.State.OPEN).order_by()
@@ -249,26 +288,13 @@ def tell_findings(*, conversation: Conversation, messages: Collection[Message] =
     )
 
 
-def sort_by_message(findings: Iterable[Finding], messages: Collection[Message]) -> dict[uuid.UUID, Sequence[Finding]]:
+def sort_by_message(findings: Iterable[Finding], messages: Collection[Placed]) -> dict[uuid.UUID, Sequence[Finding]]:
     """Those of these findings that are about each of these messages, in their order; of those alone that have some."""
     about: dict[tuple[uuid.UUID, int], list[Finding]] = defaultdict(list)
     for finding in findings:
         about[finding.record_id, finding.part].append(finding)
-    places = {message.pk: (message.record_id, message.part) for message in messages}
+    places = {message.id: (message.record_id, message.part) for message in messages}
     return {pk: about[place] for pk, place in places.items() if place in about}
-
-
-class Placed(Protocol):
-    """A message, or what a page read of one: which it is, and where."""
-
-    @property
-    def id(self) -> uuid.UUID: ...
-    @property
-    def record_id(self) -> uuid.UUID: ...
-    @property
-    def part(self) -> int: ...
-    @property
-    def conversation_id(self) -> uuid.UUID: ...
 
 
 def list_open_about(*, messages: Collection[Placed]) -> dict[uuid.UUID, list[OpenRule]]:
@@ -280,9 +306,13 @@ def list_open_about(*, messages: Collection[Placed]) -> dict[uuid.UUID, list[Ope
     for record_id, part, severity, rule in (
         rows.order_by(GRADE.desc(), "rule").values_list("record", "part", "severity", "rule").distinct()
     ):
-        found.setdefault((record_id, part), []).append(OpenRule(RULES[rule].title if rule in RULES else rule, severity))
+        found.setdefault((record_id, part), []).append(_name_rule(rule, severity))
     named = {message.id: found.get((message.record_id, message.part)) for message in messages}
     return {pk: rules for pk, rules in named.items() if rules}
+
+
+def _name_rule(rule: str, severity: int) -> OpenRule:
+    return OpenRule(RULES[rule].title if rule in RULES else rule, severity)
 
 
 def count_snoozed(*, workspace: Workspace, within: Q = EVERYWHERE) -> int:

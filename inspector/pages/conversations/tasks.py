@@ -115,7 +115,7 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uu
     state = request.GET.get("state", "")
     states = [state] if state in Task.State.values else []
     after = _read_place(request, conversation)
-    walk = read_walk(request, membership, places=("after",))
+    walk = read_walk(request, membership, places=("after",), snapshot=getattr(conversation, "snapshot", ""))
     if walk.is_rest:
         after = (b"", uuid.UUID(walk.after[0])) if walk.after else None
     found = list_tasks(

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.comments.discussions import count_comments
-from inspector.audit.findings.listing import OpenCount, count_open_in, find_reversals, tell_findings
+from inspector.audit.findings.listing import OpenCount, survey_conversations, tell_findings
 from inspector.audit.reviews.listing import list_queues_around
 from inspector.audit.reviews.standings import SignOff, find_sign_offs
 from inspector.audit.services import give_verdict
@@ -92,8 +92,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
         return redirect(rest_url)
     sign_offs = find_sign_offs(conversations=page)
     openings = find_openings(conversation_ids=[one.pk for one in page if not is_named(one)])
-    open_findings = count_open_in(conversation_ids=[one.pk for one in page])
-    reversals = find_reversals(conversation_ids=[one.pk for one in page])
+    open_findings, reversals = survey_conversations(conversation_ids=[one.pk for one in page])
     cast = Cast(labels=load_labels(workspace_id=workspace.pk))
     context = {
         "live": live,

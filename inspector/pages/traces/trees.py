@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.utils.http import urlencode
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import list_open_about
+from inspector.audit.findings.listing import list_open_about, tell_findings
 from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.placing.instants import count_microseconds, read_instant
@@ -131,7 +131,10 @@ def search_tree(owner: Conversation | Trace, wish: Wish) -> Found | None:
 
 
 def make_tree_context(request: HttpRequest, membership: Membership, owner: Conversation | Trace) -> dict[str, Any]:
-    """The context of `trace/_tree.html`, `tree` None where nothing is drawn yet; and `agents`, the first of them."""
+    """The context of `trace/_tree.html`, `tree` None where nothing is drawn yet; and `agents`, the first of them.
+
+    Of a conversation also `telling`: what findings say of it, where they were asked for.
+    """
     tree = load_tree(owner)
     wish = read_wish(request)
     if tree is None:
@@ -154,18 +157,21 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
     zone = ZoneInfo(membership.user.time_zone or "UTC")
     axis = Axis(*wish.scale, zone) if wish.scale else find_axis(owner, zone)
     foliage = read_foliage(owner=owner, rows=window.rows)
+    said = list(foliage.said.values())
+    telling = tell_findings(conversation=owner, messages=said) if isinstance(owner, Conversation) else None
     painter = Painter(
         slug=membership.workspace.slug,
         owner=owner,
         names=cast_conversation(owner),
         axis=axis,
         foliage=foliage,
-        findings=list_open_about(messages=list(foliage.said.values())),
+        findings=telling.name_rules() if telling else list_open_about(messages=said),
         hits=match_rows(rows=window.rows, text=wish.find) if wish.find else frozenset(),
         current=current,
     )
     return {
         "agents": _list_agents(painter, owner),
+        "telling": telling,
         "tree": {
             "rows": painter.draw_all(window.rows, _write_links(window.rows, wish, at)),
             "map": draw_map(tree.list_bands(), window.rows, find_axis(owner, zone)),

@@ -134,7 +134,11 @@ def show_conversation_tree(request: HttpRequest, membership: Membership, convers
         return _answer_rows(request, context)
     digest = sum_up(conversation=conversation)
     context |= frame_conversation(
-        membership=membership, conversation=conversation, digest=digest, current="conversation-tree"
+        membership=membership,
+        conversation=conversation,
+        digest=digest,
+        current="conversation-tree",
+        telling=context.get("telling"),
     )
     context["label"] = "Messages of this conversation"
     return render_page(request, membership, "trace/conversation.html", context, section="conversations")

@@ -235,7 +235,8 @@ def read_foliage(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> F
     conversation_ids = {each.conversation_id for each in said.values()}
     conversation_ids |= {row.line.id for row in rows if row.line.kind is Kind.CONVERSATION}
     fields = ("id", "native_id", "title", "subject", "message_count")
-    conversations = Conversation.objects.only(*fields).in_bulk(list(conversation_ids))
+    own = {owner.pk: owner} if isinstance(owner, Conversation) else {}
+    conversations = own | Conversation.objects.only(*fields).in_bulk(list(conversation_ids - own.keys()))
     return Foliage(
         said,
         conversations,
