@@ -40,7 +40,7 @@ from inspector.threads.resolving import blocks
 from inspector.threads.trees import tracing
 
 # So that what is appended to these short conversations and traces goes on from what they carry.
-blocks.SPACING = tracing.MAX_PART = 10
+blocks.SPACING = blocks.MAX_MESSAGES = tracing.MAX_PART = 10
 product = Product()
 print("ready", flush=True)
 for order in sys.stdin:

@@ -46,6 +46,7 @@ from inspector.reading import BATCH_BYTES, BATCH_RECORDS, HALF_READ_SECONDS, ing
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.opening.opener import Attempt, open_batch
 from inspector.threads.services import draw_traces, follow_weighing, resolve
+from inspector.upkeep import analyze_grown
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +75,7 @@ def run_due(*, seconds: float = SLICE_SECONDS, only: tuple[str, ...] = tuple(Job
         if time.monotonic() - looked > LOOK_SECONDS:
             jobs.take_back()
             looked = time.monotonic()
+        analyze_grown()
         job = _turns.claim(only)
         if job is None:
             break

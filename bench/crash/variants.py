@@ -76,6 +76,7 @@ class VariantConfig(AppConfig):
             replace(module, "BATCH_RECORDS", SMALL_BATCH)
         replace(writing, "WINDOW", SMALL_BATCH)
         replace(blocks, "SPACING", SMALL_BATCH)
+        replace(blocks, "MAX_MESSAGES", SMALL_BATCH)
         replace(framing, "PIECE_BYTES", SMALL_PIECE_BYTES)
         apply = BREAKS.get(os.environ.get(CHOICE, PRODUCT))
         if apply:

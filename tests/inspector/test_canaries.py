@@ -278,6 +278,7 @@ def test_planted_secrets_are_found_nowhere(
     finds = Finds()
     # However short a conversation or a trace is, it is of several blocks or parts, which are looked through as well.
     monkeypatch.setattr(resolving_blocks, "SPACING", 1)
+    monkeypatch.setattr(resolving_blocks, "MAX_MESSAGES", 1)
     monkeypatch.setattr(tracing, "MAX_PART", 0)
     plant(cast, sign_in, token, tmp_path, finds)
     settle_all()

@@ -24,8 +24,8 @@ _SAID: Final = ("explicit", "correlation")
 
 # What is not decided yet stays so, and comes here when it is.
 # Of those that bear one id all but the first to be written are found: the others are looked up by them. Hidden ones
-# count, for they may be shown again. Each is looked up by itself, by index, whatever estimates say (LATERAL, LIMIT, and an
-# order that `message_by_its_id` alone has).
+# count, for they may be shown again. Each is looked up by itself, by index, whatever estimates say (LATERAL, LIMIT, and
+# an order that `message_by_its_id` alone has).
 _ADD: Final = """
 WITH "written" AS MATERIALIZED (
     SELECT "message".* FROM unnest(%(messages)s::uuid[]) AS "asked" ("id") CROSS JOIN LATERAL (

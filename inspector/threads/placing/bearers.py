@@ -13,8 +13,8 @@ from ..arriving.holding import hold_channels
 from .citations import Citation, Elsewhere
 from .several import MOST_BEARERS
 
-# Each id finds its few bearers by the index, however many there are; one more is asked for than is counted. The order is
-# that of `message_by_its_id`, so that no other index looks as good to a planner without statistics.
+# Each id finds its few bearers by the index, however many there are; one more is asked for than is counted. The order
+# is that of `message_by_its_id`, so that no other index looks as good to a planner without statistics.
 _BEARERS = """
 SELECT asked.key, asked.trace, bearer.id, bearer.identity, bearer.part
 FROM unnest(%s::bytea[], %s::text[]) AS asked (key, trace)

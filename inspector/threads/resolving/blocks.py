@@ -1,7 +1,8 @@
 """The blocks of a conversation: where its timeline is cut, and which of them have to be resolved.
 
 Where a block begins is decided by its records alone, so that the same ones are cut alike whatever came first and in
-whatever file: about one message in 256 begins one; and where none does for long, the thousandth.
+whatever file: about one message in 256 begins one; and where none does for long, the thousandth. A conversation that is
+not longer than that is one block.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..placing.places import KEY_BYTES, name_slot
 from .tables import FIRST, Block
 from .view import name_form
 
-# Of so many messages one begins a block, on average, and no block is longer than that.
+# Of so many messages one begins a block, on average; no block is longer than that, and no shorter conversation is cut.
 SPACING: Final = 256
 MAX_MESSAGES: Final = 1024
 # So many messages are gone through in one transaction, a block more or less.
@@ -50,6 +51,17 @@ def cut(nodes: Sequence[StoredNode], *, border: bytes, key: OrderKey | None, is_
             segments.append(Segment(_border_of(run[0]), _key_of(run[0]), not is_natural, []))
         segments[-1].nodes.extend(run)
     return segments
+
+
+def is_one_block(count: int) -> bool:
+    """Whether a conversation of so many messages is not cut."""
+    return count <= MAX_MESSAGES
+
+
+def is_long(conversation: Conversation) -> bool:
+    """Whether a conversation is several blocks, as far as its records are read."""
+    messages = Message.objects.shown().filter(conversation=conversation).values("pk")
+    return not is_one_block(messages[: MAX_MESSAGES + 1].count())
 
 
 def begins_block(node: StoredNode) -> bool:

@@ -22,17 +22,15 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from django.db.models import Q
-
 from ..agents.exchanges import add_rows, prune_declarations, write_declarations, write_exchanges
 from ..hidden import count_hidden_by_conversation
-from ..models import Conversation, Message, Task
+from ..models import Conversation, Task
 from ..opening.opener import ask_opening
 from ..placing.bearers import find_bearers
 from ..placing.nodes import StoredNode
 from ..telling.wordings import History, note_rest
 from .alone import Fence, hold_alone
-from .blocks import CHUNK, Segment, Timeline, begins_block, cut
+from .blocks import CHUNK, Segment, Timeline, begins_block, cut, is_long
 from .linking import load_bearers
 from .misread import read_misread
 from .passes import Pass, begin_pass, list_citations
@@ -69,10 +67,8 @@ def resolve(
         end_others: called inside it with the ids of those that were resolved; says which of them are still to be
             written. Not called where there are none.
     """
-    together = find_together(conversation, others)
-    long = _find_long(together)
-    if conversation.pk not in long:
-        small = Small([each for each in together if each.pk not in long], fence)
+    if not is_long(conversation):
+        small = Small(find_together(conversation, others), fence)
         if not small.is_long:
             small.resolve(finish, end_others)
             return
@@ -80,16 +76,6 @@ def resolve(
     while resolver.dirty:
         resolver.resolve_first()
     resolver.finish(finish)
-
-
-def _find_long(conversations: Sequence[Conversation]) -> set[uuid.UUID]:
-    """Those of these conversations that are several blocks, and the first where it has too many messages for one."""
-    ids, first = [each.pk for each in conversations], conversations[0].pk
-    several = Block.objects.filter(Q(is_linked=True) | Q(border__gt=FIRST), conversation__in=ids)
-    found = set(several.values_list("conversation_id", flat=True))
-    if first not in found and Message.objects.filter(conversation=first).values("pk")[: CHUNK + 1].count() > CHUNK:
-        found.add(first)
-    return found
 
 
 class Resolver:

@@ -18,7 +18,7 @@ from ..tasks.plays import Play
 from ..telling.retelling import load_together
 from ..telling.wordings import History, note_rest
 from .alone import Fence, hold_alone
-from .blocks import Segment, cut
+from .blocks import Segment, is_one_block
 from .linking import Outside
 from .misread import read_misread
 from .passes import Pass, begin_pass, list_citations
@@ -34,7 +34,7 @@ EndOthers = Callable[[set[uuid.UUID]], set[uuid.UUID]]
 
 
 class Small:
-    """Conversations that are likely of one block each.
+    """Conversations of one block each, but for what reading some of their records again may add.
 
     Args:
         conversations: the first of which is the one whose job it is.
@@ -49,17 +49,17 @@ class Small:
         for each in conversations:
             while read_misread(each, timelines[each.pk].nodes, {}, self._histories[each.pk], fence):
                 timelines |= load_timelines([each.pk])
-        self._segments: dict[uuid.UUID, list[Segment]] = {
-            each.pk: cut(timelines[each.pk].nodes, border=FIRST, key=None, is_forced=False) for each in conversations
-        }
+        self._nodes = {pk: timeline.nodes for pk, timeline in timelines.items()}
         self._together = [
-            each for each in bound(conversations, timelines) if each is self._first or len(self._segments[each.pk]) == 1
+            each
+            for each in bound(conversations, timelines)
+            if each is self._first or is_one_block(len(self._nodes[each.pk]))
         ]
 
     @property
     def is_long(self) -> bool:
         """Whether the first of them turns out to be more than one block."""
-        return len(self._segments[self._first.pk]) > 1
+        return not is_one_block(len(self._nodes[self._first.pk]))
 
     def resolve(self, finish: Callable[[], None], end_others: EndOthers) -> None:
         """Go through all of them and write them."""
@@ -97,7 +97,7 @@ class Small:
         view = View(Facts(conversation.pk, is_empty=True), FIRST, is_first=True, is_only=True)
         return begin_pass(
             conversation,
-            self._segments[conversation.pk][0],
+            Segment(FIRST, None, is_forced=False, nodes=list(self._nodes[conversation.pk])),
             view,
             self._histories[conversation.pk],
             outside=Outside(),
@@ -113,7 +113,7 @@ class Small:
         """By channel, who bears in other conversations the ids that nobody bears in the citing one."""
         wanted: dict[uuid.UUID, set[Citation]] = defaultdict(set)
         for each in self._together:
-            nodes = self._segments[each.pk][0].nodes
+            nodes = self._nodes[each.pk]
             wanted[each.channel_id] |= list_citations(nodes, {node.key for node in nodes if node.key})
         return {
             channel_id: find_bearers(self._first.workspace_id, channel_id, citations)

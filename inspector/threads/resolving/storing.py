@@ -22,27 +22,38 @@ from .view import digest_everywhere, digest_key, name_form
 
 
 def write_only_blocks(conversations: Sequence[tuple[Conversation, int]]) -> None:
-    """Note that these conversations are resolved, each as one block of so many messages."""
+    """Note that these conversations are resolved, each as one block of so many messages, whatever they were before."""
     with connection.cursor() as cursor:
         cursor.execute(
             """
+            WITH cut AS (
+                SELECT DISTINCT conversation_id FROM threads_block WHERE conversation_id = ANY(%(ids)s) AND is_linked
+            ), blocks AS (
+                DELETE FROM threads_block AS held USING cut
+                 WHERE held.conversation_id = cut.conversation_id AND held.border <> %(first)s
+            ), facts AS (
+                DELETE FROM threads_fact AS held USING cut WHERE held.conversation_id = cut.conversation_id
+            ), reads AS (
+                DELETE FROM threads_read AS held USING cut WHERE held.conversation_id = cut.conversation_id
+            )
             INSERT INTO threads_block AS held (conversation_id, workspace_id, border, is_forced, count, generation,
                                                form, is_stale, is_linked, summary)
-            SELECT fresh.conversation_id, fresh.workspace_id, %s, false, fresh.count, fresh.generation, %s, false,
-                   false, ''
-              FROM unnest(%s::uuid[], %s::uuid[], %s::int[], %s::bigint[])
+            SELECT fresh.conversation_id, fresh.workspace_id, %(first)s, false, fresh.count, fresh.generation, %(form)s,
+                   false, false, ''
+              FROM unnest(%(ids)s::uuid[], %(workspaces)s::uuid[], %(counts)s::int[], %(generations)s::bigint[])
                    AS fresh (conversation_id, workspace_id, count, generation)
             ON CONFLICT (conversation_id, border) DO UPDATE
-               SET count = excluded.count, generation = excluded.generation, form = excluded.form, is_stale = false
+               SET count = excluded.count, generation = excluded.generation, form = excluded.form, is_stale = false,
+                   is_linked = false, summary = ''
             """,
-            [
-                FIRST,
-                name_form(),
-                [each.pk for each, _ in conversations],
-                [each.workspace_id for each, _ in conversations],
-                [count for _, count in conversations],
-                [each.generation for each, _ in conversations],
-            ],
+            {
+                "first": FIRST,
+                "form": name_form(),
+                "ids": [each.pk for each, _ in conversations],
+                "workspaces": [each.workspace_id for each, _ in conversations],
+                "counts": [count for _, count in conversations],
+                "generations": [each.generation for each, _ in conversations],
+            },
         )
 
 
