@@ -32,7 +32,7 @@ def analyze_grown() -> list[str]:
 
     One that somebody else analyzes just now is left to them, and so is one that the database lets us not analyze.
     """
-    global _looked  # noqa: PLW0603
+    global _looked
     if time.monotonic() - _looked < LOOK_SECONDS:
         return []
     _looked = time.monotonic()
