@@ -98,6 +98,8 @@ class StoredNode:
     basis: str = ""
     why: str = ""
     opens_run: bool = False
+    # Whether its turn comes before one that stands in an earlier block.
+    is_late: bool = False
     # The time of its order key.
     at: datetime | None = None
     is_broadcast: bool = False

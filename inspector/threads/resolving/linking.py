@@ -33,6 +33,7 @@ from .refs import (
     read_pair,
     take_latest,
 )
+from .runs import LATE
 from .view import Key, View
 
 # What stands for nobody in particular among the receivers.
@@ -129,6 +130,8 @@ class Linker:
                     f"turn {node.turn} was said before, in other bytes and before a later turn: run {node.run} begins"
                 )
                 node.why = f"{node.why}; {said}" if node.why else said
+            elif node.is_late:
+                node.why = f"{node.why}; {LATE}" if node.why else LATE
             self._add(node, ref)
         self._load_distant()
 

@@ -15,7 +15,7 @@ from dialects import get_dialect
 from ..placing.nodes import StoredNode
 from .view import View
 
-LATE = "stands by its time: it was said after later turns"
+LATE = "it came long after later turns, so it stands where its time puts it"
 
 
 def order_nodes(nodes: Sequence[StoredNode], view: View) -> list[StoredNode]:
@@ -31,12 +31,14 @@ def order_nodes(nodes: Sequence[StoredNode], view: View) -> list[StoredNode]:
         return list(nodes)
     view.expect(("run", dialect) for dialect in {node.dialect for node in counting})
     # Nearly all of them go on in the run that is under way.
-    under_way = {node.dialect: (view.get(("run", node.dialect)) or (1, -1))[0] for node in counting}
-    view.expect(("turn", node.dialect, under_way[node.dialect], node.turn or 0, node.sender) for node in counting)
+    under_way = {node.dialect: view.get(("run", node.dialect)) or (1, -1) for node in counting}
+    view.expect(("turn", node.dialect, under_way[node.dialect][0], node.turn or 0, node.sender) for node in counting)
     for at, node in enumerate(nodes):
         if node.turn is not None and get_dialect(node.dialect).orders_by_turn:
             node.run = _number(node, view)
             runs[node.dialect, node.run].append(at)
+            run, latest = under_way[node.dialect]
+            node.is_late = node.run == run and node.turn < latest
     ordered = list(nodes)
     for places in runs.values():
         by_turn = sorted((nodes[at] for at in places), key=lambda node: (node.turn or 0, node.rank))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from typing import Any
@@ -12,6 +13,7 @@ from django.db.models import F
 from inspector.intake.models import Door, Job
 from inspector.threads.models import Appearance, Block, Conversation, Declaration, Exchange, Fact, Message, Read, Task
 from inspector.threads.resolving import blocks, resolver
+from inspector.threads.resolving.runs import LATE
 from inspector.threads.tasks.ledger import read_steps
 
 from ..conftest import Cast, deliver, settle_all
@@ -158,3 +160,20 @@ def test_any_order(cast: Cast, monkeypatch: pytest.MonkeyPatch, seed: int, spaci
         resolve_anew()
         found = differences(expected, picture())
         assert not found, f"anew {shuffle}\n" + "\n".join(found[:12])
+
+
+def test_a_turn_that_comes_long_after_later_ones_says_so(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    shrink(monkeypatch, 4)
+
+    def say(second: int, turn: str, sender: int) -> bytes:
+        wire = f"@a3|f0|c1|S{sender}|d{1 - sender % 2}|T{turn}|k1#"
+        return json.dumps({"raw": wire, "at": f"2026-11-01T08:00:{second:02}Z"}).encode() + b"\n"
+
+    turns = "123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    deliver(cast, *(say(at, turn, at % 2) for at, turn in enumerate(turns)), say(50, "5", 4))
+    settle_all()
+    assert Block.objects.count() > 1
+    (late,) = Message.objects.filter(sender="4")
+    assert late.run == 1
+    assert late.parent_why.endswith(LATE)
+    assert not Message.objects.exclude(pk=late.pk).filter(parent_why__contains=LATE).exists()
