@@ -1,9 +1,9 @@
-"""The way of one message after intake, on one page: the jobs ingest, settle and trace, and the framing before them.
+"""The way of one message after intake, on one page: framing, and the jobs that follow it.
 
     intake      frame, identify, order: record + sighting + job, durable before the answer is sent
     ingest      a delivery, in batches:  dialects.read, messages inserted, their conversations marked
     weigh       a delivery that was withdrawn or holds what was:  hide or show its records, mark their conversations
-    settle      a conversation, alone under its lease:  place, order, tell; its traces marked
+    settle      a conversation, alone under its lease:  resolved block by block (`threads.resolving`); its traces marked
     open        a conversation with sealed messages, where there are keys:  try these, keep apart what they open
     trace       a trace, alone under its lease:  the tree of its messages across conversations
     export      a result set or a conversation:  its set fixed, its file written block by block, and hashed

@@ -135,7 +135,6 @@ class StoredNode:
     # The task that it belongs to, how it does where that is inferred, and the id that its row has for it.
     of_task: Found | None = None
     link: str = ""
-    is_assigned: bool = False
     task_id: uuid.UUID | None = None
     was_placed: int = 0
     was_task: uuid.UUID | None = None

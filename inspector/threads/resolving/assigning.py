@@ -39,8 +39,6 @@ from .view import Key, View
 _ENDS: Final = frozenset({"done", *WITHDRAWN})
 # So many of what somebody asked for are looked at for what is withdrawn or asked again.
 MAX_ASKED: Final = 512
-# So far a message whose parent stands later is followed to the task of that.
-MAX_AHEAD: Final = 16
 
 
 @dataclass(slots=True)

@@ -111,9 +111,9 @@ class Resolver:
             count += len(segment.nodes)
         has_behind = until < len(blocks) or rest is not None
         is_moved = count != sum(block.count for block in blocks[:until])
-        stale = self._write(old, passes, has_behind=has_behind, is_moved=is_moved)
+        written, stale = self._write(old, passes, has_behind=has_behind, is_moved=is_moved)
         self.dirty -= {block.start for block in blocks[at:until]}
-        blocks[at:until] = [*self._written, *([self._make_rest(rest)] if rest is not None else [])]
+        blocks[at:until] = [*written, *([self._make_rest(rest)] if rest is not None else [])]
         self.dirty |= stale | ({rest.border} if rest is not None else set())
 
     # What is gone through together.
@@ -190,8 +190,10 @@ class Resolver:
 
     # Writing.
 
-    def _write(self, old: Sequence[bytes], passes: Sequence[Pass], *, has_behind: bool, is_moved: bool) -> set[bytes]:
-        """Write blocks and their messages; the borders of the blocks that are dirty by it."""
+    def _write(
+        self, old: Sequence[bytes], passes: Sequence[Pass], *, has_behind: bool, is_moved: bool
+    ) -> tuple[list[Block], set[bytes]]:
+        """Write blocks and their messages; the rows of the blocks, and the borders of those that are dirty by it."""
         conversation = self._conversation
         with hold_alone([conversation.pk], self._fence):
             generation = Conversation.objects.values_list("generation", flat=True).get(pk=conversation.pk)
@@ -205,18 +207,19 @@ class Resolver:
             write_touched(conversation, touched | changed.tasks, self._facts)
             for each in passes:
                 write_declarations(each.exchanges, [node.id for node in each.nodes])
-            self._written = write_blocks(
+            written = write_blocks(
                 conversation,
                 old,
                 [(each.segment, with_elements(each.summary, each.elements)) for each in passes],
             )
-            return mark_readers(
+            stale = mark_readers(
                 conversation,
                 changed,
                 [each.segment.border for each in passes],
                 has_behind=has_behind,
                 is_quiet=generation == conversation.generation,
             )
+        return written, stale
 
     def finish(self, finish: Callable[[], None]) -> None:
         """Write what the blocks come to, and end the job with it."""

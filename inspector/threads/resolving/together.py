@@ -51,9 +51,5 @@ def bound(conversations: Sequence[Conversation], timelines: Mapping[uuid.UUID, T
     return found
 
 
-def is_small(timeline: Timeline) -> bool:
-    return _count_bytes(timeline) <= SMALL_BYTES
-
-
 def _count_bytes(timeline: Timeline) -> int:
     return sum(node.size_bytes for node in timeline.nodes)

@@ -85,11 +85,6 @@ def make_row(play: Play) -> TaskRow:
     return (*row, hashlib.sha256(repr(row).encode("utf-8", "backslashreplace")).digest(), play.place)
 
 
-def copy_row(task: Task) -> TaskRow:
-    """The columns of a task's row as they stand: those of `COLUMNS`."""
-    return tuple(getattr(task, name) for name in COLUMNS)
-
-
 def _count_seconds(start: datetime | None, end: datetime | None) -> float | None:
     """The seconds between two moments; None where either is not known, or the clocks contradict the order."""
     if start is None or end is None or end < start:
