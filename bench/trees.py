@@ -165,15 +165,14 @@ def plant(product: Product, shape: str, count: int) -> tuple[Trace, Conversation
             """,
             [*[str(first.pk)] * 3, count - 1, first.pk],
         )
-        block = f"decode(repeat('00', 36) || lpad(to_hex({count}), 8, '0'), 'hex')"
         cursor.execute("UPDATE threads_message SET place = decode(repeat('00', 40), 'hex') WHERE id = %s", [first.pk])
-        cursor.execute(f"UPDATE threads_placedirectory SET blocks = {block}")
+        cursor.execute("UPDATE threads_block SET count = %s", [count])
         cursor.execute("ANALYZE threads_message")
     last_at = first.order_time + timedelta(seconds=count - 1)
     Conversation.objects.update(message_count=count, last_at=last_at)
     Trace.objects.update(message_count=count)
     trace = Trace.objects.filter(last_at__isnull=False).get()
-    conversation = Conversation.objects.select_related("places").get()
+    conversation = Conversation.objects.get()
     elapsed = _time(lambda: draw_traces(trace=trace, fence=_nothing, finish=_nothing))
     trace.refresh_from_db()
     return trace, conversation, elapsed

@@ -70,7 +70,7 @@ def hang(messages: Iterable[Placed]) -> dict[uuid.UUID, Hung]:
     # What merely follows is never drawn as an answer.
     answers = {each.id: each.parent for each in placed if each.parent is not None and each.parent_basis != ADJACENCY}
     own = _load_homes([each.id for each in placed])
-    parents = _load_homes(answers.values())
+    parents = own | _load_homes({parent for parent in answers.values() if parent not in own})
     found = {}
     for each in placed:
         if each.id not in own:
