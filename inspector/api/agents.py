@@ -53,7 +53,7 @@ class CalledSerializer(NameSerializer):
 
 
 class AskedSerializer(serializers.Serializer[Any]):
-    """What was asked of an agent, by the tasks of its conversations."""
+    """Requests to an agent, by the tasks of its conversations."""
 
     asked = serializers.IntegerField()
     done = serializers.IntegerField()
@@ -70,7 +70,7 @@ class AgentSerializer(CalledSerializer):
     dialects = serializers.ListField(child=serializers.CharField())
     sent = serializers.IntegerField()
     received = serializers.IntegerField(help_text="messages sent to it by name")
-    failures = serializers.IntegerField(help_text="of those it sent: those that report a failure")
+    failures = serializers.IntegerField(help_text="messages it sent that report a failure")
     conversations = serializers.IntegerField()
     asked_of_it = AskedSerializer()
     first_at = serializers.DateTimeField(allow_null=True)
