@@ -12,8 +12,8 @@ from .models import Export
 # Of the lines and columns. It changes when one of them means something else; a new name alone does not change it.
 SCHEMA_VERSION: Final = "1"
 SET_RULE: Final = (
-    "All messages that were stored at fixed_at, matched the query and were not withdrawn, in the order of the timeline. "
-    "Each is told as it was between fixed_at and finished_at. "
+    "All messages that were stored at fixed_at, matched the query and were not withdrawn, in the order of the "
+    "timeline. Each is told as it was between fixed_at and finished_at. "
     "listed = messages + withdrawn (since fixed_at) + gone (replaced by another reading since fixed_at)."
 )
 # The same for whoever reads a report.

@@ -200,7 +200,9 @@ LIFETIMES = {"": None, "30": timedelta(days=30), "90": timedelta(days=90), "365"
 class KeyForm(forms.Form):
     """A new API key."""
 
-    name = forms.CharField(max_length=120, widget=forms.TextInput(attrs=INPUT), help_text="The program that will use it.")
+    name = forms.CharField(
+        max_length=120, widget=forms.TextInput(attrs=INPUT), help_text="The program that will use it."
+    )
     scopes = forms.MultipleChoiceField(
         choices=ApiKey.Scope.choices, initial=[ApiKey.Scope.INGEST], widget=forms.CheckboxSelectMultiple
     )

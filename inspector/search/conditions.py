@@ -242,21 +242,15 @@ CONDITIONS = (
     SearchableCondition("part", "its part of the record; also >1", None, _write_column, compares=True),
     SearchableCondition("broadcast", "sent to everyone: true or false", ("true", "false"), _write_broadcast),
     SearchableCondition("run", "the run of its conversation id; also >1", None, _write_column, compares=True),
-    SearchableCondition(
-        "progress", "the reported progress; also >=50", None, _write_in_body, compares=True
-    ),
+    SearchableCondition("progress", "the reported progress; also >=50", None, _write_in_body, compares=True),
     SearchableCondition("score", "a judgement's score; also <0.5", None, _write_in_body, compares=True),
-    SearchableCondition(
-        "priority", "its priority, 1 is most urgent; also <=2", None, _write_in_body, compares=True
-    ),
+    SearchableCondition("priority", "its priority, 1 is most urgent; also <=2", None, _write_in_body, compares=True),
     SearchableCondition("channel", "its channel", None, _write_channel, is_of_workspace=True),
     SearchableCondition("delivery", "the id of a delivery that contained it", None, _write_delivery),
     SearchableCondition("stored", "the id of the delivery that first contained it", None, _write_delivery),
     SearchableCondition("duplicate", "the id of a delivery that contained it again", None, _write_delivery),
     SearchableCondition("en", "exact characters of the English, in any case", None, _write_english),
-    SearchableCondition(
-        "raw", "exact characters of the raw message", None, _write_raw, write_masked=_write_masked_raw
-    ),
+    SearchableCondition("raw", "exact characters of the raw message", None, _write_raw, write_masked=_write_masked_raw),
 )
 
 for _condition in CONDITIONS:
