@@ -69,7 +69,7 @@ class FindingSerializer(serializers.Serializer[Any]):
     rule = serializers.CharField()
     title = serializers.CharField(help_text="what the rule finds, in a few words")
     severity = serializers.ChoiceField(choices=SEVERITIES[1:])
-    state = serializers.ChoiceField(choices=Finding.State.values, help_text="what people made of it")
+    state = serializers.ChoiceField(choices=Finding.State.values, help_text="the decision of an auditor")
     holds = serializers.BooleanField(help_text="false: the finding no longer applies")
     is_suppressed = serializers.BooleanField()
     assignee = serializers.CharField(allow_null=True, help_text="user name of the person it is assigned to")
