@@ -44,7 +44,7 @@ WHERE deed.oid = to_regclass('trail_deed')
 # In the order of the columns that are truths.
 _WAYS: Final = (
     "it is a superuser and bypasses all permissions",
-    "it owns the table of the audit log, or belongs to its owner",
+    "it owns the table of the audit log, or belongs to its owner, and could switch the triggers off",
     "it may change rows",
     "it may delete rows",
     "it may empty the table",
