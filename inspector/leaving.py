@@ -38,7 +38,7 @@ class _Visit:
     def execute(self, execute: Callable[..., Any], *statement: Any) -> Any:
         """Run a statement unless nobody waits for it any more, as a wrapper of Django's does."""
         if self.is_gone:
-            raise OperationalError("whoever asked for this has gone")
+            raise OperationalError("the client of this request has gone")
         return execute(*statement)
 
     def end_if_gone(self) -> None:

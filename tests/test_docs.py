@@ -249,7 +249,7 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 def test_no_app_imports_what_the_page_places_above_it() -> None:
     order = re.findall(
-        r"^\d+\. `(\w+)/?`", PAGES["architecture.md"].split("may import what stands below it")[1], re.MULTILINE
+        r"^\d+\. `(\w+)/?`", PAGES["architecture.md"].split("may import the ones below it")[1], re.MULTILINE
     )
     assert len(order) > 8
     for place, app in enumerate(order):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 
@@ -16,6 +18,21 @@ READ = (
     "inspector/api/*.py",
     "docs/*.md",
     "README.md",
+)
+# Modules whose texts reach a page, a file or the description of the API.
+SPEAKING = (
+    "inspector/pages/**/*.py",
+    "inspector/api/*.py",
+    "inspector/audit/**/*.py",
+    "inspector/exports/*.py",
+    "inspector/search/*.py",
+    "inspector/threads/tasks/*.py",
+    "inspector/threads/agents/*.py",
+    "inspector/threads/searchable.py",
+    "inspector/trail/*.py",
+    "inspector/intake/*.py",
+    "inspector/keyring/*.py",
+    "inspector/accounts/*.py",
 )
 # A phrase that must not come back, and what is said instead.
 REPLACED = {
@@ -91,7 +108,44 @@ REPLACED = {
     "hoever made": "the member who made",
     "gravest note": "most severe note",
     "no time on the wire": "no time in the message",
+    "What changed meanwhile": "Changed meanwhile",
+    "What was said</": "Transcript",
+    "With what was judged": "With closed findings",
+    "What is lost": "Losses",
+    ">What is drawn<": "Population",
+    ">What it holds<": "Contents",
+    'label="What it is"': "Type",
+    "What a key opens": "decrypted text",
+    "How it is reviewed": "Review",
+    "How it was drawn</": "Method",
+    "Draw it": "Draw sample",
+    "Who reviews each": "Reviewers",
+    "neither of whom learns": "Two, independently",
+    "whatever there is": "Leave empty for all",
+    "From this severity on": "Minimum severity",
+    "Show times in it": "Save time zone",
+    "How you know": "Reason",
+    "said by</": "from",
+    "to search by": "unknown field",
+    "as the wire says": "in the message",
+    "after what came before": "State of the conversation",
+    "were meant by the query": "matched the query",
+    "has these ways": "a list of the role's rights",
+    "what it named is gone": "the page was removed",
+    'title="What ': "a noun",
 }
+# A clause as the subject of a sentence, and the old word for processing a conversation; in the documents and on pages.
+# What the code and the API are called is in backticks in a document, and in tags on a page.
+CLAUSES = {
+    r"\bwhoever\b": "name the person",
+    r"\bthose (?:that|who|which|whose)\b": "name the thing",
+    r"\bsettl(?:ed|ing)\b": "processed, on a page; resolved, of blocks",
+    r"(?:^|[.:;] |\| )What (?:is|was|are|were|has|can|cannot|comes|came|stands|no|nothing)\b": "the subject first",
+}
+_CODE = re.compile(r"```.*?```|`[^`]*`|\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}|<script.*?</script>", re.DOTALL)
+_REMARK = re.compile(r"\{% comment %\}.*?\{% endcomment %\}", re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
+_SAID = re.compile(r'\b(?:title|aria-label|placeholder)="([^"]*)"')
 
 
 @pytest.mark.parametrize("phrase", REPLACED)
@@ -105,6 +159,57 @@ def test_a_replaced_phrase_stays_away(phrase: str) -> None:
         if phrase in line
     ]
     assert not found, f"say “{REPLACED[phrase]}”"
+
+
+def read_document(path: Path) -> str:
+    """A document without its code."""
+    return _CODE.sub("", path.read_text())
+
+
+def read_page(path: Path) -> str:
+    """The words of a template that reach the screen, a stretch a line: hints and names for screen readers as well."""
+    text = _CODE.sub("", _REMARK.sub("", path.read_text()))
+    return "\n".join((*_SAID.findall(text), _TAG.sub("\n", text)))
+
+
+def read_strings(path: Path) -> str:
+    """The texts of a module, a text a line; of the API's endpoints and shapes their descriptions too."""
+    tree = ast.parse(path.read_text())
+    bare = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+    told = {
+        ast.get_docstring(each) or "" for each in ast.walk(tree) if path.parent.name == "api" and is_described(each)
+    }
+    texts = [
+        each.value
+        for each in ast.walk(tree)
+        if isinstance(each, ast.Constant) and isinstance(each.value, str) and id(each) not in bare
+    ]
+    # A word alone is a name of the code.
+    return "\n".join(text for text in (*told, *texts) if " " in text and "SELECT" not in text)
+
+
+def is_described(node: ast.AST) -> TypeGuard[ast.ClassDef | ast.FunctionDef]:
+    """Whether the API's description has the docstring of this class or method."""
+    if isinstance(node, ast.ClassDef):
+        return node.name.endswith("Serializer")
+    return isinstance(node, ast.FunctionDef) and node.name in ("get", "post", "put", "patch", "delete")
+
+
+@pytest.mark.parametrize("clause", CLAUSES)
+def test_the_subject_comes_first(clause: str) -> None:
+    texts = {
+        **{path: read_document(path) for path in (*PROJECT.glob("docs/*.md"), PROJECT / "README.md")},
+        **{path: read_page(path) for path in PROJECT.glob("templates/**/*.html")},
+        **{path: read_strings(path) for place in SPEAKING for path in PROJECT.glob(place)},
+    }
+    assert len(texts) > 300
+    found = [
+        f"{path.relative_to(PROJECT)}: {line.strip()[:120]}"
+        for path, text in texts.items()
+        for line in text.splitlines()
+        if re.search(clause, line.strip(), re.IGNORECASE if clause.startswith(r"\b") else 0)
+    ]
+    assert not found, f"say it otherwise: {CLAUSES[clause]}\n" + "\n".join(found)
 
 
 def test_every_head_of_a_column_says_what_stands_below_it() -> None:

@@ -128,7 +128,7 @@ class ApiKey(models.Model):
 
         INGEST = "ingest", "Send messages"
         READ = "read", "Read messages"
-        SECRETS = "secrets", "Have exact bytes that hold a secret, and what keys have opened"
+        SECRETS = "secrets", "Read secrets: exact bytes, and decrypted messages"
         WITHDRAW = "withdraw", "Withdraw deliveries, in your name"
         REVIEW = "review", "Judge findings and comment in your name, and read reviews, samples and comments"
         SIGN = "sign", "Claim reviews, give verdicts and draw samples in your name"

@@ -42,9 +42,9 @@ class NameSerializer(serializers.Serializer[Any]):
 
 
 class CalledSerializer(NameSerializer):
-    """An agent with what people call it."""
+    """An agent with its friendly name."""
 
-    friendly_name = serializers.CharField(allow_null=True, help_text="what people call it; for display alone")
+    friendly_name = serializers.CharField(allow_null=True, help_text="a name given by people; for display alone")
     friendly_name_basis = serializers.ChoiceField(
         choices=["given", "joined", "convention"],
         allow_null=True,
@@ -53,7 +53,7 @@ class CalledSerializer(NameSerializer):
 
 
 class AskedSerializer(serializers.Serializer[Any]):
-    """What was asked of an agent, by the tasks of its conversations."""
+    """Requests to an agent, by the tasks of its conversations."""
 
     asked = serializers.IntegerField()
     done = serializers.IntegerField()
@@ -70,7 +70,7 @@ class AgentSerializer(CalledSerializer):
     dialects = serializers.ListField(child=serializers.CharField())
     sent = serializers.IntegerField()
     received = serializers.IntegerField(help_text="messages sent to it by name")
-    failures = serializers.IntegerField(help_text="of those it sent: those that report a failure")
+    failures = serializers.IntegerField(help_text="messages it sent that report a failure")
     conversations = serializers.IntegerField()
     asked_of_it = AskedSerializer()
     first_at = serializers.DateTimeField(allow_null=True)
@@ -127,7 +127,7 @@ def show_name(agent: Agent) -> dict[str, Any]:
 
 
 def show_called(agent: Agent, label: Label | None) -> dict[str, Any]:
-    """An agent with what people call it."""
+    """An agent with its friendly name."""
     return {
         **show_name(agent),
         "friendly_name": label.text if label else None,

@@ -136,7 +136,7 @@ class CommentView(Endpoint):
 
 
 class CommentActsView(Endpoint):
-    """What is done about a comment."""
+    """An action on a comment."""
 
     scopes: ClassVar = {"POST": "review"}
     refusals: ClassVar = {"POST": ACT_REFUSALS}

@@ -59,7 +59,7 @@ _DECODE_ANSWER: Final[dict[str, Any]] = {
         "records": list_of(refer("DecodedRecord")),
         "ending": {
             **or_null({"type": "object", "additionalProperties": {}}),
-            "description": "what is wrong with the end of the body though its records are whole",
+            "description": "a problem at the end of the body, after whole records",
         },
         "cut": CUTS,
     },
@@ -107,7 +107,7 @@ class DecodeView(Endpoint):
     def post(self, request: Request) -> Response:
         """Read a log, or single texts with what is known around them.
 
-        The records are those that a POST of the same body to /messages would give, each in the context of those before
+        The same records as from a POST of the same body to /messages, each in the context of those before
         it in its conversation. An envelope with `prior` or `keys` is decoded by itself, with these. Nothing is stored.
         """
         form = choose_form(request)

@@ -121,7 +121,7 @@ class Endpoint(APIView):
     given: Mapping[str, Any]
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **names: Any) -> Any:
-        """The answer within its budget, which no browser and no proxy keeps: it is for whoever has the key."""
+        """The answer within its budget, which no browser and no proxy keeps: it is for the holder of the key."""
         if isinstance(response, Response) and response.data is not None:
             response.data = fit_answer(response.data)
         answer = super().finalize_response(request, response, *args, **names)

@@ -106,7 +106,7 @@ class ExportsView(Endpoint):
 
     @extend_schema(operation_id="list_exports", responses=ExportPageSerializer)
     def get(self, request: Request) -> Response:
-        """A page of exports, whoever asked for them."""
+        """A page of exports of all members."""
         workspace, limit = caller_of(request).workspace, self.given["limit"]
         try:
             before = read_cursor(self.given["cursor"], workspace.pk)
@@ -163,7 +163,7 @@ def _read_id(text: str) -> uuid.UUID:
 
 
 def _read_wish(request: Request) -> dict[str, Any]:
-    """What is asked for.
+    """The export to make.
 
     Raises:
         ProblemError: 400 or 408 for a body that is no JSON or breaks off, 413 for one that is too long, 415 for

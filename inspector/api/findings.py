@@ -69,13 +69,13 @@ class FindingSerializer(serializers.Serializer[Any]):
     rule = serializers.CharField()
     title = serializers.CharField(help_text="what the rule finds, in a few words")
     severity = serializers.ChoiceField(choices=SEVERITIES[1:])
-    state = serializers.ChoiceField(choices=Finding.State.values, help_text="what people made of it")
-    holds = serializers.BooleanField(help_text="false: what was found is not so any more")
+    state = serializers.ChoiceField(choices=Finding.State.values, help_text="the decision of an auditor")
+    holds = serializers.BooleanField(help_text="false: the finding no longer applies")
     is_suppressed = serializers.BooleanField()
     assignee = serializers.CharField(allow_null=True, help_text="user name of the person it is assigned to")
     snoozed_until = serializers.DateTimeField(allow_null=True, help_text="lists of open findings leave it out until")
     text = serializers.CharField(
-        allow_null=True, help_text="what is the matter; null while the delivery of its message is withdrawn"
+        allow_null=True, help_text="the problem in words; null while the delivery of its message is withdrawn"
     )
     cites = serializers.CharField(help_text="the section it rests on, or its rule")
     conversation = serializers.UUIDField()

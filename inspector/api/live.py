@@ -24,7 +24,7 @@ from .serializers import ChosenMessageSerializer, MessageSerializer
 
 
 class LiveSerializer(serializers.Serializer[Any]):
-    """What is new, in the order in which it was told; `after` is the cursor to come back with."""
+    """New messages, in the order in which they were told; `after` is the cursor to come back with."""
 
     results = ChosenMessageSerializer(many=True)
     after = serializers.CharField()
@@ -49,7 +49,7 @@ class LiveView(Endpoint):
     def get(self, request: Request) -> Response:
         """The messages that were told for the first time since `after`: none is left out, and none comes twice.
 
-        Of `limit` new messages those that `q` means are in the answer, so that it may hold fewer, or none, while
+        The answer holds the messages among `limit` new ones that match `q`, so that it may hold fewer, or none, while
         there are more. A cursor is good for a day; later the answer is 410.
         """
         key = caller_of(request)

@@ -233,5 +233,5 @@ def _refuse_name(name: str, known: list[str], *, has_body: bool) -> ProblemError
     name = name[:LONGEST_SHOWN]
     there = f"there are {', '.join(known)}" if known else "this address takes none"
     if has_body:
-        there += "; what is sent belongs in the body"
+        there += "; data belongs in the body"
     return ProblemError(400, f"there is no parameter {name!r} here: {there}", parameter=name, allowed=known)

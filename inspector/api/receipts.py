@@ -30,12 +30,12 @@ class ProblemRowSerializer(serializers.Serializer[Any]):
 
 
 class WarningRowSerializer(serializers.Serializer[Any]):
-    """What is likely not as its sender meant it. It changes nothing of what is stored."""
+    """A likely mistake of the sender. The stored bytes stay as they are."""
 
     index = serializers.IntegerField(help_text="the record's place in the delivery, from zero")
     line = serializers.IntegerField(help_text="the line it begins on, from one")
-    code = serializers.CharField(help_text="what is wrong, as a stable name")
-    reason = serializers.CharField(help_text="what was seen, and what was done with it")
+    code = serializers.CharField(help_text="a stable name of the problem")
+    reason = serializers.CharField(help_text="the problem in words, and how it was handled")
     hint = serializers.CharField(help_text="what to change")
 
 

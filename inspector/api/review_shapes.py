@@ -39,7 +39,7 @@ class QueueSerializer(serializers.Serializer[Any]):
 
 
 class RubricSerializer(serializers.Serializer[Any]):
-    """What is answered of each conversation."""
+    """The questions on each conversation."""
 
     number = serializers.IntegerField(help_text="its version")
     criteria = serializers.ListField(child=serializers.CharField())
@@ -88,14 +88,14 @@ class ItemSerializer(serializers.Serializer[Any]):
 
 
 class ItemPageSerializer(serializers.Serializer[Any]):
-    """Items, those that wait longest first, signed-off ones newest first; `next` is the cursor of the page after."""
+    """Items, longest waiting first, signed-off ones newest first; `next` is the cursor of the page after."""
 
     results = ItemSerializer(many=True)
     next = serializers.CharField(allow_null=True)
 
 
 class AnswerSerializer(serializers.Serializer[Any]):
-    """What was said of a criterion of the rubric."""
+    """An answer to a criterion of the rubric."""
 
     criterion = serializers.CharField()
     answer = serializers.ChoiceField(choices=Review.Answer.values)
@@ -122,7 +122,7 @@ class VerdictSerializer(serializers.Serializer[Any]):
     messages = serializers.IntegerField(help_text="how many messages were seen")
     digest = serializers.CharField(allow_null=True, help_text="what it is bound to; docs/reviews.md says over what")
     standing = serializers.ChoiceField(
-        choices=STANDINGS, help_text="unknown: settled anew, and not compared yet with what was seen"
+        choices=STANDINGS, help_text="unknown: processed again, and not compared yet with the sign-off"
     )
     changes = ChangeSerializer(many=True, help_text="in what it is stale")
 

@@ -109,8 +109,7 @@ class ItemsView(Endpoint):
             LIMIT,
             Choice(
                 name="state",
-                about="which: those that are open, of them those that need a second reviewer or are disputed, those "
-                "that are done, or of them those whose sign-off is stale",
+                about="which items: open, needing a second reviewer, disputed, done, or done with a stale sign-off",
                 choices=[OPEN, SECOND, DISPUTED, DONE, STALE],
                 default=OPEN,
             ),
@@ -119,7 +118,7 @@ class ItemsView(Endpoint):
 
     @extend_schema(operation_id="list_review_items", responses=ItemPageSerializer)
     def get(self, request: Request, queue_id: uuid.UUID) -> Response:
-        """A page of its items: those that wait longest first, done ones newest first."""
+        """A page of its items: longest waiting first, done ones newest first."""
         workspace, queue = caller_of(request).workspace, _find_queue(request, queue_id)
         after = read_place(self.given, workspace)
         found = list_items(
@@ -159,7 +158,7 @@ class ItemView(Endpoint):
 
 
 class LeaseView(Endpoint):
-    """Who holds an item: one person at a time, for half an hour."""
+    """A claim on an item: one person at a time, for half an hour."""
 
     scopes: ClassVar = {"POST": "sign", "PUT": "sign", "DELETE": "sign"}
     refusals: ClassVar = {"POST": (409,), "PUT": (409,), "DELETE": (409,)}

@@ -66,7 +66,7 @@ class SampleSerializer(serializers.Serializer[Any]):
     until = serializers.DateTimeField(allow_null=True)
     population = serializers.IntegerField(help_text="out of how many it was drawn")
     drawn = serializers.IntegerField()
-    unsettled = serializers.IntegerField(help_text="how many of the population were not settled then")
+    unsettled = serializers.IntegerField(help_text="how many of the population were not processed then")
     digest = serializers.CharField(help_text="SHA-256 over the identities that were drawn, in ascending order")
     made_by = serializers.CharField()
     made_at = serializers.DateTimeField()

@@ -1,4 +1,4 @@
-"""GET searches that people saved: those that are shared, and those of the member who made the key."""
+"""GET saved searches: shared ones, and ones of the member who made the key."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ ALIKE: Final = ("together", "apart")
 
 
 class ArrowSerializer(serializers.Serializer[Any]):
-    """One message, or a bucket of messages alike in a row; what is said of it is said of the first."""
+    """One message, or a bucket of equal messages in a row, described by the first."""
 
     number = serializers.IntegerField(help_text="of the first message in the conversation, from 1")
     count = serializers.IntegerField(help_text="how many messages it is")
@@ -54,7 +54,7 @@ class ArrowSerializer(serializers.Serializer[Any]):
 class SequenceSerializer(serializers.Serializer[Any]):
     """A window of a sequence. The counts of its arrows add up to the messages of the window."""
 
-    agents = serializers.ListField(child=serializers.CharField(), help_text="who has part in it, by first appearance")
+    agents = serializers.ListField(child=serializers.CharField(), help_text="the agents in it, by first appearance")
     message_count = serializers.IntegerField(help_text="of the whole conversation")
     arrows = ArrowSerializer(many=True)
     next_offset = serializers.IntegerField(allow_null=True)

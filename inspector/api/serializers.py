@@ -37,7 +37,7 @@ class MessageSerializer(serializers.Serializer[Any]):
     topic = serializers.CharField(allow_null=True, help_text="what it is about: its first 200 characters")
     sender = serializers.CharField(allow_null=True)
     receivers = serializers.ListField(child=serializers.CharField())
-    english = serializers.CharField(help_text="empty until the conversation is settled")
+    english = serializers.CharField(help_text="empty until the conversation is processed")
     at = serializers.DateTimeField(help_text="the time of its order key")
     at_basis = serializers.CharField(help_text="whence that time is: wire, envelope, start, receipt")
     severity = serializers.ChoiceField(choices=SEVERITIES, help_text="the most severe note")

@@ -40,7 +40,7 @@ class NothingView(Endpoint):
                 if path.endswith("/")
                 else f"there is no such address: the one with a slash at its end is {other}"
             )
-        raise NotFound("there is no such address; GET /api/schema/ lists those that are")
+        raise NotFound("there is no such address; GET /api/schema/ lists all addresses")
 
 
 def _is_address(path: str) -> bool:

@@ -120,12 +120,12 @@ class TotalsSerializer(serializers.Serializer[Any]):
 
     records = RecordsSerializer(allow_null=True, help_text="null: adding them up takes too long")
     messages = serializers.IntegerField(
-        allow_null=True, help_text="those of settled conversations; null: adding them up takes too long"
+        allow_null=True, help_text="of processed conversations; null: adding them up takes too long"
     )
     conversations = CountSerializer()
     traces = CountSerializer()
     agents = CountSerializer()
-    findings = CountSerializer(help_text="those that are open")
+    findings = CountSerializer(help_text="the open ones")
 
 
 class TotalsView(Endpoint):

@@ -76,7 +76,7 @@ class TaskSerializer(serializers.Serializer[Any]):
     performer = serializers.CharField(allow_null=True)
     delegate = serializers.CharField(allow_null=True)
     delegation = serializers.CharField(allow_null=True, help_text="the mode in which it was passed on")
-    deadline = serializers.CharField(allow_null=True, help_text="as the wire says")
+    deadline = serializers.CharField(allow_null=True, help_text="as the message states it")
     deadline_at = serializers.DateTimeField(allow_null=True)
     first_at = serializers.DateTimeField()
     last_at = serializers.DateTimeField()

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 _ACT: Final = Document(
     '{"act": "rename", "name": "Night shift"} or {"act": "archive"}',
     (
-        OneOf(name="act", choices=("rename", "archive"), is_required=True, about="what is done to the workspace"),
+        OneOf(name="act", choices=("rename", "archive"), is_required=True, about="the action on the workspace"),
         Text(name="name", most_characters=120, about="to rename it to"),
     ),
 )
@@ -60,7 +60,7 @@ class WorkspaceView(Endpoint):
 
 
 class WorkspaceActsView(Endpoint):
-    """What is done to the workspace that the key belongs to."""
+    """An action on the workspace of the key."""
 
     scopes: ClassVar = {"POST": "workspace"}
     refusals: ClassVar = {"POST": ACT_REFUSALS}

@@ -131,19 +131,19 @@ def _list_found() -> QuerySet[Finding]:
 
 REVIEWED = SearchableCondition(
     name="reviewed",
-    about="whether its conversation has a review: yes or no",
+    about="reviewed conversation: yes or no",
     values=("yes", "no"),
     write=_write_reviewed,
 )
 REVIEW = SearchableCondition(
     name="review",
-    about="the verdict in force on its conversation, or that its sign-off is stale",
+    about="the current verdict on its conversation, or a stale sign-off",
     values=(*Review.Verdict.values, STALE),
     write=_write_review,
 )
 ASSIGNEE = SearchableCondition(
     name="assignee",
-    about="who holds its conversation to review it",
+    about="the reviewer who claimed its conversation",
     values=None,
     write=_write_assignee,
     write_masked=_write_any_assignee,
@@ -151,7 +151,7 @@ ASSIGNEE = SearchableCondition(
 )
 FINDING = SearchableCondition(
     name="finding",
-    about="what the rules found of it: how grave, or what people made of it",
+    about="its findings, by severity or by decision",
     values=(*SEVERITIES[1:], *Finding.State.values),
     write=_write_finding,
     compares=True,
@@ -159,7 +159,7 @@ FINDING = SearchableCondition(
 )
 RULE = SearchableCondition(
     name="rule",
-    about="which rule found something of it",
+    about="the rule of a finding on it",
     values=tuple(RULES),
     write=_write_rule,
     tally=_tally_rules,

@@ -89,7 +89,7 @@ def follow(door: Door, deliveries: Iterable[str], supervisor: Supervisor, show: 
         if progress.is_read and is_settled and time.monotonic() - since > QUIET_S:
             return progress
         if time.monotonic() > deadline:
-            raise SamplesError(f"The samples are not settled after {PATIENCE_S:.0f} seconds: see the worker's log.")
+            raise SamplesError(f"The samples are not processed after {PATIENCE_S:.0f} seconds: see the worker's log.")
         supervisor.wait_until(lambda: False, seconds=PAUSE_S)
 
 

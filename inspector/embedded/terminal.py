@@ -34,7 +34,7 @@ class Terminal:
         """Where the work stands: on a screen at every change, in a file at most every two seconds."""
         text = (
             f"  received {progress.received} · read {progress.read} · "
-            f"conversations settled {progress.settled} of {progress.conversations}"
+            f"conversations processed {progress.settled} of {progress.conversations}"
         )
         now = time.monotonic()
         if text == self._shown:

@@ -12,13 +12,13 @@ from .models import Export
 # Of the lines and columns. It changes when one of them means something else; a new name alone does not change it.
 SCHEMA_VERSION: Final = "1"
 SET_RULE: Final = (
-    "The messages that were committed at fixed_at, were not withdrawn and were meant by the query, in the order of the "
-    "timeline. What a message says is as it was told between fixed_at and finished_at. "
-    "listed = messages + withdrawn (since fixed_at) + gone (read as others since fixed_at)."
+    "All messages that were stored at fixed_at, matched the query and were not withdrawn, in the order of the "
+    "timeline. Each is told as it was between fixed_at and finished_at. "
+    "listed = messages + withdrawn (since fixed_at) + gone (replaced by another reading since fixed_at)."
 )
 # The same for whoever reads a report.
 PRINTED_RULE: Final = (
-    "It holds the messages that were there when the set was fixed, in the order of the timeline, each as it was told "
+    "It holds the messages of the snapshot, in the order of the timeline, each as it was told "
     "then. Its end says how many were withdrawn or read otherwise while it was written."
 )
 MASK_RULE: Final = (
@@ -29,9 +29,9 @@ EXACT_RULE: Final = (
     "The SHA-256 beside it is of its bytes as they were received."
 )
 CELL_RULE: Final = (
-    "A cell that a spreadsheet would take for a formula has an apostrophe before it, which is no part of the record."
+    "A cell that a spreadsheet would read as a formula begins with an apostrophe, which is not part of the record."
 )
-OPENED_RULE: Final = "Sealed messages stay sealed: what a key of the keyring opens is in no export."
+OPENED_RULE: Final = "Sealed messages stay sealed: text decrypted by the keyring is in no export."
 
 
 def say_secrets(count: int) -> str:

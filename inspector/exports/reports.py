@@ -51,8 +51,8 @@ def write_beginning(export: Export, conversation: Conversation) -> bytes:
         ("Workspace", show(export.workspace.name)),
         ("State", find_state(conversation)),
         ("Messages", f"{export.listed or 0:,}"),
-        ("Settled", write_second(conversation.settled_at) if conversation.settled_at else "not settled yet"),
-        ("Digest as settled", write_hash(conversation.settled_digest)),
+        ("Processed", write_second(conversation.settled_at) if conversation.settled_at else "not processed yet"),
+        ("Digest as processed", write_hash(conversation.settled_digest)),
         *list_making(export),
         ("Secrets known", say_secrets(count_secrets(workspace=export.workspace, conversation_id=conversation.pk))),
     ))  # fmt: skip
@@ -182,7 +182,7 @@ def tell_standing(standing: Standing) -> str:
         return f"stale: what differs is {_join(_CHANGES.get(kind, kind) for kind in standing.changes)}"
     if not standing.is_exact:
         return "stale: the conversation is told otherwise since"
-    return HOLDS if standing.is_known else "not compared since the conversation was settled anew"
+    return HOLDS if standing.is_known else "not compared since the conversation was processed again"
 
 
 def _join(words: Iterable[str]) -> str:

@@ -46,7 +46,7 @@ def write_sample(export: Export, sample: AuditSample) -> bytes:
         ("Active before", write_instant(sample.until) if sample.until else ""),
         ("Asked for", f"{sample.wanted:,} conversations"),
         ("Drawn", f"{sample.drawn:,} of {sample.population:,} conversations"),
-        ("Not settled when drawn", f"{sample.unsettled:,}" if sample.unsettled else ""),
+        ("Not processed when drawn", f"{sample.unsettled:,}" if sample.unsettled else ""),
         ("Digest of the sample", write_hash(sample.digest)),
         ("Drawn by", show(sample.made_by.get_username())),
         ("Drawn at", write_second(sample.made_at)),
@@ -129,8 +129,8 @@ def write_drawn(sample: AuditSample, place: int) -> bytes:
         ("Identity", write_hash(each.identity)),
         ("Stratum", show(say_stratum(sample, each.stratum), LONGEST_TITLE)),
         ("State", find_state(conversation)),
-        ("Settled", write_second(conversation.settled_at) if conversation.settled_at else "not settled yet"),
-        ("Digest as settled", write_hash(conversation.settled_digest)),
+        ("Processed", write_second(conversation.settled_at) if conversation.settled_at else "not processed yet"),
+        ("Digest as processed", write_hash(conversation.settled_digest)),
     ))  # fmt: skip
     title = format_html("{}: {}", f"{place:,}", show(name_conversation(conversation), LONGEST_TITLE))
     return encode(format_html("\n<h2>{}</h2>\n{}\n<h4>Verdicts</h4>\n{}\n", title, facts, write_verdicts(conversation)))

@@ -157,7 +157,7 @@ def stop_export(*, export: Export, membership: Membership | None = None, api_key
         ValidationError: where there is nothing to stop or to remove.
     """
     if not may_stop(export, membership=membership, api_key=api_key):
-        raise PermissionDenied("an export is stopped by whoever asked for it, or by an owner")
+        raise PermissionDenied("only the member who asked for an export, or an owner, may cancel it")
     held = Export.objects.select_for_update(no_key=True).get(pk=export.pk)
     if held.state in UNDER_WAY:
         held.state, held.finished_at = Export.State.CANCELLED, timezone.now()

@@ -76,7 +76,7 @@ def read_with_facts(wire: str, envelope: str, facts: str, *, dialect: str | None
         reading = read(wire, given.replace(receivers=said.receivers) if is_open else given, dialect=dialect)
     if said.dialect:
         # A guess gives way to what the conversation speaks; what a person said does not.
-        chosen = Candidate(dialect=reading.dialect, score=1.0, why="whoever delivered it chose it")
+        chosen = Candidate(dialect=reading.dialect, score=1.0, why="chosen by the sender of the delivery")
         others = (candidate for candidate in reading.candidates if candidate.dialect != reading.dialect)
         reading = reading.replace(candidates=(chosen, *others))
     return conceal_reading(reading, around=envelope + facts)

@@ -31,7 +31,7 @@ from .models import Delivery, HiddenRecord, Job, Record, Sighting, Withdrawal
 from .text import make_storable
 
 LONGEST_REASON = 2000
-_MAIN_WORDS = "say why: whoever looks at this delivery later will read it"
+_MAIN_WORDS = "give a reason: later readers of this delivery will see it"
 # The first half of the advisory lock's key; the second is of the channel.
 _LOCK_SPACE = 0x57_44_52_57
 

@@ -134,7 +134,7 @@ def open_sealed(key: bytes, sealed: bytes, bound_to: bytes) -> bytes:
     try:
         return AESGCM(key).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], bound_to)
     except (InvalidTag, ValueError):
-        raise KeyringError("What is sealed here was sealed with another key, or has been changed.") from None
+        raise KeyringError("The stored keys were sealed with another key, or have been changed.") from None
 
 
 def bind(purpose: bytes, *ids: uuid.UUID) -> bytes:

@@ -55,7 +55,7 @@ def add_keys(*, membership: Membership, keys: Sequence[PlainKey], label: str) ->
     kek = _load_kek()
     here = {_identify(row): row.label for row in EscrowedKey.objects.filter(workspace=workspace)}
     if len(here) + len(keys) > MOST_KEYS:
-        raise ValidationError(f"A workspace holds at most {MOST_KEYS} keys: remove those that are of no more use.")
+        raise ValidationError(f"A workspace holds at most {MOST_KEYS} keys: remove unused ones.")
     added = []
     for number, plain in enumerate(keys, 1):
         row = EscrowedKey(workspace=workspace, added_by=membership.user, label=_name(plain, label, number, len(keys)))

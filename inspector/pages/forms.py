@@ -157,7 +157,7 @@ class ZoneForm(forms.Form):
     time_zone = forms.ChoiceField(
         label="Time zone",
         widget=forms.Select(attrs=SELECT),
-        help_text="Times are shown in it. What is stored and exported stays in UTC.",
+        help_text="Times are shown in this zone. Stored and exported times stay in UTC.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -200,16 +200,18 @@ LIFETIMES = {"": None, "30": timedelta(days=30), "90": timedelta(days=90), "365"
 class KeyForm(forms.Form):
     """A new API key."""
 
-    name = forms.CharField(max_length=120, widget=forms.TextInput(attrs=INPUT), help_text="Which program will hold it.")
+    name = forms.CharField(
+        max_length=120, widget=forms.TextInput(attrs=INPUT), help_text="The program that will use it."
+    )
     scopes = forms.MultipleChoiceField(
         choices=ApiKey.Scope.choices, initial=[ApiKey.Scope.INGEST], widget=forms.CheckboxSelectMultiple
     )
     agents = forms.CharField(
         required=False,
         max_length=2000,
-        label="Speaks as",
+        label="Agent names",
         widget=forms.TextInput(attrs=INPUT),
-        help_text="The names of its agents, with commas between. What it sends under another name is a finding.",
+        help_text="The names of its agents, separated by commas. A message under another name is a finding.",
     )
     channel = forms.ChoiceField(
         required=False, widget=forms.Select(attrs=SELECT), help_text="A key bound to a channel sends to no other."

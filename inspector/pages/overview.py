@@ -58,6 +58,8 @@ PERIODS: Final = {
 }
 MOST_PAIRS, MOST_DELIVERIES, MOST_UNANSWERED, MOST_RULES = 8, 6, 8, 8
 PATIENCE_MS: Final = 2500
+# A request in the list of unanswered ones: of a longer sentence the beginning.
+LONGEST_ASKED: Final = 200
 PLOT_HEIGHT: Final = 48
 # A shorter stretch is told by the time of day, a longer one by the day.
 CLOCK_BELOW: Final = timedelta(days=2)
@@ -185,7 +187,7 @@ def _list_unanswered(workspace: Workspace, scope: Scope) -> list[Unanswered]:
     return [
         Unanswered(
             url=reverse("pages:message", args=[workspace.slug, message.pk]),
-            title=shorten(message.english or name_conversation(message.conversation)),
+            title=shorten(message.english or name_conversation(message.conversation), LONGEST_ASKED),
             line=make_line(message, cast),
             waited=write_elapsed(_find_now(message) - message.order_time),
             dialect=name_dialect(message.dialect),

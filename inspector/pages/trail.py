@@ -7,7 +7,8 @@ import io
 import json
 import uuid
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -42,6 +43,8 @@ COLUMNS: Final = (
     *("object_kind", "object_id", "object", "about", "details"),
 )
 _BATCH: Final = 1000
+# What a detail of an entry is called on the page, where that is not its name with spaces.
+_DETAILS: Final = {"door": "via", "form": "format", "is_masked": "secrets"}
 # The page of an object, where it has one and looking at it is no deed of its own.
 _PAGES: Final = {
     "conversation": "pages:conversation",
@@ -185,9 +188,10 @@ def _describe(deed: Deed, slug: str) -> dict[str, Any]:
         "object_kind": deed.object_kind,
         "about_url": f"?{urlencode({'about': deed.object_id})}" if _read_id(deed.object_id) else None,
         "details": [
-            (name.replace("_", " "), _spell(_name_codes(name, value)))
+            (_DETAILS.get(name, name.replace("_", " ")), _spell(_name_codes(name, value)))
             for name, value in deed.details.items()
-            if value not in ("", None, {}, [])
+            # Whether secrets are included is the other side of whether they are masked.
+            if value not in ("", None, {}, []) and name != "include_secrets"
         ],
     }
 
@@ -196,6 +200,11 @@ def _name_codes(name: str, value: Any) -> Any:
     """What a deed keeps by code, as people call it."""
     if name == "rules" and isinstance(value, list):
         return [name_rule(str(each)) for each in value]
+    if name == "is_masked":
+        return "masked" if value else "included"
+    if name.endswith("_at") and isinstance(value, str):
+        with suppress(ValueError):
+            return f"{datetime.fromisoformat(value).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     return value
 
 

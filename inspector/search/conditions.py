@@ -224,12 +224,12 @@ CONDITIONS = (
     ),
     SearchableCondition(
         "has",
-        "what it has: an answer, a parent, a ghost in its parent's place, a note, a deadline …",
+        "messages with: an answer, a parent, a missing parent, a note, a deadline …",
         _THINGS,
         _write_has,
     ),
     SearchableCondition(
-        "is", "what it is: sealed, broadcast, malformed, or asked and never answered", tuple(IS), _write_is
+        "is", "messages that are sealed, broadcast, malformed, or unanswered requests", tuple(IS), _write_is
     ),
     SearchableCondition(
         "severity",
@@ -239,24 +239,18 @@ CONDITIONS = (
         compares=True,
     ),
     SearchableCondition("turn", "the number of its turn; also >5 or <=9", None, _write_column, compares=True),
-    SearchableCondition("part", "which part of its record it is; also >1", None, _write_column, compares=True),
-    SearchableCondition("broadcast", "whether it was said to everyone", ("true", "false"), _write_broadcast),
-    SearchableCondition("run", "which run of its conversation id; also >1", None, _write_column, compares=True),
-    SearchableCondition(
-        "progress", "how far the work is, as the wire says; also >=50", None, _write_in_body, compares=True
-    ),
+    SearchableCondition("part", "its part of the record; also >1", None, _write_column, compares=True),
+    SearchableCondition("broadcast", "sent to everyone: true or false", ("true", "false"), _write_broadcast),
+    SearchableCondition("run", "the run of its conversation id; also >1", None, _write_column, compares=True),
+    SearchableCondition("progress", "the reported progress; also >=50", None, _write_in_body, compares=True),
     SearchableCondition("score", "a judgement's score; also <0.5", None, _write_in_body, compares=True),
-    SearchableCondition(
-        "priority", "the rank of its priority, 1 the most urgent; also <=2", None, _write_in_body, compares=True
-    ),
-    SearchableCondition("channel", "the channel it came by", None, _write_channel, is_of_workspace=True),
-    SearchableCondition("delivery", "the id of a delivery that brought it, as its receipt says", None, _write_delivery),
-    SearchableCondition("stored", "the id of the delivery that brought it for the first time", None, _write_delivery),
-    SearchableCondition("duplicate", "the id of a delivery that brought it once more", None, _write_delivery),
-    SearchableCondition("en", "characters of the English as they stand, in any case", None, _write_english),
-    SearchableCondition(
-        "raw", "characters of the wire, exactly as they stand", None, _write_raw, write_masked=_write_masked_raw
-    ),
+    SearchableCondition("priority", "its priority, 1 is most urgent; also <=2", None, _write_in_body, compares=True),
+    SearchableCondition("channel", "its channel", None, _write_channel, is_of_workspace=True),
+    SearchableCondition("delivery", "the id of a delivery that contained it", None, _write_delivery),
+    SearchableCondition("stored", "the id of the delivery that first contained it", None, _write_delivery),
+    SearchableCondition("duplicate", "the id of a delivery that contained it again", None, _write_delivery),
+    SearchableCondition("en", "exact characters of the English, in any case", None, _write_english),
+    SearchableCondition("raw", "exact characters of the raw message", None, _write_raw, write_masked=_write_masked_raw),
 )
 
 for _condition in CONDITIONS:

@@ -210,7 +210,7 @@ class _Reader:
         close = find_close(name, self._names)
         hint = f"did you mean {close}:?" if close else f"names are {', '.join(self._names)}"
         instead = written.replace(f"{name}:", f"{close}:", 1) if close else ""
-        raise QueryError(f"there is no {name}: to search by", start, found.end(), instead, hint=hint)
+        raise QueryError(f"unknown field “{name}:”", start, found.end(), instead, hint=hint)
 
 
 def _refuse_likeness(found: re.Match[str]) -> QueryError:

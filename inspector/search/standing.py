@@ -45,7 +45,7 @@ def _write_state(term: Term) -> Condition:
 
 STATE: Final = SearchableCondition(
     name="state",
-    about="asked for something that stands so: a request, question or offer, as of the latest record of its channel",
+    about="the state of its request, question or offer, as of the latest record of its channel",
     values=tuple(state.value for state in State),
     write=_write_state,
 )

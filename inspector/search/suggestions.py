@@ -71,7 +71,7 @@ def _suggest_names(workspace: Workspace, typed: str) -> list[Suggestion]:
     found = [Suggestion(f"{name}:", about) for name, about in names.items() if name.startswith(typed.casefold())]
     if len(found) < MOST and any(path.startswith(typed.casefold()) or typed.startswith(path) for path in PATHS):
         paths = {atom.partition("=")[0] for atom in _find_atoms(workspace, typed.casefold())}
-        found += [Suggestion(f"{path}:", "a name that messages carry") for path in sorted(paths) if "." in path]
+        found += [Suggestion(f"{path}:", "a field of the messages") for path in sorted(paths) if "." in path]
     return found[:MOST]
 
 

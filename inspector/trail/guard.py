@@ -43,15 +43,15 @@ WHERE deed.oid = to_regclass('trail_deed')
 
 # In the order of the columns that are truths.
 _WAYS: Final = (
-    "it is a superuser, whom no right holds",
-    "it owns the table of the trail, or belongs to the role that does: it could switch the triggers off",
+    "it is a superuser and bypasses all permissions",
+    "it owns the table of the audit log, or belongs to its owner, and could switch the triggers off",
     "it may change rows",
     "it may delete rows",
     "it may empty the table",
     "it may add triggers to the table",
-    "it owns a function of the triggers: it could make it do something else",
-    "it owns the schema: it could drop the table",
-    "it may make roles, and on older servers belong to any",
+    "it owns a function of the triggers and could replace it",
+    "it owns the schema and could drop the table",
+    "it may create roles, and on older servers join any",
     "it may write the server's files or run programs there",
 )
 
@@ -79,17 +79,17 @@ class Guard:
         """Which of the two is in force, in plain words."""
         if self.missing:
             return (
-                "The triggers of the trail do not stand as they were made: what is recorded could be changed. "
+                "The triggers of the audit log are not as they were created: entries could be changed. "
                 f"Missing, switched off or altered: {', '.join(self.missing)}."
             )
         if self.ways:
             return (
-                "The triggers refuse every change, but the application owns its tables or has rights of the kind: it "
-                f"could switch the triggers off. Its role, {self.role}, has these ways: {'; '.join(self.ways)}."
+                "The triggers refuse every change, but the application could switch them off. "
+                f"Its database role, {self.role}: {'; '.join(self.ways)}."
             )
         return (
-            f"Held by another role: the tables belong to {self.owner}. The application's role, {self.role}, may only "
-            "add to the trail and read it."
+            f"Another role, {self.owner}, owns the tables. The application's role, {self.role}, may only "
+            "add entries and read them."
         )
 
 

@@ -31,7 +31,7 @@ def test_the_sample_story_opens_with_its_key_and_is_sealed_without_it(
     page.get_by_role("link", name="Keyring").click()
     expect(page.get_by_text("No key yet")).to_be_visible()
     wait_for_rest(page)
-    page.get_by_label("Or its file").set_input_files(SAMPLES / "keys.json")
+    page.get_by_label("Or a key file").set_input_files(SAMPLES / "keys.json")
     page.get_by_role("button", name="Save key").click()
     expect(page.get_by_text("Opening 1 conversation")).to_be_visible()
     settle_all()

@@ -62,7 +62,7 @@ def test_upload_works_without_script(open_page: Open, cast: Cast, log: Path) -> 
     page.get_by_role("button", name="Preview").click()
     page.get_by_label("Dialect").select_option("nSLIP")
     page.get_by_role("button", name="Read again with these choices").click()
-    expect(page.get_by_text("whoever delivered it chose it").first).to_be_visible()
+    expect(page.get_by_text("chosen by the sender of the delivery").first).to_be_visible()
     page.get_by_role("button", name="Import file").click()
     expect(page.get_by_role("heading", name="agents.log")).to_be_visible()
     settle_all()

@@ -37,10 +37,10 @@ def test_from_the_drop_to_the_withdrawal_and_back(open_page: Open, cast: Cast) -
 
     wait_for_rest(page)
     card.get_by_label("Dialect").select_option("Λ Lambda")
-    expect(card.get_by_text("whoever delivered it chose it")).to_have_count(4)
+    expect(card.get_by_text("chosen by the sender of the delivery")).to_have_count(4)
     wait_for_rest(page)
     card.get_by_label("Dialect").select_option("Detect for each record")
-    expect(card.get_by_text("whoever delivered it chose it")).to_have_count(0)
+    expect(card.get_by_text("chosen by the sender of the delivery")).to_have_count(0)
     wait_for_rest(page)
 
     card.get_by_label("Two, in turns").check()

@@ -315,7 +315,7 @@ def _check_rule(rule: str) -> None:
 def _check_reason(reason: str, *, is_needed: bool) -> str:
     reason = make_storable(reason.strip())
     if is_needed and not reason:
-        raise ValidationError({"reason": "say why in a few words: whoever reads this later has nothing else to go by"})
+        raise ValidationError({"reason": "give a reason in a few words: later readers will see it"})
     if len(reason) > LONGEST_REASON:
         raise ValidationError({"reason": f"a reason has at most {LONGEST_REASON:,} characters"})
     return reason

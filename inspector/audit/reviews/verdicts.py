@@ -130,7 +130,7 @@ def review_again(*, membership: Membership, item: ReviewItem) -> ReviewItem:
     """
     held = hold_item(membership, item)
     if held.state != State.SETTLED:
-        raise ValidationError("it is not settled yet: it can be reviewed as it is")
+        raise ValidationError("it is not signed off yet: it can be reviewed as it is")
     if held.queue.is_standing:
         raise ValidationError("it was reviewed directly: give another verdict on the conversation's page")
     # Whoever closes the queue meanwhile comes before or after this, and not in between.

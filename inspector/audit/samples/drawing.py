@@ -238,7 +238,7 @@ def name_stratum(stratum: str, channel: str, dialects: Iterable[str], agents: It
     names = sorted({name for name in agents if name})
     if len(names) > 2:
         return "more than two agents"
-    words = AND.join(names) or "nobody named"
+    words = AND.join(names) or "no named agent"
     return make_storable(words if len(words) <= LONGEST_STRATUM else f"a name of {len(words):,} characters")
 
 

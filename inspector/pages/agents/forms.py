@@ -59,7 +59,7 @@ class NameForm(forms.Form):
         help_text="For people, in this channel. The raw name stays beside it.",
     )
     reason = forms.CharField(
-        label="How you know (may stay empty)",
+        label="Reason (optional)",
         required=False,
         max_length=LONGEST_REASON,
         widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off"}),
@@ -77,7 +77,7 @@ class JoinForm(forms.Form):
     )
     channel = forms.ChoiceField(label="Its channel", required=False, widget=forms.Select(attrs=SELECT))
     reason = forms.CharField(
-        label="How you know",
+        label="Reason",
         max_length=LONGEST_REASON,
         widget=forms.Textarea(attrs={"class": "textarea", "rows": 2}),
         error_messages={"required": "Give the reason: later readers of this agent will see it."},

@@ -29,6 +29,8 @@ from .ghosts import make_ghost_anchor
 from .transcript import make_anchor
 
 # The views of a conversation in the order of their tabs: (name of the address, what it is called).
+# The sentence of the first request, as the summary has it.
+LONGEST_REQUEST: Final = 200
 TABS: Final = (
     ("conversation", "Transcript"),
     ("sequence", "Sequence"),
@@ -152,7 +154,7 @@ def _make_answers(
         "asked": {
             "url": reverse("pages:message", args=[slug, digest.asked.pk]),
             "anchor": make_anchor(digest.asked.pk),
-            "sentence": shorten(digest.asked.english, 120),
+            "sentence": shorten(digest.asked.english, LONGEST_REQUEST),
             "more": digest.tally.asked_count - 1,
         }
         if digest.asked

@@ -44,6 +44,8 @@ from ..walks import Walk, read_walk
 from .frame import frame_conversation, open_conversation
 
 PAGE_TASKS: Final = 25
+# A task without a topic is called by its request: of a longer sentence the beginning.
+LONGEST_NAME: Final = 200
 # By an end and the one that reversed it: the first in words.
 _REVERSED: Final[Mapping[tuple[str, str], str]] = {
     ("refused", "done"): "refusing",
@@ -293,7 +295,7 @@ class _Maker:
 
     def _name(self, task: Task) -> str:
         asked = self._messages.get(task.request) if task.request else None
-        return shorten(asked.topic or asked.english, 120) if asked else ""
+        return shorten(asked.topic or asked.english, LONGEST_NAME) if asked else ""
 
     def _say_reversal(self, stands: str, steps: Sequence[Step]) -> str:
         """The end with the one it reversed, and how much later it came; empty where none was."""

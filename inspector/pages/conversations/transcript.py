@@ -376,4 +376,4 @@ def _write_since(previous: Message | None, message: Message) -> str:
 
 
 def _not_told(message: Message) -> Segments:
-    return (("Not told yet: the conversation is being settled.", (), "exact"),)
+    return (("Not shown yet: the conversation is being processed.", (), "exact"),)

@@ -18,10 +18,10 @@ from ..forms import INPUT, SELECT
 
 LONGEST_NAME = 200
 CHANNEL_HELP = (
-    "Message and conversation ids are unique only within a channel. Keep both sides of a talk in one; "
+    "Message and conversation ids are unique only within a channel. Keep both sides of a conversation in one; "
     "name another where two systems could use the same ids."
 )
-PREFIX_HELP = "As in “09:00:01 A -> B: …”; taken apart where the rest then reads better."
+PREFIX_HELP = "Example: “09:00:01 A -> B: …”. The prefix is split off if the rest decodes better."
 WHO = (("unknown", "Nobody knows"), ("one", "One agent"), ("two", "Two, in turns"))
 _NAME = {**INPUT, "spellcheck": "false", "autocomplete": "off", "maxlength": str(LONGEST_NAME)}
 
@@ -83,7 +83,7 @@ class ReadingForm(forms.Form):
     dialect = forms.ChoiceField(
         required=False,
         widget=forms.Select(attrs=SELECT),
-        help_text="A dialect that is chosen here is forced on every record, whatever it looks like.",
+        help_text="A dialect chosen here is used for every record.",
     )
     channel = ChannelField()
     start = forms.DateTimeField(

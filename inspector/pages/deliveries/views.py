@@ -86,7 +86,7 @@ def name_sender(delivery: Delivery) -> str:
         return delivery.sent_by_user.get_username()
     if delivery.sent_by_key is not None:
         return f"key {delivery.sent_by_key.name}"
-    return "the import command" if delivery.door == Door.IMPORT else "nobody named"
+    return "operator" if delivery.door == Door.IMPORT else "unknown sender"
 
 
 @require_GET

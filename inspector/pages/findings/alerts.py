@@ -36,7 +36,7 @@ class AlertForm(forms.Form):
         widget=forms.TextInput(attrs={"class": "input", "inputmode": "url", "autocomplete": "off"}),
     )
     severity = forms.TypedChoiceField(
-        label="From this severity on",
+        label="Minimum severity",
         coerce=int,
         choices=[(value, label) for value, label in Message.Severity.choices if value],
         widget=forms.Select(attrs={"class": "select"}),
@@ -106,7 +106,7 @@ def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
         webhook = switch_webhook(membership=membership, is_on=request.POST.get("on") == "true")
     except ValidationError as error:
         return _refuse(request, membership, error)
-    said = "on: new findings are told from now on" if webhook.is_on else "off: what is found now is not told later"
+    said = "on: new findings are told from now on" if webhook.is_on else "off: findings made now are not sent later"
     flashes.success(request, f"Alerts are {said}.")
     return redirect("pages:alerts", membership.workspace.slug)
 

@@ -39,17 +39,17 @@ _KINDS: Final = {
     "fingerprint": "Fingerprint",
     "nonce": "Nonce",
     "agent-name": "Name",
-    "clowl-task": "Task, after what came before",
+    "clowl-task": "State of the task",
     "clowl-latest-task": "Latest task between the two",
-    "clowl-conversation": "Conversation, after what came before",
+    "clowl-conversation": "State of the conversation",
 }
 _CAUSES: Final = {
-    "late": "a message that belongs before it arrived later",
-    "withdrawal": "a delivery that it leaned on was withdrawn",
-    "return": "what it leans on was shown again",
+    "late": "an earlier message arrived late",
+    "withdrawal": "a delivery it depends on was withdrawn",
+    "return": "a delivery it depends on is shown again",
     "decoder": "the decoder was changed",
     "dialect": "its conversation turned out to speak another dialect",
-    "moved": "it was placed anew, or what it leaned on was",
+    "moved": "it, or a message it depends on, was moved",
 }
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 

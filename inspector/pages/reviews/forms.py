@@ -32,12 +32,12 @@ class QueueForm(forms.Form):
         widget=forms.Textarea(attrs={"class": "textarea", "rows": 2}),
     )
     reviewers = forms.TypedChoiceField(
-        label="Who reviews each conversation",
+        label="Reviewers",
         coerce=int,
         initial=1,
         choices=[
-            (1, "One auditor, whose verdict settles it"),
-            (2, "Two, neither of whom learns what the other said; where they differ, a third decides"),
+            (1, "One auditor decides"),
+            (2, "Two, independently; if they differ, a third decides"),
         ],
         widget=forms.RadioSelect,
     )

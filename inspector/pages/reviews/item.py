@@ -41,7 +41,7 @@ _ACTS: Final[Mapping[str, tuple[Callable[..., Any], str]]] = {
     "remove": (services.remove_item, "Taken out of the queue."),
     "again": (
         services.review_again,
-        "It waits to be reviewed again. What is signed off now stays in force until then.",
+        "It waits to be reviewed again. The current sign-off stays in force until then.",
     ),
 }
 

@@ -47,7 +47,7 @@ class SampleForm(forms.Form):
         help_text="Of the sample and of its review queue.",
     )
     wanted = forms.IntegerField(
-        label="How many conversations",
+        label="Number of conversations",
         min_value=1,
         max_value=MOST_AT_ONCE,
         initial=25,
@@ -65,20 +65,20 @@ class SampleForm(forms.Form):
         label="Active to, that day included",
         required=False,
         widget=forms.DateInput(attrs=_DATE),
-        help_text="Days of UTC. Without them: whatever there is.",
+        help_text="Days in UTC. Leave empty for all.",
     )
     seed = forms.CharField(
         label="Seed",
         required=False,
         max_length=LONGEST_SEED,
         widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off"}),
-        help_text="Empty for a fresh one. The same seed over the same records draws the same conversations.",
+        help_text="Leave empty for a new seed. The same seed over the same records draws the same conversations.",
     )
     reviewers = forms.TypedChoiceField(
-        label="Who reviews each conversation",
+        label="Reviewers",
         coerce=int,
         initial=1,
-        choices=[(1, "One auditor"), (2, "Two, neither of whom learns what the other said")],
+        choices=[(1, "One auditor"), (2, "Two, independently; if they differ, a third decides")],
         widget=forms.RadioSelect,
     )
     criteria = forms.CharField(

@@ -30,7 +30,7 @@ class EscrowForm(forms.Form):
         required=False,
         max_length=LONGEST_LABEL,
         widget=forms.TextInput(attrs=_PLAIN),
-        help_text="Whose key it is, and for what. A file may bring its own.",
+        help_text="Owner and purpose of the key. A file may have its own label.",
     )
     key = forms.CharField(
         required=False,
@@ -39,12 +39,12 @@ class EscrowForm(forms.Form):
         widget=SecretTextarea(attrs={"class": "textarea", "rows": 3, "autocomplete": "off", "spellcheck": "false"}),
         help_text="Base64, hex, PEM, a JWK, or the JSON that the codecs take.",
     )
-    file = forms.FileField(required=False, label="Or its file", allow_empty_file=True)
+    file = forms.FileField(required=False, label="Or a key file", allow_empty_file=True)
     kind = forms.ChoiceField(
-        label="What it is",
+        label="Type",
         choices=EscrowedKey.Kind.choices,
         widget=forms.Select(attrs=SELECT),
-        help_text="PEM, JWK and JSON say it themselves.",
+        help_text="PEM, JWK and JSON name their type.",
     )
     written = forms.ChoiceField(
         label="Written as",
@@ -62,7 +62,7 @@ class EscrowForm(forms.Form):
         max_length=1000,
         label="The other side’s public key",
         widget=forms.TextInput(attrs=_PLAIN),
-        help_text="For an X25519 key. Left empty, those that the log’s handshakes show are tried.",
+        help_text="For an X25519 key. If empty, public keys from the log’s handshakes are tried.",
     )
     session = forms.CharField(
         required=False,

@@ -73,7 +73,7 @@ def join_agents(*, membership: Membership, agent: Agent, same_as: Agent, reason:
         raise PermissionDenied("both agents belong to one workspace")
     reason = _check_reason(reason)
     if not reason:
-        raise ValidationError("say how you know: whoever looks at this agent later will read it")
+        raise ValidationError("give the reason: later readers of this page will see it")
     known_by = same_as.same_as_id or same_as.pk
     held = _hold(agent.pk, known_by)
     agent, principal = held[agent.pk], held[known_by]

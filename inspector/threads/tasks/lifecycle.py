@@ -44,12 +44,10 @@ class Transition(NamedTuple):
 
 
 TRANSITIONS: Final[tuple[Transition, ...]] = (
-    Transition("asked", (NOT_BEGUN,), State.OPEN, "what was asked is open until somebody says a word on it"),
+    Transition("asked", (NOT_BEGUN,), State.OPEN, "a request is open until somebody replies to it"),
+    Transition("posted", (NOT_BEGUN,), State.DONE, "a post has no named recipient: no answer is owed"),
     Transition(
-        "posted", (NOT_BEGUN,), State.DONE, "what is put up in a place has no named recipient: no answer is owed"
-    ),
-    Transition(
-        "asked-again", ENDED, State.OPEN, "what is asked again after its end is open again, and counts as a retry"
+        "asked-again", ENDED, State.OPEN, "a request repeated after its end is open again, and counts as a retry"
     ),
     Transition(
         "acknowledged", _EARLY, State.ACKNOWLEDGED, "it arrived; an acknowledgement later than that says nothing new"
@@ -63,10 +61,10 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         "progressed",
         (*_EARLY, State.ACKNOWLEDGED, State.WAITING),
         State.IN_PROGRESS,
-        "work goes on; what was passed on stays delegated until it ends",
+        "work goes on; a task that was passed on stays delegated until it ends",
     ),
     Transition("waits", _BEGUN, State.WAITING, "blocked, queued or short of something"),
-    Transition("asked-back", _BEGUN, State.WAITING, "whoever was asked needs an answer first"),
+    Transition("asked-back", _BEGUN, State.WAITING, "the agent asked needs an answer first"),
     Transition("answered-back", (State.WAITING,), State.IN_PROGRESS, "what it waited for was given"),
     Transition("delegated", _BEGUN, State.DELEGATED, "somebody else has it now, in the mode that the wire says"),
     Transition(
@@ -102,8 +100,8 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         State.OPEN,
         "a failure that may be tried again leaves it open",
     ),
-    Transition("not-understood", _BEGUN, State.FAILED, "what was not understood is not done"),
-    Transition("refused", _BEGUN, State.FAILED, "whoever was asked will not do it"),
+    Transition("not-understood", _BEGUN, State.FAILED, "a request that was not understood is not done"),
+    Transition("refused", _BEGUN, State.FAILED, "the agent asked will not do it"),
     Transition(
         "cancelled", _BEGUN, State.CANCELLED, "withdrawn; an acknowledgement or a result after that changes nothing"
     ),
@@ -116,7 +114,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         "help-ended",
         (State.DELEGATED, State.WAITING),
         State.IN_PROGRESS,
-        "forked, assisted, or asked back in vain: who was asked first goes on and owes the end",
+        "forked, assisted, or asked back in vain: the first agent asked goes on and owes the end",
     ),
 )
 _TARGETS: Final = {(row.event, str(source)): str(row.to) for row in TRANSITIONS for source in row.sources}

@@ -161,7 +161,7 @@ def test_who_judges_and_how(cast: Cast) -> None:
     with pytest.raises(PermissionDenied):
         judge(membership=cast.viewer, findings=[finding.pk], state="fixed", reason="")
     for state in ("accepted", "fixed", "false-alarm"):
-        with pytest.raises(ValidationError, match="say why"):
+        with pytest.raises(ValidationError, match="give a reason"):
             judge(membership=cast.auditor, findings=[finding.pk], state=state, reason=" ")
     with pytest.raises(ValidationError, match="one of open, accepted"):
         judge(membership=cast.auditor, findings=[finding.pk], state="nice", reason="x")

@@ -175,7 +175,7 @@ def test_a_dialect_for_the_whole_file(cast: Cast) -> None:
     delivery = staging.choose(delivery=delivery, choices=Choices(dialect="nslip"))
     readings = [line.reading for line in preview(delivery) if line.reading]
     assert {reading.dialect for reading in readings} == {"nslip"}
-    assert {reading.candidates[0].why for reading in readings} == {"whoever delivered it chose it"}
+    assert {reading.candidates[0].why for reading in readings} == {"chosen by the sender of the delivery"}
     staging.load(delivery=delivery)
     settle_all()
     assert set(Message.objects.values_list("dialect", flat=True)) == {"nslip"}

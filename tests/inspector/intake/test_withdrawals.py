@@ -253,7 +253,7 @@ def test_only_auditors_and_owners_withdraw(cast: Cast, who: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "words"), [("", "say why"), (" \n ", "say why"), ("x" * 2001, "at most 2,000 characters")]
+    ("reason", "words"), [("", "give a reason"), (" \n ", "give a reason"), ("x" * 2001, "at most 2,000 characters")]
 )
 def test_a_reason_is_needed(cast: Cast, reason: str, words: str) -> None:
     with pytest.raises(ValidationError, match=words):

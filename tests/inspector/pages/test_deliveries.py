@@ -150,7 +150,7 @@ def test_a_message_seen_twice_says_which_sighting_is_withdrawn(auditor: Client, 
 def test_a_refused_act_says_why(auditor: Client, cast: Cast, story: Delivery) -> None:
     response = withdraw(auditor, story, "  ")
     assert response.status_code == 422
-    assert "Say why" in text(response)
+    assert "Give a reason" in text(response)
     withdraw_delivery(membership=cast.owner, delivery=story, reason="x")
     assert "It is withdrawn already" in text(withdraw(auditor, story))
 

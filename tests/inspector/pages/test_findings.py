@@ -109,7 +109,7 @@ def test_judging_is_kept_and_shown_with_its_reason(auditor: Client, viewer: Clie
     refused = auditor.post(address, form)
     assert refused.status_code == 422
     assert str(found.pk) in refused.content.decode()
-    assert "Say why in a few words" in refused.content.decode()
+    assert "Give a reason in a few words" in refused.content.decode()
     assert auditor.post(address, form | {"reason": "a <i>test</i>"})["Location"] == back
     assert auditor.post(address, form | {"reason": "x", "next": "https://evil.example/"})["Location"] == FINDINGS
     one = read(viewer, reverse("pages:finding", args=["acme", found.pk]))

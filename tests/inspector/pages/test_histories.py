@@ -46,7 +46,7 @@ def test_the_page_and_the_api_tell_what_was_said_before_and_why(
     assert f'href="{reverse("pages:message", args=["acme", defined.pk])}">message 1</a>' in page
     assert "in the sentence" in page
     assert "History of wordings" in page
-    assert "Reworded because a message that belongs before it arrived later" in page
+    assert "Reworded because an earlier message arrived late" in page
     assert "<del>unknown" in page
     assert "<b>" not in page.split("History of wordings")[1]
     assert "\u202e" not in page

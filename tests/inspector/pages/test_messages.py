@@ -70,9 +70,9 @@ def test_another_dialect_is_a_view_and_changes_nothing(viewer: Client, story: De
     before = Message.objects.order_by("pk").values_list("pk", "dialect", "english", "told_digest")
     rows = list(before)
     page = show(viewer, address("m1"), **{"as": "prose"})
-    assert "A view, not what is stored: read as Prose" in page
+    assert "A preview, not the stored message: read as Prose" in page
     assert "stored as CLowl 0.2" in page
-    assert "A view, not what is stored" not in show(viewer, address("m1"), **{"as": "clowl"})
+    assert "A preview, not the stored message" not in show(viewer, address("m1"), **{"as": "clowl"})
     assert viewer.get(address("m1"), {"as": "klingon"}).status_code == 404
     assert list(before.all()) == rows
     choices = show(viewer, find_tag())

@@ -88,9 +88,9 @@ def test_a_long_conversation_is_shown_in_windows(viewer: Client, cast: Cast) -> 
     assert first.count('class="message"') == 50
     assert "50 of 230 messages" in " ".join(first.split())
     assert "?offset=50" in first
-    assert "Show what comes before" not in first
+    assert "Show earlier messages" not in first
     assert last.count('class="message"') == 30
-    assert "Show what comes before" in last
+    assert "Show earlier messages" in last
     assert "End of the conversation" in last
     assert open_conversation(viewer, offset="5000").count('class="message"') == 0
     assert open_conversation(viewer, order="time", offset="220").count('class="message"') == 10

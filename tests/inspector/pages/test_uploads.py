@@ -83,7 +83,7 @@ def test_with_script_the_card_is_read_again_at_each_choice(auditor: Client, cast
     assert f'hx-post="{address}"' in text(response)
     again = decide(auditor, address, dialect="nslip", headers=HTMX)
     assert again.status_code == 200
-    assert "whoever delivered it chose it" in text(again)
+    assert "chosen by the sender of the delivery" in text(again)
     assert "nSLIP 2" in text(again)
     progress = decide(auditor, address, "load", dialect="nslip", headers=HTMX)
     assert "hx-get" in text(progress)

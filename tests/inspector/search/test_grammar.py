@@ -136,7 +136,7 @@ def test_a_day_is_a_day_where_the_reader_lives(log: Cast) -> None:
         ("severity:>=bad", "did you mean|values are"),
         ("from:>3", "cannot be compared"),
         ("has:rely", "did you mean reply"),
-        ("attributes.:1", "there is no attributes."),
+        ("attributes.:1", "unknown field “attributes.:”"),
         ("attributes:1", "holds names of its own; say which, as in attributes.x:1"),
         ("content.limit:>many", "has no order"),
         ("w " * 41, "at most 40 terms"),
