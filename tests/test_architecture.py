@@ -50,6 +50,7 @@ BESIDE = {
     "starting",
     "timestamps",
     "tokens",
+    "upkeep",
     "__init__",
 }
 LEVELS = {name: level for level, row in enumerate(LAYERS) for name in row}
