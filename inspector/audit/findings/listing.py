@@ -253,9 +253,9 @@ class Placed(Protocol):
 class Telling:
     """What findings say of a conversation as a page shows it.
 
-    `findings` are the gravest that stands open and every end that was taken back, whatever was made of it, the gravest
-    first. `opened` counts what stands open, None where nothing does. `about` has, for each message that was asked for
-    and has some, the open findings about it.
+    `findings` are the gravest that stands open, as lists have it, and every end that was taken back, whatever was made
+    of it, the gravest first. `opened` counts what stands open, None where nothing does. `about` has, for each message
+    that was asked for and has some, the open findings about it.
     """
 
     findings: Sequence[Finding]
@@ -274,12 +274,14 @@ def tell_findings(*, conversation: Conversation, messages: Collection[Placed] = 
     """What findings say of a conversation and of some messages of it, at most a window; one statement."""
     rows = list_here(conversations=[conversation.pk])
     standing = rows.filter(state=Finding.State.OPEN).order_by()
-    gravest = standing.order_by(GRADE.desc(), "at", "pk").values("pk")[:1]
+    gravest = standing.order_by(GRADE.desc(), "-at", "-pk").values("pk")[:1]
     counted = standing.values("conversation").annotate(count=Count("pk")).values("count")
     records = {message.record_id for message in messages}
     is_about = Q(state=Finding.State.OPEN, record__in=records)
     told = rows.filter(Q(pk__in=gravest) | Q(rule=TAKEN_BACK_RULE) | is_about)
-    found: list[Any] = list(told.annotate(open_count=Subquery(counted)).order_by(GRADE.desc(), "at", "pk")[:MOST_TOLD])
+    found: list[Any] = list(
+        told.annotate(open_count=Subquery(counted)).order_by(GRADE.desc(), "-at", "-pk")[:MOST_TOLD]
+    )
     first = next((each for each in found if each.state == Finding.State.OPEN), None)
     return Telling(
         findings=[each for each in found if each is first or each.rule == TAKEN_BACK_RULE],

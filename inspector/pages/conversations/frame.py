@@ -192,15 +192,20 @@ def _name_gravest(findings: Sequence[Finding]) -> str:
     return RULES[rule].title if rule in RULES else rule
 
 
+def list_reversed(findings: Sequence[Finding]) -> list[tuple[Finding, str, str]]:
+    """Findings of a reversed end, each with that end and the one that stands instead."""
+    ends = {text: pair for pair, text in TAKEN_BACK.items()}
+    return [(each, *ends[each.text]) for each in findings if each.rule == TAKEN_BACK_RULE and each.text in ends]
+
+
 def _say_reversal(state: str, findings: Sequence[Finding]) -> str:
     """How the conversation's end took an earlier one back, and how much later; empty where it did not."""
-    for finding in findings:
-        for (before, after), text in TAKEN_BACK.items():
-            if finding.rule == TAKEN_BACK_RULE and finding.text == text and after == state:
-                earlier = [each.order_time for each in find_related(finding=finding)]
-                gap = finding.at - min(earlier) if earlier else None
-                later = f" ({write_elapsed(gap)} later)" if gap else ""
-                return f"{state}, after {AFTER[before]}{later}"
+    for finding, before, after in list_reversed(findings):
+        if after == state:
+            earlier = [each.order_time for each in find_related(finding=finding)]
+            gap = finding.at - min(earlier) if earlier else None
+            later = f" ({write_elapsed(gap)} later)" if gap else ""
+            return f"{state}, after {AFTER[before]}{later}"
     return ""
 
 

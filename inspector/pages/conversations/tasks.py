@@ -16,6 +16,7 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
+from inspector.audit.findings.listing import tell_findings
 from inspector.audit.rules.work import END_OF
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.selectors import find_messages_by_ids
@@ -41,7 +42,7 @@ from ..agents.marks import AgentMark, Cast, cast_conversation
 from ..shell import render_page, within_workspace, write_query
 from ..shown.told import shorten, write_elapsed
 from ..walks import Walk, read_walk
-from .frame import frame_conversation, open_conversation
+from .frame import AFTER, frame_conversation, list_reversed, open_conversation
 
 PAGE_TASKS: Final = 25
 # A task without a topic is called by its request: of a longer sentence the beginning.
@@ -135,12 +136,15 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uu
     if rest_url and not page:
         return redirect(rest_url)
     measures = measure_conversation(conversation=conversation, moment=moment)
+    telling = tell_findings(conversation=conversation)
+    reversals = {end: before for _, before, end in list_reversed(telling.findings)}
     context = {
         **frame_conversation(
             membership=membership,
             conversation=conversation,
             digest=sum_up(conversation=conversation),
             current="conversation-tasks",
+            telling=telling,
         ),
         "tasks": _make_lines(page, moment, membership, conversation),
         "measures": measures,
@@ -151,6 +155,7 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uu
                 "count": count,
                 "url": write_query(request, state=None if value == state else value, after=None),
                 "is_current": value == state,
+                "reversal": f"{value}, some after {AFTER[reversals[value]]}" if value in reversals else "",
             }
             for value, count in measures.states.items()
         ],

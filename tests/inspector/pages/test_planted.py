@@ -116,6 +116,10 @@ def test_a_reversed_outcome_is_nowhere_green(auditor: Client, conversation: Conv
     row = next(row for row in re.findall(r"<tr.*?</tr>", read(auditor, "agents")) if ">payer<" in row)
     assert 'data-state="done"' not in row
     assert "1 done after another outcome" in row
+    tasks = read(auditor, "conversation-tasks", conversation.pk)
+    chips = tasks.partition('aria-label="States"')[2].partition("As of")[0]
+    assert "done, some after failing" in chips
+    assert 'data-state="done"' not in chips
     pairs = read(auditor, "agents-graph")
     row = next(row for row in re.findall(r"<tr.*?</tr>", pairs) if ">clerk<" in row.partition(">payer<")[0])
     assert 'data-state="done"' not in row
