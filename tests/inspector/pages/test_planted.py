@@ -196,7 +196,7 @@ def test_a_channel_narrows_the_lists_and_stays_in_the_address(
     assert "data-item" not in read(auditor, "queue", queue.pk, channel="night & day")
     queues = read(auditor, "reviews", channel=main)
     assert f"{reverse('pages:queue', args=['acme', queue.pk])}?channel={main}" in queues
-    assert "1 conversation waits" in queues
+    assert "1 conversation waiting" in queues
     assert "No queue holds a conversation of this channel" in read(auditor, "reviews", channel="night & day")
 
 
