@@ -57,7 +57,7 @@ REFUSED: dict[str, tuple[dict[str, Any], int, str]] = {
     "the message in the address": (
         {"body": b"", "kind": JSON, "url": f"{URL}?raw=hello"},
         400,
-        "there is no parameter 'raw' here: there are channel; what is sent belongs in the body",
+        "there is no parameter 'raw' here: there are channel; data belongs in the body",
     ),
     "nothing in the body": ({"body": b"", "kind": JSON}, 400, "the body is empty: send at least one record"),
     "a slash behind the address": (
