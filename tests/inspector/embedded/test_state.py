@@ -228,8 +228,8 @@ def test_progress_in_a_file_is_not_a_flood(monkeypatch: pytest.MonkeyPatch) -> N
         terminal.show_progress(make_progress(read=number, is_read=False))
     terminal.show_progress(make_progress(read=100, is_read=True))
     assert out.getvalue().splitlines() == [
-        "  received 100 · read 0 · conversations settled 1 of 2",
-        "  received 100 · read 100 · conversations settled 1 of 2",
+        "  received 100 · read 0 · conversations processed 1 of 2",
+        "  received 100 · read 100 · conversations processed 1 of 2",
     ]
 
 
