@@ -211,6 +211,7 @@ def list_items(
     after: Key | None = None,
     limit: int = 50,
     within: Q = EVERYWHERE,
+    is_by_id: bool = False,
 ) -> list[ReviewItem]:
     """Items of a queue, each with its conversation and holder: those that wait longest first, done ones newest first.
 
@@ -222,23 +223,28 @@ def list_items(
             or `STALE` (signed off, and known to differ from what is there).
         after: (added_at or ended_at, id) of the last one seen.
         within: only those of which this holds.
+        is_by_id: in the order of their ids, in which none moves.
     """
     own = Review.objects.filter(item=OuterRef("pk"), reviewer=reader, withdrawn_at=None)
     rows = ReviewItem.objects.filter(within, workspace=queue.workspace_id, queue=queue)
     rows = select_told_items(rows).annotate(has_spoken=Exists(own)).select_related("conversation__channel", "holder")
-    if show in (DONE, STALE):
+    is_ended = show in (DONE, STALE)
+    if is_ended:
         rows = rows.filter(state=State.SETTLED) if show == DONE else select_stale(rows)
-        if after is not None:
-            at, pk = after
-            rows = rows.filter(Q(ended_at__lt=at) | Q(ended_at=at, pk__lt=pk))
-        return list(rows.order_by("-ended_at", "-pk")[:limit])
-    rows = rows.filter(state__in=[show] if show in (SECOND, DISPUTED) else OPEN_STATES)
+    else:
+        rows = rows.filter(state__in=[show] if show in (SECOND, DISPUTED) else OPEN_STATES)
     if show == MINE:
         rows = rows.filter(Q(holder=reader) | Q(has_spoken=True))
     if after is not None:
         at, pk = after
-        rows = rows.filter(Q(added_at__gt=at) | Q(added_at=at, pk__gt=pk))
-    return list(rows.order_by("added_at", "pk")[:limit])
+        if is_by_id:
+            rows = rows.filter(pk__gt=pk)
+        elif is_ended:
+            rows = rows.filter(Q(ended_at__lt=at) | Q(ended_at=at, pk__lt=pk))
+        else:
+            rows = rows.filter(Q(added_at__gt=at) | Q(added_at=at, pk__gt=pk))
+    order = ("pk",) if is_by_id else ("-ended_at", "-pk") if is_ended else ("added_at", "pk")
+    return list(rows.order_by(*order)[:limit])
 
 
 def find_item(*, workspace: Workspace, item_id: uuid.UUID) -> ReviewItem | None:

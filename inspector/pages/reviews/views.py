@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -46,7 +47,7 @@ from inspector.threads.models import Message
 from ..conversations.frame import open_conversation
 from ..findings.acting import find_way_back
 from ..scope import read_scope
-from ..shell import read_place, render_page, require_auditor, within_workspace, write_query
+from ..shell import read_place, render_page, require_auditor, within_workspace
 from ..walks import Walk, read_walk
 from .forms import QueueForm
 from .rows import make_item_rows
@@ -218,17 +219,24 @@ def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *,
     workspace, show = membership.workspace, request.GET.get("show", "")
     show = show if show in SHOWN else DONE if queue.is_standing else OPEN
     before = read_place(request, membership)
+    walk = read_walk(request, membership, places=("before",))
     scope = read_scope(request, membership)
+    if walk.is_rest:
+        before = (queue.created_at, uuid.UUID(walk.after[0])) if walk.after else None
     items = list_items(
         queue=queue,
         show=show,
         reader=membership.user,
         after=before,
         limit=PAGE_ROWS + 1,
-        within=scope.conversations,
+        within=scope.conversations & Q(walk.written) if walk.is_rest else scope.conversations,
+        is_by_id=walk.is_rest,
     )
     page = items[:PAGE_ROWS]
     last = page[-1] if len(items) > PAGE_ROWS else None
+    rest_url = walk.find_rest(ReviewItem.objects.filter(queue=queue), has_more=last is not None)
+    if rest_url and not page:
+        return redirect(rest_url)
     count = count_queue(queue=queue)
     rubrics = list_rubrics(queue=queue)
     address = reverse("pages:queue", args=[workspace.slug, queue.pk])
@@ -252,15 +260,20 @@ def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *,
         "criteria": request.POST.get("criteria") if error else "\n".join(rubrics[0].criteria if rubrics else []),
         "most_criteria": MOST_CRITERIA,
         "error": error,
-        "next_url": write_query(request, before=write_cursor(_place(last, show), workspace.pk)) if last else "",
-        "first_url": write_query(request, before=None) if before else "",
+        "next_url": _write_further(walk, last, show) if last else "",
+        "rest_url": rest_url,
+        "is_rest": walk.is_rest,
+        "first_url": walk.write_first(),
     }
     status = 422 if error else 200
     return render_page(request, membership, "reviews/queue.html", context, section="reviews", status=status)
 
 
-def _place(item: ReviewItem, show: str) -> Any:
-    return ((item.ended_at if show in (DONE, STALE) else item.added_at), item.pk)
+def _write_further(walk: Walk, last: ReviewItem, show: str) -> str:
+    if walk.is_rest:
+        return walk.write_rest([str(last.pk)])
+    place: Any = ((last.ended_at if show in (DONE, STALE) else last.added_at), last.pk)
+    return walk.write_next(before=write_cursor(place, walk.membership.workspace.pk))
 
 
 def _count(count: QueueCount, show: str) -> int | None:

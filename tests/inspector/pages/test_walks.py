@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, Final
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from inspector.accounts.models import Channel
 from inspector.accounts.services import ensure_channel
+from inspector.audit.models import ReviewItem
+from inspector.audit.services import create_queue, fill_queue
 from inspector.lookups import WrittenSince, find_oldest_transaction
+from inspector.threads.models import Conversation
 
 from ..api.test_walks import SIZE, TURNS, Store, store, token
 
@@ -103,3 +108,31 @@ def test_who_forges_a_place_finds_nothing(store: Store, sign_in: Callable[..., C
     client = sign_in(store.cast.owner)
     for address in ("conversations/", "traces/", "agents/", "reviews/"):
         assert client.get(f"/w/acme/{address}?walk=1").status_code == 404
+
+
+def test_an_item_that_is_signed_off_again_is_not_missed(
+    store: Store, sign_in: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = store.cast.owner
+    queue = create_queue(membership=owner, name="Signed off", reviewers=1)
+    conversations = list(Conversation.objects.filter(workspace=owner.workspace).values_list("pk", flat=True)[:5])
+    fill_queue(queue=queue, conversations=conversations, why="by hand", membership=owner)
+    start = timezone.now()
+    items = list(ReviewItem.objects.filter(queue=queue))
+    for number, item in enumerate(items):
+        ReviewItem.objects.filter(pk=item.pk).update(
+            state=ReviewItem.State.SETTLED, ended_at=start - timedelta(minutes=number)
+        )
+    monkeypatch.setattr(f"{PACKAGE}.reviews.views.PAGE_ROWS", 2)
+    client, path = sign_in(owner), f"/w/acme/reviews/queues/{queue.pk}/"
+    seen: list[str] = []
+    address: str | None = f"{path}?show=done"
+    while address is not None:
+        page = client.get(address, follow=True).context
+        seen += [row["url"] for row in page["rows"]]
+        if len(seen) == 2:
+            # The last of all is judged anew, and stands first from now on.
+            ReviewItem.objects.filter(pk=items[-1].pk).update(ended_at=timezone.now())
+        following = page["next_url"] or page["rest_url"]
+        address = following and (following if following.startswith("/") else f"{path}{following}")
+    assert len(seen) == len(set(seen)) == len(items) == 5
