@@ -24,8 +24,7 @@ _SAID: Final = ("explicit", "correlation")
 
 # What is not decided yet stays so, and comes here when it is.
 # Of those that bear one id all but the first to be written are found: the others are looked up by them. Hidden ones
-# count, for they may be shown again. Each is looked up by itself, by index, whatever estimates say (LATERAL, LIMIT, and
-# an order that `message_by_its_id` alone has).
+# count, for they may be shown again. Each is looked up by itself, by index, whatever estimates say (LATERAL and LIMIT).
 _ADD: Final = """
 WITH "written" AS MATERIALIZED (
     SELECT "message".* FROM unnest(%(messages)s::uuid[]) AS "asked" ("id") CROSS JOIN LATERAL (
@@ -39,10 +38,8 @@ WITH "written" AS MATERIALIZED (
     SELECT "name"."conversation_id", "name"."id_key" FROM "name" CROSS JOIN LATERAL (
         SELECT FROM "threads_message" "bearer"
          WHERE "bearer"."workspace_id" = "name"."workspace_id" AND "bearer"."channel_id" = "name"."channel_id"
-           AND "bearer"."id_key" = "name"."id_key"
-           AND "bearer"."conversation_id" = ANY(ARRAY["name"."conversation_id"])
-           AND "bearer"."record_id" <> "name"."record_id"
-         ORDER BY "bearer"."conversation_id" LIMIT 1
+           AND "bearer"."id_key" = "name"."id_key" AND "bearer"."conversation_id" = "name"."conversation_id"
+           AND "bearer"."record_id" <> "name"."record_id" LIMIT 1
     ) "other"
 ), "found" AS (
     SELECT "written"."id", %(double)s AS "sight" FROM "written" JOIN "shared" USING ("conversation_id", "id_key")

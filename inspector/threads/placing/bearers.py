@@ -13,8 +13,7 @@ from ..arriving.holding import hold_channels
 from .citations import Citation, Elsewhere
 from .several import MOST_BEARERS
 
-# Each id finds its few bearers by the index, however many there are; one more is asked for than is counted. The order
-# is that of `message_by_its_id`, so that no other index looks as good to a planner without statistics.
+# Each id finds its few bearers by the index, however many there are; one more is asked for than is counted.
 _BEARERS = """
 SELECT asked.key, asked.trace, bearer.id, bearer.identity, bearer.part
 FROM unnest(%s::bytea[], %s::text[]) AS asked (key, trace)
@@ -25,7 +24,7 @@ CROSS JOIN LATERAL (
     WHERE message.workspace_id = %s AND message.channel_id = %s AND message.id_key = asked.key
         AND (asked.trace = '' OR message.trace_id = asked.trace)
         AND NOT EXISTS (SELECT FROM intake_hiddenrecord AS hidden WHERE hidden.record_id = message.record_id)
-    ORDER BY message.conversation_id LIMIT %s
+    LIMIT %s
 ) AS bearer
 """
 
