@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .browser import measure_browser
 from .codecs import measure_codecs
+from .cost import measure_cost
 from .doors import DOORS, measure_doors
 from .exporting import measure_exporting
 from .growth import FORMS, LOADS
@@ -25,6 +26,7 @@ from .trees import measure_trees
 SUITES: dict[str, Callable[[argparse.Namespace], Iterable[Row]]] = {
     "codecs": lambda options: measure_codecs(),
     "ingest": measure_ingest,
+    "cost": measure_cost,
     "doors": measure_doors,
     "trees": measure_trees,
     "search": measure_searching,
@@ -55,7 +57,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write the rows as JSON too")
     parser.add_argument("--rounds", type=int, default=5, help="ingest, exports: interleaved rounds (default 5)")
     parser.add_argument(
-        "--records", type=int, default=4000, help="ingest: records a round; pages: of the log (default 4,000)"
+        "--records", type=int, default=4000, help="ingest: records a round; cost, pages: of the log (default 4,000)"
     )
     parser.add_argument(
         "--long",
