@@ -40,7 +40,7 @@ from inspector.threads.agents.pairs import list_pairs
 from inspector.threads.models import Message
 from inspector.threads.tasks.measures import STALLED_AFTER
 
-from .agents.marks import Cast
+from .agents.marks import Casts
 from .agents.rows import Gallery, write_term
 from .deliveries.progress import link_messages, name_delivery
 from .findings.views import link_rule, link_severities
@@ -183,12 +183,12 @@ def _list_unanswered(workspace: Workspace, scope: Scope) -> list[Unanswered]:
     latest = found.values("record")[:MOST_UNANSWERED]
     rows = Message.objects.shown().filter(is_one, record__in=latest).select_related("conversation")
     rows = rows.annotate(latest=latest_in_channel()).order_by("-order_time", "-pk")
-    cast = Cast(labels=load_labels(workspace_id=workspace.pk))
+    casts = Casts(load_labels(workspace_id=workspace.pk))
     return [
         Unanswered(
             url=reverse("pages:message", args=[workspace.slug, message.pk]),
             title=shorten(message.english or name_conversation(message.conversation), LONGEST_ASKED),
-            line=make_line(message, cast),
+            line=make_line(message, casts.find(message.conversation)),
             waited=write_elapsed(_find_now(message) - message.order_time),
             dialect=name_dialect(message.dialect),
         )

@@ -1,4 +1,7 @@
-"""How agents are shown: a colour by the name on the wire, on every page the same, and two letters beside it."""
+"""How agents are shown: a colour by the name on the wire and two letters beside it.
+
+What a page says of a conversation has the colours of its transcript; what is of no conversation has that of the name.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +40,10 @@ class AgentMark:
 
 
 class Cast:
-    """The agents of a page, with what people call them.
+    """The agents of a conversation, a trace or a page, with what people call them.
 
-    The first that appear have a colour each: that of their name, which is the same on every page, else the next one
-    that none of those before them has. Further ones share, and their letters tell them apart.
+    The first eight that appear have a colour each: that of their name, else the next one that none of those before them
+    has. Further ones have that of their name, and their letters tell them apart.
 
     Args:
         names: in the order of their first appearance, where it is known.
@@ -63,9 +66,9 @@ class Cast:
         self._places: dict[object, int] = {}
         self._marks: dict[tuple[uuid.UUID | None, tuple[str, ...], str], AgentMark] = {}
         self._colours: dict[str, int] = {}
-        for name in names:
+        for at, name in enumerate(names):
             self.find_place(name)
-            if len(self._colours) < COLOURS:
+            if at < COLOURS:
                 self._take_colour(self._find_principal(name, channel_id))
 
     def find(
@@ -125,18 +128,31 @@ class Cast:
 
 
 def find_colour(name: str) -> int:
-    """The colour of an agent, 1 to 8, by its name on the wire in any case: on every page the same."""
+    """The colour of an agent outside of conversations, 1 to 8, by its name on the wire in any case."""
     return zlib.crc32(fold(name).encode("utf-8", "surrogatepass")) % COLOURS + 1
 
 
 def cast_conversation(conversation: Conversation | Trace) -> Cast:
     """The agents of a conversation or a trace, in order of first appearance, with their labels; one statement."""
-    return Cast(
-        conversation.agents,
-        labels=load_labels(workspace_id=conversation.workspace_id),
-        channel_id=conversation.channel_id,
-        dialects=conversation.dialects,
-    )
+    return _cast(conversation, conversation.agents, load_labels(workspace_id=conversation.workspace_id))
+
+
+class Casts:
+    """The agents of the conversations of a list, each coloured as in its own transcript."""
+
+    def __init__(self, labels: Labels) -> None:
+        self._labels = labels
+        self._casts: dict[uuid.UUID, Cast] = {}
+
+    def find(self, conversation: Conversation | Trace) -> Cast:
+        """The agents of this one. Those that appear late have no place: only their colour is asked for."""
+        if conversation.pk not in self._casts:
+            self._casts[conversation.pk] = _cast(conversation, conversation.agents[:COLOURS], self._labels)
+        return self._casts[conversation.pk]
+
+
+def _cast(owner: Conversation | Trace, names: Iterable[str], labels: Labels) -> Cast:
+    return Cast(names, labels=labels, channel_id=owner.channel_id, dialects=owner.dialects)
 
 
 def say_basis(label: Label) -> str:

@@ -37,7 +37,7 @@ from inspector.threads.selectors import (
 from inspector.threads.summaries import find_openings, read_timeline, sum_up
 from inspector.threads.tasks.measures import find_state
 
-from ..agents.marks import Cast, cast_conversation
+from ..agents.marks import Casts, cast_conversation
 from ..forms import ConversationFilter, VerdictForm
 from ..live import watch
 from ..reviews.words import name_standing
@@ -93,13 +93,13 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     sign_offs = find_sign_offs(conversations=page)
     openings = find_openings(conversation_ids=[one.pk for one in page if not is_named(one)])
     open_findings, reversals = survey_conversations(conversation_ids=[one.pk for one in page])
-    cast = Cast(labels=load_labels(workspace_id=workspace.pk))
+    casts = Casts(load_labels(workspace_id=workspace.pk))
     context = {
         "live": live,
         "rows": [
             _make_row(
                 conversation,
-                cast,
+                casts,
                 sign_offs.get(conversation.pk),
                 workspace.slug,
                 openings,
@@ -146,7 +146,7 @@ def _count(workspace: Workspace, filters: Mapping[str, str]) -> int | None:
 
 def _make_row(
     conversation: Conversation,
-    cast: Cast,
+    casts: Casts,
     sign_off: SignOff | None,
     slug: str,
     openings: Mapping[uuid.UUID, str],
@@ -161,7 +161,7 @@ def _make_row(
         "url": reverse("pages:conversation", args=[slug, conversation.pk]),
         "title": shorten(openings.get(conversation.pk) or name_conversation(conversation)),
         "native_id": conversation.native_id,
-        "agents": cast.find_all(agents, channel_id=conversation.channel_id, dialects=tuple(conversation.dialects)),
+        "agents": casts.find(conversation).find_all(agents),
         "more_agents": len(conversation.agents) - len(agents),
         "dialects": ", ".join(name_dialect(dialect) for dialect in conversation.dialects),
         "state": state,

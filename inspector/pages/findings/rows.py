@@ -22,7 +22,7 @@ from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Conversation, Message
 from inspector.threads.summaries import find_openings
 
-from ..agents.marks import Cast
+from ..agents.marks import Casts
 from ..shown.budgets import shorten_name
 from ..shown.markup import name_spans
 from ..shown.told import Line, is_named, make_line, name_conversation, shorten
@@ -73,8 +73,8 @@ def make_finding_rows(findings: Sequence[Finding], workspace: Workspace) -> list
     conversations = {finding.conversation_id: finding.conversation for finding in findings}
     unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
     openings = find_openings(conversation_ids=unnamed) if unnamed else {}
-    cast = Cast(labels=load_labels(workspace_id=workspace.pk))
-    return [_make_row(finding, messages.get(finding.pk), openings, cast, workspace.slug) for finding in findings]
+    casts = Casts(load_labels(workspace_id=workspace.pk))
+    return [_make_row(finding, messages.get(finding.pk), openings, casts, workspace.slug) for finding in findings]
 
 
 def describe_findings(
@@ -99,7 +99,7 @@ def _shorten(text: str, most_bytes: int = SENTENCE_BYTES) -> str:
 
 
 def _make_row(
-    finding: Finding, message: Message | None, openings: Mapping[uuid.UUID, str], cast: Cast, slug: str
+    finding: Finding, message: Message | None, openings: Mapping[uuid.UUID, str], casts: Casts, slug: str
 ) -> FindingRow:
     conversation = finding.conversation
     return FindingRow(
@@ -113,7 +113,7 @@ def _make_row(
         assignee=finding.assignee.get_username() if finding.assignee else "",
         sentence=_shorten(finding.text) if message else HIDDEN,
         cites=shorten_name(finding.cites, CITATION_BYTES),
-        line=make_line(message, cast) if message else None,
+        line=make_line(message, casts.find(conversation)) if message else None,
         at=finding.at,
         conversation_title=title_conversation(conversation, openings),
         conversation_url=reverse("pages:conversation", args=[slug, finding.conversation_id]),

@@ -22,10 +22,9 @@ from inspector.search.parts import Part, can_be_asked, choose, cut_parts, take_a
 from inspector.search.saved import SavedSearchError, forget_search, list_saved, save_search
 from inspector.search.suggestions import suggest
 from inspector.search.values import SEVERITIES
-from inspector.threads.agents.names import load_labels
 from inspector.threads.selectors import find_message, list_around
 
-from ..agents.marks import Cast, find_colour, make_monogram
+from ..agents.marks import cast_conversation, find_colour, make_monogram
 from ..shell import render_page, within_workspace
 from ..shown.told import make_line, name_dialect
 from .names import SIDES
@@ -150,7 +149,7 @@ def show_around(request: HttpRequest, membership: Membership, message_id: uuid.U
     message = find_message(workspace=membership.workspace, message_id=message_id)
     if message is None:
         raise Http404
-    cast = Cast(labels=load_labels(workspace_id=membership.workspace.pk))
+    cast = cast_conversation(message.conversation)
     slug = membership.workspace.slug
     context = {
         "lines": [

@@ -27,7 +27,7 @@ from inspector.threads.models import Message
 from inspector.threads.summaries import load_records
 
 from ..addresses import address_each
-from ..agents.marks import Cast
+from ..agents.marks import Casts
 from ..live import watch
 from ..shell import read_place, render_page, within_workspace, write_query
 from ..shown.budgets import fit, share_out, weigh
@@ -182,7 +182,7 @@ def _make_hits(
     messages: Sequence[Message], terms: Sequence[Term], workspace: Workspace, query: str
 ) -> list[dict[str, Any]]:
     load_records(messages=messages, most_bytes=LONGEST_WIRE_BYTES)
-    cast = Cast(labels=load_labels(workspace_id=workspace.pk))
+    casts = Casts(load_labels(workspace_id=workspace.pk))
     pattern = make_pattern(terms)
     alarms = list_open_about(messages=messages)
     links = _Links(
@@ -191,7 +191,7 @@ def _make_hits(
         around=address_each("pages:around", workspace.slug),
     )
     sought = urlencode({"q": query})
-    hits = [_make_hit(message, pattern, cast, links, sought, alarms.get(message.pk, ())) for message in messages]
+    hits = [_make_hit(message, pattern, casts, links, sought, alarms.get(message.pk, ())) for message in messages]
     most = share_out(
         weight
         for hit in hits
@@ -206,7 +206,7 @@ def _make_hits(
 def _make_hit(
     message: Message,
     pattern: re.Pattern[str] | None,
-    cast: Cast,
+    casts: Casts,
     links: _Links,
     sought: str,
     alarms: Sequence[OpenRule],
@@ -214,7 +214,7 @@ def _make_hit(
     wire, masked = mask_wire(message)
     return {
         "id": message.pk,
-        "line": make_line(message, cast),
+        "line": make_line(message, casts.find(message.conversation)),
         "dialect": name_dialect(message.dialect),
         "conversation": {
             "title": shorten(name_conversation(message.conversation), 40),

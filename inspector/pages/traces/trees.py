@@ -22,7 +22,7 @@ from inspector.threads.trees.traces import MOST_FOUND, find_matching, match_rows
 from inspector.threads.trees.walking import OPEN, Fold
 from inspector.threads.trees.windows import MAX_TOGGLED, Place, Tree, Window, WindowRow, load_tree, read_place
 
-from ..agents.marks import AgentMark, Cast, cast_conversation
+from ..agents.marks import AgentMark, cast_conversation
 from ..shell import read_number
 from .bars import Axis, draw_map, find_axis, find_reach
 from .rows import Painter, write_token
@@ -138,7 +138,7 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
     tree = load_tree(owner)
     wish = read_wish(request)
     if tree is None:
-        return {"tree": None, "agents": Cast(owner.agents).find_all(owner.agents[:MOST_TILES])}
+        return {"tree": None, "agents": cast_conversation(owner).find_all(owner.agents[:MOST_TILES])}
     # Rows alone come without what is said of the whole.
     found = search_tree(owner, wish) if "HX-Request" not in request.headers else None
     fold, stale = _read_fold(tree, wish)
@@ -152,7 +152,7 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
         at = Place(moment) if moment else None
     window = tree.read_window(at=at, limit=WINDOW_ROWS, fold=fold)
     if not window.rows and at is None:
-        return {"tree": None, "agents": Cast(owner.agents).find_all(owner.agents[:MOST_TILES])}
+        return {"tree": None, "agents": cast_conversation(owner).find_all(owner.agents[:MOST_TILES])}
     at = Place(window.rows[0].place, window.rows[0].depth) if window.rows else at
     zone = ZoneInfo(membership.user.time_zone or "UTC")
     axis = Axis(*wish.scale, zone) if wish.scale else find_axis(owner, zone)

@@ -17,7 +17,7 @@ from inspector.threads.models import Trace
 from inspector.threads.summaries import sum_up
 from inspector.threads.trees.traces import find_trace, list_namesakes, list_traces, walk_traces
 
-from ..agents.marks import Cast
+from ..agents.marks import Casts
 from ..conversations.frame import frame_conversation, open_conversation
 from ..forms import TraceFilter
 from ..shell import read_place, render_page, within_workspace
@@ -47,9 +47,9 @@ def show_traces(request: HttpRequest, membership: Membership) -> HttpResponse:
     rest_url = walk.find_rest(every, has_more=last is not None)
     if rest_url and not page:
         return redirect(rest_url)
-    cast = Cast(labels=load_labels(workspace_id=workspace.pk))
+    casts = Casts(load_labels(workspace_id=workspace.pk))
     context = {
-        "rows": [_make_row(trace, cast, workspace.slug) for trace in page],
+        "rows": [_make_row(trace, casts, workspace.slug) for trace in page],
         "form": form,
         "unknown": form.list_unknown(),
         "is_filtered": bool(filters),
@@ -71,14 +71,14 @@ def _write_older(walk: Walk, last: Trace | None) -> str | None:
     return walk.write_next(before=write_cursor((last.last_at, last.pk), walk.membership.workspace.pk))
 
 
-def _make_row(trace: Trace, cast: Cast, slug: str) -> dict[str, Any]:
+def _make_row(trace: Trace, casts: Casts, slug: str) -> dict[str, Any]:
     agents = trace.agents[:MOST_TILES]
     return {
         "url": reverse("pages:trace", args=[slug, trace.pk]),
         "title": shorten(trace.subject or trace.native_id),
         "native_id": trace.native_id,
         "channel": trace.channel.name if trace.channel else "",
-        "agents": cast.find_all(agents, channel_id=trace.channel_id, dialects=tuple(trace.dialects)),
+        "agents": casts.find(trace).find_all(agents),
         "more_agents": len(trace.agents) - len(agents),
         "dialects": ", ".join(name_dialect(dialect) for dialect in trace.dialects),
         "state": trace.state,

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inspector.accounts.models import Channel
+from inspector.audit.models import Finding
 from inspector.intake.models import Delivery
 from inspector.pages.agents.graph import HEIGHT, draw
 from inspector.pages.agents.marks import find_colour
@@ -19,7 +20,7 @@ from inspector.pages.agents.rows import Gallery
 from inspector.threads.agents.naming import name_agent
 from inspector.threads.agents.pairs import list_pairs
 from inspector.threads.agents.tables import Agent, AgentWord, make_agent_id
-from inspector.threads.models import Message
+from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 SLUG = "acme"
@@ -259,3 +260,44 @@ def test_an_agent_has_one_colour_on_every_page(auditor: Client, story: Delivery,
         seen = {address: {*re.findall(tile, page), *re.findall(line, page)} for address, page in found.items()}
         assert set().union(*seen.values()) == {str(find_colour(name))}, seen
         assert sum(map(bool, seen.values())) >= 6, seen
+
+
+def test_a_list_colours_agents_as_their_transcript_does(auditor: Client, cast: Cast) -> None:
+    assert find_colour("ada") == find_colour("bob")
+    # In the one conversation Bob appears after Ada, whose colour is his own: there he has another than in the other.
+    for mid, asking, asked in (("a", "ada", "bob"), ("b", "bob", "ada")):
+        line = f'{{"clowl":"0.2","mid":"{mid}","ts":1795251600,"p":"REQ","cid":"of-{asking}","from":"{asking}",'
+        deliver(cast, f'{line}"to":"{asked}","body":{{"t":"scan"}}}}\n'.encode())
+    deliver(cast, b'{"clowl":"0.2","mid":"z","ts":1795351600,"p":"INFO","cid":"z","from":"zoe","body":{"t":"scan"}}\n')
+    settle_all()
+    for asking in ("ada", "bob"):
+        conversation = Conversation.objects.get(native_id=f"of-{asking}")
+        message = conversation.messages.get()
+        here = f"conversations/{conversation.pk}/"
+        own = find_colours(auditor, here)
+        assert sorted(own) == ["ada", "bob"]
+        assert own[asking] == str(find_colour(asking)) and own["ada"] != own["bob"]
+        finding = Finding.objects.get(conversation=conversation, rule="unanswered")
+        inside = ("sequence/", "tree/", "tasks/", "raw/", "findings/")
+        places = (*(here + each for each in inside), f"messages/{message.pk}/", f"findings/{finding.pk}/")
+        for place in (*places, f"search/?q=conversation:of-{asking}", f"messages/{message.pk}/around/"):
+            assert find_colours(auditor, place) == own, place
+        rows = auditor.get("/w/acme/conversations/").content.decode().split("<tr ")
+        assert read_colours(next(row for row in rows if f"conversation-{conversation.pk}" in row)) == own
+        rows = auditor.get("/w/acme/findings/?rule=unanswered").content.decode().split("<li ")
+        assert read_colours(next(row for row in rows if str(finding.pk) in row)) == own
+
+
+def find_colours(client: Client, place: str) -> dict[str, str]:
+    answer = client.get(f"/w/acme/{place}")
+    assert answer.status_code == 200, place
+    return read_colours(answer.content.decode())
+
+
+def read_colours(page: str) -> dict[str, str]:
+    """The colours of Ada and Bob on a page, or a part of it, which shows each of them in one."""
+    tiles = re.findall(r'data-agent="(\d)"[^>]*title="(ada|bob)"', page)
+    lines = re.findall(r'data-agent="(\d)"[^>]*><i[^>]*>..?</i><bdi>(ada|bob)</bdi>', page)
+    found = {(name, number) for number, name in (*tiles, *lines)}
+    assert len(dict(found)) == len(found), found
+    return dict(found)
