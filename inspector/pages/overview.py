@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Case, DurationField, Exists, F, OuterRef, When, Window
+from django.db.models.functions import Now, RowNumber
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, Workspace
@@ -63,6 +63,15 @@ LONGEST_ASKED: Final = 200
 PLOT_HEIGHT: Final = 48
 # A shorter stretch is told by the time of day, a longer one by the day.
 CLOCK_BELOW: Final = timedelta(days=2)
+
+
+# How long an unanswered message has waited: up to the latest of its channel. Within the hour it would not be a finding,
+# unless the channel were listened to, whose time is the clock's.
+_WAITED: Final = Case(
+    When(latest__gt=F("order_time") + STALLED_AFTER, then=F("latest") - F("order_time")),
+    default=Now() - F("order_time"),
+    output_field=DurationField(),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -179,28 +188,23 @@ def _list(slug: str, **filters: str) -> str:
 
 def _list_unanswered(workspace: Workspace, scope: Scope) -> list[Unanswered]:
     found = list_findings(workspace=workspace, rule=UNANSWERED, state=Finding.State.OPEN, within=scope.findings)
+    # Within a channel the oldest has waited longest; which of these has, depends on the latest message of each channel.
+    rank = Window(RowNumber(), partition_by="channel", order_by=("at", "pk"))
+    oldest = found.order_by().annotate(rank=rank).filter(rank__lte=MOST_UNANSWERED)
     is_one = Exists(found.order_by().filter(record=OuterRef("record"), part=OuterRef("part")))
-    latest = found.values("record")[:MOST_UNANSWERED]
-    rows = Message.objects.shown().filter(is_one, record__in=latest).select_related("conversation")
-    rows = rows.annotate(latest=latest_in_channel()).order_by("-order_time", "-pk")
+    rows = Message.objects.shown().filter(is_one, record__in=oldest.values("record")).select_related("conversation")
+    rows = rows.alias(latest=latest_in_channel()).annotate(waited=_WAITED).defer("body", "words")
     casts = Casts(load_labels(workspace_id=workspace.pk))
     return [
         Unanswered(
             url=reverse("pages:message", args=[workspace.slug, message.pk]),
             title=shorten(message.english or name_conversation(message.conversation), LONGEST_ASKED),
             line=make_line(message, casts.find(message.conversation)),
-            waited=write_elapsed(_find_now(message) - message.order_time),
+            waited=write_elapsed(vars(message)["waited"]),
             dialect=name_dialect(message.dialect),
         )
-        for message in rows[:MOST_UNANSWERED]
+        for message in rows.order_by("-waited", "order_time", "pk")[:MOST_UNANSWERED]
     ]
-
-
-def _find_now(message: Message) -> datetime:
-    """Until when an unanswered message has waited: while its channel is listened to, by the clock."""
-    latest: datetime = vars(message)["latest"]
-    # Within the hour it would not be a finding, unless the clock had gone on.
-    return latest if latest - message.order_time > STALLED_AFTER else timezone.now()
 
 
 @require_GET

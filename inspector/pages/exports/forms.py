@@ -28,6 +28,7 @@ class Meant:
     title: str
     kind: str
     hidden: tuple[tuple[str, str], ...]
+    is_everything: bool = False
 
 
 def read_meant(said: Mapping[str, str], membership: Membership) -> Meant | None:
@@ -67,6 +68,7 @@ def read_meant(said: Mapping[str, str], membership: Membership) -> Meant | None:
         title=query or "Every message of the workspace",
         kind="Messages that the search finds" if query else "Messages",
         hidden=(("q", query),),
+        is_everything=not query,
     )
 
 

@@ -132,7 +132,7 @@ def act(performative: str | None, native_act: str | None = None) -> SafeString:
 def severity(value: str | int, words: str | int | None = None, *, is_worst: bool = False) -> SafeString:
     """A severity by its name or number, with its shape; `words` stand beside it instead of its name.
 
-    Beside a count the name follows where there is room; `is_worst` says that not all that is counted is as severe.
+    Beside a count the name follows; `is_worst` says that not all that is counted is as severe.
     """
     name = SEVERITIES[value] if isinstance(value, int) else value
     if name == "none":
@@ -142,7 +142,7 @@ def severity(value: str | int, words: str | int | None = None, *, is_worst: bool
     if words is not None:
         is_count = str(words).replace(",", "").isdigit()
         said = f"· {name}" if is_worst else f"{name}s" if is_count and str(words) != "1" and name != "info" else name
-        hint = fill('<span class="{}"> {}</span>', "word" if is_count else "sr", said)
+        hint = fill("<span> {}</span>" if is_count else '<span class="sr"> {}</span>', said)
     return fill('<span class="severity" data-severity="{}">{}{}{}</span>', name, icon(name), label, hint)
 
 

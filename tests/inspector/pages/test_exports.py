@@ -47,6 +47,8 @@ def test_what_stands_on_a_page_is_exported_from_there(
         (page_of("conversations") + "?agent=radar", "Export these", "Conversations with agent radar", 3),
         (page_of("conversation", conversation.pk), "Export", "", 3),
         (page_of("conversation-raw", conversation.pk), "Export", "", 3),
+        # There are exports by now.
+        (page_of("exports"), "New export", "To export less", 5),
     ):
         form, hidden = follow(auditor, page, words)
         assert title in form
