@@ -140,7 +140,11 @@ def measure_posts(installation: Installation, goal: Goal, *, records: int) -> Ro
     print(f"{'program':24} {'ms a record':>12}, {records} a POST")
     for name, seconds in sorted(spent.items(), key=itemgetter(1), reverse=True):
         print(f"{name:24} {seconds / accepted * 1e3:12.2f}")
-    return Row(goal, sum(spent.values()) / accepted * 1e3, remark=f"{accepted:,} records in {posted:.1f} s, idle {waited:.1f} s later")
+    return Row(
+        goal,
+        sum(spent.values()) / accepted * 1e3,
+        remark=f"{accepted:,} records in {posted:.1f} s, idle {waited:.1f} s later",
+    )
 
 
 def _count_by_program() -> dict[str, float]:
