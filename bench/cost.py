@@ -11,8 +11,10 @@ import http.client
 import json
 import time
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 
 import psutil
 
@@ -34,6 +36,8 @@ STEPS = {
     "traces summed up": ("trace",),
     "examined": ("examine", "alert"),
 }
+# What stands in the command line of a program, and so names it.
+PROGRAMS = ("postgres", "celery", "posting", "gunicorn", "front")
 # Posts a second stay far below what the machine can take, as agents that post what they say do.
 POSTS, PAUSE_S, SETTLE_S = 200, 0.05, 120.0
 
@@ -124,27 +128,35 @@ def measure_posts(installation: Installation, goal: Goal, *, records: int) -> Ro
 
         post(20)
         installation.wait_until_idle(seconds=SETTLE_S)
-        before, started = _count_all(), time.perf_counter()
+        before, started = _count_by_program(), time.perf_counter()
         accepted = post(POSTS)
         posted = time.perf_counter() - started
         installation.wait_until_idle(seconds=SETTLE_S)
         waited = time.perf_counter() - started - posted
-        spent = _count_all() - before
+        spent = {name: seconds - before.get(name, 0) for name, seconds in _count_by_program().items()}
         server.close()
     finally:
         installation.stop()
-    return Row(goal, spent / accepted * 1e3, remark=f"{accepted:,} records in {posted:.1f} s, idle {waited:.1f} s later")
+    print(f"{'program':24} {'ms a record':>12}, {records} a POST")
+    for name, seconds in sorted(spent.items(), key=itemgetter(1), reverse=True):
+        print(f"{name:24} {seconds / accepted * 1e3:12.2f}")
+    return Row(
+        goal,
+        sum(spent.values()) / accepted * 1e3,
+        remark=f"{accepted:,} records in {posted:.1f} s, idle {waited:.1f} s later",
+    )
 
 
-def _count_all() -> float:
-    """Processor seconds of this process's children and theirs, those that ended included."""
-    total = 0.0
+def _count_by_program() -> dict[str, float]:
+    """Processor seconds of this process's children and theirs, those that ended included, by what they are."""
+    total: Counter[str] = Counter()
     for process in psutil.Process().children(recursive=True):
         try:
-            times = process.cpu_times()
+            times, command = process.cpu_times(), " ".join(process.cmdline())
         except psutil.NoSuchProcess:
             continue
-        total += times.user + times.system + times.children_user + times.children_system
+        name = next((name for name in PROGRAMS if name in command), command[:24])
+        total[name] += times.user + times.system + times.children_user + times.children_system
     return total
 
 
