@@ -16,10 +16,12 @@ from django.utils.safestring import SafeString
 from .markup import Span, Stretch, name_spans, share, write_lit
 
 ROW_BYTES: Final = 8
+# Where there is room two rows stand in one line: a dump begins at the first of two.
+LINE_BYTES: Final = 2 * ROW_BYTES
 # A byte is shown twice and may be a piece of its own: more of them than this make a page too heavy.
 MOST_BYTES: Final = 1536
-# A view that begins at a lit piece shows so many rows before it.
-ROWS_BEFORE: Final = 2
+# A view that begins at a lit piece shows so many lines before it.
+LINES_BEFORE: Final = 1
 # Of a text of many megabytes only so many characters are looked at.
 LONGEST_DUMPED: Final = 200_000
 _SHORT: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
@@ -48,20 +50,20 @@ class _Byte:
 def dump_bytes(
     text: str, stretches: Sequence[Stretch], *, light: Sequence[Span] = (), most: int = MOST_BYTES, layer: int = 0
 ) -> Dump:
-    """The bytes of a text in UTF-8 by rows of eight, each row with its offset and its signs; from the lit piece on.
+    """The bytes of a text in UTF-8 by rows of eight, or sixteen where there is room, each row with its offset and its signs; from the lit piece on.
 
     A masked byte is two marks: neither its value nor its sign reaches the page.
     """
     begins = min((start for of, start, _ in light if of == layer), default=0)
     skipped = len(text[: min(begins, LONGEST_DUMPED)].encode("utf-8", "surrogatepass"))
-    first = max(0, skipped // ROW_BYTES - ROWS_BEFORE) * ROW_BYTES
+    first = max(0, skipped // LINE_BYTES - LINES_BEFORE) * LINE_BYTES
     every = list(_list_bytes(text[:LONGEST_DUMPED], stretches))
     total = len(text.encode("utf-8", "surrogatepass"))
     shown = every[first : first + most]
     rows = (
         (f"{first + at:04x}", *_write_row(shown[at : at + ROW_BYTES], light)) for at in range(0, len(shown), ROW_BYTES)
     )
-    markup = format_html_join("\n", "<u>{}</u>  {}{}  {}", rows)
+    markup = format_html_join("\n", "<u>{}</u>  <span>{}{}</span>  <span>{}</span>", rows)
     return Dump(markup=markup, start=first, end=first + len(shown), total=total)
 
 

@@ -128,5 +128,7 @@ def test_a_dump_begins_at_what_is_lit() -> None:
     text = "x" * 5000
     dump = dump_bytes(text, (), light=((0, 4000, 4001),))
     assert dump.start == 4000 - 16
+    # Two rows of eight are a line of sixteen where there is room.
+    assert dump_bytes(text, (), light=((0, 4008, 4009),)).start == 4000 - 16
     assert dump.end == 5000
     assert dump_bytes(text, ()).end == 1536
