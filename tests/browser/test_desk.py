@@ -296,3 +296,29 @@ def test_no_list_is_cut_at_its_side(open_page: Open, cast: Cast, width: int) -> 
         )
         cut += [(address, name) for name in found if name not in SCROLLS]
     assert cut == []
+
+
+def test_bytes_stand_sixteen_in_a_line_where_there_is_room(open_page: Open, cast: Cast) -> None:
+    deliver(cast, STORY)
+    settle_all()
+    message = Message.objects.filter(native_id="m2").get()
+    for width, lines in ((360, ["0000", "0008", "0010"]), (1280, ["0000", "0010", "0020"])):
+        page = open_page(cast.viewer, f"{reverse('pages:message', args=[SLUG, message.pk])}?view=hex", width=width)
+        offsets = page.locator(".dump > u:visible")
+        assert offsets.all_inner_texts()[:3] == lines
+        tops = page.locator(".dump > span").evaluate_all("all => all.map(one => one.getBoundingClientRect().top)")
+        assert len(set(tops)) == offsets.count(), width
+        assert page.locator(".dump").evaluate("one => one.scrollWidth - one.clientWidth") == 0
+        if width == 360:
+            # The second row is no part of the first one.
+            assert tops[2] > tops[0]
+
+
+def test_the_name_of_a_severity_stands_beside_its_count(open_page: Open, cast: Cast) -> None:
+    deliver(cast, STORY)
+    settle_all()
+    for width in (360, 1280):
+        page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]), width=width)
+        words = page.locator(".stats .severity > span").first
+        expect(words).to_have_text(re.compile("^ ?(error|warning|notice)s?$"))
+        assert words.evaluate("one => one.offsetWidth") > 20
