@@ -194,6 +194,7 @@ def _list_unanswered(workspace: Workspace, scope: Scope) -> list[Unanswered]:
     is_one = Exists(found.order_by().filter(record=OuterRef("record"), part=OuterRef("part")))
     rows = Message.objects.shown().filter(is_one, record__in=oldest.values("record")).select_related("conversation")
     rows = rows.alias(latest=latest_in_channel()).annotate(waited=_WAITED).defer("body", "words")
+    rows = rows.order_by(F("waited").desc(), "order_time", "pk")
     casts = Casts(load_labels(workspace_id=workspace.pk))
     return [
         Unanswered(
@@ -203,7 +204,7 @@ def _list_unanswered(workspace: Workspace, scope: Scope) -> list[Unanswered]:
             waited=write_elapsed(vars(message)["waited"]),
             dialect=name_dialect(message.dialect),
         )
-        for message in rows.order_by("-waited", "order_time", "pk")[:MOST_UNANSWERED]
+        for message in rows[:MOST_UNANSWERED]
     ]
 
 

@@ -50,7 +50,7 @@ class _Byte:
 def dump_bytes(
     text: str, stretches: Sequence[Stretch], *, light: Sequence[Span] = (), most: int = MOST_BYTES, layer: int = 0
 ) -> Dump:
-    """The bytes of a text in UTF-8 by rows of eight, or sixteen where there is room, each row with its offset and its signs; from the lit piece on.
+    """The bytes of a text in UTF-8 by rows of eight, each row with its offset and its signs; from the lit piece on.
 
     A masked byte is two marks: neither its value nor its sign reaches the page.
     """

@@ -276,7 +276,8 @@ def test_a_list_colours_agents_as_their_transcript_does(auditor: Client, cast: C
         here = f"conversations/{conversation.pk}/"
         own = find_colours(auditor, here)
         assert sorted(own) == ["ada", "bob"]
-        assert own[asking] == str(find_colour(asking)) and own["ada"] != own["bob"]
+        assert own[asking] == str(find_colour(asking))
+        assert own["ada"] != own["bob"]
         finding = Finding.objects.get(conversation=conversation, rule="unanswered")
         inside = ("sequence/", "tree/", "tasks/", "raw/", "findings/")
         places = (*(here + each for each in inside), f"messages/{message.pk}/", f"findings/{finding.pk}/")

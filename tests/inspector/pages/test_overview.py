@@ -12,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from inspector.accounts.models import Channel
 from inspector.audit import overview as standing_counts
 from inspector.audit.findings.life import judge
 from inspector.audit.models import Finding, ReviewItem
@@ -47,6 +48,24 @@ def test_every_number_leads_to_as_many_rows(viewer: Client, cast: Cast, story: D
     assert unanswered == len(find_messages(workspace=cast.workspace, query="rule:unanswered"))
     assert f'?rule=unanswered">{unanswered}</a>' in page
     assert "story.log" in page
+
+
+def test_the_unanswered_begin_with_the_one_that_has_waited_longest(viewer: Client, cast: Cast) -> None:
+    early = Channel.objects.create(workspace=cast.workspace, name="early")
+    # The request of the other channel is the oldest, but its channel ended three hours later.
+    for channel, asked_at, ends_at in ((early, [0], 3), (cast.channel, [20, 21, 22], 50)):
+        words = '"p":"REQ","from":"oscar","to":"radar","body":{"t":"scan"}'
+        asked = [(hour, f'"cid":"c{hour}",{words}') for hour in asked_at]
+        log = [*asked, (ends_at, '"p":"INF","from":"eve","cid":"end","body":{"t":"end"}')]
+        lines = (f'{{"clowl":"0.2","mid":"m{hour}","ts":{DAY + hour * 3600},{rest}}}' for hour, rest in log)
+        deliver(cast, "\n".join(lines).encode(), channel=channel)
+    settle_all()
+    page = viewer.get(ADDRESS).content.decode()
+    card = page.partition('id="unanswered"')[2].partition("</section>")[0]
+    waited = re.findall(r"no answer for <span[^>]*>([^<]+)<", card)
+    assert waited == ["1 d 6 h", "1 d 5 h", "1 d 4 h", "3 h"]
+    only = viewer.get(f"{ADDRESS}?channel=early").content.decode().partition('id="unanswered"')[2]
+    assert re.findall(r"no answer for <span[^>]*>([^<]+)<", only) == ["3 h"]
 
 
 def test_what_a_delivery_came_to_leads_to_what_was_new_and_to_what_was_known(
