@@ -129,7 +129,6 @@ def plant(product: Product, count: int) -> int:
 def _copy(product: Product, number: int, *, word: str = "", workspace_word: str = "", channel: Any = None) -> None:
     """The seed once more, `number` spans of time earlier, in a channel; with `workspace_word` in its own workspace."""
     from inspector.accounts.services import create_workspace
-    from inspector.threads.telling.terms import workspace_term
 
     workspace, channel = product.workspace, channel or product.channel
     mark = f"copy {number}"
@@ -142,10 +141,8 @@ def _copy(product: Product, number: int, *, word: str = "", workspace_word: str 
     )[0]
     earlier = f"interval '{(span.total_seconds() + 1) * number:.0f} seconds'"
     fresh = "md5({0}::text || '" + mark + "')::uuid"
-    own, other = workspace_term(product.workspace.pk), workspace_term(workspace.pk)
     of_workspace = {"workspace_id": f"'{workspace.pk}'::uuid", "channel_id": f"'{channel.pk}'::uuid"}
     digest = "sha256(convert_to({0}::text || '" + mark + "', 'UTF8'))"
-    words = f"array_to_tsvector(array_replace(tsvector_to_array(words), '{own}', '{other}'))"
     changed = {
         "threads_conversation": of_workspace | {"id": fresh.format("id"), "key": digest.format("key")},
         "intake_record": of_workspace | {"id": fresh.format("id"), "identity": digest.format("identity"),
@@ -156,9 +153,7 @@ def _copy(product: Product, number: int, *, word: str = "", workspace_word: str 
             "conversation_id": fresh.format("conversation_id"),
             "parent": "CASE WHEN parent IS NULL THEN NULL ELSE " + fresh.format("parent") + " END",
             "order_time": f"order_time - {earlier}",
-            # The places of words are kept where the workspace stays the same.
-            "words": ("words" if not workspace_word else words) + (f" || '''{word}'':1'::tsvector" if word else ""),
-            "atoms": f"array_replace(atoms, '{own}', '{other}')",
+            "words": "words" + (f" || '''{word}'':1'::tsvector" if word else ""),
         },
     }  # fmt: skip
     chosen = {

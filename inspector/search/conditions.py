@@ -14,6 +14,7 @@ from inspector.threads.telling import terms
 from inspector.threads.telling.atoms import PRESENT
 from inspector.threads.telling.contexts import DECODER_VERSION
 
+from .apart import has_terms
 from .language import QueryError, Term
 from .registry import Condition, SearchableCondition, register
 from .values import SEVERITIES, is_number, read_number, read_severity, read_time
@@ -72,7 +73,7 @@ def _refuse_comparison(term: Term) -> None:
         raise QueryError(f"{term.name}: cannot be compared with {term.operator}", term.start, term.end)
 
 
-def _write_any(term: Term, conditions: dict[str, str]) -> Condition:
+def _write_any(term: Term, workspace: Workspace, conditions: dict[str, str]) -> Condition:
     _refuse_comparison(term)
     found: list[str] = []
     values: list[object] = []
@@ -80,17 +81,18 @@ def _write_any(term: Term, conditions: dict[str, str]) -> Condition:
         if value in conditions:
             found.append(f"({conditions[value]})")
         else:
-            found.append(f'{_MESSAGE}."atoms" @> %s::text[]')
-            values.append([terms.term("has", value)])
+            condition, wanted = has_terms(workspace, [terms.term("has", value)])
+            found.append(condition)
+            values += wanted
     return " OR ".join(found), values
 
 
-def _write_has(term: Term) -> Condition:
-    return _write_any(term, HAS)
+def _write_has(term: Term, workspace: Workspace) -> Condition:
+    return _write_any(term, workspace, HAS)
 
 
-def _write_is(term: Term) -> Condition:
-    return _write_any(term, IS)
+def _write_is(term: Term, workspace: Workspace) -> Condition:
+    return _write_any(term, workspace, IS)
 
 
 def _write_after(term: Term) -> Condition:
@@ -125,14 +127,13 @@ def _write_in_body(term: Term) -> Condition:
     )
 
 
-def write_path(term: Term, path: str, mark: str) -> Condition:
+def write_path(term: Term, path: str) -> Condition:
     """A comparison of what stands below a name of the record, as `attributes.offer:>3`: numbers by their size, days and
     times as they are written. What is no number is not larger or smaller than one.
 
     Args:
         term: with an operator and one value.
         path: the name under which the exact terms hold it.
-        mark: the workspace's own term.
 
     Raises:
         QueryError: for a value that has no order.
@@ -155,8 +156,8 @@ def write_path(term: Term, path: str, mark: str) -> Condition:
     beginning = f"{path}="
     any_atom = f'EXISTS (SELECT 1 FROM unnest({_MESSAGE}."atoms") AS atom WHERE starts_with(atom, %s) AND '  # noqa: S608
     return (
-        f'{_MESSAGE}."atoms" @> %s::text[] AND ' + any_atom + f"CASE WHEN {held} ~ %s THEN {compared} ELSE FALSE END)",
-        [[mark], beginning, len(beginning) + 1, shape, len(beginning) + 1, value],
+        any_atom + f"CASE WHEN {held} ~ %s THEN {compared} ELSE FALSE END)",
+        [beginning, len(beginning) + 1, shape, len(beginning) + 1, value],
     )
 
 
@@ -227,9 +228,14 @@ CONDITIONS = (
         "messages with: an answer, a parent, a missing parent, a note, a deadline …",
         _THINGS,
         _write_has,
+        is_of_workspace=True,
     ),
     SearchableCondition(
-        "is", "messages that are sealed, broadcast, malformed, or unanswered requests", tuple(IS), _write_is
+        "is",
+        "messages that are sealed, broadcast, malformed, or unanswered requests",
+        tuple(IS),
+        _write_is,
+        is_of_workspace=True,
     ),
     SearchableCondition(
         "severity",

@@ -9,8 +9,9 @@ from inspector.threads.agents.meanings import KnownNames, find_meanings
 from inspector.threads.agents.names import load_labels
 from inspector.threads.telling import terms
 
-_ATOMS, _CHANNEL = '"threads_message"."atoms"', '"threads_message"."channel_id"'
-_SAID = f"{_ATOMS} @> %s::text[]"
+from .apart import has_any_term, has_terms
+
+_CHANNEL = '"threads_message"."channel_id"'
 
 
 def write_speakers(atom: str, names: Sequence[str], workspace: Workspace) -> tuple[str, list[object]]:
@@ -18,26 +19,21 @@ def write_speakers(atom: str, names: Sequence[str], workspace: Workspace) -> tup
 
     What a name means is said in `meanings`.
     """
-    # Each with the workspace's own term: so the index finds both at once, and never goes through all of the workspace.
-    conditions, values = [], []
-    for name in names:
-        conditions.append(_SAID)
-        values.append([terms.workspace_term(workspace.pk), terms.term(atom, name)])
+    said, values = has_any_term(workspace, [terms.term(atom, name) for name in names])
     means, meant = write_called(atom, names, workspace)
-    return " OR ".join(f"({condition})" for condition in (*conditions, *means)), [*values, *meant]
+    return " OR ".join(f"({condition})" for condition in (said, *means)), [*values, *meant]
 
 
 def write_called(atom: str, names: Sequence[str], workspace: Workspace) -> tuple[list[str], list[object]]:
     """The conditions for those who are called by one of these names and bear another on the wire; none for nobody."""
-    mark = terms.workspace_term(workspace.pk)
     conditions: list[str] = []
     values: list[object] = []
     for each in find_meanings(workspace=workspace, names=names) if names else ():
-        said = [mark, terms.term(atom, each.name)]
+        said = [terms.term(atom, each.name)]
         if each.dialect:
             said.append(terms.term("dialect", each.dialect))
-        condition = _SAID
-        values.append(said)
+        condition, wanted = has_terms(workspace, said)
+        values += wanted
         if each.channel_id is not None:
             condition += f" AND {_CHANNEL} = %s"
             values.append(each.channel_id)

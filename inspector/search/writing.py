@@ -15,20 +15,20 @@ from inspector.intake.selectors import find_delivery
 from inspector.threads.telling import terms
 
 from . import registry
+from .apart import has_any_term, has_terms, has_words
 from .conditions import write_path
 from .language import LITERAL, Group, Node, QueryError, Term, check_value
 from .registry import Condition
 from .speakers import list_names, write_called, write_speakers
 
 _OF_DELIVERIES: Final = ("delivery", "stored", "duplicate")
-_ATOMS, _WORDS = '"threads_message"."atoms"', '"threads_message"."words"'
 _BEGINS = 'EXISTS (SELECT 1 FROM unnest("threads_message"."atoms") AS atom WHERE atom LIKE %s)'
 
 
 def as_filter(query: Node, workspace: Workspace, *, may_see_secrets: bool) -> RawSQL:
     """The query as a condition that a query set takes: SQL over the message `threads_message`.
 
-    The workspace's own lexeme is asked for in both indexes, so that no term walks through other workspaces' rows.
+    No term walks through other workspaces' entries of an index: see `apart`.
 
     Args:
         query: its tree.
@@ -56,9 +56,8 @@ def _write(node: Node, workspace: Workspace, may_see_secrets: bool) -> Condition
 
 
 def _write_term(term: Term, workspace: Workspace, may_see_secrets: bool) -> Condition:
-    mark = terms.workspace_term(workspace.pk)
     if term.name is None:
-        return _write_words(term, mark)
+        return _write_words(term, workspace)
     exact = registry.find_term(term.name)
     if exact is None:
         condition = registry.get_condition(term.name)
@@ -74,22 +73,20 @@ def _write_term(term: Term, workspace: Workspace, may_see_secrets: bool) -> Cond
         return write(term, workspace) if condition.is_of_workspace else write(term)
     is_literal = term.operator == LITERAL
     if term.operator and not is_literal and registry.is_path(term.name):
-        return write_path(term, exact.atom, mark)
+        return write_path(term, exact.atom)
     if term.operator and not is_literal:
         _refuse_operator(term)
     if exact.values is not None:
         check_value(term, exact.values)
     if term.is_prefix:
-        begins, values = _write_prefix(exact.atom, term, mark)
+        begins, values = _write_prefix(exact.atom, term)
         called = list_names(term.values[0], workspace) if exact.is_agent and not is_literal else []
         means, meant = write_called(exact.atom, called, workspace)
         return " OR ".join(f"({condition})" for condition in (begins, *means)), [*values, *meant]
     if exact.is_agent and not is_literal:
         return write_speakers(exact.atom, term.values, workspace)
     wanted = [terms.term(exact.atom, value) for value in term.values]
-    if len(wanted) == 1:
-        return f"{_ATOMS} @> %s::text[]", [[mark, wanted[0]]]
-    return f"{_ATOMS} @> %s::text[] AND {_ATOMS} && %s::text[]", [[mark], wanted]
+    return has_any_term(workspace, wanted)
 
 
 def _check_deliveries(term: Term, workspace: Workspace) -> None:
@@ -110,19 +107,16 @@ def _refuse_operator(term: Term) -> None:
     )
 
 
-def _write_prefix(atom: str, term: Term, mark: str) -> Condition:
-    """Values that begin so. No index holds beginnings: the words find most of the messages, and the terms decide."""
+def _write_prefix(atom: str, term: Term) -> Condition:
+    """Values that begin so. No index holds beginnings: each message is looked at that the rest of the query leaves."""
     if len(term.values) > 1:
         raise QueryError(f"{term.name}: takes * behind one value alone", term.start, term.end)
     beginning = terms.term(atom, term.values[0])
     pattern = beginning.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return (
-        f"{_ATOMS} @> %s::text[] AND {_BEGINS}",
-        [[mark], f"{pattern}%"],
-    )
+    return _BEGINS, [f"{pattern}%"]
 
 
-def _write_words(term: Term, mark: str) -> Condition:
+def _write_words(term: Term, workspace: Workspace) -> Condition:
     text = term.values[0]
     # A script without spaces has no words to look for: its characters are found one by one.
     words = [terms.fold(word) for word in terms.find_words(text) if not all(map(terms.is_glyph, word))]
@@ -130,15 +124,13 @@ def _write_words(term: Term, mark: str) -> Condition:
     conditions: list[str] = []
     values: list[object] = []
     if words:
-        words = [terms.quote_lexeme(word) for word in words]
-        if term.is_prefix:
-            words[-1] += ":*"
-        joint = " <-> " if term.is_phrase else " & "
-        conditions.append(f"{_WORDS} @@ %s::tsquery")
-        values.append(f"{terms.quote_lexeme(mark)} & ({joint.join(words)})")
+        said, given = has_words(workspace, words, is_prefix=term.is_prefix, is_phrase=term.is_phrase)
+        conditions.append(said)
+        values += given
     if glyphs:
-        conditions.append(f"{_ATOMS} @> %s::text[]")
-        values.append([mark, *(f"glyph={glyph}" for glyph in glyphs)])
+        said, given = has_terms(workspace, [f"glyph={glyph}" for glyph in glyphs])
+        conditions.append(said)
+        values += given
     if not conditions:
         raise QueryError(f"{text!r} has nothing that can be found by words", term.start, term.end)
     return " AND ".join(conditions), values

@@ -243,10 +243,10 @@ class Message(models.Model):
                 name="message_in_sight",
                 condition=IN_SIGHT,
             ),
-            # Serves words in the English; the workspace is one more lexeme.
-            GinIndex(fields=["words"], name="message_words"),
-            # Serves fields, codes, glyphs and emoji as exact terms; the workspace is one more.
-            GinIndex(fields=["atoms"], name="message_atoms"),
+            # Serves words in the English, each with its workspace.
+            GinIndex(models.Func("workspace", "words", function="words_of_workspace"), name="message_workspace_words"),
+            # Serves fields, codes, glyphs and emoji as exact terms, each with its workspace.
+            GinIndex(models.Func("workspace", "atoms", function="terms_of_workspace"), name="message_workspace_terms"),
         ]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""The exact terms of a message: every name of its record with its value, its notes, its glyphs, its workspace.
+"""The exact terms of a message: every name of its record with its value, its notes, its glyphs.
 
 What is text for people (English, gloss, content) is found by words instead, except for short values in content.
 """
@@ -32,18 +32,17 @@ PRESENT: Final = (
 
 
 def make_atoms(
-    reading: Reading, message: Message, workspace_id: object, texts: Sequence[str], given: Mapping[str, Any]
+    reading: Reading, message: Message, texts: Sequence[str], given: Mapping[str, Any]
 ) -> list[str]:
     """The exact terms of a message, in order.
 
     Args:
         reading: its record.
         message: as told.
-        workspace_id: whose it is.
         texts: what its words are taken from; their glyphs are terms too.
         given: the message's names that are not absent.
     """
-    found = {terms.workspace_term(workspace_id), terms.term("dialect", reading.dialect)}
+    found = {terms.term("dialect", reading.dialect)}
     found.add(terms.term("performative", message.performative or "malformed"))
     for name in _SINGLE:
         value = getattr(message, name)

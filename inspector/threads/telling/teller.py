@@ -117,13 +117,13 @@ def make_row(
     whole = make_body(given, reading, told)
     body = _write_json(whole)  # Canonical, and ASCII.
     severity = max((_SEVERITY[note.severity] for note in notes), default=0)
-    atoms = make_atoms(reading, message, record.workspace_id, texts, given)
+    atoms = make_atoms(reading, message, texts, given)
     return ToldRow(
         severity=severity,
         is_sealed=message.security.encrypted and not message.security.opened,
         english=make_storable(shorten_sentence(sentence)),
         body=body if len(body) <= MOST_BODY_BYTES else shorten_body(whole),
-        words=make_storable(terms.write_vector(texts, record.workspace_id)),
+        words=make_storable(terms.write_vector(texts)),
         atoms=make_storable(write_array(atoms)),
         sights=decide_sights(record=record, read=read, severity=severity, english=sentence, atoms=atoms),
         digest=_digest_body(body, message, identities),

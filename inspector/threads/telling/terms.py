@@ -1,7 +1,7 @@
 """What search finds a message by: words with their places, and exact terms. Independent of the database's locale.
 
 PostgreSQL's own parser drops emoji and punctuation and depends on the locale, so words are cut here, on Unicode's
-rules, and handed over as a finished tsvector. The workspace is one more lexeme of every message, always asked for.
+rules, and handed over as a finished tsvector.
 """
 
 from __future__ import annotations
@@ -77,12 +77,6 @@ def find_words(text: str) -> list[str]:
     return _WORD.findall(text[:INDEXED_CHARACTERS])
 
 
-@lru_cache(maxsize=1024)
-def workspace_term(workspace_id: object) -> str:
-    """The lexeme that keeps one workspace's messages apart in both indexes."""
-    return f"~{workspace_id}"
-
-
 def quote_lexeme(word: str) -> str:
     """A word as a quoted lexeme of a tsvector or tsquery literal."""
     if not word.isalnum():
@@ -90,12 +84,12 @@ def quote_lexeme(word: str) -> str:
     return f"'{word}'"
 
 
-def write_vector(texts: Iterable[str], workspace_id: object) -> str:
-    """A tsvector literal of the texts' words with their places, and the workspace's lexeme."""
+def write_vector(texts: Iterable[str]) -> str:
+    """A tsvector literal of the texts' words with their places."""
     texts = list(texts)
     size = sum(map(len, texts)) + len(texts)
     if size <= _FEW_CHARACTERS or (size <= _FEW_ASCII_CHARACTERS and all(map(str.isascii, texts))):
-        return _write_short_vector(texts, workspace_id)
+        return _write_short_vector(texts)
     places: dict[str, list[str]] = {}
     at = size = 0
     for text in texts:
@@ -114,13 +108,13 @@ def write_vector(texts: Iterable[str], workspace_id: object) -> str:
                     where.append(str(at))
                     size += 2
         at += 1  # No phrase reaches from one text into the next.
-    lexemes = [quote_lexeme(workspace_term(workspace_id))]
+    lexemes = []
     for word, where in places.items():
         lexemes.append(f"{quote_lexeme(word)}:{','.join(where)}" if where else quote_lexeme(word))
     return " ".join(lexemes)
 
 
-def _write_short_vector(texts: Iterable[str], workspace_id: object) -> str:
+def _write_short_vector(texts: Iterable[str]) -> str:
     """The same for texts so short that they are within every bound but that of the places of one word."""
     places: dict[str, list[int]] = {}
     known = _lexemes
@@ -135,7 +129,7 @@ def _write_short_vector(texts: Iterable[str], workspace_id: object) -> str:
                 else:
                     where.append(at)
         at += 1
-    lexemes = [quote_lexeme(workspace_term(workspace_id))]
+    lexemes = []
     for lexeme, where in places.items():
         one = len(where) == 1
         lexemes.append(f"{lexeme}:{where[0] if one else ','.join(map(str, where[:_MOST_PLACES_OF_WORD]))}")
