@@ -31,9 +31,7 @@ PRESENT: Final = (
 )
 
 
-def make_atoms(
-    reading: Reading, message: Message, texts: Sequence[str], given: Mapping[str, Any]
-) -> list[str]:
+def make_atoms(reading: Reading, message: Message, texts: Sequence[str], given: Mapping[str, Any]) -> list[str]:
     """The exact terms of a message, in order.
 
     Args:

@@ -29,8 +29,8 @@ QUERIES = {
 
 @pytest.fixture
 def log(cast: Cast) -> Cast:
-    line = '{"raw": "Look at billing now 🚀", "from": "ada", "to": ["bob"]}\n{"%s": "0.5", "op": "REQ", "p": {"a": 1}}\n'
-    deliver(cast, (line % "clowl").encode())
+    prose = '{"raw": "Look at billing now 🚀", "from": "ada", "to": ["bob"]}\n'
+    deliver(cast, prose.encode(), b'{"clowl": "0.5", "op": "REQ", "p": {"a": 1}}\n')
     settle_all()
     return cast
 
