@@ -244,9 +244,9 @@ class Message(models.Model):
                 condition=IN_SIGHT,
             ),
             # Serves words in the English, each with its workspace.
-            GinIndex(models.Func("workspace", "words", function="words_of_workspace"), name="message_workspace_words"),
+            GinIndex(fields=["words"], name="message_words"),
             # Serves fields, codes, glyphs and emoji as exact terms, each with its workspace.
-            GinIndex(models.Func("workspace", "atoms", function="terms_of_workspace"), name="message_workspace_terms"),
+            GinIndex(fields=["atoms"], name="message_atoms"),
         ]
 
     def __str__(self) -> str:
