@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from .models import Job
@@ -68,6 +68,7 @@ def end_companions(companions: Collection[Companion]) -> set[uuid.UUID]:
         return {row[0] for row in cursor.fetchall()}
 
 
+@transaction.atomic
 def set_apart(*, kind: str, workspace_id: uuid.UUID) -> None:
     """Let each job be done alone that is due of this kind in a workspace: work on several of them has failed."""
     due = Job.objects.filter(
