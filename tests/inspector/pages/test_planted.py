@@ -103,6 +103,24 @@ def test_findings_stand_under_their_message_and_mark_the_drawings(auditor: Clien
     assert len(re.findall("looks like an exposed service API key", secret, re.IGNORECASE)) == 1
 
 
+def test_a_word_stands_beside_every_severity_icon(auditor: Client, conversation: Conversation) -> None:
+    message = Message.objects.get(native_id="p6")
+    pages = {
+        **{name: read(auditor, name, conversation.pk) for name in ("conversation", "conversation-tree", "sequence")},
+        **{name: read(auditor, name) for name in ("overview", "conversations", "findings", "traces")},
+        "message": read(auditor, "message", message.pk),
+        "search": read(auditor, "search", q="from:payer"),
+    }
+    for name, page in pages.items():
+        shown = re.findall(r'<span class="severity" data-severity="(\w+)">(.*?</svg>.*?)</span>', page)
+        assert shown or name == "traces", name
+        assert [words for severity, words in shown if severity not in words.partition("</svg>")[2]] == [], name
+        assert "sr" not in "".join(words for _, words in shown)
+    alarms = re.findall(r'class="alarm" data-severity="(\w+)"[^>]*>⚑ (\w+):', pages["sequence"])
+    assert len(alarms) == len(TITLES)
+    assert [severity for severity, word in alarms if severity != word] == []
+
+
 def test_a_clock_that_is_off_by_seconds_is_told_once(auditor: Client, conversation: Conversation) -> None:
     transcript = read(auditor, "conversation", conversation.pk)
     assert [number for number in range(1, 9) if "apart: the message" in row_of(transcript, number)] == [1]
