@@ -156,7 +156,9 @@ def test_facets_count_findings_and_rules_as_search_finds_them(viewer: Client, st
     part = viewer.get(f"{SEARCH}facets/", {"q": "rule:missing-message"}).content.decode()
     assert RULES["missing-message"].title in part
     hits = viewer.get(SEARCH, {"q": "rule:missing-message"}).content.decode()
-    (shown,) = re.findall(r'#findings"><span class="severity" data-severity="\w+"><svg.*?</svg>(\w+)<span class="what">([^<]+)', hits)
+    (shown,) = re.findall(
+        r'#findings"><span class="severity" data-severity="\w+"><svg.*?</svg>(\w+)<span class="what">([^<]+)', hits
+    )
     about = Finding.objects.filter(record__messages__native_id="m4").order_by("-severity", "rule")
     assert len(about) > 1
     assert shown == (SEVERITIES[about[0].severity], f" {RULES[about[0].rule].title}")
