@@ -250,7 +250,7 @@ CONDITIONS = (
     ),
     SearchableCondition(
         "is",
-        "messages that are sealed, broadcast, malformed, unanswered requests, or maybe-answered: the reply may be sealed",
+        "messages that are sealed, broadcast, malformed, unanswered, or maybe-answered: a reply may be sealed",
         tuple(IS),
         _write_is,
         is_of_workspace=True,
