@@ -186,10 +186,11 @@ def test_from_an_unknown_log_to_a_signed_report_by_keyboard(open_page: Open, cas
     go_to(page, "upload", "Upload")
     expect(page.get_by_role("heading", name="Upload", level=1)).to_be_visible()
     wait_for_rest(page)
-    tab_to(page, page.get_by_role("link", name="Skip to content"))
-    page.keyboard.press("Enter")
-    tab_to(page, page.locator("input[type=file]"))
+    # The browser is asked for its file dialog well before the key that opens it.
     with page.expect_file_chooser() as chooser:
+        tab_to(page, page.get_by_role("link", name="Skip to content"))
+        page.keyboard.press("Enter")
+        tab_to(page, page.locator("input[type=file]"))
         page.keyboard.press("Enter")
     chooser.value.set_files(log)
     expect(page.get_by_role("form", name="works.jsonl")).to_be_visible()
