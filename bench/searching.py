@@ -129,6 +129,7 @@ def plant(product: Product, count: int) -> int:
 def _copy(product: Product, number: int, *, word: str = "", workspace_word: str = "", channel: Any = None) -> None:
     """The seed once more, `number` spans of time earlier, in a channel; with `workspace_word` in its own workspace."""
     from inspector.accounts.services import create_workspace
+    from inspector.threads.telling.marks import mark_workspace
 
     workspace, channel = product.workspace, channel or product.channel
     mark = f"copy {number}"
@@ -141,8 +142,10 @@ def _copy(product: Product, number: int, *, word: str = "", workspace_word: str 
     )[0]
     earlier = f"interval '{(span.total_seconds() + 1) * number:.0f} seconds'"
     fresh = "md5({0}::text || '" + mark + "')::uuid"
+    own, other = mark_workspace(product.workspace.pk), mark_workspace(workspace.pk)
     of_workspace = {"workspace_id": f"'{workspace.pk}'::uuid", "channel_id": f"'{channel.pk}'::uuid"}
     digest = "sha256(convert_to({0}::text || '" + mark + "', 'UTF8'))"
+    words = "words" if own == other else f"replace(words::text, '''{own}', '''{other}')::tsvector"
     changed = {
         "threads_conversation": of_workspace | {"id": fresh.format("id"), "key": digest.format("key")},
         "intake_record": of_workspace | {"id": fresh.format("id"), "identity": digest.format("identity"),
@@ -153,7 +156,8 @@ def _copy(product: Product, number: int, *, word: str = "", workspace_word: str 
             "conversation_id": fresh.format("conversation_id"),
             "parent": "CASE WHEN parent IS NULL THEN NULL ELSE " + fresh.format("parent") + " END",
             "order_time": f"order_time - {earlier}",
-            "words": "words" + (f" || '''{word}'':1'::tsvector" if word else ""),
+            "words": words + (f" || '''{other}{word}'':1'::tsvector" if word else ""),
+            "atoms": "atoms" if own == other else f"ARRAY(SELECT '{other}' || substr(a, 5) FROM unnest(atoms) AS a)",
         },
     }  # fmt: skip
     chosen = {

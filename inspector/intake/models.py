@@ -33,7 +33,7 @@ class Delivery(models.Model):
         BROKEN = "broken", "Broken off"
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="deliveries")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="deliveries", db_index=False)
     channel = models.ForeignKey(Channel, on_delete=models.PROTECT)
     door = models.CharField(max_length=16, choices=Door.choices)
     state = models.CharField(max_length=16, choices=State.choices, default=State.RECEIVING)
@@ -107,7 +107,7 @@ class Delivery(models.Model):
 class Chunk(models.Model):
     """A piece of an upload's bytes, durable before the upload is answered; dropped once it is framed."""
 
-    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="chunks")
+    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="chunks", db_index=False)
     offset = models.BigIntegerField()
     data = models.BinaryField()
 
@@ -124,7 +124,7 @@ class Scaffold(models.Model):
     With the slices they give the stream back.
     """
 
-    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="scaffold")
+    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="scaffold", db_index=False)
     offset = models.BigIntegerField()
     data = models.BinaryField()
 
@@ -144,8 +144,8 @@ class Record(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     identity = models.BinaryField(max_length=32)
     likeness = models.BinaryField(max_length=32, null=True)
     rule = models.SmallIntegerField()
@@ -200,8 +200,8 @@ class Sighting(models.Model):
         QUARANTINED = "quarantined", "Quarantined"
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
-    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="sightings")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
+    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="sightings", db_index=False)
     record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="sightings")
     index = models.BigIntegerField()
     line = models.BigIntegerField(default=0)

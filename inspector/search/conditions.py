@@ -13,6 +13,7 @@ from inspector.intake.models import Sighting
 from inspector.threads.telling import terms
 from inspector.threads.telling.atoms import PRESENT
 from inspector.threads.telling.contexts import DECODER_VERSION
+from inspector.threads.telling.marks import mark_workspace
 
 from .apart import has_terms
 from .language import QueryError, Term
@@ -135,23 +136,25 @@ def _write_column(term: Term) -> Condition:
     return f'{_MESSAGE}."{term.name}" {_SIGNS[term.operator]} %s::numeric', [read_number(term)]
 
 
-def _write_in_body(term: Term) -> Condition:
+def _write_in_body(term: Term, workspace: Workspace) -> Condition:
     # The exact term comes first, so that no other body is taken apart; CASE keeps PostgreSQL from turning that round.
     path = _IN_BODY[term.name or ""]
+    has, values = has_terms(workspace, [terms.term("has", term.name)])
     return (
-        f'CASE WHEN {_MESSAGE}."atoms" @> %s::text[] '
+        f"CASE WHEN {has} "
         f'THEN ({_MESSAGE}."body"::json #>> %s)::numeric {_SIGNS[term.operator]} %s::numeric ELSE FALSE END',
-        [[terms.term("has", term.name)], path, read_number(term)],
+        [*values, path, read_number(term)],
     )
 
 
-def write_path(term: Term, path: str) -> Condition:
+def write_path(term: Term, path: str, workspace: Workspace) -> Condition:
     """A comparison of what stands below a name of the record, as `attributes.offer:>3`: numbers by their size, days and
     times as they are written. What is no number is not larger or smaller than one.
 
     Args:
         term: with an operator and one value.
         path: the name under which the exact terms hold it.
+        workspace: whose messages.
 
     Raises:
         QueryError: for a value that has no order.
@@ -171,7 +174,7 @@ def write_path(term: Term, path: str) -> Condition:
     held = "substr(atom, %s)"
     shape = r"^\d{4}-\d\d" if is_time else r"^-?\d{1,30}(\.\d{1,30})?(e[+-]?\d{1,3})?$"
     compared = f'{held} COLLATE "C" {term.operator} %s' if is_time else f"{held}::numeric {term.operator} %s::numeric"
-    beginning = f"{path}="
+    beginning = f"{mark_workspace(workspace.pk)}{path}="
     any_atom = f'EXISTS (SELECT 1 FROM unnest({_MESSAGE}."atoms") AS atom WHERE starts_with(atom, %s) AND '  # noqa: S608
     return (
         any_atom + f"CASE WHEN {held} ~ %s THEN {compared} ELSE FALSE END)",
@@ -266,9 +269,20 @@ CONDITIONS = (
     SearchableCondition("part", "its part of the record; also >1", None, _write_column, compares=True),
     SearchableCondition("broadcast", "sent to everyone: true or false", ("true", "false"), _write_broadcast),
     SearchableCondition("run", "the run of its conversation id; also >1", None, _write_column, compares=True),
-    SearchableCondition("progress", "the reported progress; also >=50", None, _write_in_body, compares=True),
-    SearchableCondition("score", "a judgement's score; also <0.5", None, _write_in_body, compares=True),
-    SearchableCondition("priority", "its priority, 1 is most urgent; also <=2", None, _write_in_body, compares=True),
+    SearchableCondition(
+        "progress", "the reported progress; also >=50", None, _write_in_body, compares=True, is_of_workspace=True
+    ),
+    SearchableCondition(
+        "score", "a judgement's score; also <0.5", None, _write_in_body, compares=True, is_of_workspace=True
+    ),
+    SearchableCondition(
+        "priority",
+        "its priority, 1 is most urgent; also <=2",
+        None,
+        _write_in_body,
+        compares=True,
+        is_of_workspace=True,
+    ),
     SearchableCondition("channel", "its channel", None, _write_channel, is_of_workspace=True),
     SearchableCondition("delivery", "the id of a delivery that contained it", None, _write_delivery),
     SearchableCondition("stored", "the id of the delivery that first contained it", None, _write_delivery),

@@ -31,7 +31,7 @@ from .writing import as_filter
 Place = tuple[datetime, uuid.UUID]
 Row = TypeVar("Row", bound=models.Model)
 
-AT_ONCE_MS, BY_TERMS_MS = 150, 550
+AT_ONCE_MS, BY_TERMS_MS = 60, 550
 PATIENCE_MS: Final = 2500
 HIDDEN_MS: Final = 700
 FIRST_WINDOW: Final = 512

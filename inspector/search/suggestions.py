@@ -17,6 +17,7 @@ from inspector.threads.agents.meanings import Called, list_called
 from inspector.threads.agents.names import load_labels
 from inspector.threads.searchable import ALIASES, PATHS
 from inspector.threads.telling import terms
+from inspector.threads.telling.marks import MARK_CHARACTERS, mark_workspace
 
 from . import registry
 from .language import LITERAL, Term
@@ -136,9 +137,9 @@ def _find_atoms(workspace: Workspace, beginning: str) -> list[str]:
     pattern = beginning.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT atom FROM (SELECT unnest(newest.atoms) AS atom FROM (SELECT atoms FROM threads_message "
+            "SELECT substr(atom, %s) FROM (SELECT unnest(newest.atoms) AS atom FROM (SELECT atoms FROM threads_message "
             "WHERE workspace_id = %s ORDER BY order_time DESC, id DESC LIMIT %s) AS newest) AS seen "
             "WHERE atom LIKE %s GROUP BY atom ORDER BY count(*) DESC, atom LIMIT 50",
-            [workspace.pk, LOOKED_THROUGH, f"{pattern}%"],
+            [MARK_CHARACTERS + 1, workspace.pk, LOOKED_THROUGH, f"{mark_workspace(workspace.pk)}{pattern}%"],
         )
         return [atom for (atom,) in cursor.fetchall()]

@@ -13,6 +13,7 @@ from inspector.accounts.models import Workspace
 from inspector.accounts.selectors import list_channels
 from inspector.intake.selectors import find_delivery
 from inspector.threads.telling import terms
+from inspector.threads.telling.marks import mark_workspace
 
 from . import registry
 from .apart import has_any_term, has_terms, has_words
@@ -28,7 +29,7 @@ _BEGINS = 'EXISTS (SELECT 1 FROM unnest("threads_message"."atoms") AS atom WHERE
 def as_filter(query: Node, workspace: Workspace, *, may_see_secrets: bool) -> RawSQL:
     """The query as a condition that a query set takes: SQL over the message `threads_message`.
 
-    No term walks through other workspaces' entries of an index: see `apart`.
+    No term walks through other workspaces' entries of an index: each begins with its workspace.
 
     Args:
         query: its tree.
@@ -73,13 +74,13 @@ def _write_term(term: Term, workspace: Workspace, may_see_secrets: bool) -> Cond
         return write(term, workspace) if condition.is_of_workspace else write(term)
     is_literal = term.operator == LITERAL
     if term.operator and not is_literal and registry.is_path(term.name):
-        return write_path(term, exact.atom)
+        return write_path(term, exact.atom, workspace)
     if term.operator and not is_literal:
         _refuse_operator(term)
     if exact.values is not None:
         check_value(term, exact.values)
     if term.is_prefix:
-        begins, values = _write_prefix(exact.atom, term)
+        begins, values = _write_prefix(exact.atom, term, workspace)
         called = list_names(term.values[0], workspace) if exact.is_agent and not is_literal else []
         means, meant = write_called(exact.atom, called, workspace)
         return " OR ".join(f"({condition})" for condition in (begins, *means)), [*values, *meant]
@@ -107,11 +108,11 @@ def _refuse_operator(term: Term) -> None:
     )
 
 
-def _write_prefix(atom: str, term: Term) -> Condition:
+def _write_prefix(atom: str, term: Term, workspace: Workspace) -> Condition:
     """Values that begin so. No index holds beginnings: each message is looked at that the rest of the query leaves."""
     if len(term.values) > 1:
         raise QueryError(f"{term.name}: takes * behind one value alone", term.start, term.end)
-    beginning = terms.term(atom, term.values[0])
+    beginning = mark_workspace(workspace.pk) + terms.term(atom, term.values[0])
     pattern = beginning.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return _BEGINS, [f"{pattern}%"]
 

@@ -43,7 +43,7 @@ class Conversation(models.Model):
     State = Standing
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     channel = models.ForeignKey(Channel, on_delete=models.PROTECT)
     key = models.BinaryField(max_length=32)
     # The id as the wire or the envelope says; empty where the conversation is a source's.
@@ -113,8 +113,9 @@ class MessageQuerySet(models.QuerySet["Message"]):
 class Message(models.Model):
     """One communicative act. Columns are what is searched and placed by; `body` is the whole told message.
 
-    `body` is canonical JSON text (ASCII), never jsonb: jsonb refuses NUL and lone surrogates, collapses duplicate
-    keys and rewrites numbers.
+    Workspace and channel of rows that are written in bulk are not looked up by the database for each row: neither is
+    ever deleted. `body` is canonical JSON text (ASCII), never jsonb: jsonb refuses NUL and lone surrogates, collapses
+    duplicate keys and rewrites numbers.
     """
 
     class Severity(models.IntegerChoices):
@@ -127,10 +128,10 @@ class Message(models.Model):
         ERROR = 4, "error"
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT)
-    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
-    record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="messages")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages", db_index=False)
+    record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="messages", db_index=False)
     part = models.IntegerField(default=1)
     order_time = models.DateTimeField()
     order_basis = models.CharField(max_length=8)
@@ -244,9 +245,9 @@ class Message(models.Model):
                 condition=IN_SIGHT,
             ),
             # Serves words in the English, each with its workspace.
-            GinIndex(models.Func("workspace", "words", function="words_of_workspace"), name="message_workspace_words"),
+            GinIndex(fields=["words"], name="message_words"),
             # Serves fields, codes, glyphs and emoji as exact terms, each with its workspace.
-            GinIndex(models.Func("workspace", "atoms", function="terms_of_workspace"), name="message_workspace_terms"),
+            GinIndex(fields=["atoms"], name="message_atoms"),
         ]
 
     def __str__(self) -> str:

@@ -20,6 +20,7 @@ from inspector.lookups import HasAnyBit, IsAny
 from inspector.threads.models import Message, Task
 from inspector.threads.tasks.ledger import read_steps
 from inspector.threads.telling import terms
+from inspector.threads.telling.marks import has_term
 from inspector.threads.telling.sights import CLOCK_SKEW, IN_SIGHT, Sight
 
 from .scene import Scene, Seen, Skewed
@@ -190,7 +191,7 @@ def _find_open(agreed: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) ->
     ]
     since = min(message.at for message in before)
     after = Q(order_time__gt=since, dialect__in={message.dialect for message in before})
-    has_content = Q(atoms__contains=[terms.term("has", "content")])
+    has_content = has_term(terms.term("has", "content"))
     return ordered.filter(
         IsAny("conversation_id", agreed), after | Q(performative="handshake"), has_content, ~Q(_IS_SEALED)
     )

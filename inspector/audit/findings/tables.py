@@ -32,8 +32,8 @@ class Finding(models.Model):
         FALSE_ALARM = "false-alarm", "False alarm"
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="findings", db_index=False)
     record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="findings")
     part = models.IntegerField()

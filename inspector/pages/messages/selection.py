@@ -18,6 +18,7 @@ from inspector.threads.models import Message
 from inspector.threads.searchable import PATHS, SEARCHABLE
 from inspector.threads.telling import terms
 from inspector.threads.telling.atoms import write_value
+from inspector.threads.telling.marks import MARK_CHARACTERS
 from inspector.threads.telling.masks import mask_layers
 
 from ..shown.dumps import escape_character
@@ -173,7 +174,7 @@ def _list_matches(message: Message, field: Field | None) -> Iterator[tuple[str, 
     folded = terms.fold(write_value(value))
     said = set(_WORD.findall(f"{field.label} {field.name}".lower()))
     for atom in message.atoms:
-        name, _, held = atom.partition("=")
+        name, _, held = atom[MARK_CHARACTERS:].partition("=")
         if held != folded or (named := _name(name)) is None:
             continue
         fits = len(said & set(_WORD.findall(f"{name} {named}".replace("_", " "))))

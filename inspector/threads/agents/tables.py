@@ -112,8 +112,8 @@ class AgentWord(models.Model):
 class Appearance(models.Model):
     """What an agent did in one conversation in one dialect: what it sent, what was sent to it by name, its failures."""
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, related_name="appearances")
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="appearances", db_index=False)
     dialect = models.CharField(max_length=32)
@@ -144,8 +144,8 @@ class Exchange(models.Model):
     by name. A message to three is counted with each of them.
     """
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, related_name="exchanges")
     sender = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
     receiver = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -175,8 +175,8 @@ class Exchange(models.Model):
 class AgentTotal(models.Model):
     """What the appearances of an agent come to: in a dialect, or in all ("" as dialect); kept by `totals`."""
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="totals", db_index=False)
     dialect = models.CharField(max_length=32, blank=True)
     sent = models.BigIntegerField(default=0)
@@ -201,8 +201,8 @@ class AgentTotal(models.Model):
 class PairTotal(models.Model):
     """What the exchanges of a pair in a dialect come to; kept by `totals`."""
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     sender = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
     receiver = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
     is_broadcast = models.BooleanField()

@@ -26,7 +26,7 @@ class Block(models.Model):
     conversation = models.ForeignKey(
         "threads.Conversation", on_delete=models.CASCADE, related_name="blocks", db_index=False
     )
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
     border = models.BinaryField(max_length=KEY_BYTES)
     order_time = models.DateTimeField(null=True)
     order_source = models.BinaryField(max_length=32, null=True)

@@ -20,17 +20,17 @@ from ..models import Message
 from ..placing.across import look_across
 from ..telling import terms
 from ..telling.deceptive_signs import MIXED, UNSEEN
+from ..telling.marks import has_term
 from ..telling.sights import CLOCK_SKEW, JUDGEMENTS, LEAST_SEVERITY, OF_SESSIONS, Sight
 
 _AT_ONCE: Final = 1000
 _received_earlier = Record.objects.filter(pk=OuterRef("record_id"), created_at__lt=OuterRef("order_time") - CLOCK_SKEW)
 CONDITIONS: Final[Mapping[Sight, Q]] = {
     Sight.NOTED: Q(severity__gte=LEAST_SEVERITY),
-    Sight.LEANING: Q(atoms__contains=[terms.term("has", "references")])
-    | Q(atoms__contains=[terms.term("has", "condition")]),
+    Sight.LEANING: has_term(terms.term("has", "references")) | has_term(terms.term("has", "condition")),
     Sight.FAILED: Q(performative="failure"),
     Sight.JUDGING: Q(performative__in=JUDGEMENTS),
-    Sight.SEALED: Q(atoms__contains=[terms.term("security.encrypted", "true")]),
+    Sight.SEALED: has_term(terms.term("security.encrypted", "true")),
     Sight.AGREEING: Q(*(("established__contains", f'["{kind}",') for kind in OF_SESSIONS), _connector=Q.OR),
     Sight.WRITTEN: Q(english__regex=f"{UNSEEN}|{MIXED}") | Q(sender__regex=UNSEEN),
     Sight.FUTURE: ~Q(order_basis="receipt") & Q(Exists(_received_earlier)),

@@ -48,9 +48,11 @@ class Task(models.Model):
         STALLED = "stalled", "Stalled"
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT)
-    conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, related_name="tasks")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
+    conversation = models.ForeignKey(
+        "threads.Conversation", on_delete=models.CASCADE, related_name="tasks", db_index=False
+    )
     # What makes it this task within its conversation.
     key = models.BinaryField(max_length=32)
     # The key of the task in the course of which it was asked.

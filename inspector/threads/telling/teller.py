@@ -20,6 +20,7 @@ from ..models import Message as MessageRow
 from . import terms
 from .atoms import make_atoms
 from .contexts import DECODER_VERSION, TrackedContext
+from .marks import mark_workspace
 from .sights import decide_sights
 
 # Made once: `json.dumps` makes a writer for each call.
@@ -118,13 +119,14 @@ def make_row(
     body = _write_json(whole)  # Canonical, and ASCII.
     severity = max((_SEVERITY[note.severity] for note in notes), default=0)
     atoms = make_atoms(reading, message, texts, given)
+    mark = mark_workspace(record.workspace_id)
     return ToldRow(
         severity=severity,
         is_sealed=message.security.encrypted and not message.security.opened,
         english=make_storable(shorten_sentence(sentence)),
         body=body if len(body) <= MOST_BODY_BYTES else shorten_body(whole),
-        words=make_storable(terms.write_vector(texts)),
-        atoms=make_storable(write_array(atoms)),
+        words=make_storable(terms.write_vector(texts, mark)),
+        atoms=make_storable(write_array([mark + atom for atom in atoms])),
         sights=decide_sights(record=record, read=read, severity=severity, english=sentence, atoms=atoms),
         digest=_digest_body(body, message, identities),
     )

@@ -84,12 +84,12 @@ def quote_lexeme(word: str) -> str:
     return f"'{word}'"
 
 
-def write_vector(texts: Iterable[str]) -> str:
-    """A tsvector literal of the texts' words with their places."""
+def write_vector(texts: Iterable[str], mark: str) -> str:
+    """A tsvector literal of the texts' words with their places; each word begins with the mark of the workspace."""
     texts = list(texts)
     size = sum(map(len, texts)) + len(texts)
     if size <= _FEW_CHARACTERS or (size <= _FEW_ASCII_CHARACTERS and all(map(str.isascii, texts))):
-        return _write_short_vector(texts)
+        return _write_short_vector(texts, mark)
     places: dict[str, list[str]] = {}
     at = size = 0
     for text in texts:
@@ -98,7 +98,7 @@ def write_vector(texts: Iterable[str]) -> str:
             for form in forms:
                 where = places.get(form)
                 if where is None:
-                    size += len(form.encode()) + 4
+                    size += len(mark) + len(form.encode()) + 4
                     if size > _MOST_VECTOR_BYTES:
                         break
                     where = places[form] = []
@@ -110,11 +110,12 @@ def write_vector(texts: Iterable[str]) -> str:
         at += 1  # No phrase reaches from one text into the next.
     lexemes = []
     for word, where in places.items():
-        lexemes.append(f"{quote_lexeme(word)}:{','.join(where)}" if where else quote_lexeme(word))
+        lexeme = quote_lexeme(mark + word)
+        lexemes.append(f"{lexeme}:{','.join(where)}" if where else lexeme)
     return " ".join(lexemes)
 
 
-def _write_short_vector(texts: Iterable[str]) -> str:
+def _write_short_vector(texts: Iterable[str], mark: str) -> str:
     """The same for texts so short that they are within every bound but that of the places of one word."""
     places: dict[str, list[int]] = {}
     known = _lexemes
@@ -132,7 +133,7 @@ def _write_short_vector(texts: Iterable[str]) -> str:
     lexemes = []
     for lexeme, where in places.items():
         one = len(where) == 1
-        lexemes.append(f"{lexeme}:{where[0] if one else ','.join(map(str, where[:_MOST_PLACES_OF_WORD]))}")
+        lexemes.append(f"'{mark}{lexeme[1:]}:{where[0] if one else ','.join(map(str, where[:_MOST_PLACES_OF_WORD]))}")
     return " ".join(lexemes)
 
 

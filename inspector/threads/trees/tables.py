@@ -82,7 +82,7 @@ class TreeGroup(models.Model):
         PART = 3, "part"
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
     kind = models.SmallIntegerField(choices=Kind.choices)
     # A ghost of a conversation has no trace, a ghost of a trace and a part have no conversation.
     conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, null=True)

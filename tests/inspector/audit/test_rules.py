@@ -17,6 +17,7 @@ from inspector.audit.rules.rule import SEVERITIES
 from inspector.intake.models import Door
 from inspector.intake.services import open_delivery, take_stream
 from inspector.threads.models import Message
+from inspector.threads.telling.marks import MARK_CHARACTERS
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -39,7 +40,7 @@ def test_each_rule_finds_what_its_logs_show(cast: Cast) -> None:
     # Of notes that are few, each stands in a log of its rule.
     noted = defaultdict(set)
     for channel, atoms in Message.objects.filter(channel__in=list(wanted)).values_list("channel", "atoms"):
-        noted[wanted[channel]] |= {atom.removeprefix("note=") for atom in atoms if atom.startswith("note=")}
+        noted[wanted[channel]] |= {atom[9:] for atom in atoms if atom.startswith("note=", MARK_CHARACTERS)}
     few = [rule for rule in RULES.values() if rule.triggers and len(rule.notes) <= FEW_NOTES]
     assert {rule.code: rule.notes - noted[rule.code] for rule in few if rule.notes - noted[rule.code]} == {}
     found = defaultdict(set)

@@ -9,7 +9,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Sequence
 
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import F, OuterRef, Subquery
 
 from inspector.accounts.models import ApiKey
 from inspector.audit.findings.relating import COLUMNS, JUDGED, ORDER, RESULTS, see, see_all
@@ -21,6 +21,7 @@ from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.resolving.undecided import CONDITIONS, sum_sights
 from inspector.threads.tasks.ledger import read_steps
 from inspector.threads.telling import terms
+from inspector.threads.telling.marks import has_term
 from inspector.threads.telling.sights import CLOCK_SKEW, Sight
 
 ROW = ("decided", "id_key", "record__created_at", "established", "english", "body")
@@ -52,7 +53,7 @@ def _load(conversation: Conversation) -> Scene:
     _load_strangers(scene)
     scene.refused = list(see_all(ordered.filter(trial__is_refused=True))) if scene.sealed else []
     if scene.sealed or scene.pacts:
-        has_content = Q(atoms__contains=[terms.term("has", "content")])
+        has_content = has_term(terms.term("has", "content"))
         scene.open = list(see_all(ordered.filter(has_content & ~CONDITIONS[Sight.SEALED])))
     return scene
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,13 +10,15 @@ import pytest
 from django.db import connection
 
 from inspector.accounts.models import Workspace
-from inspector.search.apart import name_workspace
 from inspector.search.selectors import narrow
+from inspector.threads.models import Message
+from inspector.threads.telling.marks import has_term, mark_workspace
 
 from ..conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
 
+INDEXES = ("message_words", "message_atoms")
 QUERIES = {
     "a word": "billing",
     "the beginning of a word": "billin*",
@@ -37,7 +40,7 @@ def log(cast: Cast) -> Cast:
 
 def list_scans(plan: dict[str, Any]) -> Iterator[tuple[str, int]]:
     """The indexes of search that a plan looks into, each with how many entries it found there."""
-    if "_workspace_" in plan.get("Index Name", ""):
+    if plan.get("Index Name") in INDEXES:
         yield plan["Index Name"], plan["Actual Rows"]
     for part in plan.get("Plans", ()):
         yield from list_scans(part)
@@ -49,9 +52,13 @@ def explain(workspace: Workspace, query: str) -> list[tuple[str, int]]:
     sql, values = rows.query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = off")
-        # No index but those of search may serve: the workspace's own would find few rows in so small a table.
-        cursor.execute("DROP INDEX message_newest, message_newest_of_channel, message_sealed, message_of_trace")
-        cursor.execute("DROP INDEX message_by_its_id, message_ghosts")
+        # No index but those of search may serve: another would find few rows in so small a table.
+        cursor.execute(
+            "SELECT string_agg(indexname, ', ') FROM pg_indexes WHERE tablename = 'threads_message'"
+            " AND indexname <> ALL(%s)",
+            [[*INDEXES, "message_once", "threads_message_pkey"]],
+        )
+        cursor.execute(f"DROP INDEX {cursor.fetchone()[0]}")  # type: ignore[index]
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", values)
         (plan,) = cursor.fetchone()[0]  # type: ignore[index]
     return list(list_scans(plan["Plan"]))
@@ -70,12 +77,39 @@ def test_the_indexes_find_the_own_messages(log: Cast, query: str) -> None:
     assert all(found for _, found in explain(log.workspace, query))
 
 
-def test_the_database_marks_a_workspace_as_the_query_does(cast: Cast) -> None:
-    for workspace in (cast.workspace, cast.stranger.workspace):
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT words_of_workspace(%s, 'a b'::tsvector)::text, terms_of_workspace(%s, '{a}')",
-                [workspace.pk, workspace.pk],
-            )
-            mark = name_workspace(workspace)
-            assert cursor.fetchone() == (f"'{mark}a' '{mark}b'", [f"{mark}a"])
+def test_a_term_is_found_without_its_workspace_too(log: Cast) -> None:
+    (message,) = Message.objects.filter(has_term("dialect=clowl"))
+    assert f"{mark_workspace(log.workspace.pk)}dialect=clowl" in message.atoms
+
+
+def test_upgrading_gives_the_words_and_terms_that_reading_anew_would(log: Cast) -> None:
+    migration = importlib.import_module("inspector.threads.migrations.0034_marked_words")
+    columns = ("pk", "words", "atoms")
+    expected = list(Message.objects.order_by("pk").values_list(*columns))
+    mark = mark_workspace(log.workspace.pk)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE threads_message SET"
+            " words = (replace(words::text, %s, '''') || %s)::tsvector,"
+            " atoms = ARRAY(SELECT substr(atom, 5) FROM unnest(atoms) AS atom) || %s::text",
+            [f"'{mark}", f" '~{log.workspace.pk}'", f"~{log.workspace.pk}"],
+        )
+    assert list(Message.objects.order_by("pk").values_list(*columns)) != expected
+    for _ in range(2):
+        migration.stamp(None, None)
+        assert list(Message.objects.order_by("pk").values_list(*columns)) == expected
+
+
+def test_upgrading_leaves_the_places_of_too_many_words_away(log: Cast) -> None:
+    migration = importlib.import_module("inspector.threads.migrations.0034_marked_words")
+    own = f"~{log.workspace.pk}"
+    words = " ".join(f"'{number:x}':{min(number, 16000)}" for number in range(1, 90_000))
+    message = Message.objects.order_by("pk")[0]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE threads_message SET words = %s::tsvector, atoms = %s WHERE id = %s",
+            [f"{words} '{own}'", [own, "has=content"], message.pk],
+        )
+    migration.stamp(None, None)
+    (found,) = narrow(workspace=log.workspace, query="15f8f has:content", zone=None, may_see_secrets=True)
+    assert found.pk == message.pk

@@ -31,7 +31,7 @@ def test_any_number_of_words_can_be_indexed(kind: str) -> None:
     letters = {"CJK": "".join(map(chr, range(0x4E00, 0x5E00)))}.get(kind, "abcdefghijklmnopqrstuvwxyz")
     size = {"short": 3, "long": 400, "CJK": 2, "places": 1}[kind]
     texts = [" ".join("".join(chance.choices(letters, k=size)) for _ in range(200_000 // size)) for _ in range(12)]
-    vector = terms.write_vector(texts)
+    vector = terms.write_vector(texts, "Ab3/")
     with connection.cursor() as cursor:
         cursor.execute("SELECT length(%s::tsvector)", [vector])
         assert cursor.fetchone()[0] > 20  # type: ignore[index]
@@ -44,18 +44,18 @@ ASCII_TEXTS = st.text(st.sampled_from("aB3_ '\\\\.\\t"), max_size=400)
 @given(texts=st.lists(st.text(max_size=60), max_size=4) | st.lists(ASCII_TEXTS, max_size=90))
 def test_texts_within_every_bound_give_the_same_vector_the_short_way(texts: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        short = terms.write_vector(texts)
+        short = terms.write_vector(texts, "Ab3/")
         patch.setattr(terms, "_FEW_CHARACTERS", -1)
         patch.setattr(terms, "_FEW_ASCII_CHARACTERS", -1)
-        assert terms.write_vector(texts) == short
+        assert terms.write_vector(texts, "Ab3/") == short
 
 
 def test_ascii_texts_at_the_bound_of_the_short_way_are_indexed_whole() -> None:
     texts = ["aB " * (terms._FEW_ASCII_CHARACTERS // 3 - 1)]
-    short = terms.write_vector(texts)
+    short = terms.write_vector(texts, "Ab3/")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(terms, "_FEW_ASCII_CHARACTERS", -1)
-        assert terms.write_vector(texts) == short
+        assert terms.write_vector(texts, "Ab3/") == short
 
 
 def test_a_record_of_many_words_and_many_receivers_is_settled(cast: Cast) -> None:
