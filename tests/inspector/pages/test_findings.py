@@ -267,5 +267,10 @@ def test_a_finding_begins_as_a_sentence_and_changes_no_word_of_a_message(auditor
     assert finding.text == "the tag has no closing # outside quotes"
     for address in (FINDINGS, f"{FINDINGS}?rule=malformed", f"{FINDINGS}{finding.pk}/"):
         assert "The tag has no closing # outside quotes" in read(auditor, address)
-    for text, shown in (("the", "The"), ("ada asked bob", "ada asked bob"), ('"the" means x', '"the" means x'), ("", "")):
+    for text, shown in (
+        ("the", "The"),
+        ("ada asked bob", "ada asked bob"),
+        ('"the" means x', '"the" means x'),
+        ("", ""),
+    ):
         assert begin_sentence(text) == shown
