@@ -13,12 +13,13 @@ from django.db.models.functions import Cast
 
 from inspector.accounts.models import Channel, Workspace
 from inspector.threads.agents.directory import count_agents
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Conversation, Task
 from inspector.threads.trees.traces import select_traces
 
 from .comments.tables import Comment
 from .findings.dueness import WAITING
 from .findings.listing import grade_of, list_holding
+from .findings.sealed_replies import select_maybe_answered
 from .models import ReviewItem
 from .reviews.standings import select_stale
 from .reviews.tables import OPEN_STATES
@@ -28,7 +29,7 @@ from .rules.work import UNANSWERED
 # The navigation says "10,000+" of what is more.
 MOST_COUNTED: Final = 10_000
 # In the place of a severity, which is no negative number.
-_STALE, _WAITING, _SEALED = -1, -2, -3
+_STALE, _WAITING, _MAYBE_ANSWERED = -1, -2, -3
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ class OpenOfRule:
 class Overview:
     """What stands open in a workspace, as `count_standing` counts it.
 
-    How many `sealed` messages there are, at most `MOST_COUNTED` and one, which are in no other number.
+    How many requests are `maybe_answered`, at most `MOST_COUNTED` and one: their reply may be sealed, so that they are
+    in no other number.
     `findings` by severity and `rules`, both the gravest first; how many sign-offs are known to be `stale`; how many
     conversations are `waiting` for review, and since when the `oldest` of them waits.
     """
@@ -54,7 +56,7 @@ class Overview:
     stale: int
     waiting: int
     oldest: datetime | None
-    sealed: int
+    maybe_answered: int
 
     @property
     def unanswered(self) -> int:
@@ -63,21 +65,19 @@ class Overview:
 
 
 def count_standing(*, workspace: Workspace, channel: Channel | None = None) -> Overview:
-    """What is open, stale, waiting for review and sealed, in all of a workspace or in a channel; one statement."""
+    """What is open, stale, waiting for review or maybe answered, in a workspace or a channel of it; one statement."""
     found = list_holding(workspace=workspace).filter(WAITING).order_by()
     never = Cast(Value(None), DateTimeField())
     items = ReviewItem.objects.filter(workspace=workspace)
-    sealed = Message.objects.shown().filter(workspace=workspace, is_sealed=True)
     if channel is not None:
         found, items = found.filter(channel=channel), items.filter(conversation__channel=channel)
-        sealed = sealed.filter(channel=channel)
     by_rule = found.values("severity", "rule").annotate(number=Count("pk"), oldest=never)
     waiting = items.filter(state__in=OPEN_STATES).order_by()
-    sealed = Message.objects.filter(pk__in=sealed.values("pk")[: MOST_COUNTED + 1])
+    unjudged = select_maybe_answered(workspace=workspace, channel=channel).values("pk")[: MOST_COUNTED + 1]
     rows = by_rule.values_list("severity", "rule", "number", "oldest").union(
         _sum(select_stale(items).order_by(), _STALE, never),
         _sum(waiting, _WAITING, Min("added_at")),
-        _sum(sealed, _SEALED, never),
+        _sum(Task.objects.filter(pk__in=unjudged), _MAYBE_ANSWERED, never),
         all=True,
     )
     by_severity: Counter[int] = Counter()
@@ -99,7 +99,7 @@ def count_standing(*, workspace: Workspace, channel: Channel | None = None) -> O
         stale=others.get(_STALE, (0, None))[0],
         waiting=others.get(_WAITING, (0, None))[0],
         oldest=others.get(_WAITING, (0, None))[1],
-        sealed=others.get(_SEALED, (0, None))[0],
+        maybe_answered=others.get(_MAYBE_ANSWERED, (0, None))[0],
     )
 
 

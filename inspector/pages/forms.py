@@ -78,6 +78,7 @@ class ConversationFilter(TraceFilter):
     delivery = forms.UUIDField(required=False, widget=forms.HiddenInput)
     channel = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
     order = forms.ChoiceField(
+        label="Sort",
         required=False,
         choices=[("", "latest activity"), ("worst", "most severe finding")],
         widget=forms.Select(attrs=SELECT),

@@ -58,6 +58,7 @@ PERIODS: Final = {
 }
 MOST_PAIRS, MOST_DELIVERIES, MOST_UNANSWERED, MOST_RULES = 8, 6, 8, 8
 PATIENCE_MS: Final = 2500
+_MAYBE_ANSWERED: Final = "is:maybe-answered"
 # A request in the list of unanswered ones: of a longer sentence the beginning.
 LONGEST_ASKED: Final = 200
 PLOT_HEIGHT: Final = 48
@@ -145,8 +146,10 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
         "stale_url": f"{reverse('pages:reviews', args=[slug])}?{urlencode({'show': STALE, **scope.parameters})}",
         "unanswered_count": standing.unanswered,
         "unanswered": _list_unanswered(workspace, scope),
-        "sealed_count": standing.sealed,
-        "sealed_url": _search(slug, f"is:sealed {write_term('channel', channel.name)}" if channel else "is:sealed"),
+        "maybe_answered_count": standing.maybe_answered,
+        "maybe_answered_url": _search(
+            slug, f"{_MAYBE_ANSWERED} {write_term('channel', channel.name)}" if channel else _MAYBE_ANSWERED
+        ),
         "unanswered_url": link_rule(slug, RULES[UNANSWERED], **scope.parameters),
         "errors_url": _list(slug, fault="errors", **scope.parameters),
         "missing_url": _list(slug, fault="missing", **scope.parameters),

@@ -53,7 +53,7 @@ class TranslatorForm(forms.Form):
         widget=forms.Textarea(
             attrs={
                 "class": "textarea mono",
-                "rows": "5",
+                "rows": "3",
                 "spellcheck": "false",
                 "autocomplete": "off",
                 "autocapitalize": "none",

@@ -45,11 +45,29 @@ _UNANSWERED = (
     'AND ("unanswered"."snoozed_until" IS NULL OR "unanswered"."snoozed_until" <= now()) '
     'AND "unanswered"."due_since" IS NOT NULL)'
 )
+# Left out of `unanswered`: who asked and who was asked also exchange sealed messages. The overview counts the same.
+_MAYBE_ANSWERED = (
+    'EXISTS (SELECT 1 FROM "threads_task" "asked" '
+    'WHERE "asked"."workspace_id" = "threads_message"."workspace_id" AND "asked"."request" = "threads_message"."id" '
+    """AND "asked"."state" IN ('open', 'acknowledged', 'in-progress', 'waiting', 'delegated') """
+    """AND "asked"."act" IN ('request', 'query') AND NOT "asked"."is_answered" AND "asked"."deadline_at" IS NULL """
+    """AND ("asked"."requester" <> '' OR "asked"."performer" <> '') """
+    'AND EXISTS (SELECT 1 FROM "threads_message" "sealed" '
+    'WHERE "sealed"."workspace_id" = "asked"."workspace_id" AND "sealed"."is_sealed" '
+    'AND "sealed"."conversation_id" = "asked"."conversation_id" '
+    'AND NOT EXISTS (SELECT 1 FROM "intake_hiddenrecord" "hidden" WHERE "hidden"."record_id" = "sealed"."record_id") '
+    'AND (("sealed"."sender" = "asked"."requester" AND "asked"."performer" = ANY("sealed"."receivers")) '
+    'OR ("sealed"."sender" = "asked"."performer" AND "asked"."requester" = ANY("sealed"."receivers")))) '
+    """AND "asked"."last_at" + interval '1 hour' < (SELECT "latest"."last_at" FROM "threads_conversation" "latest" """
+    'WHERE "latest"."workspace_id" = "asked"."workspace_id" AND "latest"."channel_id" = "asked"."channel_id" '
+    'AND "latest"."last_at" IS NOT NULL ORDER BY "latest"."last_at" DESC, "latest"."id" DESC LIMIT 1))'
+)
 IS = {
     "sealed": f'{_MESSAGE}."is_sealed"',
     "broadcast": f'{_MESSAGE}."is_broadcast"',
     "malformed": f'{_MESSAGE}."performative" IS NULL',
     "unanswered": _UNANSWERED,
+    "maybe-answered": _MAYBE_ANSWERED,
 }
 # Numbers of the record that have no column stand in its body; whether a message has one is an exact term.
 _IN_BODY = {
@@ -235,7 +253,7 @@ CONDITIONS = (
     ),
     SearchableCondition(
         "is",
-        "messages that are sealed, broadcast, malformed, or unanswered requests",
+        "messages that are sealed, broadcast, malformed, unanswered, or maybe-answered: a reply may be sealed",
         tuple(IS),
         _write_is,
         is_of_workspace=True,

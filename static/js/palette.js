@@ -1,6 +1,7 @@
 // The palette: Ctrl-K (or Cmd-K) opens it, letters narrow it down, arrows choose and Enter goes there. The server finds
 // the places; what an earlier question answers too late is left aside. Before them stand the actions of the page itself:
-// its buttons that send nothing by themselves, and the decisions of its form, which are chosen and still need a reason.
+// its buttons that change nothing (a report is made beside what it is of), and the decisions of its form, which are
+// chosen and still need a reason.
 "use strict";
 
 (() => {
@@ -25,7 +26,7 @@
 
   function listActions(typed) {
     const buttons = document.querySelectorAll(
-      ".page-head .actions :is(a.button, button[type=button]), .topbar :is([data-theme-toggle], [data-keys])",
+      ".page-head .actions :is(a.button, button[type=button], [data-palette-action]), .topbar :is([data-theme-toggle], [data-keys])",
     );
     const found = Array.from(buttons)
       .filter((button) => button.checkVisibility())

@@ -168,4 +168,4 @@ def say_content(
         which = "the key held does not open it" if sealed.failed == 1 else f"none of {sealed.failed} keys opens it"
         sentence.say(f"; it is not authentic: {which}", payload.span)
     elif payload.sealed is not None:
-        sentence.say(", so what it says is not known here")
+        sentence.say(", so its content cannot be read without the key")

@@ -68,9 +68,9 @@ def _is_asked(statement: Statement, message: Message) -> bool:
 def _say_missing(sentence: Sentence, statement: Statement, message: Message) -> None:
     """Add what an auditor would look for and the wire does not give: what is asked, or what to search for."""
     if message.performative == "unknown":
-        sentence.say("; what is asked is therefore not known", basis="unknown")
+        sentence.say("; the request is therefore unknown", basis="unknown")
     elif _answers_nothing(statement):
-        sentence.say("; which post is answered is not given", basis="unknown")
+        sentence.say("; the answered post is not named", basis="unknown")
     elif _is_search(statement, message) and statement.payload is None:
         has_object = bool({"target", "identifier"} & statement.standing.keys())
         sentence.say(f"; no {'' if has_object else 'target and no '}search text is given", basis="unknown")

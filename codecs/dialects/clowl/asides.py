@@ -86,11 +86,11 @@ def say_beside(message: Message, piece: Piece) -> Iterator[Words]:
         yield f"{written} stood before as {earlier}", ()
     content = message.content if message.native_act == "DONE" and isinstance(message.content, Mapping) else {}
     if any((key == "path" or key.endswith("_path")) and is_text(value) for key, value in content.items()):
-        yield "what lies at that path is not in the message", None
+        yield "the content at that path is not in the message", None
     if message.native_act in _ANSWERS and message.parent_id is None:
-        yield "which message it answers is not said", None
+        yield "the answered message is not named", None
     if message.native_act == "ERR" and message.topic == "error" and message.task_id is None:
-        yield "which task failed is not said", None
+        yield "the failed task is not named", None
     if "comment" in attributes:
         yield f"a comment beside it says {say_value(attributes['comment'])}", None
 

@@ -77,7 +77,7 @@ def _is_text(message: Message) -> bool:
 
 def _write_message(message: Message, *, has_message: bool = True) -> str:
     if message.performative is None:
-        raise EncodeError("clowl", "what could not be read has no act to write", message.part)
+        raise EncodeError("clowl", "an unreadable message has no act to write", message.part)
     if has_message and _is_text(message) and not _is_own(message) and message.sender is None:
         return str(message.content)
     data = _ShapeOf(message).shape()

@@ -51,7 +51,7 @@ class TagSentence:
         if "t" in self.used:
             self.sentence.say(", tagged ").say(quote(str(self.used["t"].value)), self._span("t"))
         elif (self._code("a"), self._code("f")) == _CONTROL and "u" not in self.used:
-            self.sentence.say("; what is updated is not given", basis="unknown")
+            self.sentence.say("; the updated part is not named", basis="unknown")
         return self.sentence.say(".").segments()
 
     def tell_sending(self) -> Sentence:

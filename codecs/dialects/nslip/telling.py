@@ -84,8 +84,8 @@ _BESIDE = {"c": "in conversation {}", "T": "turn {}"}
 _EVAL = 8
 # What a reader would look for beside a number, and neither the message nor the specification gives.
 _OPEN = {
-    "q": "which end of the priorities is highest is not defined",
-    "r": "what the result holds is not in the message",
+    "q": "the specification does not define which end of the priorities is highest",
+    "r": "the result itself is not in the message",
 }
 
 

@@ -18,7 +18,15 @@ RULES: Final[Mapping[str, Rule]] = {
     for rule in module.RULES
 }
 # Within one severity these come first, in this order, and what could not be read comes last.
-_FIRST: Final = ("token-in-clear", "end-taken-back", "unapproved", "nonce-reused", "word-redefined")
+_FIRST: Final = (
+    "token-in-clear",
+    "end-taken-back",
+    "unapproved",
+    "nonce-reused",
+    "word-redefined",
+    "unanswered",
+    "missing-message",
+)
 _LAST: Final = ("malformed", "undecoded")
 RANKS: Final[Mapping[str, int]] = {
     **{code: rank for rank, code in enumerate(_FIRST)},

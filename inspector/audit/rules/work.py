@@ -16,7 +16,7 @@ from .logs import clowl, say
 from .rounds import find_rounds
 from .rule import Hit, Rule
 
-_STANDING: Final = frozenset({"open", "acknowledged", "in-progress", "waiting", "delegated"})
+STANDING: Final = frozenset({"open", "acknowledged", "in-progress", "waiting", "delegated"})
 _REASKED: Final = "asked-again"
 UNANSWERED: Final = "unanswered"
 # A chain of failures of which fewer tell nothing.
@@ -33,7 +33,7 @@ def _find_unanswered(scene: Scene) -> Iterator[Hit]:
         # What has a deadline has a rule of its own; and where nobody is named, nobody owes anybody an answer.
         if task.deadline_at is not None or not (task.requester or task.performer):
             continue
-        if task.request and task.act in ("request", "query") and not task.is_answered and task.state in _STANDING:
+        if task.request and task.act in ("request", "query") and not task.is_answered and task.state in STANDING:
             asked = f"{name_agent(task.requester)} asked {name_agent(task.performer, 'without naming a recipient')}"
             yield Hit(
                 message=task.request,
@@ -49,7 +49,7 @@ def name_agent(agent: str, otherwise: str = "Somebody") -> str:
 
 def _find_unanswered_delegations(scene: Scene) -> Iterator[Hit]:
     for task in scene.tasks:
-        if task.request and task.act == "delegate" and not task.is_answered and task.state in _STANDING:
+        if task.request and task.act == "delegate" and not task.is_answered and task.state in STANDING:
             handed = f"{name_agent(task.requester)} handed it to {name_agent(task.performer, 'no named recipient')}"
             yield Hit(
                 message=task.request,
@@ -68,7 +68,7 @@ def _find_missed_deadlines(scene: Scene) -> Iterator[Hit]:
                 text=f"It was finished {_say_delay(task.finished_at, task.deadline_at)} after its deadline, "
                 f"{_say_moment(task.deadline_at)}.",
             )
-        elif task.finished_at is None and task.state in _STANDING:
+        elif task.finished_at is None and task.state in STANDING:
             yield Hit(
                 message=task.request,
                 text=f"Its deadline, {_say_moment(task.deadline_at)}, passed, and it was not finished.",

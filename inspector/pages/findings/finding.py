@@ -29,7 +29,7 @@ from ..shell import render_page, within_workspace
 from ..shown.budgets import shorten_name
 from ..shown.told import is_named, make_line, name_dialect, read_segments, shorten
 from ..shown.wires import LONGEST_RECORD_BYTES, cut_wire
-from .rows import HIDDEN, name_rule, name_state, offer_acts, title_conversation, write_place
+from .rows import HIDDEN, begin_sentence, name_rule, name_state, offer_acts, title_conversation, write_place
 
 _VERBS: Final = {
     Finding.State.OPEN.value: "opened it again",
@@ -63,7 +63,7 @@ def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.
     cast = cast_conversation(finding.conversation) if message else None
     waits_in, fillable = list_queues_around(conversation=finding.conversation)
     before, after = find_neighbours(finding=finding)
-    text = finding.text if message else HIDDEN
+    text = begin_sentence(finding.text) if message else HIDDEN
     state = name_state(finding)
     context = {
         "finding": finding,

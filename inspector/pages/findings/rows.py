@@ -30,6 +30,8 @@ from ..shown.told import Line, is_named, make_line, name_conversation, shorten
 LONGEST_SENTENCE: Final = 240
 SENTENCE_BYTES: Final = 500
 CITATION_BYTES: Final = 300
+# A note of a decoder begins in the middle of a sentence, often with one of these; anything else may be of the message.
+_OPENERS: Final = frozenset({"a", "an", "it", "its", "more", "no", "none", "not", "nothing", "only", "the", "there"})
 HIDDEN: Final = "It is hidden with its message: the delivery was withdrawn."
 # The ways in which an auditor may let a finding stand, and what each is called where one is chosen.
 JUDGEMENTS: Final = (
@@ -95,7 +97,12 @@ def describe_findings(
 
 
 def _shorten(text: str, most_bytes: int = SENTENCE_BYTES) -> str:
-    return shorten_name(shorten(text, LONGEST_SENTENCE), most_bytes)
+    return shorten_name(shorten(begin_sentence(text), LONGEST_SENTENCE), most_bytes)
+
+
+def begin_sentence(text: str) -> str:
+    """The text of a finding as a sentence of its own; nothing that a message says is changed."""
+    return text[:1].upper() + text[1:] if text.partition(" ")[0] in _OPENERS else text
 
 
 def _make_row(

@@ -89,9 +89,8 @@ class Shape:
     cast: str
     basis: str
     state: str
-    # Its open findings in words, each with how far above the next arrow, and how grave the gravest is.
-    alarms: Sequence[tuple[str, int]] = ()
-    severity: str = ""
+    # Its open findings: the severity of each, its words, and how far above the next arrow they stand.
+    alarms: Sequence[tuple[str, str, int]] = ()
     kind: str = "arrow"
 
     @property
@@ -205,10 +204,10 @@ class _Pen:
             {rule for each in arrow.steps for rule in self._findings.get(each.id, ())},
             key=lambda rule: (-rule.severity, rule.title),
         )
-        alarm = "; ".join(rule.title for rule in rules)
-        alarms = [rule.title for rule in rules]
+        alarms = [(SEVERITIES[rule.severity], f"{SEVERITIES[rule.severity]}: {rule.title}") for rule in rules]
+        alarm = "; ".join(words for _, words in alarms)
         if len(alarms) > MOST_ALARMS:
-            alarms[MOST_ALARMS - 1 :] = [f"{len(rules) - MOST_ALARMS + 1} more findings"]
+            alarms[MOST_ALARMS - 1 :] = [(alarms[MOST_ALARMS - 1][0], f"{len(rules) - MOST_ALARMS + 1} more findings")]
         height += ALARM_HEIGHT * len(alarms)
         return Shape(
             step=step,
@@ -229,8 +228,7 @@ class _Pen:
             cast="broadcast" if step.is_broadcast else "",
             basis="inferred" if step.is_inferred else "",
             state="failed" if step.is_failed else "",
-            alarms=[(each, ALARM_HEIGHT * (len(alarms) - at) + 8) for at, each in enumerate(alarms, 1)],
-            severity=SEVERITIES[rules[0].severity] if rules else "",
+            alarms=[(*each, ALARM_HEIGHT * (len(alarms) - at) + 8) for at, each in enumerate(alarms, 1)],
         )
 
     def _find_ends(self, step: Step) -> tuple[int, list[int]]:

@@ -130,20 +130,22 @@ def act(performative: str | None, native_act: str | None = None) -> SafeString:
 
 @register.simple_tag
 def severity(value: str | int, words: str | int | None = None, *, is_worst: bool = False) -> SafeString:
-    """A severity by its name or number, with its shape; `words` stand beside it instead of its name.
+    """A severity by its name or number: its shape, its name, and beside them `words`.
 
-    Beside a count the name follows; `is_worst` says that not all that is counted is as severe.
+    The name follows a count; `is_worst` says that not all that is counted is as severe.
     """
     name = SEVERITIES[value] if isinstance(value, int) else value
     if name == "none":
         return SafeString('<span class="quiet">none</span>')
-    label = fill("{}", name if words is None else words)
-    hint = SafeString("")
-    if words is not None:
-        is_count = str(words).replace(",", "").isdigit()
-        said = f"· {name}" if is_worst else f"{name}s" if is_count and str(words) != "1" and name != "info" else name
-        hint = fill("<span> {}</span>" if is_count else '<span class="sr"> {}</span>', said)
-    return fill('<span class="severity" data-severity="{}">{}{}{}</span>', name, icon(name), label, hint)
+    is_count = str(words).replace(",", "").isdigit()
+    if words is None:
+        label = fill("{}", name)
+    elif is_worst or is_count:
+        said = f"· {name}" if is_worst else f"{name}s" if str(words) != "1" and name != "info" else name
+        label = fill("{}<span> {}</span>", words, said)
+    else:
+        label = fill('{}<span class="what"> {}</span>', name, words)
+    return fill('<span class="severity" data-severity="{}">{}{}</span>', name, icon(name), label)
 
 
 @register.simple_tag

@@ -233,7 +233,7 @@ def draw_icon(name: str, label: str = "") -> str:
 
 @cache
 def _write_severity_of(number: int) -> str:
-    return severity(number, "") if number > 1 else ""
+    return severity(number) if number > 1 else ""
 
 
 def _write_severity(line: Line) -> str:

@@ -17,6 +17,7 @@ from inspector.audit.models import Finding, ReviewItem, RuleChange, Suppression
 from inspector.audit.rules.logs import clowl, say
 from inspector.audit.services import claim, create_queue, judge_item
 from inspector.intake.services import withdraw_delivery
+from inspector.pages.findings.rows import begin_sentence
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 
@@ -257,3 +258,19 @@ def test_a_list_goes_on_by_keyset(cast: Cast, viewer: Client) -> None:
     assert not ids[0] & ids[1]
     assert viewer.get(f"{FINDINGS}?rule=word-redefined&before=forged").status_code == 404
     assert viewer.get(f"{FINDINGS}?rule=nonsense").status_code == 404
+
+
+def test_a_finding_begins_as_a_sentence_and_changes_no_word_of_a_message(auditor: Client, cast: Cast) -> None:
+    deliver(cast, say(("ada", "@a3|f0|c1"), ("ada", '{def:the="flash point"}!st/the')).encode())
+    settle_all()
+    finding = Finding.objects.get(rule="malformed")
+    assert finding.text == "the tag has no closing # outside quotes"
+    for address in (FINDINGS, f"{FINDINGS}?rule=malformed", f"{FINDINGS}{finding.pk}/"):
+        assert "The tag has no closing # outside quotes" in read(auditor, address)
+    for text, shown in (
+        ("the", "The"),
+        ("ada asked bob", "ada asked bob"),
+        ('"the" means x', '"the" means x'),
+        ("", ""),
+    ):
+        assert begin_sentence(text) == shown

@@ -126,7 +126,7 @@ def test_open_findings_stand_by_rule_the_gravest_first(viewer: Client, cast: Cas
     )
     page = viewer.get(ADDRESS).content.decode()
     card = page.partition('id="open-findings"')[2].partition("</section>")[0]
-    rows = re.findall(r'<td><a href="([^"]+)">([^<]+)</a></td><td class="number">(\d+)</td>', card)
+    rows = re.findall(r'<td><a href="([^"]+)" data-open>([^<]+)</a></td><td class="number">(\d+)</td>', card)
     assert [(title, int(count)) for _, title, count in rows] == [
         (each.rule.title, each.count) for each in standing.rules
     ]

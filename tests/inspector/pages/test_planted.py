@@ -103,6 +103,24 @@ def test_findings_stand_under_their_message_and_mark_the_drawings(auditor: Clien
     assert len(re.findall("looks like an exposed service API key", secret, re.IGNORECASE)) == 1
 
 
+def test_a_word_stands_beside_every_severity_icon(auditor: Client, conversation: Conversation) -> None:
+    message = Message.objects.get(native_id="p6")
+    pages = {
+        **{name: read(auditor, name, conversation.pk) for name in ("conversation", "conversation-tree", "sequence")},
+        **{name: read(auditor, name) for name in ("overview", "conversations", "findings", "traces")},
+        "message": read(auditor, "message", message.pk),
+        "search": read(auditor, "search", q="from:payer"),
+    }
+    for name, page in pages.items():
+        shown = re.findall(r'<span class="severity" data-severity="(\w+)">(.*?</svg>.*?)</span>', page)
+        assert shown or name == "traces", name
+        assert [words for severity, words in shown if severity not in words.partition("</svg>")[2]] == [], name
+        assert "sr" not in "".join(words for _, words in shown)
+    alarms = re.findall(r'class="alarm" data-severity="(\w+)"[^>]*>⚑ (\w+):', pages["sequence"])
+    assert len(alarms) == len(TITLES)
+    assert [severity for severity, word in alarms if severity != word] == []
+
+
 def test_a_clock_that_is_off_by_seconds_is_told_once(auditor: Client, conversation: Conversation) -> None:
     transcript = read(auditor, "conversation", conversation.pk)
     assert [number for number in range(1, 9) if "apart: the message" in row_of(transcript, number)] == [1]
@@ -201,18 +219,37 @@ def test_a_channel_narrows_the_lists_and_stays_in_the_address(
 
 
 @pytest.mark.long(seconds=2)
-def test_sealed_messages_are_counted_apart_from_the_unanswered(
+def test_requests_whose_reply_may_be_sealed_are_counted_apart(
     auditor: Client, cast: Cast, conversation: Conversation
 ) -> None:
-    assert "sealed message" not in read(auditor, "overview")
+    unanswered = read(auditor, "overview").partition('id="unanswered"')[2].partition("</section>")[0]
     deliver(cast, b"\n".join(SEALED), name="sealed.jsonl")
     settle_all()
-    count = Message.objects.filter(is_sealed=True).count()
+    # Two send each other sealed messages, and every request of theirs was answered in clear.
+    sealed = Message.objects.filter(is_sealed=True)
+    assert sealed.exists()
+    assert unanswered == read(auditor, "overview").partition('id="unanswered"')[2].partition("</section>")[0]
+    asked, told = sealed[0].sender, sealed[0].receivers[0]
+    line = {"raw": "?Uk/co", "conversation": sealed[0].conversation.native_id, "dialect": "lambda_lang"}
+    for number, (sender, receiver) in enumerate(((asked, told), (told, asked), (asked, "stranger"))):
+        line |= {"from": sender, "to": receiver, "at": f"2026-11-19T23:00:0{number}Z", "id": f"q{number}"}
+        deliver(cast, json.dumps(line).encode(), name=f"{number}.jsonl")
+    settle_all()
     page = read(auditor, "overview").partition('id="unanswered"')[2].partition("</section>")[0]
-    assert f">{count} sealed message" in page
-    address = re.search(r'href="([^"]+)">\d+ sealed', page)
+    assert "Not counted" in page
+    address = re.search(r'href="([^"]+)">2 requests</a> whose reply may be in a sealed message', page)
     assert address is not None
-    assert f"{count} message" in auditor.get(html.unescape(address[1])).content.decode()
+    hits = auditor.get(html.unescape(address[1])).content.decode()
+    assert "2 messages" in hits
+    assert hits.count('class="hit"') == 2
+    assert page.count("<li data-item") == unanswered.count("<li data-item") + 1
+    channel = read(auditor, "overview", channel=cast.channel.name)
+    assert ">2 requests</a> whose reply" in channel
+    # A word in clear is a reply.
+    line |= {"raw": "!Ik/co", "from": told, "to": asked, "at": "2026-11-19T23:00:09Z", "id": "a0", "parent": "q0"}
+    deliver(cast, json.dumps(line).encode(), name="reply.jsonl")
+    settle_all()
+    assert ">1 request</a> whose reply" in read(auditor, "overview")
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from inspector.audit.models import Finding
 from inspector.audit.rules import RULES
 from inspector.intake.models import Delivery
 from inspector.pages.search import views as search_page
+from inspector.pages.templatetags.marks import SEVERITIES
 from inspector.search import facets
 from inspector.search.models import SavedSearch
 from inspector.search.parts import choose
@@ -155,10 +156,12 @@ def test_facets_count_findings_and_rules_as_search_finds_them(viewer: Client, st
     part = viewer.get(f"{SEARCH}facets/", {"q": "rule:missing-message"}).content.decode()
     assert RULES["missing-message"].title in part
     hits = viewer.get(SEARCH, {"q": "rule:missing-message"}).content.decode()
-    (shown,) = re.findall(r'#findings"><span class="severity" data-severity="\w+"><svg.*?</svg>([^<]+)', hits)
+    (shown,) = re.findall(
+        r'#findings"><span class="severity" data-severity="\w+"><svg.*?</svg>(\w+)<span class="what">([^<]+)', hits
+    )
     about = Finding.objects.filter(record__messages__native_id="m4").order_by("-severity", "rule")
     assert len(about) > 1
-    assert shown == RULES[about[0].rule].title
+    assert shown == (SEVERITIES[about[0].severity], f" {RULES[about[0].rule].title}")
 
 
 def test_a_name_below_a_name_that_nobody_has_is_mended(viewer: Client, story: Delivery) -> None:

@@ -1,0 +1,37 @@
+"""Requests that nobody can call unanswered: who asked and who was asked also exchange sealed messages.
+
+The rule `unanswered` leaves them out, and search finds them as `is:maybe-answered`.
+"""
+
+from __future__ import annotations
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
+from inspector.accounts.models import Channel, Workspace
+from inspector.threads.activity import latest_in_channel
+from inspector.threads.models import Message, Task
+from inspector.threads.tasks.measures import STALLED_AFTER
+
+from ..rules.work import STANDING
+
+
+def select_maybe_answered(*, workspace: Workspace, channel: Channel | None = None) -> QuerySet[Task]:
+    """The requests without a readable reply for an hour, up to the latest message of their channel."""
+    sealed = Message.objects.shown().filter(workspace=workspace, is_sealed=True)
+    there = Q(sender=OuterRef("requester"), receivers__contains=[OuterRef("performer")])
+    back = Q(sender=OuterRef("performer"), receivers__contains=[OuterRef("requester")])
+    rows = Task.objects.filter(
+        workspace=workspace,
+        state__in=STANDING,
+        act__in=("request", "query"),
+        request__isnull=False,
+        is_answered=False,
+        deadline_at=None,
+        # Told first where anything is sealed, which is in few conversations.
+        conversation__in=sealed.values("conversation"),
+    ).exclude(requester="", performer="")
+    if channel is not None:
+        rows = rows.filter(channel=channel)
+    beside = sealed.filter(there | back, conversation=OuterRef("conversation"))
+    rows = rows.alias(latest=latest_in_channel()).filter(latest__gt=F("last_at") + STALLED_AFTER)
+    return rows.filter(Exists(beside)).order_by()
