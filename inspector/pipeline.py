@@ -1,7 +1,7 @@
 """The way of one message after intake, on one page: framing, and the jobs that follow it.
 
     intake      frame, identify, order: record + sighting + job, durable before the answer is sent
-    ingest      a delivery, in batches:  dialects.read, messages inserted, their conversations marked
+    ingest      a delivery, in batches, or small ones at once:  dialects.read, messages inserted, conversations marked
     weigh       a delivery that was withdrawn or holds what was:  hide or show its records, mark their conversations
     settle      a conversation, alone under its lease:  resolved block by block (`threads.resolving`); its traces marked
     open        a conversation with sealed messages, where there are keys:  try these, keep apart what they open
@@ -42,7 +42,14 @@ from inspector.intake.models import Delivery, Job, Sighting
 from inspector.intake.services import frame_upload, weigh_records
 from inspector.keyring.encryption import KeyringError
 from inspector.memory import collect_seldom, give_back
-from inspector.reading import BATCH_BYTES, BATCH_RECORDS, HALF_READ_SECONDS, ingest_batch, retry_letter
+from inspector.reading import (
+    BATCH_BYTES,
+    BATCH_RECORDS,
+    HALF_READ_SECONDS,
+    ingest_batch,
+    ingest_together,
+    retry_letter,
+)
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.opening.opener import Attempt, open_batch
 from inspector.threads.services import draw_traces, follow_weighing, resolve
@@ -164,7 +171,12 @@ def frame(job: Job) -> None:
 
 
 def ingest(job: Job) -> None:
-    """Read a delivery's new records, batch by batch, and mark the conversations they belong to."""
+    """Read a delivery's new records, batch by batch, and mark the conversations they belong to.
+
+    A small one is read together with others that are due.
+    """
+    if ingest_together(job):
+        return
     until = time.monotonic() + READING_SLICE_SECONDS
     while ingest_batch(job) or retry_letter(job):
         give_back()

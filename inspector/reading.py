@@ -1,14 +1,16 @@
 """Reading: a delivery's new records into messages, batch by batch; a record at fault is set aside.
 
-A batch that fails, or that killed its worker, is read record by record. Each step keeps its checkpoint in the
-transaction of its work; the lock order is that of `pipeline`.
+Agents post a message at a time, so small deliveries that are due together are read together. A batch that fails, or
+that killed its worker, is read record by record. Each step keeps its checkpoint in the transaction of its work; the
+lock order is that of `pipeline`.
 """
 
 from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -16,6 +18,7 @@ from django.db.models import F, Q, QuerySet
 
 from inspector.intake import jobs, letters
 from inspector.intake.bulk import cut_windows
+from inspector.intake.companions import end_companions, find_companions, set_apart
 from inspector.intake.failures import describe, is_passing
 from inspector.intake.models import DeadLetter, Delivery, Job, Record, Sighting
 from inspector.intake.time_limit import limit_time
@@ -25,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 BATCH_RECORDS = 1000
 BATCH_BYTES = 1024 * 1024
+# So many deliveries are looked at that might be read together.
+MAX_TOGETHER = 500
 # What takes longer to read than this is poison, whatever it would come to.
 READING_SECONDS = 60.0
 # One that a delivery still being read has reached waits so long for more of it, and no longer.
@@ -41,6 +46,81 @@ class Waiting(Protocol):
 
 
 _WAITING = ("index", "record_id", "outcome", "is_earlier")
+_IS_NEW = Q(outcome=Sighting.Outcome.STORED) | Q(is_earlier=True)
+
+
+def ingest_together(job: Job) -> bool:
+    """Read a small delivery and others that are due with it, all in one transaction that ends their jobs.
+
+    Deliveries that are still being received, or hold records that were set aside, are read by their own jobs.
+
+    Returns:
+        whether that was done; False where the delivery is to be read alone.
+    """
+    companions = find_companions(job, most=MAX_TOGETHER) if job.attempts == 1 and not job.checkpoint else []
+    found = _find_small([job.subject, *(each.subject for each in companions)]) if companions else {}
+    if len(found) < 2 or job.subject not in found:
+        return False
+    records = Record.objects.in_bulk({each.record_id for rows in found.values() for each in rows})
+    try:
+        with limit_time(READING_SECONDS):
+            arrivals = [read_record(record) for record in records.values()]
+        foretold = foretell_arrivals(arrivals, workspace_id=job.workspace_id)
+        with jobs.together(job):
+            arrivals = hold_records(arrivals)
+            jobs.checkpoint(job, {"index": found[job.subject][-1].index})
+            jobs.finish(job)
+            kept = end_companions([each for each in companions if each.subject in found]) | {job.subject}
+            rows = [each for delivery, held in found.items() if delivery in kept for each in held]
+            wanted = {each.record_id for each in rows}
+            insert_arrivals(
+                arrivals=[each for each in arrivals if each.record.pk in wanted],
+                workspace_id=job.workspace_id,
+                moved=[each.record_id for each in rows if each.is_earlier],
+                foretold=foretold,
+            )
+            _count_read(rows)
+    except jobs.LostLeaseError:
+        raise
+    except Exception as error:
+        if is_passing(error):
+            raise
+        logger.warning("deliveries fail together and are read one by one: %s", describe(error))
+        set_apart(kind=job.kind, workspace_id=job.workspace_id)
+        return False
+    return True
+
+
+def _find_small(delivery_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[Any]]:
+    """What is to be read of these deliveries, as far as they are small; the first of them in one batch."""
+    whole = Delivery.objects.filter(pk__in=delivery_ids, state=Delivery.State.FRAMED, set_aside=0)
+    counts = dict(whole.filter(received__lte=BATCH_RECORDS).values_list("pk", "received"))
+    chosen: list[uuid.UUID] = []
+    count = 0
+    for delivery_id in delivery_ids:
+        if delivery_id in counts and count + counts[delivery_id] <= BATCH_RECORDS:
+            count += counts[delivery_id]
+            chosen.append(delivery_id)
+    rows = Sighting.objects.filter(_IS_NEW, delivery_id__in=chosen).order_by("delivery_id", "index")
+    held: dict[uuid.UUID, list[Any]] = defaultdict(list)
+    for row in rows.values_list("delivery_id", "length", *_WAITING, named=True):
+        held[row.delivery_id].append(row)
+    batch = (each for each in chosen if held[each])
+    windows = cut_windows(
+        batch,
+        size_of=lambda each: sum(row.length for row in held[each]),
+        most_items=MAX_TOGETHER,
+        most_bytes=BATCH_BYTES,
+    )
+    return {each: held[each] for each in next(windows, [])}
+
+
+def _count_read(rows: Iterable[Any]) -> None:
+    """Add to each delivery how many of its new records have been read."""
+    stored = Counter(each.delivery_id for each in rows if each.outcome == Sighting.Outcome.STORED)
+    for count in set(stored.values()):
+        same = [delivery for delivery, number in stored.items() if number == count]
+        Delivery.objects.filter(pk__in=same).update(read=F("read") + count)
 
 
 def ingest_batch(job: Job) -> bool:
@@ -77,8 +157,7 @@ def _find_batch(job: Job, *, most: int) -> list[int]:
 
 
 def _waiting(job: Job) -> QuerySet[Sighting]:
-    new = Q(outcome=Sighting.Outcome.STORED) | Q(is_earlier=True)
-    return Sighting.objects.filter(new, delivery_id=job.subject, index__gt=job.checkpoint.get("index", -1))
+    return Sighting.objects.filter(_IS_NEW, delivery_id=job.subject, index__gt=job.checkpoint.get("index", -1))
 
 
 def _insert(job: Job, batch: Sequence[int], state: dict[str, Any], *, attempts: int = 1) -> None:

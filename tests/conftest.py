@@ -95,3 +95,11 @@ def emptied_tables() -> Iterator[None]:
     """Let the tables be emptied quickly after each test that commits."""
     with empty_by_deleting():
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_gathered() -> Iterator[None]:
+    """Let what is posted be due at once: a test asks for what it waits for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("inspector.intake.jobs.GATHER_SECONDS", 0.0)
+        yield

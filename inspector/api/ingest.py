@@ -93,7 +93,7 @@ class MessagesView(Endpoint):
     def post(self, request: Request) -> Response:
         """Take messages in. The answer comes after every complete record of the body is durable."""
         key = caller_of(request)
-        if selectors.count_backlog() > settings.LIMITS["backlog_records"]:
+        if selectors.is_backlog_over(settings.LIMITS["backlog_records"]):
             raise ProblemError(503, "too many records wait to be read: send this again later", retry_after=30)
         length = find_length(request._request)
         if (length is None or length > LARGE_BYTES) and (

@@ -2,7 +2,8 @@
 
 A companion holds no lease. It is read without a lock, worked out in memory, and taken only in the transaction that
 writes it and ends it, where it still stands as it was seen: queued, and not asked for again. Whoever claimed it
-meanwhile goes on with it, and what was worked out here is thrown away.
+meanwhile goes on with it, and what was worked out here is thrown away. Where work on several fails, or kills its
+worker, each of them is done alone from then on, so that the one at fault shows.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from .models import Job
+
+APART: Final = "due together with work that failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +66,12 @@ def end_companions(companions: Collection[Companion]) -> set[uuid.UUID]:
             ([each.id for each in companions], [each.requests for each in companions]),
         )
         return {row[0] for row in cursor.fetchall()}
+
+
+@transaction.atomic
+def set_apart(*, kind: str, workspace_id: uuid.UUID) -> None:
+    """Let each job be done alone that is due of this kind in a workspace: work on several of them has failed."""
+    due = Job.objects.filter(
+        kind=kind, workspace_id=workspace_id, state=Job.State.QUEUED, failure="", due_at__lte=timezone.now()
+    )
+    Job.objects.filter(pk__in=due.select_for_update(skip_locked=True).values("pk")).update(failure=APART)

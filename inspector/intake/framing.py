@@ -204,4 +204,4 @@ def _end(delivery: Delivery, arrived: Arrival, state: str, failure: str) -> None
     if not held.update(state=state, **{name: getattr(delivery, name) for name in names}):
         raise AbandonedError(f"delivery {delivery.pk} was closed while it was being received")
     delivery.state = state
-    jobs.ring()
+    jobs.ring_for(delivery.due)

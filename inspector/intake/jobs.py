@@ -30,6 +30,7 @@ from django.db.models import F
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
+from .companions import set_apart
 from .failures import describe, is_busy, is_passing
 from .liveness import find_alive, let_go, show
 from .models import Job
@@ -45,6 +46,8 @@ LONGEST_SILENCE_SECONDS: Final = 600.0
 # What has killed its worker twice waits a little, so that one bad job does not take all workers down together.
 PAUSE_AFTER_DEATHS_SECONDS: Final = 5.0
 PAUSE_WHILE_AWAY_SECONDS: Final = 5.0
+# Agents post a message at a time: what they post within so many seconds is worked off together.
+GATHER_SECONDS = 3.0
 DIED: Final = "the worker died at it"
 
 
@@ -107,10 +110,56 @@ def ring() -> None:
     transaction.on_commit(partial(ring_now), robust=True)
 
 
-def ring_now(*, expires_seconds: float | None = None) -> bool:
+def ring_for(due: float) -> None:
+    """Ring once the transaction is committed for what is due then: once from this process for the same moment.
+
+    Args:
+        due: in seconds since 1970; 0 for now.
+    """
+    transaction.on_commit(partial(_gathering.ring, due), robust=True)
+
+
+class Gathering:
+    """When that is due which agents post a message at a time, as a process sees it.
+
+    The first after a pause is due at once. What follows is worked off together, at the end of spans of time that are
+    the same for all processes.
+    """
+
+    def __init__(self) -> None:
+        self._posted_at = 0.0
+        self._rung_for = 0.0
+
+    def find_due(self) -> float:
+        """When that is due which is posted now, in seconds since 1970; 0 for now."""
+        now, before = time.time(), self._posted_at
+        self._posted_at = now
+        if now - before >= GATHER_SECONDS:
+            return 0.0
+        return now - now % GATHER_SECONDS + GATHER_SECONDS
+
+    def ring(self, due: float) -> None:
+        """Ring for that moment, unless it was rung for already."""
+        if due and due == self._rung_for:
+            return
+        self._rung_for = due
+        ring_now(delay_seconds=max(0.0, due - time.time()) if due else 0.0)
+
+
+_gathering = Gathering()
+find_due = _gathering.find_due
+
+
+def ring_now(*, delay_seconds: float = 0, expires_seconds: float | None = None) -> bool:
     """Ring the doorbell; whether the broker took it, which it has a second for. Never raises."""
     try:
-        current_app.send_task("inspector.work", retry=False, ignore_result=True, expires=expires_seconds)
+        current_app.send_task(
+            "inspector.work",
+            retry=False,
+            ignore_result=True,
+            countdown=delay_seconds or None,
+            expires=expires_seconds,
+        )
     except Exception:
         logger.warning("the broker did not take the doorbell; the sweeper will find the work", exc_info=True)
         return False
@@ -182,21 +231,20 @@ def take_back() -> int:
     """Give the jobs back whose workers are gone, long before their leases end; how many there were."""
     # A lease that runs is due in the future, so that the index on what is due finds the few.
     rows = Job.objects.filter(state=Job.State.RUNNING, due_at__gt=timezone.now(), lease_token__isnull=False)
-    leases = {
-        token: (job_id, attempts) for job_id, token, attempts in rows.values_list("pk", "lease_token", "attempts")
-    }
+    leases = {row.lease_token: row for row in rows.only("lease_token", "attempts", "kind", "workspace_id")}
     taken = 0
     for token in leases.keys() - find_alive(token for token in leases if token):
-        job_id, attempts = leases[token]
-        pause = PAUSE_AFTER_DEATHS_SECONDS if attempts > 1 else 0.0
-        taken += Job.objects.filter(pk=job_id, lease_token=token, state=Job.State.RUNNING).update(
+        job = leases[token]
+        pause = PAUSE_AFTER_DEATHS_SECONDS if job.attempts > 1 else 0.0
+        set_apart(kind=job.kind, workspace_id=job.workspace_id)
+        taken += Job.objects.filter(pk=job.pk, lease_token=token, state=Job.State.RUNNING).update(
             state=Job.State.QUEUED,
             lease_token=None,
             lease_until=None,
             due_at=timezone.now() + timedelta(seconds=pause),
             updated_at=timezone.now(),
         )
-        logger.warning("the worker of job %s is gone; it is due again", job_id)
+        logger.warning("the worker of job %s is gone; it is due again", job.pk)
     return taken
 
 

@@ -90,6 +90,9 @@ class Delivery(models.Model):
             ),
         ]
 
+    # When it is to be read, in seconds since 1970, as whoever receives it decided; 0 for at once. No column holds it.
+    due = 0.0
+
     def __str__(self) -> str:
         return self.file_name or f"{self.door} delivery {self.id}"
 

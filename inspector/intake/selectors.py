@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import time
 import uuid
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
@@ -217,6 +218,22 @@ def has_dead_letters(*, workspace: Workspace) -> bool:
 
 def _open_letters(workspace: Workspace) -> QuerySet[DeadLetter]:
     return DeadLetter.objects.filter(workspace=workspace).exclude(state=DeadLetter.State.READ)
+
+
+# No process receives more records in a second: so long is known that the backlog has not grown over its limit.
+_MOST_PER_SECOND: Final = 100_000
+_within: tuple[int, float] = (0, 0.0)
+
+
+def is_backlog_over(limit: int) -> bool:
+    """Whether more stored records wait to be read than this; counted at most once a second while they are far fewer."""
+    global _within
+    now = time.monotonic()
+    if _within[0] == limit and now < _within[1]:
+        return False
+    count = count_backlog()
+    _within = (limit, now + min(1.0, (limit - count) / _MOST_PER_SECOND))
+    return count > limit
 
 
 def count_backlog() -> int:

@@ -6,6 +6,7 @@ The unique constraint on a record's identity decides what is new, so concurrent 
 from __future__ import annotations
 
 import hashlib
+import time
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ from inspector.accounts.models import make_id
 from .bulk import insert_rows
 from .facts import facts_at
 from .identity import BY_TIME, Draft, count_equal
-from .jobs import ask
+from .jobs import ask, find_due
 from .models import Delivery, Job, Record, Scaffold, Sighting
 from .warnings import add_warnings
 from .withdrawals import find_forsaken, note_arrival_again
@@ -127,7 +128,13 @@ def store_batch(*, delivery: Delivery, drafts: Sequence[Draft], scaffold: Sequen
     )
     # Records, then the job, then the delivery: reading locks them in the same order.
     if any(row[8] == Sighting.Outcome.STORED or row[9] for row in sightings):
-        ask(kind=Job.Kind.INGEST, subjects=[delivery.pk], workspace_id=delivery.workspace_id)
+        delivery.due = 0.0 if delivery.is_file else find_due()
+        ask(
+            kind=Job.Kind.INGEST,
+            subjects=[delivery.pk],
+            workspace_id=delivery.workspace_id,
+            delay_seconds=max(0.0, delivery.due - time.time()),
+        )
     delivery.warnings = add_warnings(delivery.warnings, drafts)
     _account(delivery, outcomes)
 

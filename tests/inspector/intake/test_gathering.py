@@ -1,0 +1,161 @@
+"""Gathering: what agents post a message at a time is due together, read together, and alone where one is at fault."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from inspector import pipeline, reading
+from inspector.intake import jobs
+from inspector.intake.companions import APART
+from inspector.intake.models import DeadLetter, Delivery, Door, Job
+from inspector.threads.models import Conversation, Message
+
+from ..conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+
+TEXTS = ("one", "two", "three", "four", "five")
+
+
+def post_each(cast: Cast, texts: Sequence[str]) -> list[Delivery]:
+    return [
+        deliver(cast, f'{{"raw": "{text}", "from": "ada", "conversation": "c{number % 3}"}}\n'.encode(), door=Door.API)
+        for number, text in enumerate(texts)
+    ]
+
+
+def read_all() -> int:
+    """How many jobs were leased to read all that waits."""
+    return pipeline.run_due(seconds=60, only=(Job.Kind.INGEST,))
+
+
+def reads() -> list[int]:
+    return list(Delivery.objects.order_by("received_at").values_list("read", flat=True))
+
+
+def test_small_deliveries_are_read_by_one_job(cast: Cast) -> None:
+    post_each(cast, TEXTS)
+    with CaptureQueriesContext(connection) as captured:
+        assert read_all() == 1
+    assert reads() == [1] * 5
+    assert not Job.objects.filter(kind=Job.Kind.INGEST).exclude(state=Job.State.DONE).exists()
+    # One alone takes some twenty.
+    assert len(captured) < 50
+    settle_all()
+    found = [message.english for message in Message.objects.order_by("record__created_at")]
+    assert all(text in english for text, english in zip(TEXTS, found, strict=True))
+    assert Conversation.objects.count() == 3
+
+
+def test_it_comes_out_as_if_each_had_been_read_alone(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    def see() -> list[Any]:
+        rows = Message.objects.order_by("conversation__native_id", "place")
+        return list(rows.values_list("conversation__native_id", "english", "words", "parent_basis", "run"))
+
+    post_each(cast, ["one", "two", "one", "four", "five"])
+    settle_all()
+    together = see()
+    for model in (Message, Conversation):
+        model.objects.all().delete()
+    Job.objects.filter(kind=Job.Kind.INGEST).update(state=Job.State.QUEUED, checkpoint={}, attempts=0)
+    Delivery.objects.update(read=0)
+    monkeypatch.setattr(reading, "find_companions", lambda job, most: [])
+    assert read_all() == 5
+    settle_all()
+    assert see() == together
+    assert reads() == [1] * 5
+
+
+def test_one_that_fails_is_set_aside_and_the_others_are_read(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_record = reading.read_record
+
+    def fail_at_poison(record: Any) -> Any:
+        if b"poison" in bytes(record.source):
+            raise ValueError("cannot be read")
+        return read_record(record)
+
+    monkeypatch.setattr(reading, "read_record", fail_at_poison)
+    post_each(cast, ["one", "two", "poison", "four", "five"])
+    assert read_all() >= 5
+    settle_all()
+    assert DeadLetter.objects.count() == 1
+    assert reads() == [1, 1, 0, 1, 1]
+    assert Message.objects.count() == 4
+
+
+def test_after_a_worker_died_each_is_read_alone(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    post_each(cast, ["one", "two", "three"])
+    job = jobs.claim(kinds=[Job.Kind.INGEST])
+    assert job is not None
+    monkeypatch.setattr(jobs, "find_alive", lambda tokens: set())
+    assert jobs.take_back() == 1
+    waiting = Job.objects.filter(kind=Job.Kind.INGEST).order_by("due_at")
+    assert sorted(waiting.values_list("failure", flat=True)) == ["", APART, APART]
+    assert read_all() == 3
+    assert reads() == [1] * 3
+
+
+def test_one_that_is_asked_for_again_meanwhile_is_read_by_its_own_job(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, second, _ = post_each(cast, ["one", "two", "three"])
+    hold = reading.hold_records
+
+    def ask_meanwhile(arrivals: Any) -> Any:
+        Job.objects.filter(subject=second.pk).update(requests=5)
+        return hold(arrivals)
+
+    monkeypatch.setattr(reading, "hold_records", ask_meanwhile)
+    job = jobs.claim(kinds=[Job.Kind.INGEST])
+    assert job is not None
+    pipeline.run_job(job)
+    assert reads() == [1, 0, 1]
+    monkeypatch.undo()
+    settle_all()
+    assert reads() == [1, 1, 1]
+    assert Message.objects.count() == 3
+
+
+def test_large_and_unfinished_deliveries_are_read_by_their_own_jobs(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "BATCH_RECORDS", 3)
+    deliver(cast, *(f'{{"raw": "line {number}"}}\n'.encode() for number in range(7)), door=Door.API)
+    post_each(cast, ["one", "two", "three", "four"])
+    assert read_all() == 3
+    assert sorted(reads()) == [1, 1, 1, 1, 7]
+
+
+def test_the_first_after_a_pause_is_due_at_once_and_what_follows_at_one_moment(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rung: list[float] = []
+    monkeypatch.setattr(jobs, "GATHER_SECONDS", 1000.0)
+    monkeypatch.setattr(jobs, "ring_now", lambda *, delay_seconds=0.0: rung.append(delay_seconds))
+    gathering = jobs.Gathering()
+    assert gathering.find_due() == 0
+    dues = {gathering.find_due() for _ in range(5)}
+    assert len(dues) <= 2  # The moment may pass meanwhile.
+    assert all(due > time.time() and due % 1000 == 0 for due in dues)
+    for due in (0.0, *dues, *dues, 0.0):
+        gathering.ring(due)
+    assert len(rung) == 2 + len(dues)
+    assert rung[0] == rung[-1] == 0
+
+
+def test_a_posted_message_waits_for_the_others(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "GATHER_SECONDS", 1000.0)
+    post_each(cast, ["one", "two", "three"])
+    waiting = Job.objects.filter(kind=Job.Kind.INGEST, state=Job.State.QUEUED)
+    assert waiting.count() == 3
+    deliver(cast, b'{"raw": "a file"}\n')
+    # A file waits for nothing.
+    assert pipeline.run_due(seconds=60, only=(Job.Kind.INGEST,)) >= 1
+    assert waiting.count() >= 2
+    assert Delivery.objects.get(file_name="test.log").read == 1
