@@ -10,10 +10,11 @@ from types import MappingProxyType
 from typing import Any
 
 from django.db import connection
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from inspector.accounts.models import make_id
-from inspector.intake.bulk import copy_rows, insert_rows
+from inspector.intake.bulk import copy_rows, insert_rows, write_array
 from inspector.intake.text import make_storable
 
 from ..models import Conversation, MaskedWire
@@ -28,6 +29,7 @@ from .inserts import (
     MESSAGE_COLUMNS,
     Arrival,
     Foretold,
+    Shown,
     foretell,
     foretell_arrivals,
     key_of_order,
@@ -131,13 +133,12 @@ def insert_arrivals(
         added_to=added_to - changed,
         settle_after_seconds=settle_after_seconds,
     )
-    ids: dict[uuid.UUID, dict[int, uuid.UUID]] = defaultdict(dict)
+    before: Mapping[uuid.UUID, Mapping[int, Shown]] = {}
     if moved:
         mark_traces(messages=old, workspace_id=workspace_id, is_whole=True)
         keep_moved(messages=old, at=now)
         suspect_answers(moved=old, among=changed | added_to)
-        for record_id, part, message_id in old.values_list("record_id", "part", "id"):
-            ids[record_id][part] = message_id
+        before = _list_shown(old)
         old.delete()
     rows = (
         row
@@ -147,7 +148,7 @@ def insert_arrivals(
             [conversations[arrival.record.channel_id, key] for key, _ in arrival.places],
             arrival.guess,
             telling,
-            ids.get(arrival.record.pk, {}),
+            before.get(arrival.record.pk, {}),
             at=now,
         )
     )
@@ -198,11 +199,13 @@ def _are_read_before(record_ids: Sequence[uuid.UUID]) -> bool:
 def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | None, *, at: datetime) -> None:
     """Put the messages of a record that was read otherwise in the place of its earlier ones; each part keeps its id.
 
+    What cannot be told yet shows what it was told as until it is: nobody sees a blank message meanwhile.
+
     Call inside a transaction that holds the conversation and those that cite it (`find_keys`), at the time of the
     settling that does so.
     """
     old = MessageRow.objects.filter(conversation=conversation, record=arrival.record)
-    ids = dict(old.values_list("part", "id"))
+    before = _list_shown(old)[arrival.record.pk]
     mark_traces(messages=old, workspace_id=conversation.workspace_id, is_whole=True)
     old.delete()
     count = len(arrival.reading.messages)
@@ -210,8 +213,18 @@ def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | N
     # Another conversation may have read the record in the same dialect, or may do so now: it comes to the same text.
     MaskedWire.objects.filter(record=arrival.record, dialect=arrival.reading.dialect).delete()
     _insert_masked([(arrival, find_masked(arrival.record, arrival.reading))])
-    rows = make_inserts(arrival, [conversation.pk] * count, guess, telling, ids, at=at)
+    rows = make_inserts(arrival, [conversation.pk] * count, guess, telling, before, at=at)
     insert_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=rows, order_by=("record_id", "part"))
+
+
+def _list_shown(rows: QuerySet[MessageRow]) -> Mapping[uuid.UUID, Mapping[int, Shown]]:
+    """What these messages show, by record and part."""
+    shown: dict[uuid.UUID, dict[int, Shown]] = defaultdict(dict)
+    for record_id, part, message_id, english, body, words, atoms in rows.values_list(
+        "record_id", "part", "id", "english", "body", "words", "atoms"
+    ):
+        shown[record_id][part] = (message_id, english, body, words, write_array(atoms))
+    return shown
 
 
 def find_keys(conversation: Conversation, arrival: Arrival) -> set[bytes]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dialects import Message, Reading
 from inspector.accounts.models import make_id
@@ -26,6 +26,9 @@ from ..telling.sights import decide_established, decide_sights
 from ..telling.teller import Telling, foretell_record, severity_of, shorten_sentence
 
 # In the order in which `make_inserts` gives them.
+# A message that stood before: its id, its English, body, words and exact terms as they are stored.
+Shown = tuple[uuid.UUID, str, str, str | None, str]
+_BLANK: Final = ("", "", None, "{}")
 MESSAGE_COLUMNS = (
     "id",
     "workspace_id",
@@ -156,7 +159,7 @@ def make_inserts(
     conversation_ids: Sequence[uuid.UUID],
     guess: Guess | None,
     telling: Telling,
-    ids: Mapping[int, uuid.UUID] = MappingProxyType({}),
+    before: Mapping[int, Shown] = MappingProxyType({}),
     *,
     at: datetime,
 ) -> Iterator[tuple[object, ...]]:
@@ -167,14 +170,14 @@ def make_inserts(
         conversation_ids: of each of its messages.
         guess: of its dialect, where a conversation may settle it otherwise.
         telling: it as it was foretold.
-        ids: of the messages by part, where they have one already.
+        before: what stood there before, by part.
         at: since when what is told is told so.
     """
     for message, conversation_id in zip(arrival.reading.messages, conversation_ids, strict=True):
-        message_id = ids.get(message.part) or make_id()
+        message_id, *shown = before.get(message.part) or (make_id(), *_BLANK)
         yield (
             *_make_insert(arrival, message, message_id, conversation_id),
-            *_make_told(arrival, message, telling, guess, at),
+            *_make_told(arrival, message, telling, guess, at, shown),
         )
 
 
@@ -211,7 +214,7 @@ def _make_insert(
 
 
 def _make_told(
-    arrival: Arrival, message: Message, telling: Telling, guess: Guess | None, at: datetime
+    arrival: Arrival, message: Message, telling: Telling, guess: Guess | None, at: datetime, shown: Sequence[object]
 ) -> tuple[object, ...]:
     row = telling.rows.get(message.part)
     links = links_of(
@@ -226,7 +229,7 @@ def _make_told(
         severity = severity_of(arrival.reading, message)
         is_sealed = message.security.encrypted and not message.security.opened
         sights = decide_sights(record=arrival.record, read=message, severity=severity)
-        told: tuple[object, ...] = ("", "", None, "{}", write_links(links), telling.told_in, None, "", None)
+        told: tuple[object, ...] = (*shown, write_links(links), telling.told_in, None, "", None)
     else:
         severity, is_sealed = row.severity, row.is_sealed
         # What a record establishes is kept with its first part.

@@ -13,6 +13,7 @@ from django.utils import timezone
 from inspector import pipeline, reading
 from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.intake.withdrawals import take_back, withdraw_delivery
+from inspector.threads.arriving import arrivals
 from inspector.threads.models import Conversation, Message, Wording
 from inspector.threads.placing import nodes
 from inspector.threads.resolving import small
@@ -213,6 +214,33 @@ def test_another_decoder_leaves_only_those_wordings_that_it_changes(
     found = [(each.english, each.cause, each.decoder) for each in list_wordings(message=question())]
     assert found == ([("What the old decoder said.", "decoder", old)] if is_other else [])
     assert Wording.objects.count() == len(found)
+
+
+def test_no_message_is_blank_while_another_decoder_reads_all_anew(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    deliver(cast, QUESTION, *OTHERS[:3], door=Door.API)
+    settle_all()
+    columns = ("pk", "english", "body", "words", "atoms")
+    before = list(Message.objects.order_by("pk").values_list(*columns))
+    assert all(english for _, english, *_ in before)
+    for module in (contexts, nodes, telling):
+        monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
+    # Nothing can be told before its place is known.
+    monkeypatch.setattr(arrivals, "foretell", lambda *given: telling.Telling("9.9 ", "", {}))
+    seen = []
+    resolve = small.Small.resolve
+
+    def look(self: small.Small, *given: Any) -> None:
+        seen.append(list(Message.objects.order_by("pk").values_list(*columns)))
+        assert not Message.objects.exclude(told_digest=None).exists()
+        resolve(self, *given)
+
+    monkeypatch.setattr(small.Small, "resolve", look)
+    Conversation.objects.update(generation=50)
+    Job.objects.filter(kind=Job.Kind.SETTLE).update(state=Job.State.QUEUED)
+    settle_all()
+    assert seen == [before]
+    assert not Message.objects.filter(told_digest=None).exists()
+    assert question().told_in.startswith("9.9 ")
 
 
 def test_the_history_of_a_message_is_bounded_and_says_what_it_no_longer_holds(cast: Cast) -> None:
