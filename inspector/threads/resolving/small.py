@@ -12,7 +12,7 @@ from ..models import Conversation
 from ..opening.opener import ask_opening
 from ..placing.bearers import find_bearers
 from ..placing.citations import Citation, Elsewhere
-from ..placing.nodes import load_timelines
+from ..placing.nodes import find_misread, load_timelines
 from ..tasks.ledger import make_row, write_tasks
 from ..tasks.plays import Play
 from ..telling.retelling import load_together
@@ -46,14 +46,15 @@ class Small:
         self._fence = fence
         self._histories = {each.pk: History(each) for each in conversations}
         timelines = load_timelines([each.pk for each in conversations])
-        for each in conversations:
-            while read_misread(each, timelines[each.pk].nodes, {}, self._histories[each.pk], fence):
-                timelines |= load_timelines([each.pk])
+        first, *others = conversations
+        while read_misread(first, timelines[first.pk].nodes, {}, self._histories[first.pk], fence):
+            timelines |= load_timelines([first.pk])
+        # A companion has no lease: what is to be read again of it, its own job reads. Read here, it could take the
+        # place of what that job has told meanwhile, and nobody would tell it again.
+        whole = [first, *(each for each in others if next(find_misread(timelines[each.pk].nodes, {}), None) is None)]
         self._nodes = {pk: timeline.nodes for pk, timeline in timelines.items()}
         self._together = [
-            each
-            for each in bound(conversations, timelines)
-            if each is self._first or is_one_block(len(self._nodes[each.pk]))
+            each for each in bound(whole, timelines) if each is self._first or is_one_block(len(self._nodes[each.pk]))
         ]
 
     @property

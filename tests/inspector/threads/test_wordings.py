@@ -11,6 +11,7 @@ import pytest
 from django.utils import timezone
 
 from inspector import pipeline, reading
+from inspector.intake import jobs
 from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.arriving import arrivals
@@ -241,6 +242,29 @@ def test_no_message_is_blank_while_another_decoder_reads_all_anew(cast: Cast, mo
     assert seen == [before]
     assert not Message.objects.filter(told_digest=None).exists()
     assert question().told_in.startswith("9.9 ")
+
+
+def test_what_is_to_be_read_anew_is_read_by_the_job_of_its_own_conversation(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deliver(
+        cast, QUESTION, *OTHERS[:3], QUESTION.replace(b'"lab"', b'"other"').replace(b'"ask"', b'"too"'), door=Door.API
+    )
+    settle_all()
+    for module in (contexts, nodes, telling):
+        monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
+    Conversation.objects.update(generation=50)
+    Job.objects.filter(kind=Job.Kind.SETTLE).update(state=Job.State.QUEUED, attempts=0)
+    job = jobs.claim(kinds=[Job.Kind.SETTLE])
+    assert job is not None
+    pipeline.run_job(job)
+    told_in = dict(Message.objects.values_list("conversation_id", "told_in").distinct())
+    assert {pk: each.startswith("9.9 ") for pk, each in told_in.items()} == {
+        pk: pk == job.subject for pk in Conversation.objects.values_list("pk", flat=True)
+    }
+    settle_all()
+    assert not Message.objects.exclude(told_in__startswith="9.9 ").exists()
+    assert not Message.objects.filter(place=None).exists()
 
 
 def test_the_history_of_a_message_is_bounded_and_says_what_it_no_longer_holds(cast: Cast) -> None:
