@@ -31,7 +31,10 @@ class Companion:
 
 
 def find_companions(job: Job, *, most: int) -> list[Companion]:
-    """The jobs that have been due longest, of the kind and the workspace of a leased one and never begun."""
+    """The jobs that have been due longest, of the kind and the workspace of a leased one and never begun; none for one
+    that is to be done alone."""
+    if job.failure:
+        return []
     rows = Job.objects.filter(
         kind=job.kind,
         workspace_id=job.workspace_id,

@@ -10,6 +10,8 @@ from django.db.models.functions import Lower
 
 from inspector.accounts.models import Channel, Workspace
 from inspector.intake.models import Sighting
+from inspector.threads.tasks.measures import STALLED_AFTER
+from inspector.threads.tasks.remarkable import STANDING
 from inspector.threads.telling import terms
 from inspector.threads.telling.atoms import PRESENT
 from inspector.threads.telling.contexts import DECODER_VERSION
@@ -47,9 +49,9 @@ _UNANSWERED = (
 )
 # Left out of `unanswered`: who asked and who was asked also exchange sealed messages. The overview counts the same.
 _MAYBE_ANSWERED = (
-    'EXISTS (SELECT 1 FROM "threads_task" "asked" '
+    'EXISTS (SELECT 1 FROM "threads_task" "asked" '  # noqa: S608  # our own constants
     'WHERE "asked"."workspace_id" = "threads_message"."workspace_id" AND "asked"."request" = "threads_message"."id" '
-    """AND "asked"."state" IN ('open', 'acknowledged', 'in-progress', 'waiting', 'delegated') """
+    f'AND "asked"."state" IN {STANDING} '
     """AND "asked"."act" IN ('request', 'query') AND NOT "asked"."is_answered" AND "asked"."deadline_at" IS NULL """
     """AND ("asked"."requester" <> '' OR "asked"."performer" <> '') """
     'AND EXISTS (SELECT 1 FROM "threads_message" "sealed" '
@@ -58,7 +60,8 @@ _MAYBE_ANSWERED = (
     'AND NOT EXISTS (SELECT 1 FROM "intake_hiddenrecord" "hidden" WHERE "hidden"."record_id" = "sealed"."record_id") '
     'AND (("sealed"."sender" = "asked"."requester" AND "asked"."performer" = ANY("sealed"."receivers")) '
     'OR ("sealed"."sender" = "asked"."performer" AND "asked"."requester" = ANY("sealed"."receivers")))) '
-    """AND "asked"."last_at" + interval '1 hour' < (SELECT "latest"."last_at" FROM "threads_conversation" "latest" """
+    f"""AND "asked"."last_at" + interval '{STALLED_AFTER.total_seconds():.0f} seconds' < """
+    '(SELECT "latest"."last_at" FROM "threads_conversation" "latest" '
     'WHERE "latest"."workspace_id" = "asked"."workspace_id" AND "latest"."channel_id" = "asked"."channel_id" '
     'AND "latest"."last_at" IS NOT NULL ORDER BY "latest"."last_at" DESC, "latest"."id" DESC LIMIT 1))'
 )

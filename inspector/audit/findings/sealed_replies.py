@@ -11,8 +11,7 @@ from inspector.accounts.models import Channel, Workspace
 from inspector.threads.activity import latest_in_channel
 from inspector.threads.models import Message, Task
 from inspector.threads.tasks.measures import STALLED_AFTER
-
-from ..rules.work import STANDING
+from inspector.threads.tasks.remarkable import STANDING
 
 
 def select_maybe_answered(*, workspace: Workspace, channel: Channel | None = None) -> QuerySet[Task]:

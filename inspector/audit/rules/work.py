@@ -10,13 +10,13 @@ from typing import Final
 
 from inspector.threads.tasks.ledger import read_steps
 from inspector.threads.tasks.measures import STALLED_AFTER
+from inspector.threads.tasks.remarkable import STANDING
 
 from ..findings.scene import Scene
 from .logs import clowl, say
 from .rounds import find_rounds
 from .rule import Hit, Rule
 
-STANDING: Final = frozenset({"open", "acknowledged", "in-progress", "waiting", "delegated"})
 _REASKED: Final = "asked-again"
 UNANSWERED: Final = "unanswered"
 # A chain of failures of which fewer tell nothing.
