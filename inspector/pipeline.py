@@ -52,7 +52,7 @@ from inspector.reading import (
 )
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.opening.opener import Attempt, open_batch
-from inspector.threads.services import draw_traces, follow_weighing, resolve
+from inspector.threads.services import ask_to_examine, draw_traces, follow_weighing, resolve
 from inspector.upkeep import analyze_grown
 
 logger = logging.getLogger(__name__)
@@ -68,8 +68,6 @@ READING_SLICE_SECONDS, SETTLING_SHARE = 5.0, 0.25
 MOST_TOGETHER = 50
 # What goes after reading and has a share of the time.
 AFTER_READING = (Job.Kind.SETTLE, Job.Kind.TRACE, Job.Kind.OPEN, Job.Kind.EXAMINE, Job.Kind.EXPORT, Job.Kind.ALERT)
-# What changes a conversation comes in waves: it is examined when they have gone by.
-EXAMINE_AFTER_SECONDS = 1.0
 
 
 def run_due(*, seconds: float = SLICE_SECONDS, only: tuple[str, ...] = tuple(Job.Kind.values)) -> int:
@@ -236,11 +234,11 @@ def settle_conversation(job: Job) -> None:
 
     def finish_settled() -> None:
         finish()
-        _ask_to_examine({job.subject}, job)
+        ask_to_examine({job.subject}, workspace_id=job.workspace_id)
 
     def end_others(ids: set[uuid.UUID]) -> set[uuid.UUID]:
         ended = end_companions([each for each in companions if each.subject in ids])
-        _ask_to_examine(ended, job)
+        ask_to_examine(ended, workspace_id=job.workspace_id)
         return ended
 
     if conversation is None:
@@ -252,15 +250,6 @@ def settle_conversation(job: Job) -> None:
         finish=finish_settled,
         others=list(rows.values()),
         end_others=end_others,
-    )
-
-
-def _ask_to_examine(conversation_ids: set[uuid.UUID], job: Job) -> None:
-    jobs.ask(
-        kind=Job.Kind.EXAMINE,
-        subjects=conversation_ids,
-        workspace_id=job.workspace_id,
-        delay_seconds=EXAMINE_AFTER_SECONDS,
     )
 
 
@@ -300,7 +289,7 @@ def open_conversation(job: Job) -> None:
         raise KeyringError(attempt.ring.problem)
     with transaction.atomic():
         jobs.finish(job)
-        _ask_to_examine({job.subject}, job)
+        ask_to_examine({job.subject}, workspace_id=job.workspace_id)
 
 
 def draw_trace(job: Job) -> None:

@@ -22,7 +22,7 @@ from inspector.intake.companions import end_companions, find_companions, set_apa
 from inspector.intake.failures import describe, is_passing
 from inspector.intake.models import DeadLetter, Delivery, Job, Record, Sighting
 from inspector.intake.time_limit import limit_time
-from inspector.threads.services import foretell_arrivals, hold_records, insert_arrivals, read_record
+from inspector.threads.services import hold_records, insert_arrivals, read_record
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,6 @@ def ingest_together(job: Job) -> bool:
     try:
         with limit_time(READING_SECONDS):
             arrivals = [read_record(record) for record in records.values()]
-        foretold = foretell_arrivals(arrivals, workspace_id=job.workspace_id)
         with jobs.together(job):
             arrivals = hold_records(arrivals)
             jobs.checkpoint(job, {"index": found[job.subject][-1].index})
@@ -77,7 +76,6 @@ def ingest_together(job: Job) -> bool:
                 arrivals=[each for each in arrivals if each.record.pk in wanted],
                 workspace_id=job.workspace_id,
                 moved=[each.record_id for each in rows if each.is_earlier],
-                foretold=foretold,
             )
             _count_read(rows)
     except jobs.LostLeaseError:
@@ -173,7 +171,6 @@ def _insert_sightings(
     with limit_time(READING_SECONDS):
         arrivals = [read_record(records[pk]) for pk in dict.fromkeys(sighting.record_id for sighting in sightings)]
     moved = [sighting.record_id for sighting in sightings if sighting.is_earlier]
-    foretold = foretell_arrivals(arrivals, workspace_id=job.workspace_id)
     stored = sum(sighting.outcome == Sighting.Outcome.STORED for sighting in sightings)
     with jobs.together(job):
         arrivals = hold_records(arrivals)
@@ -183,8 +180,10 @@ def _insert_sightings(
             arrivals=arrivals,
             workspace_id=job.workspace_id,
             moved=moved,
-            foretold=foretold,
+            has_more=has_more,
+            is_alone=attempts > 1 or letter is not None,
             settle_after_seconds=HALF_READ_SECONDS if has_more else 0,
+            reader=job.pk,
         )
         if letter is not None:
             letters.close(letter)

@@ -1,18 +1,19 @@
-"""Writes of threads: messages arrive, conversations are settled."""
+"""Writes of threads: messages arrive, conversations are resolved."""
 
 from __future__ import annotations
 
-from .arriving.arrivals import hold_records, insert_arrivals
-from .arriving.inserts import foretell_arrivals, read_record
-from .arriving.marking import mark_conversations
-from .arriving.withdrawing import follow_weighing
+from .arriving.arrivals import hold_records
+from .arriving.inserts import read_record
+from .arriving.marking import ask_to_examine, mark_conversations
+from .resolving.arrivals import insert_arrivals
 from .resolving.resolver import resolve
+from .resolving.withdrawing import follow_weighing
 from .trees.tracing import draw_traces
 
 __all__ = [
+    "ask_to_examine",
     "draw_traces",
     "follow_weighing",
-    "foretell_arrivals",
     "hold_records",
     "insert_arrivals",
     "mark_conversations",

@@ -13,6 +13,7 @@ from inspector import pipeline
 from inspector.accounts.models import Channel, Membership, Role, User, Workspace
 from inspector.accounts.services import add_member, create_api_key, create_workspace
 from inspector.accounts.sessions import BACKEND
+from inspector.intake import jobs as job_rows
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import open_delivery, take_stream
 
@@ -88,6 +89,21 @@ def deliver(
         workspace=cast.workspace, channel=channel or cast.channel, door=door, file_name=name if door != Door.API else ""
     )
     return take_stream(delivery=delivery, chunks=pieces)
+
+
+def ask_to_resolve() -> None:
+    """Ask for every conversation to be resolved by a job of its own."""
+    from inspector.intake.models import Job
+    from inspector.threads.models import Conversation
+
+    for conversation in Conversation.objects.all():
+        job_rows.ask(kind=Job.Kind.SETTLE, subjects=[conversation.pk], workspace_id=conversation.workspace_id)
+
+
+@pytest.fixture
+def resolved_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every conversation be resolved by a job of its own, also where the batch that reaches it could do so."""
+    monkeypatch.setattr("inspector.threads.resolving.arrivals.find_ready", lambda *given, **names: [])
 
 
 def settle_all(*, is_examined: bool = True) -> None:

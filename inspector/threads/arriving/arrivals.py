@@ -1,4 +1,4 @@
-"""Arriving: the messages of records are inserted and their conversations marked. Nothing is placed or told here."""
+"""Arriving: records are held, their conversations found or made, and who cites them; and records that are read anew."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 
 from django.db import connection
@@ -14,30 +13,16 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from inspector.accounts.models import make_id
-from inspector.intake.bulk import copy_rows, insert_rows, write_array
+from inspector.intake.bulk import insert_rows, write_array
 from inspector.intake.text import make_storable
 
 from ..models import Conversation, MaskedWire
 from ..models import Message as MessageRow
-from ..placing.across import suspect_answers
 from ..placing.keys import key_of_id
 from ..placing.links import Guess
 from ..telling.masks import find_masked
-from ..telling.wordings import keep_moved
-from .holding import hold_channels
-from .inserts import (
-    MESSAGE_COLUMNS,
-    Arrival,
-    Foretold,
-    Shown,
-    foretell,
-    foretell_arrivals,
-    key_of_order,
-    make_inserts,
-    order_of,
-    read_record,
-)
-from .marking import mark_conversations, mark_traces
+from .inserts import MESSAGE_COLUMNS, Arrival, Shown, make_new, make_unplaced, order_of, read_record
+from .marking import mark_traces
 
 _CONVERSATION_COLUMNS = (
     "id",
@@ -89,107 +74,17 @@ def _follow(arrival: Arrival, held: Sequence[Any]) -> Arrival:
     return read_record(record)
 
 
-def insert_arrivals(
-    *,
-    arrivals: Sequence[Arrival],
-    workspace_id: uuid.UUID,
-    moved: Sequence[uuid.UUID],
-    foretold: Mapping[uuid.UUID, Foretold] = MappingProxyType({}),
-    also_dirty: Iterable[uuid.UUID] = (),
-    settle_after_seconds: float = 0,
-) -> None:
-    """Insert the messages of these records and mark their conversations; call inside a transaction.
-
-    Args:
-        arrivals: records of one workspace.
-        workspace_id: that workspace.
-        moved: ids of those among the records whose order key or facts changed: their messages are inserted anew, each
-            with the id that it had, so that its address holds.
-        foretold: of those of the arrivals that were told before they were held, each by the id of its record.
-        also_dirty: conversations to be marked together with theirs, all in one order.
-        settle_after_seconds: how long their settling may wait for more.
-    """
-    hold_channels({arrival.record.channel_id for arrival in arrivals}, is_shared=True)
-    old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
-    # Those of which more changes than that messages are added to them.
-    changed: set[uuid.UUID] = {*also_dirty, *(old.values_list("conversation_id", flat=True) if moved else ())}
-    added_to: set[uuid.UUID] = set()
-    told = _find_told(arrivals, foretold, workspace_id)
-    conversations = _find_conversations(arrivals, workspace_id)
-    # By channel and key of an id: the conversations that a message which bears it comes into.
-    borne: dict[uuid.UUID, dict[bytes, set[uuid.UUID]]] = defaultdict(lambda: defaultdict(set))
-    for arrival in arrivals:
-        for message, (key, _) in zip(arrival.reading.messages, arrival.places, strict=True):
-            conversation = conversations[arrival.record.channel_id, key]
-            added_to.add(conversation)
-            if message.message_id:
-                borne[arrival.record.channel_id][key_of_id(message.message_id)].add(conversation)
-    changed.update(find_citing(borne, workspace_id))
-    now = timezone.now()
-    # Conversations before their messages: settling locks them in the same order.
-    mark_conversations(
-        conversation_ids=changed | added_to,
-        workspace_id=workspace_id,
-        added_to=added_to - changed,
-        settle_after_seconds=settle_after_seconds,
-    )
-    before: Mapping[uuid.UUID, Mapping[int, Shown]] = {}
-    if moved:
-        mark_traces(messages=old, workspace_id=workspace_id, is_whole=True)
-        keep_moved(messages=old, at=now)
-        suspect_answers(moved=old, among=changed | added_to)
-        before = _list_shown(old)
-        old.delete()
-    rows = (
-        row
-        for arrival, telling, _ in told
-        for row in make_inserts(
-            arrival,
-            [conversations[arrival.record.channel_id, key] for key, _ in arrival.places],
-            arrival.guess,
-            telling,
-            before.get(arrival.record.pk, {}),
-            at=now,
-        )
-    )
-    if moved:
-        MaskedWire.objects.filter(record__in=moved).delete()
-    _insert_masked([(each.arrival, each.masked) for each in told])
-    # Whoever inserts messages of these records holds them, so that what is not there now does not come meanwhile.
-    if _are_read_before([arrival.record.pk for arrival in arrivals]):
-        insert_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=rows, order_by=("record_id", "part"))
-    else:
-        copy_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=rows)
-
-
-def _find_told(
-    arrivals: Sequence[Arrival], foretold: Mapping[uuid.UUID, Foretold], workspace_id: uuid.UUID
-) -> list[Foretold]:
-    """Each of these records as it was told; what has moved meanwhile was read anew, and is told anew."""
-    found: list[Foretold] = []
-    late: list[Arrival] = []
-    for arrival in arrivals:
-        held = foretold.get(arrival.record.pk)
-        if held is not None and held.arrival is arrival:
-            found.append(held)
-        else:
-            late.append(arrival)
-    if late:
-        found += foretell_arrivals(late, workspace_id=workspace_id).values()
-    return sorted(found, key=lambda each: key_of_order(each.arrival))
-
-
-def _insert_masked(found: Iterable[tuple[Arrival, bytes | None]]) -> None:
-    """Keep the masked texts of these records; one that has none keeps none."""
+def insert_masked(arrivals: Iterable[Arrival]) -> None:
+    """Keep the masked texts of these records; one in which nothing is masked keeps none."""
     rows = [
         (arrival.record.pk, arrival.record.workspace_id, arrival.reading.dialect, text)
-        for arrival, text in found
-        if text is not None
+        for arrival in arrivals
+        if (text := find_masked(arrival.record, arrival.reading)) is not None
     ]
     insert_rows(model=MaskedWire, columns=_MASKED_COLUMNS, rows=rows, order_by=("record_id", "dialect"))
 
 
-def _are_read_before(record_ids: Sequence[uuid.UUID]) -> bool:
+def are_read_before(record_ids: Sequence[uuid.UUID]) -> bool:
     """Whether any of these records has messages."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT EXISTS (SELECT FROM threads_message WHERE record_id = ANY(%s))", [list(record_ids)])
@@ -205,19 +100,18 @@ def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | N
     settling that does so.
     """
     old = MessageRow.objects.filter(conversation=conversation, record=arrival.record)
-    before = _list_shown(old)[arrival.record.pk]
+    before = list_shown(old).get(arrival.record.pk, {})
     mark_traces(messages=old, workspace_id=conversation.workspace_id, is_whole=True)
     old.delete()
-    count = len(arrival.reading.messages)
-    telling = foretell(arrival, [(conversation.channel_id, bytes(conversation.key))] * count)
     # Another conversation may have read the record in the same dialect, or may do so now: it comes to the same text.
     MaskedWire.objects.filter(record=arrival.record, dialect=arrival.reading.dialect).delete()
-    _insert_masked([(arrival, find_masked(arrival.record, arrival.reading))])
-    rows = make_inserts(arrival, [conversation.pk] * count, guess, telling, before, at=at)
+    insert_masked([arrival])
+    messages = make_new(arrival, [conversation.pk] * len(arrival.reading.messages), guess)
+    rows = make_unplaced(arrival, messages, before, at=at)
     insert_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=rows, order_by=("record_id", "part"))
 
 
-def _list_shown(rows: QuerySet[MessageRow]) -> Mapping[uuid.UUID, Mapping[int, Shown]]:
+def list_shown(rows: QuerySet[MessageRow]) -> Mapping[uuid.UUID, Mapping[int, Shown]]:
     """What these messages show, by record and part."""
     shown: dict[uuid.UUID, dict[int, Shown]] = defaultdict(dict)
     for record_id, part, message_id, english, body, words, atoms in rows.values_list(
@@ -234,7 +128,7 @@ def find_keys(conversation: Conversation, arrival: Arrival) -> set[bytes]:
     return borne | {key_of_id(message.message_id) for message in arrival.reading.messages if message.message_id}
 
 
-def _find_conversations(
+def find_conversations(
     arrivals: Sequence[Arrival], workspace_id: uuid.UUID
 ) -> dict[tuple[uuid.UUID, bytes], uuid.UUID]:
     """The conversations by channel and key, made where there are none."""

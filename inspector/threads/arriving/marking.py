@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import Any, NamedTuple
 
 from django.db import connection
@@ -19,8 +19,8 @@ from ..models import Conversation, Message, Trace, TreeGroup
 from ..placing.keys import ENVELOPE, RANDOM
 from .holding import hold_conversations
 
-# What changes a trace comes in waves: it is drawn when they have gone by.
-_DELAY_SECONDS = 1.0
+# What changes a trace or a conversation comes in waves: it is drawn or examined when they have gone by.
+DELAY_SECONDS = 1.0
 # The key of a trace, and its channel: none for one across channels.
 _TraceKey = tuple[bytes, uuid.UUID | None]
 
@@ -30,6 +30,7 @@ def mark_conversations(
     conversation_ids: set[uuid.UUID],
     workspace_id: uuid.UUID,
     added_to: Set[uuid.UUID] = frozenset(),
+    resolved: Set[uuid.UUID] = frozenset(),
     settle_after_seconds: float = 0,
 ) -> None:
     """Count the conversations up and ask for their settling, in the order of their ids so that nobody deadlocks.
@@ -38,6 +39,7 @@ def mark_conversations(
         conversation_ids: those that something has reached.
         workspace_id: whose they are.
         added_to: those of them to which messages were added, and nothing else: what is settled of them still holds.
+        resolved: those of them that this transaction resolves itself: they are only to be examined.
         settle_after_seconds: how long their settling may wait for more.
     """
     ids = sorted(conversation_ids)
@@ -48,7 +50,14 @@ def mark_conversations(
     changed = [pk for pk in ids if pk not in added_to]
     if changed:
         Conversation.objects.filter(pk__in=changed).update(whole_generation=F("generation"))
-    ask(kind=Job.Kind.SETTLE, subjects=ids, workspace_id=workspace_id, delay_seconds=settle_after_seconds)
+    left = [pk for pk in ids if pk not in resolved]
+    ask(kind=Job.Kind.SETTLE, subjects=left, workspace_id=workspace_id, delay_seconds=settle_after_seconds)
+    ask_to_examine(resolved, workspace_id=workspace_id)
+
+
+def ask_to_examine(conversation_ids: Iterable[uuid.UUID], *, workspace_id: uuid.UUID) -> None:
+    """Ask for conversations that were resolved to be examined."""
+    ask(kind=Job.Kind.EXAMINE, subjects=conversation_ids, workspace_id=workspace_id, delay_seconds=DELAY_SECONDS)
 
 
 def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whole: bool) -> None:
@@ -92,7 +101,7 @@ def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whol
     anew = [trace.pk for trace in traces if is_whole or _joins_otherwise(trace, joining[trace.key])]
     TreeGroup.objects.filter(trace__in=anew, kind=TreeGroup.Kind.PART).delete()
     _mark_parts(rows, [trace for trace in traces if trace.channels and trace.pk not in anew])
-    ask(kind=Job.Kind.TRACE, subjects=ids, workspace_id=workspace_id, delay_seconds=_DELAY_SECONDS)
+    ask(kind=Job.Kind.TRACE, subjects=ids, workspace_id=workspace_id, delay_seconds=DELAY_SECONDS)
 
 
 def _joins_otherwise(trace: _Held, joining: Set[uuid.UUID]) -> bool:

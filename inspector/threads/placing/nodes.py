@@ -14,13 +14,16 @@ from typing import Any
 from django.db.models import Case, Q, QuerySet, Value, When
 
 from inspector.intake.models import Record
+from inspector.intake.text import make_storable
 
+from ..arriving.inserts import NewMessage
 from ..models import Message, MessageQuerySet
 from ..tasks.found import Found
 from ..tasks.signs import read_status
 from ..telling.contexts import DECODER_VERSION, is_common
+from ..telling.teller import NOT_TOLD
 from .instants import count_microseconds
-from .links import NO_WORK, Declared, Guess, Way, Work, read_links
+from .links import NO_WORK, Declared, Guess, Links, Way, Work, read_links
 from .places import name_slot
 
 _COLUMNS = (
@@ -140,6 +143,8 @@ class StoredNode:
     was_task: uuid.UUID | None = None
     was_parent: uuid.UUID | None = None
     was_linked: int = 0
+    # Of one that has no row yet: what it is to be inserted as.
+    new: NewMessage | None = None
 
     @property
     def handles(self) -> tuple[bytes, ...]:
@@ -273,13 +278,45 @@ def order_by_identity(rows: list[Sequence[Any]]) -> list[Sequence[Any]]:
     return sorted(rows, key=lambda row: (bytes(identities[row[4]]), row[5]))
 
 
-def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any]) -> StoredNode:
+def make_new_node(new: NewMessage) -> StoredNode:
+    """The node of a message that has no row yet."""
+    own, record = new.values, new.arrival.record
+    said: dict[str, Any] = {
+        **own,
+        "receivers": [make_storable(name) for name in new.message.receivers],
+        "severity": 0,
+        "told_in": NOT_TOLD.told_in,
+        "is_established": False,
+        "has_topic": bool(own["topic"]),
+        "record__identity": record.identity,
+        "run": 1,
+        "parent_basis": "",
+        "parent_why": "",
+    }
+    node = _make_node([said.get(name) for name in _COLUMNS], 0, {}, new.links)
+    node.new = new
+    return node
+
+
+def merge_new(nodes: Sequence[StoredNode], new: Iterable[NewMessage]) -> list[StoredNode]:
+    """The nodes of a conversation, stored and new, in order key."""
+    merged = sorted(
+        [*nodes, *map(make_new_node, new)],
+        key=lambda node: (node.at, node.source, node.index, node.identity, node.part),
+    )
+    for rank, node in enumerate(merged):
+        node.rank = rank
+    return merged
+
+
+def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any], links: Links | None = None) -> StoredNode:
     (_, at, _, _, record, part, message_id, dialect, performative, sender, receivers) = row[:11]
     (is_broadcast, task, turn, severity, links_text, told_in, told_digest, *rest) = row[11:]
     is_established, has_topic, trace, told_at, order_basis, status, identity, *placed = rest
     place, run, parent, parent_key, basis, why, task_id = placed
     source = known.setdefault(source := bytes(row[2]), source)
-    links = read_links(links_text) if links_text else None
+    if links is None and links_text:
+        links = read_links(links_text)
     return StoredNode(
         id=message_id,
         record=record,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from ..agents.exchanges import write_exchanges
 from ..hidden import count_hidden_by_conversation
@@ -12,7 +13,7 @@ from ..models import Conversation
 from ..opening.opener import ask_opening
 from ..placing.bearers import find_bearers
 from ..placing.citations import Citation, Elsewhere
-from ..placing.nodes import find_misread, load_timelines
+from ..placing.nodes import StoredNode, find_misread, load_timelines
 from ..tasks.ledger import make_row, write_tasks
 from ..tasks.plays import Play
 from ..telling.retelling import load_together
@@ -64,47 +65,19 @@ class Small:
 
     def resolve(self, finish: Callable[[], None], end_others: EndOthers) -> None:
         """Go through all of them and write them."""
-        workspace_id = self._first.workspace_id
-        elsewhere = self._look_up()
-        passes = {each.pk: self._begin(each, elsewhere.get(each.channel_id, {})) for each in self._together}
-        retellings = {pk: each.retell(self._fence) for pk, each in passes.items()}
-        load_together(list(retellings.values()), self._fence)
-        for pk, each in passes.items():
-            each.tell(retellings.pop(pk), self._write_window if pk == self._first.pk else None)
-        hidden = count_hidden_by_conversation(self._together)
+        passes = go_through(
+            [(self._histories[each.pk], self._nodes[each.pk]) for each in self._together],
+            self._fence,
+            elsewhere=self._look_up(),
+            write=self._write_window,
+        )
         with hold_alone(passes, self._fence):
             kept = {self._first.pk}
             if len(passes) > 1:
                 kept |= end_others(passes.keys() - kept)
-            settled = [each for each in self._together if each.pk in kept]
-            write_changes([passes[each.pk].changes for each in settled], workspace_id=workspace_id)
-            plays = {each.pk: _list_plays(passes[each.pk]) for each in settled}
-            write_tasks([(each, [make_row(play) for play in plays[each.pk]]) for each in settled], since={})
-            totals = {
-                pk: add_up([passes[pk].summary], elements=passes[pk].elements, hidden=hidden.get(pk, 0)) for pk in kept
-            }
-            states = {pk: derive_state_of(plays[pk]) for pk in kept}
-            write_rows(settled, totals, states)
-            write_exchanges([passes[each.pk].exchanges for each in settled])
-            write_only_blocks([(each, passes[each.pk].summary.count) for each in settled])
-            histories = [self._histories[each.pk] for each in settled]
-            for history in histories:
-                history.forget_unchanged()
-            note_rest(histories)
-            ask_opening(workspace_id=workspace_id, conversation_ids=kept)
+            settled = [passes[each.pk] for each in self._together if each.pk in kept]
+            write_together(settled, [self._histories[each.conversation.pk] for each in settled])
             finish()
-
-    def _begin(self, conversation: Conversation, elsewhere: Mapping[Citation, Elsewhere]) -> Pass:
-        view = View(Facts(conversation.pk, is_empty=True), FIRST, is_first=True, is_only=True)
-        return begin_pass(
-            conversation,
-            Segment(FIRST, None, is_forced=False, nodes=list(self._nodes[conversation.pk])),
-            view,
-            self._histories[conversation.pk],
-            outside=Outside(),
-            elsewhere=elsewhere,
-            count_before=lambda: 0,
-        )
 
     def _write_window(self, changes: Changes) -> None:
         with hold_alone([self._first.pk], self._fence):
@@ -121,6 +94,67 @@ class Small:
             for channel_id, citations in wanted.items()
             if citations
         }
+
+
+def go_through(
+    conversations: Sequence[tuple[History, Sequence[StoredNode]]],
+    fence: Fence,
+    *,
+    elsewhere: Mapping[uuid.UUID, Mapping[Citation, Elsewhere]] = MappingProxyType({}),
+    write: Callable[[Changes], None] | None = None,
+) -> dict[uuid.UUID, Pass]:
+    """Link, assign and tell the messages of these conversations, each of one block; nothing is written.
+
+    Args:
+        conversations: the histories of their wordings, and their messages in order key.
+        fence: called between loads, as a sign of life.
+        elsewhere: by channel, who bears in other conversations the ids that nobody bears in the citing one.
+        write: writes what has changed in the first of them as soon as that is much.
+    """
+    passes = {}
+    for history, nodes in conversations:
+        conversation = history.conversation
+        passes[conversation.pk] = begin_pass(
+            conversation,
+            Segment(FIRST, None, is_forced=False, nodes=list(nodes)),
+            View(Facts(conversation.pk, is_empty=True), FIRST, is_first=True, is_only=True),
+            history,
+            outside=Outside(),
+            elsewhere=elsewhere.get(conversation.channel_id, {}),
+            count_before=lambda: 0,
+        )
+    retellings = {pk: each.retell(fence) for pk, each in passes.items()}
+    load_together(list(retellings.values()), fence)
+    for at, (pk, each) in enumerate(passes.items()):
+        each.tell(retellings.pop(pk), None if at else write)
+    return passes
+
+
+def write_together(passes: Sequence[Pass], histories: Sequence[History], *, reader: uuid.UUID | None = None) -> None:
+    """Write what conversations of one block each came to; call inside the transaction that holds them.
+
+    Args:
+        passes: what was gone through, of one workspace.
+        histories: of their wordings.
+        reader: the job that reads the last of a delivery and resolves them, where it does.
+    """
+    conversations = [each.conversation for each in passes]
+    workspace_id = conversations[0].workspace_id
+    hidden = count_hidden_by_conversation(conversations)
+    write_changes([each.changes for each in passes], workspace_id=workspace_id)
+    plays = {each.conversation.pk: _list_plays(each) for each in passes}
+    write_tasks([(each, [make_row(play) for play in plays[each.pk]]) for each in conversations], since={})
+    totals = {
+        each.conversation.pk: add_up([each.summary], elements=each.elements, hidden=hidden.get(each.conversation.pk, 0))
+        for each in passes
+    }
+    write_rows(conversations, totals, {pk: derive_state_of(each) for pk, each in plays.items()})
+    write_exchanges([each.exchanges for each in passes])
+    write_only_blocks([(each.conversation, each.summary.count) for each in passes])
+    for history in histories:
+        history.forget_unchanged()
+    note_rest(histories, reader=reader)
+    ask_opening(workspace_id=workspace_id, conversation_ids={each.pk for each in conversations})
 
 
 def _list_plays(each: Pass) -> list[Play]:

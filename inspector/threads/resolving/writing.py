@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from inspector.intake.bulk import update_rows
+from inspector.intake.bulk import copy_rows, update_rows
 from inspector.intake.text import make_storable
 
 from ..arriving.announcements import announce
+from ..arriving.inserts import HUNG, LEANED, MESSAGE_COLUMNS, OWN, PLACED, TOLD
 from ..arriving.marking import mark_traces
 from ..models import Message as MessageRow
 from ..placing.across import look_across
@@ -26,20 +27,16 @@ WINDOW_BYTES = 2 * 1024 * 1024
 
 # A row is found by its conversation and order key too: one that was moved meanwhile keeps its id and is not written.
 _KEY = ("id", "conversation_id", "order_time", "order_source", "order_index")
-_PLACED = ("place", "run", "parent", "parent_key", "parent_basis", "parent_why", "task")
-# What follows from where they are placed: see `trees.hanging`.
-_HUNG = ("above", "trace_above")
-_LEANED = ("told_in", "established", "sights")
-_TOLD = ("severity", "is_sealed", "english", "body", "words", "atoms", "told_digest", "told_at")
-_BODY = len(_KEY) + len(_PLACED) + len(_LEANED) + _TOLD.index("body")
+_BODY = len(_KEY) + len(PLACED) + len(LEANED) + TOLD.index("body")
 
 
 @dataclass(slots=True)
 class Changes:
-    """The rows of one conversation that are yet to be written: told otherwise, leaning otherwise, placed otherwise."""
+    """The rows of one conversation to be written: new, told otherwise, leaning otherwise, placed otherwise."""
 
     conversation_id: uuid.UUID
     history: History
+    new: list[tuple[Any, ...]] = field(default_factory=list)
     told: list[tuple[Any, ...]] = field(default_factory=list)
     leaned: list[tuple[Any, ...]] = field(default_factory=list)
     placed: list[tuple[Any, ...]] = field(default_factory=list)
@@ -71,13 +68,17 @@ class Changes:
             if node.hash_place() != node.was_placed:
                 self.placed.append((*key, *placed))
             return
+        if node.new is not None:
+            sights = row.sights | decide_established(established)
+            told = (*row.list_told(), self.history.at)
+            self.new.append((*node.new.own, *placed, node.told_in, established, sights, *told))
+            return
         leaned = (*key, *placed, node.told_in, established, row.sights | decide_established(established))
         self.size_bytes += len(established)
         if not is_told:
             self.leaned.append(leaned)
             return
-        told = (row.severity, row.is_sealed, row.english, row.body, row.words, row.atoms, row.digest, self.history.at)
-        self.told.append((*leaned, *told))
+        self.told.append((*leaned, *row.list_told(), self.history.at))
         self.size_bytes += len(row.body) + len(row.words)
 
     def keep_wordings(self) -> None:
@@ -89,7 +90,8 @@ class Changes:
 
     def clear(self) -> None:
         """Forget what has been written."""
-        self.told, self.leaned, self.placed, self.fresh, self.traced, self.size_bytes = [], [], [], [], [], 0
+        self.new, self.told, self.leaned, self.placed, self.size_bytes = [], [], [], [], 0
+        self.fresh, self.traced = [], []
 
 
 def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> None:
@@ -101,24 +103,24 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
         each.keep_wordings()
     fresh = [message_id for each in changes for message_id in each.fresh]
     traced = [message_id for each in changes for message_id in each.traced]
-    columns = (*_KEY, *_PLACED, *_LEANED, *_TOLD)
-    written: list[uuid.UUID] = []
+    columns = (*_KEY, *PLACED, *LEANED, *TOLD)
     ghosts: dict[uuid.UUID, uuid.UUID] = {}
+    written = _insert_new([row for each in changes for row in each.new], ghosts)
     left: set[uuid.UUID] = set()
     for rows, width in (
         (chain.from_iterable(each.told for each in changes), len(columns)),
-        (chain.from_iterable(each.leaned for each in changes), len(_KEY) + len(_PLACED) + len(_LEANED)),
-        (chain.from_iterable(each.placed for each in changes), len(_KEY) + len(_PLACED)),
+        (chain.from_iterable(each.leaned for each in changes), len(_KEY) + len(PLACED) + len(LEANED)),
+        (chain.from_iterable(each.placed for each in changes), len(_KEY) + len(PLACED)),
     ):
         held = list(rows)
         if held:
-            hung = hang(_read_placed(row) for row in held)
+            hung = hang(_read_placed(row, (*_KEY, *PLACED)) for row in held)
             found = [(row, hung[row[0]]) for row in held if row[0] in hung]
             # What hangs in its trace already is hung elsewhere when that is drawn: there it is known what it leaves.
             new = [(*row, at.above, at.trace_above) for row, at in found if at.was_trace_above is None]
             old = [(*row, at.above) for row, at in found if at.was_trace_above is not None]
-            update_rows(model=MessageRow, columns=(*columns[:width], *_HUNG), rows=new, key_columns=len(_KEY))
-            update_rows(model=MessageRow, columns=(*columns[:width], _HUNG[0]), rows=old, key_columns=len(_KEY))
+            update_rows(model=MessageRow, columns=(*columns[:width], *HUNG), rows=new, key_columns=len(_KEY))
+            update_rows(model=MessageRow, columns=(*columns[:width], HUNG[0]), rows=old, key_columns=len(_KEY))
             written.extend(row[0] for row in held)
             ghosts |= {at.above: row[1] for row, at in found if at.is_ghost}
             left |= {at.was_above for _, at in found if at.was_above is not None and at.was_above != at.above}
@@ -130,7 +132,23 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
     announce(messages=fresh, workspace_id=workspace_id)
 
 
-def _read_placed(row: Sequence[Any]) -> Placed:
+def _insert_new(rows: Sequence[tuple[Any, ...]], ghosts: dict[uuid.UUID, uuid.UUID]) -> list[uuid.UUID]:
+    """Insert messages whole: they are written once. Adds the ghosts that they stand below, with their conversations."""
+    own = [dict(zip(OWN, row, strict=False)) for row in rows]
+    homes = {
+        each["id"]: (each["conversation_id"], each["channel_id"], each["trace_key"] or b"", None, None) for each in own
+    }
+    hung = hang((_read_placed(row, (*OWN, *PLACED)) for row in rows), homes)
+    copy_rows(
+        model=MessageRow,
+        columns=MESSAGE_COLUMNS,
+        rows=((*row, hung[row[0]].above, hung[row[0]].trace_above) for row in rows),
+    )
+    ghosts |= {hung[each["id"]].above: each["conversation_id"] for each in own if hung[each["id"]].is_ghost}
+    return list(homes)
+
+
+def _read_placed(row: Sequence[Any], columns: Sequence[str]) -> Placed:
     """What a row to be written says of where its message is placed."""
-    said = dict(zip((*_KEY, *_PLACED), row, strict=False))
+    said = dict(zip(columns, row, strict=False))
     return Placed(*(said[name] for name in Placed._fields))

@@ -59,11 +59,12 @@ class Retelling:
                 break
             self._skip(self._passed, run)
             self._passed += 1
-        return [run[0] for run in islice(self._runs, self._passed, self._passed + _AHEAD) if not self._stands(run)]
+        ahead = islice(self._runs, self._passed, self._passed + _AHEAD)
+        return [run[0] for run in ahead if run[0].new is None and not self._stands(run)]
 
     def take_records(self, records: Mapping[uuid.UUID, Record]) -> None:
         """Let records that were loaded be at hand."""
-        self._records = records
+        self._records = {**self._records, **records}
 
     def go_through(self) -> Iterator[tuple[StoredNode, ToldRow | None, str]]:
         """Each node in the timeline, what it is told anew (None where it stands), and what its record established.
@@ -117,10 +118,13 @@ class Retelling:
 
     def _tell(self, at: int, run: Run) -> Telling:
         first = run[0]
-        if first.record not in self._records:
-            self._load_records(at)
-        record = self._records[first.record]
-        reading = read_record(record, dialect=first.dialect).reading
+        if first.new is not None:
+            record, reading = first.new.arrival.record, first.new.arrival.reading
+        else:
+            if first.record not in self._records:
+                self._load_records(at)
+            record = self._records[first.record]
+            reading = read_record(record, dialect=first.dialect).reading
         self._spoken.clear()
         return tell_record(record, reading, self.context, position=first.position + 1)
 
@@ -128,7 +132,7 @@ class Retelling:
         self._fence()
         # The first of them does not stand, which `go_through` has found already.
         ahead = islice(self._runs, at + 1, at + _AHEAD)
-        stale = chain([self._runs[at][0]], (run[0] for run in ahead if not self._stands(run)))
+        stale = chain([self._runs[at][0]], (run[0] for run in ahead if run[0].new is None and not self._stands(run)))
         ids = {node.record for node in _within_bounds(stale)}
         self._records = {}
         self._records = Record.objects.in_bulk(ids)

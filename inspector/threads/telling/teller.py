@@ -50,6 +50,10 @@ class ToldRow:
     sights: int
     digest: bytes
 
+    def list_told(self) -> tuple[object, ...]:
+        """The values of the columns that hold what it is told as, but for the time."""
+        return (self.severity, self.is_sealed, self.english, self.body, self.words, self.atoms, self.digest)
+
 
 def _digest_body(body: str, message: Message, identities: Mapping[str, str]) -> bytes:
     """The digest of a told body in which each cited record stands by its content and not by its id."""
@@ -158,23 +162,11 @@ def tell_record(record: Record, reading: Reading, context: TrackedContext, *, po
     return _end(record, reading, told, context)
 
 
-def foretell_record(record: Record, reading: Reading, context: TrackedContext | None, *, position: int) -> Telling:
-    """Tell a record as soon as it is read, in the context that it is likely to stand in.
-
-    Settling proves whether it does, so that only time is lost by a wrong guess.
-
-    Args:
-        record: the record.
-        reading: it as read.
-        context: what likely holds before it; None where nothing is known of it, and the record is told only if it
-            asks for nothing.
-        position: the one-based place that its first message likely has.
-    """
-    if context is not None:
-        return tell_record(record, reading, context, position=position)
+def tell_without_context(record: Record, reading: Reading) -> Telling:
+    """Tell a record before its conversation is known; `NOT_TOLD` where anything that it asks may make a difference."""
     spoken = [Entry(kind="dialect", name=reading.dialect, value=reading.dialect)] if reading.dialect != "prose" else []
     context = TrackedContext(spoken)
-    told = _tell(record, reading, context, position)
+    told = _tell(record, reading, context, 1)
     if context.has_answered or told.entries:
         return NOT_TOLD
     return _end(record, reading, told, context)

@@ -202,9 +202,14 @@ def _bound(last: Mapping[tuple[uuid.UUID, int], int]) -> None:
             old.filter(number__lte=number - MOST_WORDINGS + 1).delete()
 
 
-def note_rest(histories: Sequence[History]) -> None:
-    """Note which of these conversations come to rest; call at the end of the transaction that settles them."""
-    if not histories or _is_half_read(histories[0].conversation.workspace_id):
+def note_rest(histories: Sequence[History], *, reader: uuid.UUID | None = None) -> None:
+    """Note which of these conversations come to rest; call at the end of the transaction that settles them.
+
+    Args:
+        histories: theirs.
+        reader: a job that has read its delivery to the end, and says so right after.
+    """
+    if not histories or _is_half_read(histories[0].conversation.workspace_id, reader):
         return
     with connection.cursor() as cursor:
         cursor.execute(
@@ -219,11 +224,12 @@ def note_rest(histories: Sequence[History]) -> None:
         )
 
 
-def _is_half_read(workspace_id: uuid.UUID) -> bool:
+def _is_half_read(workspace_id: uuid.UUID, reader: uuid.UUID | None) -> bool:
     """Whether a delivery of the workspace has been read in part, so that more of it may follow."""
     half = Q(kind=Job.Kind.FRAME) | Q(kind__in=[Job.Kind.INGEST, Job.Kind.WEIGH], checkpoint__has_key="index")
     states = [Job.State.QUEUED, Job.State.RUNNING]
-    return Job.objects.filter(half, workspace_id=workspace_id, state__in=states).exists()
+    others = Job.objects.filter(half, workspace_id=workspace_id, state__in=states)
+    return (others if reader is None else others.exclude(pk=reader)).exists()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from django.db import connection
@@ -64,12 +65,17 @@ class First(NamedTuple):
     place: bytes
 
 
-def hang(messages: Iterable[Placed]) -> dict[uuid.UUID, Hung]:
-    """The lines that these messages stand below, by their ids."""
+def hang(messages: Iterable[Placed], new: Mapping[uuid.UUID, Home] = MappingProxyType({})) -> dict[uuid.UUID, Hung]:
+    """The lines that these messages stand below, by their ids.
+
+    Args:
+        messages: where they are placed.
+        new: those of them, and of what they answer, that have no rows yet.
+    """
     placed = list(messages)
     # What merely follows is never drawn as an answer.
     answers = {each.id: each.parent for each in placed if each.parent is not None and each.parent_basis != ADJACENCY}
-    own = _load_homes([each.id for each in placed])
+    own = _load_homes([each.id for each in placed if each.id not in new]) | dict(new)
     parents = own | _load_homes({parent for parent in answers.values() if parent not in own})
     found = {}
     for each in placed:
@@ -92,11 +98,12 @@ def hang(messages: Iterable[Placed]) -> dict[uuid.UUID, Hung]:
     return found
 
 
-_Home = tuple[uuid.UUID, uuid.UUID, bytes, uuid.UUID | None, uuid.UUID | None]
-_NOWHERE: Final[_Home] = (uuid.UUID(int=0), uuid.UUID(int=0), b"", None, None)
+# Conversation, channel and trace of a message, and the lines that it stands below.
+Home = tuple[uuid.UUID, uuid.UUID, bytes, uuid.UUID | None, uuid.UUID | None]
+_NOWHERE: Final[Home] = (uuid.UUID(int=0), uuid.UUID(int=0), b"", None, None)
 
 
-def _load_homes(ids: Collection[uuid.UUID]) -> dict[uuid.UUID, _Home]:
+def _load_homes(ids: Collection[uuid.UUID]) -> dict[uuid.UUID, Home]:
     """Of each message its conversation, its channel, its trace, and the lines that it stands below."""
     if not ids:
         return {}

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from inspector.intake.models import Door, Job
+from inspector.intake.models import Door
 from inspector.threads.models import Appearance, Block, Conversation, Declaration, Exchange, Fact, Message, Read, Task
 from inspector.threads.resolving import blocks, resolver
 from inspector.threads.resolving.runs import LATE
 from inspector.threads.tasks.ledger import read_steps
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, ask_to_resolve, deliver, settle_all
 from .babble import Babbler
 from .test_purity import forget, list_findings
 
@@ -125,7 +125,7 @@ def resolve_anew() -> None:
         model.objects.all().delete()
     Conversation.objects.update(generation=F("generation") + 1)
     Conversation.objects.update(whole_generation=F("generation"))
-    Job.objects.filter(kind=Job.Kind.SETTLE).update(state=Job.State.QUEUED)
+    ask_to_resolve()
     settle_all()
 
 

@@ -20,11 +20,10 @@ from inspector.threads.models import Conversation, Message, Task, Trace, TreeGro
 from inspector.threads.placing.nodes import load_timelines
 from inspector.threads.placing.numbering import load_places
 from inspector.threads.tasks.ledger import read_steps
-from inspector.threads.telling import foretelling
 from inspector.threads.trees.windows import Tree
 from tests.lanes import begin_with
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, ask_to_resolve, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
 
@@ -211,10 +210,9 @@ def draw(owner: Conversation | Trace, names: dict[uuid.UUID, str]) -> list[tuple
 
 
 def forget() -> None:
-    """Empty the tables, and what this worker foresees."""
+    """Empty the tables."""
     for model in (Job, Message, Conversation, Trace, Record, Delivery):
         model.objects.all().delete()
-    foretelling._of_thread.__dict__.clear()
 
 
 def settle_from_scratch() -> None:
@@ -226,7 +224,7 @@ def settle_from_scratch() -> None:
     )
     Message.objects.update(parent=None, parent_basis="", parent_why="", above=None, trace_above=None)
     Conversation.objects.update(generation=10**6)
-    Job.objects.filter(kind=Job.Kind.SETTLE).update(state=Job.State.QUEUED)
+    ask_to_resolve()
     settle_all()
 
 

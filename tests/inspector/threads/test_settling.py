@@ -15,7 +15,7 @@ from inspector.threads import selectors
 from inspector.threads.models import Conversation, Message
 from tests.lanes import begin_with
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, ask_to_resolve, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
 
@@ -139,7 +139,7 @@ def test_settling_again_writes_nothing_anew(cast: Cast, django_assert_num_querie
     settle_all()
     before = dict(Message.objects.values_list("pk", "told_digest"))
     Conversation.objects.update(generation=100)
-    Job.objects.filter(kind=Job.Kind.SETTLE).update(state=Job.State.QUEUED)
+    ask_to_resolve()
     settle_all()
     assert {pk: bytes(digest) for pk, digest in Message.objects.values_list("pk", "told_digest")} == {
         pk: bytes(digest) for pk, digest in before.items()

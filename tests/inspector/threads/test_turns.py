@@ -25,6 +25,7 @@ def write_lines(count: int, conversations: int) -> list[bytes]:
     ]
 
 
+@pytest.mark.usefixtures("resolved_apart")
 def test_half_read_conversations_wait_until_their_delivery_is_read(cast: Cast) -> None:
     deliver(cast, *write_lines(pipeline.BATCH_RECORDS + 10, 7))
     job = jobs.claim(kinds=[Job.Kind.INGEST])
@@ -43,6 +44,7 @@ def test_a_small_delivery_is_settled_at_once(cast: Cast) -> None:
     assert Conversation.objects.get().is_settled
 
 
+@pytest.mark.usefixtures("resolved_apart")
 def test_small_conversations_are_settled_by_one_job(cast: Cast) -> None:
     deliver(cast, *write_lines(60, 20))
     pipeline.run_due(seconds=60, only=(Job.Kind.INGEST,))
@@ -54,6 +56,7 @@ def test_small_conversations_are_settled_by_one_job(cast: Cast) -> None:
     assert not Job.objects.exclude(kind=Job.Kind.EXAMINE).exclude(state=Job.State.DONE).exists()
 
 
+@pytest.mark.usefixtures("resolved_apart")
 def test_a_companion_that_is_asked_for_again_meanwhile_is_left_alone(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from inspector import pipeline, reading
 from inspector.intake import jobs
 from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.intake.withdrawals import take_back, withdraw_delivery
-from inspector.threads.arriving import arrivals
+from inspector.threads.arriving import inserts
 from inspector.threads.models import Conversation, Message, Wording
 from inspector.threads.placing import nodes
 from inspector.threads.resolving import small
@@ -22,7 +22,7 @@ from inspector.threads.telling import contexts, retelling
 from inspector.threads.telling import teller as telling
 from inspector.threads.telling.wordings import MOST_WORDINGS, Change, keep_wordings, list_wordings
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, ask_to_resolve, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
 
@@ -118,6 +118,7 @@ def test_what_is_placed_anew_keeps_what_it_was_told_as(cast: Cast) -> None:
     assert question().pk == before.pk, "its address holds"
 
 
+@pytest.mark.usefixtures("resolved_apart")
 def test_who_settles_while_a_message_moves_writes_nothing_of_it(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     """It keeps its id, but what was read of it before is no more: it stands elsewhere now."""
     deliver(cast, line("ask", "?Uk/co", 5), door=Door.API)
@@ -209,7 +210,7 @@ def test_another_decoder_leaves_only_those_wordings_that_it_changes(
     for module in (contexts, nodes, telling):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     Conversation.objects.update(generation=50)
-    Job.objects.filter(kind=Job.Kind.SETTLE).update(state=Job.State.QUEUED)
+    ask_to_resolve()
     settle_all()
     assert question().told_in.startswith("9.9 ")
     found = [(each.english, each.cause, each.decoder) for each in list_wordings(message=question())]
@@ -226,7 +227,7 @@ def test_no_message_is_blank_while_another_decoder_reads_all_anew(cast: Cast, mo
     for module in (contexts, nodes, telling):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     # Nothing can be told before its place is known.
-    monkeypatch.setattr(arrivals, "foretell", lambda *given: telling.Telling("9.9 ", "", {}))
+    monkeypatch.setattr(inserts, "tell_without_context", lambda *given: telling.Telling("9.9 ", "", {}))
     seen = []
     resolve = small.Small.resolve
 
@@ -237,7 +238,7 @@ def test_no_message_is_blank_while_another_decoder_reads_all_anew(cast: Cast, mo
 
     monkeypatch.setattr(small.Small, "resolve", look)
     Conversation.objects.update(generation=50)
-    Job.objects.filter(kind=Job.Kind.SETTLE).update(state=Job.State.QUEUED)
+    ask_to_resolve()
     settle_all()
     assert seen == [before]
     assert not Message.objects.filter(told_digest=None).exists()
@@ -254,7 +255,7 @@ def test_what_is_to_be_read_anew_is_read_by_the_job_of_its_own_conversation(
     for module in (contexts, nodes, telling):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     Conversation.objects.update(generation=50)
-    Job.objects.filter(kind=Job.Kind.SETTLE).update(state=Job.State.QUEUED, attempts=0)
+    ask_to_resolve()
     job = jobs.claim(kinds=[Job.Kind.SETTLE])
     assert job is not None
     pipeline.run_job(job)

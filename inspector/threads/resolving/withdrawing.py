@@ -8,12 +8,13 @@ from collections import defaultdict
 from inspector.intake.models import Record
 from inspector.intake.withdrawals import Weighing
 
+from ..arriving.arrivals import find_citing
+from ..arriving.holding import hold_channels
+from ..arriving.inserts import read_record
+from ..arriving.marking import mark_conversations, mark_traces
 from ..models import Message
 from ..trees.hanging import take_down
-from .arrivals import find_citing, insert_arrivals
-from .holding import hold_channels
-from .inserts import read_record
-from .marking import mark_conversations, mark_traces
+from .arrivals import insert_arrivals
 
 
 def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
