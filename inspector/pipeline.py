@@ -178,6 +178,7 @@ def ingest(job: Job) -> None:
     until = time.monotonic() + READING_SLICE_SECONDS
     while ingest_batch(job) or retry_letter(job):
         give_back()
+        analyze_grown()
         if time.monotonic() > until:
             jobs.release(job)
             return

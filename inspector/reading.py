@@ -22,7 +22,7 @@ from inspector.intake.companions import end_companions, find_companions, set_apa
 from inspector.intake.failures import describe, is_passing
 from inspector.intake.models import DeadLetter, Delivery, Job, Record, Sighting
 from inspector.intake.time_limit import limit_time
-from inspector.threads.services import hold_records, insert_arrivals, read_record
+from inspector.threads.services import hold_records, insert_arrivals, prepare, read_record
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +65,7 @@ def ingest_together(job: Job) -> bool:
     try:
         with limit_time(READING_SECONDS):
             arrivals = [read_record(record) for record in records.values()]
+            prepared = prepare(arrivals, workspace_id=job.workspace_id, has_more=False)
         with jobs.together(job):
             arrivals = hold_records(arrivals)
             jobs.checkpoint(job, {"index": found[job.subject][-1].index})
@@ -75,6 +76,7 @@ def ingest_together(job: Job) -> bool:
             insert_arrivals(
                 arrivals=[each for each in arrivals if each.record.pk in wanted],
                 workspace_id=job.workspace_id,
+                prepared=prepared,
                 moved=[each.record_id for each in rows if each.is_earlier],
             )
             _count_read(rows)
@@ -168,22 +170,24 @@ def _insert_sightings(
     job: Job, sightings: Sequence[Waiting], state: dict[str, Any], *, attempts: int, letter: DeadLetter | None = None
 ) -> None:
     records = Record.objects.in_bulk({sighting.record_id for sighting in sightings})
+    stored = sum(sighting.outcome == Sighting.Outcome.STORED for sighting in sightings)
+    moved = [sighting.record_id for sighting in sightings if sighting.is_earlier]
+    has_more = _waiting(job).filter(index__gt=sightings[-1].index).exists()
+    # What is tried alone is resolved by its conversation's own job, so that what fails there is not held against it.
+    is_alone = attempts > 1 or letter is not None
     with limit_time(READING_SECONDS):
         arrivals = [read_record(records[pk]) for pk in dict.fromkeys(sighting.record_id for sighting in sightings)]
-    moved = [sighting.record_id for sighting in sightings if sighting.is_earlier]
-    stored = sum(sighting.outcome == Sighting.Outcome.STORED for sighting in sightings)
+        prepared = None if is_alone else prepare(arrivals, workspace_id=job.workspace_id, has_more=has_more)
     with jobs.together(job):
         arrivals = hold_records(arrivals)
         jobs.checkpoint(job, state, attempts=attempts)
-        has_more = _waiting(job).filter(index__gt=sightings[-1].index).exists()
         insert_arrivals(
             arrivals=arrivals,
             workspace_id=job.workspace_id,
+            prepared=prepared,
             moved=moved,
-            has_more=has_more,
-            is_alone=attempts > 1 or letter is not None,
             settle_after_seconds=HALF_READ_SECONDS if has_more else 0,
-            reader=job.pk,
+            reader=None if has_more else job.pk,
         )
         if letter is not None:
             letters.close(letter)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .arriving.arrivals import hold_records
 from .arriving.inserts import read_record
 from .arriving.marking import ask_to_examine, mark_conversations
-from .resolving.arrivals import insert_arrivals
+from .resolving.arrivals import insert_arrivals, prepare
 from .resolving.resolver import resolve
 from .resolving.withdrawing import follow_weighing
 from .trees.tracing import draw_traces
@@ -17,6 +17,7 @@ __all__ = [
     "hold_records",
     "insert_arrivals",
     "mark_conversations",
+    "prepare",
     "read_record",
     "resolve",
 ]

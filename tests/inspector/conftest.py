@@ -103,7 +103,7 @@ def ask_to_resolve() -> None:
 @pytest.fixture
 def resolved_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every conversation be resolved by a job of its own, also where the batch that reaches it could do so."""
-    monkeypatch.setattr("inspector.threads.resolving.arrivals.find_ready", lambda *given, **names: [])
+    monkeypatch.setattr("inspector.threads.resolving.arrivals._choose", lambda *given, **names: [])
 
 
 def settle_all(*, is_examined: bool = True) -> None:

@@ -128,10 +128,16 @@ def find_keys(conversation: Conversation, arrival: Arrival) -> set[bytes]:
     return borne | {key_of_id(message.message_id) for message in arrival.reading.messages if message.message_id}
 
 
-def find_conversations(
-    arrivals: Sequence[Arrival], workspace_id: uuid.UUID
+def insert_conversations(
+    arrivals: Sequence[Arrival], made: Mapping[tuple[uuid.UUID, bytes], Conversation], workspace_id: uuid.UUID
 ) -> dict[tuple[uuid.UUID, bytes], uuid.UUID]:
-    """The conversations by channel and key, made where there are none."""
+    """The conversations of these records by channel and key, inserted where there are none.
+
+    Args:
+        arrivals: records of one workspace.
+        made: such as were made before: the ids of those that are inserted.
+        workspace_id: that workspace.
+    """
     wanted: dict[tuple[uuid.UUID, bytes], str] = {}
     for arrival in arrivals:
         for key, native_id in arrival.places:
@@ -141,7 +147,10 @@ def find_conversations(
         model=Conversation,
         columns=_CONVERSATION_COLUMNS,
         rows=[
-            (make_id(), workspace_id, channel, key, make_storable(name), "", 0, 0, "open", "", "", [], [], 0, 0, 0, now)
+            (
+                *(made[channel, key].pk if (channel, key) in made else make_id(), workspace_id, channel, key),
+                *(make_storable(name), "", 0, 0, "open", "", "", [], [], 0, 0, 0, now),
+            )
             for (channel, key), name in wanted.items()
         ],
         order_by=("channel_id", "key"),

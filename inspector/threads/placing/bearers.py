@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from django.db import connection, transaction
@@ -34,6 +34,8 @@ def find_bearers(
 ) -> Mapping[Citation, Elsewhere]:
     """Who bears each cited id in the channel: among the messages of the citing one's trace, else among all.
 
+    What comes meanwhile is missed unless the channel is held (`hold_channels`).
+
     Args:
         workspace_id: the workspace.
         channel_id: the channel; ids mean nothing outside it.
@@ -45,19 +47,28 @@ def find_bearers(
     every = sorted(set(citations))
     if not every:
         return {}
-    with transaction.atomic():
-        hold_channels([channel_id], is_shared=False)
-        ask = (workspace_id, channel_id)
-        in_channel = _find(*ask, [Citation(key) for key in {citation.key for citation in every}])
-        # The trace decides only between several.
-        unclear = [each for each in every if each.trace and len(in_channel.get(Citation(each.key), ())) > 1]
-        in_trace = _find(*ask, unclear) if unclear else {}
+    ask = (workspace_id, channel_id)
+    in_channel = _find(*ask, [Citation(key) for key in {citation.key for citation in every}])
+    # The trace decides only between several.
+    unclear = [each for each in every if each.trace and len(in_channel.get(Citation(each.key), ())) > 1]
+    in_trace = _find(*ask, unclear) if unclear else {}
     found = {}
     for citation in every:
         bearers = in_trace.get(citation) or in_channel.get(Citation(citation.key))
         if bearers:
             found[citation] = bearers[0] if len(bearers) == 1 else Elsewhere(None, count=len(bearers))
     return found
+
+
+def find_bearers_alone(
+    workspace_id: uuid.UUID, channel_id: uuid.UUID, citations: Set[Citation]
+) -> Mapping[Citation, Elsewhere]:
+    """The same while nothing arrives in the channel, so that whoever brings one of these ids finds who cites it."""
+    if not citations:
+        return {}
+    with transaction.atomic():
+        hold_channels([channel_id], is_shared=False)
+        return find_bearers(workspace_id, channel_id, citations)
 
 
 def _find(

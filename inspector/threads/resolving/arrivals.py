@@ -1,41 +1,40 @@
 """Arrivals: the messages of records that were read are inserted, and their conversations resolved or marked.
 
-A conversation that is small and at rest is resolved by the transaction that brings its messages: they are linked and
-told with those that are there, and written once. Any other is marked and has a job of its own, which finds them as rows
-that are not placed yet: one that is long, that something else has reached and nobody resolved yet, that answers ids of
-other conversations, or whose guessed dialect has to be decided.
+A conversation that is small and at rest is resolved with what is new in it before anything is held (`prepare`): its
+messages are linked and told, and then written once, by the transaction that inserts them (`insert_arrivals`). That
+proves that nothing has changed meanwhile: neither the conversation nor who bears the ids that it cites. Any other
+conversation is marked and has a job of its own, which finds its new messages as rows that are not placed yet.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from django.utils import timezone
 
+from inspector.accounts.models import make_id
 from inspector.intake.bulk import copy_rows, insert_rows
 from inspector.intake.models import HiddenRecord
+from inspector.intake.text import make_storable
 
-from ..arriving.arrivals import (
-    are_read_before,
-    find_citing,
-    find_conversations,
-    insert_masked,
-    list_shown,
-)
+from ..arriving.arrivals import are_read_before, find_citing, insert_conversations, insert_masked, list_shown
 from ..arriving.holding import hold_channels
 from ..arriving.inserts import MESSAGE_COLUMNS, Arrival, NewMessage, Shown, key_of_order, make_new, make_unplaced
 from ..arriving.marking import mark_conversations, mark_traces
 from ..models import Conversation, MaskedWire
 from ..models import Message as MessageRow
 from ..placing.across import suspect_answers
+from ..placing.bearers import find_bearers
+from ..placing.citations import Citation, Elsewhere
 from ..placing.keys import key_of_id
 from ..placing.nodes import StoredNode, find_misread, load_timelines, merge_new
 from ..telling.wordings import History, keep_moved
 from .blocks import is_one_block
-from .passes import list_citations
+from .passes import Pass, list_citations
 from .small import go_through, write_together
 from .together import TOGETHER
 
@@ -44,105 +43,101 @@ from .together import TOGETHER
 SHARE: Final = 2
 FREE: Final = 50
 
+# A conversation by its channel and its key there.
+Name = tuple[uuid.UUID, bytes]
 
-def insert_arrivals(
-    *,
-    arrivals: Sequence[Arrival],
-    workspace_id: uuid.UUID,
-    moved: Sequence[uuid.UUID] = (),
-    also_dirty: Iterable[uuid.UUID] = (),
-    has_more: bool = False,
-    is_alone: bool = False,
-    settle_after_seconds: float = 0,
-    reader: uuid.UUID | None = None,
-) -> None:
-    """Insert the messages of these records, and resolve or mark their conversations; call inside a transaction.
+
+@dataclass(slots=True)
+class Ready:
+    """A conversation that was resolved with what is new in it, before it was held.
+
+    `cited` are the ids that nobody in it bears, each with who bears it elsewhere, or None.
+    """
+
+    conversation: Conversation
+    history: History
+    new: Sequence[NewMessage]
+    resolved: Pass
+    cited: Mapping[Citation, Elsewhere | None]
+
+
+@dataclass(slots=True)
+class Prepared:
+    """What was made of records before they are held: their messages by record, conversations, and those resolved."""
+
+    messages: dict[uuid.UUID, list[NewMessage]] = field(default_factory=dict)
+    conversations: dict[Name, Conversation] = field(default_factory=dict)
+    ready: list[Ready] = field(default_factory=list)
+
+
+def prepare(arrivals: Sequence[Arrival], *, workspace_id: uuid.UUID, has_more: bool) -> Prepared:
+    """Resolve what can be resolved with what these records bring; nothing is held or written.
+
+    Most of the time that it takes to read a log is spent here: nobody has to wait meanwhile.
 
     Args:
-        arrivals: records of one workspace, held.
+        arrivals: records of one workspace.
         workspace_id: that workspace.
-        moved: ids of those among the records whose order key or facts changed: their messages are inserted anew, each
-            with the id that it had, so that its address holds.
-        also_dirty: conversations to be marked together with theirs, all in one order.
         has_more: whether more of their delivery follows.
-        is_alone: whether a record is tried alone after a failure: its conversation is resolved by its own job then, so
-            that what fails there is not held against the record.
-        settle_after_seconds: how long the settling of those that are marked may wait for more.
-        reader: the job that reads them.
     """
-    hold_channels({arrival.record.channel_id for arrival in arrivals}, is_shared=True)
-    old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
-    # Those of which more changes than that messages are added to them.
-    changed: set[uuid.UUID] = {*also_dirty, *(old.values_list("conversation_id", flat=True) if moved else ())}
     arrivals = sorted(arrivals, key=key_of_order)
-    conversations = find_conversations(arrivals, workspace_id)
-    made = {each.record.pk: _make_new(each, conversations) for each in arrivals}
+    prepared = Prepared(conversations=_find_or_make(arrivals, workspace_id))
     new: dict[uuid.UUID, list[NewMessage]] = defaultdict(list)
-    # By channel and key of an id: the conversations that a message which bears it comes into.
-    borne: dict[uuid.UUID, dict[bytes, set[uuid.UUID]]] = defaultdict(lambda: defaultdict(set))
+    bearing: dict[Name, set[uuid.UUID]] = defaultdict(set)
     for arrival in arrivals:
-        for each, (key, _) in zip(made[arrival.record.pk], arrival.places, strict=True):
-            conversation_id = conversations[arrival.record.channel_id, key]
+        channel_id = arrival.record.channel_id
+        ids = [prepared.conversations[channel_id, key].pk for key, _ in arrival.places]
+        prepared.messages[arrival.record.pk] = made = make_new(arrival, ids, arrival.guess)
+        for each, conversation_id in zip(made, ids, strict=True):
             new[conversation_id].append(each)
-            if each.message.message_id:
-                borne[arrival.record.channel_id][key_of_id(each.message.message_id)].add(conversation_id)
-    changed.update(find_citing(borne, workspace_id))
-    is_read_before = bool(moved) or are_read_before([arrival.record.pk for arrival in arrivals])
-    now = timezone.now()
-    # Conversations before their messages: settling locks them in the same order.
-    held = Conversation.objects.filter(pk__in=changed | new.keys()).order_by("pk").select_for_update(no_key=True)
-    rest = [] if is_read_before or is_alone else [each for each in held if each.pk not in changed]
-    ready = find_ready(rest, new, has_more=has_more)
-    resolved = {each.pk for each, _ in ready}
-    mark_conversations(
-        conversation_ids=changed | new.keys(),
-        workspace_id=workspace_id,
-        added_to=new.keys() - changed,
-        resolved=resolved,
-        settle_after_seconds=settle_after_seconds,
+            if each.links.key:
+                bearing[channel_id, each.links.key].add(conversation_id)
+    cited: dict[uuid.UUID, set[Citation]] = {}
+    chosen: dict[uuid.UUID, tuple[Conversation, list[StoredNode]]] = {}
+    for conversation, nodes in _choose(prepared.conversations.values(), new, has_more=has_more):
+        citations = list_citations(nodes, {node.key for node in nodes if node.key})
+        # What is brought by the same records is no row yet.
+        if not any(bearing[conversation.channel_id, each.key] for each in citations):
+            cited[conversation.pk] = citations
+            chosen[conversation.pk] = conversation, nodes
+    elsewhere = {
+        channel_id: find_bearers(
+            workspace_id,
+            channel_id,
+            {each for pk, (held, _) in chosen.items() if held.channel_id == channel_id for each in cited[pk]},
+        )
+        for channel_id in {held.channel_id for held, _ in chosen.values()}
+    }
+    for conversation, _ in chosen.values():
+        conversation.generation += 1
+    histories = {pk: History(conversation) for pk, (conversation, _) in chosen.items()}
+    passes = go_through([(histories[pk], nodes) for pk, (_, nodes) in chosen.items()], _go_on, elsewhere=elsewhere)
+    for pk, (conversation, _) in chosen.items():
+        bearers = elsewhere[conversation.channel_id]
+        found = {each: bearers.get(each) for each in cited[pk]}
+        prepared.ready.append(Ready(conversation, histories[pk], new[pk], passes[pk], found))
+    return prepared
+
+
+def _find_or_make(arrivals: Sequence[Arrival], workspace_id: uuid.UUID) -> dict[Name, Conversation]:
+    """The conversations of these records; those that are not there yet are made, and no rows."""
+    wanted = {(each.record.channel_id, key): name for each in arrivals for key, name in each.places}
+    rows = Conversation.objects.filter(
+        workspace_id=workspace_id, channel_id__in={channel for channel, _ in wanted}, key__in=[key for _, key in wanted]
     )
-    before: Mapping[uuid.UUID, Mapping[int, Shown]] = {}
-    if moved:
-        mark_traces(messages=old, workspace_id=workspace_id, is_whole=True)
-        keep_moved(messages=old, at=now)
-        suspect_answers(moved=old, among=changed | new.keys())
-        before = list_shown(old)
-        old.delete()
-        MaskedWire.objects.filter(record__in=moved).delete()
-    insert_masked(arrivals)
-    rows = (
-        row
-        for arrival in arrivals
-        if (left := [each for each in made[arrival.record.pk] if each.values["conversation_id"] not in resolved])
-        for row in make_unplaced(arrival, left, before.get(arrival.record.pk, {}), at=now)
-    )
-    # Whoever inserts messages of these records holds them, so that what is not there now does not come meanwhile.
-    if is_read_before:
-        insert_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=rows, order_by=("record_id", "part"))
-    else:
-        copy_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=rows)
-    if ready:
-        resolve_ready(ready, reader=None if has_more else reader)
+    found: dict[Name, Conversation] = {(row.channel_id, bytes(row.key)): row for row in rows}
+    for (channel_id, key), name in wanted.items():
+        if (channel_id, key) not in found:
+            found[channel_id, key] = Conversation(
+                id=make_id(), workspace_id=workspace_id, channel_id=channel_id, key=key, native_id=make_storable(name)
+            )
+    return {name: found[name] for name in wanted}
 
 
-def _make_new(arrival: Arrival, conversations: Mapping[tuple[uuid.UUID, bytes], uuid.UUID]) -> list[NewMessage]:
-    channel_id = arrival.record.channel_id
-    return make_new(arrival, [conversations[channel_id, key] for key, _ in arrival.places], arrival.guess)
-
-
-Ready = tuple[Conversation, list[StoredNode]]
-
-
-def find_ready(
-    conversations: Collection[Conversation], new: Mapping[uuid.UUID, Sequence[NewMessage]], *, has_more: bool
-) -> list[Ready]:
-    """Those of these conversations that are resolved with what is new in them, and their messages in order key.
-
-    Args:
-        conversations: held, without what is new.
-        new: by conversation.
-        has_more: whether more of the delivery follows.
-    """
+def _choose(
+    conversations: Iterable[Conversation], new: Mapping[uuid.UUID, Sequence[NewMessage]], *, has_more: bool
+) -> list[tuple[Conversation, list[StoredNode]]]:
+    """Those of these conversations that are resolved at once, and their messages, stored and new, in order key."""
     found, size = [], 0
     for each in conversations:
         count, stored = len(new[each.pk]), each.message_count
@@ -150,33 +145,149 @@ def find_ready(
         if each.is_settled and is_little and size + stored + count <= TOGETHER:
             size += stored + count
             found.append(each)
-    records = {message.arrival.record.pk for each in found for message in new[each.pk]}
-    hidden = set(HiddenRecord.objects.filter(record_id__in=records).values_list("record_id", flat=True))
     timelines = load_timelines([each.pk for each in found if each.generation])
-    ready = []
+    chosen = []
     for each in found:
-        if hidden.isdisjoint(message.arrival.record.pk for message in new[each.pk]):
-            stored_nodes = timelines[each.pk].nodes if each.pk in timelines else []
-            nodes = merge_new(stored_nodes, new[each.pk])
-            borne = {node.key for node in nodes if node.key}
-            if next(find_misread(nodes, {}), None) is None and not list_citations(nodes, borne):
-                ready.append((each, nodes))
-    return ready
-
-
-def resolve_ready(ready: Sequence[Ready], *, reader: uuid.UUID | None) -> None:
-    """Resolve these conversations and write them with what is new in them; call inside the transaction that holds them.
-
-    Args:
-        ready: as `find_ready` finds them; they have been marked.
-        reader: the job that reads the last of a delivery, where it does.
-    """
-    for each, _ in ready:
-        each.generation += 1
-    histories = [History(each) for each, _ in ready]
-    passes = go_through([(history, nodes) for history, (_, nodes) in zip(histories, ready, strict=True)], _go_on)
-    write_together(list(passes.values()), histories, reader=reader)
+        nodes = merge_new(timelines[each.pk].nodes if each.pk in timelines else [], new[each.pk])
+        # A dialect that was guessed may have to be decided: its job reads the record again.
+        if is_one_block(len(nodes)) and next(find_misread(nodes, {}), None) is None:
+            chosen.append((each, nodes))
+    return chosen
 
 
 def _go_on() -> None:
-    """Nothing is asked for between loads: the lease is proven by the transaction."""
+    """Nothing is asked for between loads: no lease is needed where nothing is written."""
+
+
+def insert_arrivals(
+    *,
+    arrivals: Sequence[Arrival],
+    workspace_id: uuid.UUID,
+    prepared: Prepared | None = None,
+    moved: Sequence[uuid.UUID] = (),
+    also_dirty: Iterable[uuid.UUID] = (),
+    settle_after_seconds: float = 0,
+    reader: uuid.UUID | None = None,
+) -> None:
+    """Insert the messages of these records, and write or mark their conversations; call inside a transaction.
+
+    Args:
+        arrivals: records of one workspace, held.
+        workspace_id: that workspace.
+        prepared: what was made of them, or of more; without it all of their conversations are marked.
+        moved: ids of those among the records whose order key or facts changed: their messages are inserted anew, each
+            with the id that it had, so that its address holds.
+        also_dirty: conversations to be marked together with theirs, all in one order.
+        settle_after_seconds: how long the settling of those that are marked may wait for more.
+        reader: the job that reads the last of a delivery with them.
+    """
+    prepared = prepared or Prepared()
+    # Who looks up cited ids and who brings them must not pass each other unseen.
+    is_citing = any(each.cited for each in prepared.ready)
+    hold_channels({arrival.record.channel_id for arrival in arrivals}, is_shared=not is_citing)
+    old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
+    # Those of which more changes than that messages are added to them.
+    changed: set[uuid.UUID] = {*also_dirty, *(old.values_list("conversation_id", flat=True) if moved else ())}
+    arrivals = sorted(arrivals, key=key_of_order)
+    conversations = insert_conversations(arrivals, prepared.conversations, workspace_id)
+    added_to: set[uuid.UUID] = set()
+    # By channel and key of an id: the conversations that a message which bears it comes into.
+    borne: dict[uuid.UUID, dict[bytes, set[uuid.UUID]]] = defaultdict(lambda: defaultdict(set))
+    for arrival in arrivals:
+        for message, (key, _) in zip(arrival.reading.messages, arrival.places, strict=True):
+            conversation = conversations[arrival.record.channel_id, key]
+            added_to.add(conversation)
+            if message.message_id:
+                borne[arrival.record.channel_id][key_of_id(message.message_id)].add(conversation)
+    changed.update(find_citing(borne, workspace_id))
+    is_read_before = are_read_before([arrival.record.pk for arrival in arrivals])
+    now = timezone.now()
+    # Conversations before their messages: settling locks them in the same order.
+    rows = Conversation.objects.filter(pk__in=changed | added_to).order_by("pk").select_for_update(no_key=True)
+    generations = {each.pk: each.generation for each in rows.only("pk", "generation") if each.pk not in changed}
+    ready = [] if is_read_before else _prove(prepared.ready, arrivals, generations, workspace_id)
+    resolved = {each.conversation.pk for each in ready}
+    mark_conversations(
+        conversation_ids=changed | added_to,
+        workspace_id=workspace_id,
+        added_to=added_to - changed,
+        resolved=resolved,
+        settle_after_seconds=settle_after_seconds,
+    )
+    before: Mapping[uuid.UUID, Mapping[int, Shown]] = {}
+    if moved:
+        mark_traces(messages=old, workspace_id=workspace_id, is_whole=True)
+        keep_moved(messages=old, at=now)
+        suspect_answers(moved=old, among=changed | added_to)
+        before = list_shown(old)
+        old.delete()
+        MaskedWire.objects.filter(record__in=moved).delete()
+    insert_masked(arrivals)
+    unplaced = (
+        row
+        for arrival in arrivals
+        if (left := _list_left(arrival, prepared, conversations, resolved))
+        for row in make_unplaced(arrival, left, before.get(arrival.record.pk, {}), at=now)
+    )
+    # Whoever inserts messages of these records holds them, so that what is not there now does not come meanwhile.
+    if is_read_before:
+        insert_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=unplaced, order_by=("record_id", "part"))
+    else:
+        copy_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=unplaced)
+    if ready:
+        write_together([each.resolved for each in ready], [each.history for each in ready], reader=reader)
+
+
+def _list_left(
+    arrival: Arrival,
+    prepared: Prepared,
+    conversations: Mapping[Name, uuid.UUID],
+    resolved: set[uuid.UUID],
+) -> list[NewMessage]:
+    """The messages of a record that are to be placed later."""
+    ids = [conversations[arrival.record.channel_id, key] for key, _ in arrival.places]
+    if resolved.issuperset(ids):
+        return []
+    made = prepared.messages.get(arrival.record.pk, [])
+    if not made or made[0].arrival is not arrival or [each.values["conversation_id"] for each in made] != ids:
+        # It has moved meanwhile, or somebody else has made its conversation.
+        made = make_new(arrival, ids, arrival.guess)
+    return [each for each, conversation_id in zip(made, ids, strict=True) if conversation_id not in resolved]
+
+
+def _prove(
+    ready: Sequence[Ready],
+    arrivals: Sequence[Arrival],
+    generations: Mapping[uuid.UUID, int],
+    workspace_id: uuid.UUID,
+) -> list[Ready]:
+    """Those that stand as they were resolved: neither they, nor their records, nor what they cite has changed.
+
+    Args:
+        ready: as they were resolved.
+        arrivals: the records as they are held.
+        generations: of the conversations that are held, but for those of which more has changed.
+        workspace_id: theirs.
+    """
+    held = {arrival.record.pk: arrival for arrival in arrivals}
+    hidden = set(HiddenRecord.objects.filter(record_id__in=held).values_list("record_id", flat=True)) if ready else ()
+    standing = [
+        each
+        for each in ready
+        if generations.get(each.conversation.pk) == each.conversation.generation - 1
+        and all(held.get(message.arrival.record.pk) is message.arrival for message in each.new)
+        and not any(message.arrival.record.pk in hidden for message in each.new)
+    ]
+    bearers = {
+        channel_id: find_bearers(
+            workspace_id,
+            channel_id,
+            {each for one in standing if one.conversation.channel_id == channel_id for each in one.cited},
+        )
+        for channel_id in {each.conversation.channel_id for each in standing}
+    }
+    return [
+        each
+        for each in standing
+        if all(bearers[each.conversation.channel_id].get(name) == bearer for name, bearer in each.cited.items())
+    ]

@@ -26,7 +26,7 @@ from ..agents.exchanges import add_rows, prune_declarations, write_declarations,
 from ..hidden import count_hidden_by_conversation
 from ..models import Conversation, Task
 from ..opening.opener import ask_opening
-from ..placing.bearers import find_bearers
+from ..placing.bearers import find_bearers_alone
 from ..placing.nodes import StoredNode
 from ..telling.wordings import History, note_rest
 from .alone import Fence, hold_alone
@@ -174,7 +174,7 @@ class Resolver:
         outside = load_bearers(conversation, segment.nodes, fresh)
         borne = {node.key for node in segment.nodes if node.key} | outside.earlier.keys() | outside.later.keys()
         citations = list_citations(segment.nodes, borne)
-        elsewhere = find_bearers(conversation.workspace_id, conversation.channel_id, citations) if citations else {}
+        elsewhere = find_bearers_alone(conversation.workspace_id, conversation.channel_id, citations)
         passed = begin_pass(
             conversation,
             segment,

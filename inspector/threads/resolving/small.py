@@ -11,7 +11,7 @@ from ..agents.exchanges import write_exchanges
 from ..hidden import count_hidden_by_conversation
 from ..models import Conversation
 from ..opening.opener import ask_opening
-from ..placing.bearers import find_bearers
+from ..placing.bearers import find_bearers_alone
 from ..placing.citations import Citation, Elsewhere
 from ..placing.nodes import StoredNode, find_misread, load_timelines
 from ..tasks.ledger import make_row, write_tasks
@@ -90,9 +90,8 @@ class Small:
             nodes = self._nodes[each.pk]
             wanted[each.channel_id] |= list_citations(nodes, {node.key for node in nodes if node.key})
         return {
-            channel_id: find_bearers(self._first.workspace_id, channel_id, citations)
+            channel_id: find_bearers_alone(self._first.workspace_id, channel_id, citations)
             for channel_id, citations in wanted.items()
-            if citations
         }
 
 
