@@ -53,6 +53,16 @@ def pytest_collection_finish() -> None:
     memory.collect_seldom()
 
 
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    request: pytest.FixtureRequest, django_db_modify_db_settings_parallel_suffix: None
+) -> None:
+    """Make the database of the tests by a pattern that is migrated already, where the server is our own."""
+    pattern = request.config.pluginmanager.get_plugin("inspector-test-server").begin_migrated()
+    if pattern is not None:
+        connection.settings_dict["TEST"]["TEMPLATE"] = pattern
+
+
 @pytest.fixture(scope="module", autouse=True)
 def pages_given_back(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Leave no pages of what was undone to the next module, once there is a database of the tests."""

@@ -5,7 +5,8 @@ The settings read the address when they are imported, which is before any confte
 no database (`tests/codecs`, `--help`, `--collect-only`) never starts one. Where DATABASE_URL is set, that is used.
 
 With workers (`-n 2`) each has a server of its own, so that what one does to its server disturbs no other; on a server
-that is named each has a database of its own.
+that is named each has a database of its own. Whose tests need the product's tables asks for a server with a migrated
+database, by whose pattern others are made (`begin_migrated`).
 """
 
 import os
@@ -23,6 +24,7 @@ from .account import find_server_account
 from .cluster import Cluster
 from .errors import EmbeddedError
 from .homes import make_cluster
+from .migrated import PATTERN, find_kept
 from .processes import Supervisor
 from .state import open_state
 
@@ -51,6 +53,7 @@ class ThrowAwayServer:
     root: Path | None = None
     cluster: Cluster | None = None
     is_running: bool = False
+    is_migrated: bool = False
     _stack: ExitStack = field(default_factory=ExitStack)
     _environment: dict[str, str | None] = field(default_factory=dict)
 
@@ -87,6 +90,11 @@ class ThrowAwayServer:
         fixturedef.addfinalizer(self.end_sessions)
         return made
 
+    def begin_migrated(self) -> str | None:
+        """Let the server have a migrated database when it starts: its name, or None where the server is not ours."""
+        self.is_migrated = self.cluster is not None
+        return PATTERN if self.is_migrated else None
+
     def end_sessions(self) -> None:
         """End what is still connected to a test database: a process that a test killed may leave a session."""
         if self.cluster is not None and self.is_running:
@@ -99,6 +107,8 @@ class ThrowAwayServer:
         supervisor = self._stack.enter_context(Supervisor(say=print))
         supervisor.throw_away(self.root)
         self._stack.callback(self.cluster.stop, supervisor)
+        if self.is_migrated:
+            find_kept(self.cluster).give(self.cluster, supervisor)
         self.cluster.start(supervisor)
         self.is_running = True
 

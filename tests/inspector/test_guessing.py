@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
 import pytest
 from django.db import connection
+from django.http import QueryDict
 from django.test import Client
 
 from inspector.accounts.models import Membership
@@ -54,6 +55,9 @@ FORMS: Final = (
 )
 # In which parameter each stands: what lists, pages of trees and the list of agents look for.
 WAYS: Final = (*(("q", form) for form in FORMS), ("q", "{}"), ("find", "{}"), ("name", "{}"))
+# By these what can be looked for in some way can be looked for, and found where it stands in clear.
+PROBES: Final = tuple(way for way in WAYS if way[1] in (FORMS[0], "{}"))
+PARAMETERS: Final = frozenset(parameter for parameter, _ in WAYS)
 # Of these, what tells those who may see the secret that a guess is right.
 TELLING: Final = FORMS[:4]
 # Who may see the secret gets it from each of these by one form or another: else this test proves nothing of them.
@@ -163,10 +167,41 @@ def find_differences(
     return found
 
 
-def list_ways(client: Client, address: str, more: Mapping[str, str], headers: Any) -> list[Way]:
+def find_read(client: Client, address: str, more: Mapping[str, str], headers: Any) -> set[str]:
+    """Those of our parameters whose value is looked at there: no other can tell anything from anything else."""
+    read: set[str] = set()
+    value_of, all_of = QueryDict.__getitem__, QueryDict.lists
+
+    def note(given: QueryDict, name: str) -> object:
+        read.add(name)
+        return value_of(given, name)
+
+    def note_list(given: QueryDict, name: str, default: Any = None, **_: Any) -> object:
+        read.add(name)
+        return [*dict.get(given, name, default or ())]
+
+    def note_all(given: QueryDict) -> object:
+        read.update(given)
+        return all_of(given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, noting in (("__getitem__", note), ("_getlist", note_list), ("lists", note_all)):
+            patch.setattr(QueryDict, name, noting)
+        for parameter in PARAMETERS:
+            client.get(address, {**more, parameter: BEFORE}, headers=headers)
+    return read & PARAMETERS
+
+
+def list_ways(client: Client, address: str, more: Mapping[str, str], headers: Any, *, is_thorough: bool) -> list[Way]:
     """The ways in which something can be looked for at an address: those by whose parameter what stands in clear is
-    told from what stands nowhere."""
-    taken = {way[0] for way in WAYS if differ(client, address, (BEFORE, NOWHERE), way, more, headers)}
+    told from what stands nowhere. Thoroughly nothing is left out: neither what is read nowhere, nor any form."""
+    read = find_read(client, address, more, headers)
+
+    def find_taken(ways: Iterable[Way]) -> set[str]:
+        return {way[0] for way in ways if differ(client, address, (BEFORE, NOWHERE), way, more, headers)}
+
+    taken = find_taken(way for way in PROBES if way[0] in read)
+    assert not is_thorough or find_taken(WAYS) == taken, address
     return [way for way in WAYS if way[0] in taken]
 
 
@@ -194,7 +229,7 @@ def test_no_character_of_a_secret_is_told_by_any_query(
     taking = [
         (name, address, ways)
         for name, address in addresses
-        if (ways := list_ways(blind, address, given.get(name, {}), blind_headers))
+        if (ways := list_ways(blind, address, given.get(name, {}), blind_headers, is_thorough=len(places) > 1))
     ]
     wanted = {name for name in GIVES_AWAY if name.startswith(space)}
     assert wanted <= {name for name, _, _ in taking}
