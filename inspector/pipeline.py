@@ -25,6 +25,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from operator import itemgetter
+from typing import TypeVar
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
@@ -36,7 +37,6 @@ from inspector.exports.making import make_step
 from inspector.intake import jobs
 from inspector.intake.abandoned import end_abandoned
 from inspector.intake.bulk import cut_windows
-from inspector.intake.companions import end_companions, find_companions
 from inspector.intake.failures import is_away
 from inspector.intake.models import Delivery, Job, Sighting
 from inspector.intake.services import frame_upload, weigh_records
@@ -46,6 +46,7 @@ from inspector.reading import (
     BATCH_BYTES,
     BATCH_RECORDS,
     HALF_READ_SECONDS,
+    MAX_TOGETHER,
     ingest_batch,
     ingest_together,
     retry_letter,
@@ -64,8 +65,15 @@ LOOK_SECONDS, UNHEARD_SECONDS, LONG_UNHEARD_SECONDS = 2.0, 5.0, 60.0
 LEAST_PAUSE_SECONDS, PAUSE_FACTOR = 2.0, 4.0
 # Reading goes first in slices of this length; while there is more to read, settling has this share of its time.
 READING_SLICE_SECONDS, SETTLING_SHARE = 5.0, 0.25
-# How many conversations are looked at that might be settled together, and traces that might be drawn.
-MOST_TOGETHER = 50
+# How many jobs of a kind are done together, as far as they are small.
+TOGETHER: dict[str, int] = {
+    Job.Kind.INGEST: MAX_TOGETHER,
+    Job.Kind.SETTLE: 50,
+    Job.Kind.TRACE: 50,
+    Job.Kind.EXAMINE: 50,
+}
+# Conversations and traces are small that hold at most so many messages, and so many are worked on at once.
+SMALL_MESSAGES, TOGETHER_MESSAGES = 1000, 2000
 # What goes after reading and has a share of the time.
 AFTER_READING = (Job.Kind.SETTLE, Job.Kind.TRACE, Job.Kind.OPEN, Job.Kind.EXAMINE, Job.Kind.EXPORT, Job.Kind.ALERT)
 
@@ -105,7 +113,7 @@ class Turns(threading.local):
         reading = [kind for kind in kinds if kind not in AFTER_READING]
         is_settlings_turn = self._spent[True] < SETTLING_SHARE * self._spent[False]
         first, second = (settling, reading) if is_settlings_turn else (reading, settling)
-        job = jobs.claim(kinds=first, otherwise=second)
+        job = jobs.claim(kinds=first, otherwise=second, together=TOGETHER)
         is_settling = job is not None and job.kind in AFTER_READING
         if job is None or (is_settling and not is_settlings_turn):
             # Nothing is left to read: what settling takes now is nobody's, and is not held against it later.
@@ -222,57 +230,64 @@ def weigh_batch(job: Job) -> bool:
 def settle_conversation(job: Job) -> None:
     """Settle a conversation, and small ones that are due together with it; while it grows, again after a pause."""
     started = time.monotonic()
-    # What has failed, or killed its worker, is tried alone.
-    companions = find_companions(job, most=MOST_TOGETHER) if job.attempts == 1 else []
-    rows = Conversation.objects.in_bulk([job.subject, *(companion.subject for companion in companions)])
-    conversation = rows.pop(job.subject, None)
+    conversation, others = _load(Conversation, job)
+    done: set[uuid.UUID] = set()
+
+    def end_others(ids: set[uuid.UUID]) -> set[uuid.UUID]:
+        done.update(ids)
+        return ids
 
     def finish() -> None:
         pause = max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
         if jobs.is_under_way(kind=Job.Kind.INGEST, workspace_id=job.workspace_id):
             pause = max(pause, HALF_READ_SECONDS)
-        jobs.finish(job, again_after_seconds=pause)
-
-    def finish_settled() -> None:
-        finish()
-        ask_to_examine({job.subject}, workspace_id=job.workspace_id)
-
-    def end_others(ids: set[uuid.UUID]) -> set[uuid.UUID]:
-        ended = end_companions([each for each in companions if each.subject in ids])
-        ask_to_examine(ended, workspace_id=job.workspace_id)
-        return ended
+        jobs.finish(job, subjects=done, again_after_seconds=pause)
+        ask_to_examine({job.subject, *done}, workspace_id=job.workspace_id)
 
     if conversation is None:
-        finish()
+        jobs.finish(job)
         return
     resolve(
         conversation=conversation,
         fence=lambda: jobs.checkpoint(job, {}),
-        finish=finish_settled,
-        others=list(rows.values()),
+        finish=finish,
+        others=others,
         end_others=end_others,
     )
+
+
+Subject = TypeVar("Subject", Conversation, Trace)
+
+
+def _load(model: type[Subject], job: Job) -> tuple[Subject | None, list[Subject]]:
+    """The subject of a leased job and those of its companions, which it parts with where they are too much together."""
+    rows = model._default_manager.in_bulk([job.subject, *(each.subject for each in job.companions)])
+    first = rows.pop(job.subject, None)
+    others: list[Subject] = []
+    held = first.message_count if first else SMALL_MESSAGES
+    if held < SMALL_MESSAGES:
+        for other in rows.values():
+            if other.message_count <= SMALL_MESSAGES and held + other.message_count <= TOGETHER_MESSAGES:
+                held += other.message_count
+                others.append(other)
+    kept = {other.pk for other in others}
+    jobs.part(job, [each for each in job.companions if each.subject not in kept])
+    return first, others
 
 
 def examine_conversation(job: Job) -> None:
     """Examine a conversation, and small ones that are due together with it; while it grows, again after a pause."""
     started = time.monotonic()
-    companions = find_companions(job, most=MOST_TOGETHER) if job.attempts == 1 else []
-    rows = Conversation.objects.in_bulk([job.subject, *(companion.subject for companion in companions)])
-    conversation = rows.pop(job.subject, None)
+    conversation, others = _load(Conversation, job)
 
     def finish() -> None:
-        jobs.finish(job, again_after_seconds=max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started)))
+        pause = max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
+        jobs.finish(job, subjects={other.pk for other in others}, again_after_seconds=pause)
 
     if conversation is None:
         finish()
         return
-    examine(
-        conversations=[conversation, *rows.values()],
-        fence=lambda: jobs.checkpoint(job, {}),
-        finish=finish,
-        end_others=lambda ids: end_companions([each for each in companions if each.subject in ids]),
-    )
+    examine(conversations=[conversation, *others], fence=lambda: jobs.checkpoint(job, {}), finish=finish)
 
 
 def open_conversation(job: Job) -> None:
@@ -296,12 +311,16 @@ def open_conversation(job: Job) -> None:
 def draw_trace(job: Job) -> None:
     """Sum a trace up, and those small ones that are due together with it; while it grows, after a pause."""
     started = time.monotonic()
-    companions = find_companions(job, most=MOST_TOGETHER) if job.attempts == 1 else []
-    rows = Trace.objects.in_bulk([job.subject, *(companion.subject for companion in companions)])
-    trace = rows.pop(job.subject, None)
+    trace, others = _load(Trace, job)
+    done: set[uuid.UUID] = set()
+
+    def end_others(ids: set[uuid.UUID]) -> set[uuid.UUID]:
+        done.update(ids)
+        return ids
 
     def finish() -> None:
-        jobs.finish(job, again_after_seconds=max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started)))
+        pause = max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
+        jobs.finish(job, subjects=done, again_after_seconds=pause)
 
     if trace is None:
         finish()
@@ -310,8 +329,8 @@ def draw_trace(job: Job) -> None:
         trace=trace,
         fence=lambda: jobs.checkpoint(job, {}),
         finish=finish,
-        others=list(rows.values()),
-        end_others=lambda ids: end_companions([each for each in companions if each.subject in ids]),
+        others=others,
+        end_others=end_others,
     )
 
 

@@ -18,7 +18,6 @@ from django.db.models import F, Q, QuerySet
 
 from inspector.intake import jobs, letters
 from inspector.intake.bulk import cut_windows
-from inspector.intake.companions import end_companions, find_companions, set_apart
 from inspector.intake.failures import describe, is_passing
 from inspector.intake.models import DeadLetter, Delivery, Job, Record, Sighting
 from inspector.intake.time_limit import limit_time
@@ -57,24 +56,21 @@ def ingest_together(job: Job) -> bool:
     Returns:
         whether that was done; False where the delivery is to be read alone.
     """
-    companions = find_companions(job, most=MAX_TOGETHER) if job.attempts == 1 and not job.checkpoint else []
-    found = _find_small([job.subject, *(each.subject for each in companions)]) if companions else {}
-    if len(found) < 2 or job.subject not in found:
+    found = _find_small([each.subject for each in (job, *job.companions)]) if job.companions else {}
+    jobs.part(job, [each for each in job.companions if job.subject not in found or each.subject not in found])
+    if not job.companions:
         return False
-    records = Record.objects.in_bulk({each.record_id for rows in found.values() for each in rows})
+    rows = [each for held in found.values() for each in held]
+    records = Record.objects.in_bulk({each.record_id for each in rows})
     try:
         with limit_time(READING_SECONDS):
             arrivals = [read_record(record) for record in records.values()]
             prepared = prepare(arrivals, workspace_id=job.workspace_id, has_more=False)
         with jobs.together(job):
             arrivals = hold_records(arrivals)
-            jobs.checkpoint(job, {"index": found[job.subject][-1].index})
-            jobs.finish(job)
-            kept = end_companions([each for each in companions if each.subject in found]) | {job.subject}
-            rows = [each for delivery, held in found.items() if delivery in kept for each in held]
-            wanted = {each.record_id for each in rows}
+            jobs.finish(job, subjects=found.keys())
             insert_arrivals(
-                arrivals=[each for each in arrivals if each.record.pk in wanted],
+                arrivals=arrivals,
                 workspace_id=job.workspace_id,
                 prepared=prepared,
                 moved=[each.record_id for each in rows if each.is_earlier],
@@ -86,7 +82,7 @@ def ingest_together(job: Job) -> bool:
         if is_passing(error):
             raise
         logger.warning("deliveries fail together and are read one by one: %s", describe(error))
-        set_apart(kind=job.kind, workspace_id=job.workspace_id)
+        jobs.part(job, job.companions, failure=jobs.APART)
         return False
     return True
 

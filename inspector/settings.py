@@ -3,6 +3,7 @@
 docs/settings.md lists the variables; tests/test_docs.py holds that list against this file.
 """
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +275,9 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# Celery would end a worker's session after each task, and PostgreSQL learns its tables anew in each session: tens of
+# milliseconds a doorbell. `inspector.tasks` ends those that are broken or old.
+CELERY_DB_REUSE_MAX = sys.maxsize
 # A conversation of any size is settled in one task, which shows its life by its lease; this ends what hangs.
 CELERY_TASK_TIME_LIMIT = env.int("WORKER_TIME_LIMIT_SECONDS", 3600)
 CELERY_TASK_SERIALIZER = "json"

@@ -21,9 +21,13 @@ from inspector.threads.arriving.announcements import forget_announcements
 @shared_task(name="inspector.work", ignore_result=True)
 def work() -> None:
     """Work off what is due, for a slice of time; ring again if more is left."""
-    pipeline.run_due()
-    if jobs.has_due():
-        work.delay()
+    close_old_connections()
+    try:
+        pipeline.run_due()
+        if jobs.has_due():
+            work.delay()
+    finally:
+        close_old_connections()
 
 
 @shared_task(name="inspector.sweep", ignore_result=True)

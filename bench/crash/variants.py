@@ -5,6 +5,7 @@ They exist only in processes that run with the settings beside this file; nothin
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 import random
@@ -101,13 +102,13 @@ def answer_early() -> None:
     from inspector.intake.framing import options_of
     from inspector.intake.models import Delivery
 
-    def store_later(delivery_id: Any, body: bytes) -> None:
+    def store_later(delivery: Delivery, body: bytes) -> None:
         time.sleep(random.uniform(0, 0.5))
-        take_in_time(delivery=Delivery.objects.get(pk=delivery_id), chunks=[body])
+        take_in_time(delivery=delivery, chunks=[body])
 
     def take_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Any = None) -> Delivery:
         body = b"".join(chunks)
-        threading.Thread(target=store_later, args=(delivery.pk, body)).start()
+        threading.Thread(target=store_later, args=(copy.deepcopy(delivery), body)).start()
         count = sum(isinstance(item, LogRecord) for item in read_log([body], options_of(delivery)))
         delivery.received = delivery.stored = count
         delivery.size_bytes, delivery.sha256 = len(body), hashlib.sha256(body).digest()

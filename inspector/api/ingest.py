@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final, Literal
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
@@ -49,6 +48,7 @@ REPLAY_WINDOW: Final = timedelta(hours=24)
 # What is longer, or of unknown length, has to fit into what may wait.
 LARGE_BYTES: Final = 1024 * 1024
 ABANDONED_AFTER: Final = timedelta(minutes=10)
+_RUNNING: Final = "a request with this Idempotency-Key is still running"
 
 
 _BODY: Final[dict[str, Any]] = {
@@ -120,15 +120,15 @@ class MessagesView(Endpoint):
             return earlier
         delivery = open_delivery(request, key, channel, form, token, earlier)
         try:
-            services.take_stream(delivery=delivery, chunks=body)
+            return services.take_stream(delivery=delivery, chunks=body)
         except BrokenBodyError as error:
             raise ProblemError(
                 error.status, f"{error}; its complete records are kept", **make_receipt(delivery)
             ) from error
-        if not delivery.size_bytes:
-            delivery.delete()
-            raise ProblemError(400, EMPTY)
-        return delivery
+        except services.EmptyError:
+            raise ProblemError(400, EMPTY) from None
+        except services.TwinError as error:
+            raise ProblemError(409, _RUNNING, retry_after=2) from error
 
     @extend_schema(operation_id="list_messages", responses=MessagePageSerializer)
     def get(self, request: Request) -> Response:
@@ -219,7 +219,7 @@ def check_twin(body: Iterable[bytes], earlier: Delivery) -> None:
         ProblemError: 409 for another body, or while the first is still running; 400 or 408 for a body that breaks off.
     """
     if not earlier.is_framed:
-        raise ProblemError(409, "a request with this Idempotency-Key is still running", retry_after=2)
+        raise ProblemError(409, _RUNNING, retry_after=2)
     digest = hashlib.sha256()
     try:
         for piece in body:
@@ -233,25 +233,16 @@ def check_twin(body: Iterable[bytes], earlier: Delivery) -> None:
 def open_delivery(
     request: Request, key: ApiKey, channel: Channel, form: str | None, token: str | None, earlier: Delivery | None
 ) -> Delivery:
-    """The delivery for this request; with `earlier`, what was kept of that one is not new.
-
-    Raises:
-        ProblemError: 409 where a twin with the same Idempotency-Key has just begun.
-    """
+    """The delivery for this request; with `earlier`, what was kept of that one is not new."""
     options: dict[str, Any] = {"form": form}
-    try:
-        with transaction.atomic():
-            return services.open_delivery(
-                workspace=key.workspace,
-                channel=channel,
-                door=Door.API,
-                key=key,
-                remote_address=find_address(),
-                content_type=request.headers.get("Content-Type", ""),
-                options=options | ({"series": series_of(earlier).hex} if earlier else {}),
-                idempotency_key=token,
-            )
-    except IntegrityError as error:
-        if token is None:
-            raise
-        raise ProblemError(409, "a request with this Idempotency-Key is still running", retry_after=2) from error
+    return services.open_delivery(
+        workspace=key.workspace,
+        channel=channel,
+        door=Door.API,
+        key=key,
+        remote_address=find_address(),
+        content_type=request.headers.get("Content-Type", ""),
+        options=options | ({"series": series_of(earlier).hex} if earlier else {}),
+        idempotency_key=token,
+        has_row=False,
+    )

@@ -44,7 +44,7 @@ def copy_rows(*, model: type[models.Model], columns: Sequence[str], rows: Iterab
 
 def insert_rows(
     *, model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]], order_by: Sequence[str]
-) -> None:
+) -> int:
     """Insert rows, passing over those that a unique constraint refuses. Needs an open transaction.
 
     Args:
@@ -52,6 +52,9 @@ def insert_rows(
         columns: database column names, in the order of each row's values.
         rows: the values; bytes, str, datetime, uuid.UUID, lists and None as psycopg adapts them.
         order_by: the columns of the key; concurrent writers that insert in its order cannot deadlock.
+
+    Returns:
+        how many were inserted.
     """
     names = _list_names(tuple(columns))
     with _lay_out(model=model, name="incoming", columns=columns, rows=rows) as laid_out:
@@ -59,7 +62,8 @@ def insert_rows(
             source, values = laid_out
             statement = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {} ORDER BY {} ON CONFLICT DO NOTHING")
             table = sql.Identifier(model._meta.db_table)
-            _execute(statement.format(table, names, names, source, _list_names(tuple(order_by))), values)
+            return _execute(statement.format(table, names, names, source, _list_names(tuple(order_by))), values)
+    return 0
 
 
 def write_array(texts: Sequence[str]) -> str:
@@ -166,6 +170,7 @@ def _pair(prefix: str, columns: tuple[str, ...], joint: str) -> sql.SQL:
     return sql.SQL(joint.join(f'{prefix}"{column}" = "changed"."{column}"' for column in columns))
 
 
-def _execute(statement: sql.Composed, values: Sequence[Any]) -> None:
+def _execute(statement: sql.Composed, values: Sequence[Any]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(statement, values or None)
+        return int(cursor.rowcount)

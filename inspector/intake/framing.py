@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from django.conf import settings
@@ -19,9 +20,9 @@ from .breaks import close_broken
 from .containers import Arrival
 from .failures import is_busy
 from .identity import draft_record
-from .liveness import alive
+from .liveness import Sign
 from .models import Delivery
-from .store import store_batch
+from .store import AbandonedError, TwinError, store_batch
 from .text import make_storable
 
 PIECE_BYTES = 128 * 1024
@@ -54,9 +55,9 @@ class Framer:
 
     `keep` is called inside each batch's transaction with the reader's state, for whoever must be able to resume
     from `state` (null: from the start). A batch is what one piece of the stream completes, so that the reader's
-    state and the stored records always agree. `fence` is called there too, for whoever must prove that the delivery is
-    still theirs. `measure` tells how much of what arrived has been taken, where that is
-    not what was fed: the bytes of a container.
+    state and the stored records always agree. `appear` is called before the row of a delivery is first written that
+    is not whole by then. `measure` tells how much of what arrived has been taken, where that is not what was fed: the
+    bytes of a container.
     """
 
     def __init__(
@@ -65,12 +66,12 @@ class Framer:
         *,
         state: dict[str, Any] | None = None,
         keep: Callable[[dict[str, Any]], None] | None = None,
-        fence: Callable[[], None] | None = None,
+        appear: Callable[[], None] | None = None,
         measure: Callable[[], int] | None = None,
     ) -> None:
         self._delivery = delivery
         self._keep = keep
-        self._fence = fence
+        self._appear = appear
         self._records: list[LogRecord] = []
         self._scaffold: list[Scaffold | Piece] = []
         # How much is held: records, and what lies between them, such as the pieces of one over the limit.
@@ -91,16 +92,16 @@ class Framer:
                 self._store()
                 give_back()
 
-    def close(self) -> None:
-        """The stream has ended: store the rest."""
+    def close(self, **ended: Any) -> None:
+        """The stream has ended: store the rest, and with it what the delivery is from now on."""
         self._take(self._reader.close())
-        self._store()
+        self._store(ended)
 
-    def break_off(self, reason: str, *, file_digest: bytes | None = None) -> None:
+    def break_off(self, reason: str, *, file_digest: bytes | None = None, **ended: Any) -> None:
         """The stream goes no further: store what was whole, and quarantine what was cut (see `breaks`)."""
         reason = make_storable(reason)
         self._take(close_broken(self._reader, position=self.position, reason=reason, file_digest=file_digest))
-        self._store()
+        self._store(ended)
 
     def pause(self) -> None:
         """Store what is complete, so that another framer can go on from the kept state."""
@@ -115,8 +116,10 @@ class Framer:
                 self._scaffold.append(item)
                 self._held_bytes += len(item.data)
 
-    def _store(self) -> None:
+    def _store(self, ended: Mapping[str, Any] = MappingProxyType({})) -> None:
         delivery = self._delivery
+        if delivery._state.adding and not ended and self._appear:
+            self._appear()
         if self._records and delivery.source_digest is None:
             delivery.source_digest = self._records[0].chain
         drafts = [
@@ -133,9 +136,7 @@ class Framer:
         for tries in range(1, MOST_TRIES + 1):
             try:
                 with transaction.atomic():
-                    store_batch(delivery=delivery, drafts=drafts, scaffold=self._scaffold)
-                    if self._fence:
-                        self._fence()
+                    store_batch(delivery=delivery, drafts=drafts, scaffold=self._scaffold, ended=ended)
                     if self._keep:
                         self._keep(self._reader.state())
                 break
@@ -143,6 +144,9 @@ class Framer:
                 delivery.received, delivery.stored, delivery.duplicate, delivery.quarantined, delivery.warnings = counts
                 if not is_busy(error) or tries == MOST_TRIES:
                     raise
+        delivery._state.adding = False
+        for name, value in ended.items():
+            setattr(delivery, name, value)
         self._records, self._scaffold, self._held_bytes = [], [], 0
 
 
@@ -152,56 +156,59 @@ def frame_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Arriva
     The bytes that did arrive are kept whatever happens to the stream; a stream that breaks off leaves the delivery
     `broken` with its complete records, and what was cut is quarantined.
 
+    The row of a delivery that has none yet is written with its first batch. Where that is all of it, nobody sees it
+    before it is whole; otherwise whoever receives it shows a sign of life first.
+
     Args:
         delivery: just opened.
         chunks: the stream.
         arrival: of a file, what the stream is unfolded from; the delivery's size and digest are of it.
 
     Raises:
+        EmptyError: for one without a row and of no bytes, of which nothing is stored.
+        TwinError: for one without a row whose Idempotency-Key is another's, of which nothing is stored.
+        AbandonedError: where it was closed meanwhile.
         Exception: what reading the stream raised, after its complete records were stored.
     """
-    with alive(delivery.pk):
-        return _frame_alive(delivery, chunks, arrival)
+    with Sign(delivery.pk) as sign:
+        if not delivery._state.adding:
+            sign.show()
+        return _frame(delivery, chunks, arrival, sign)
 
 
-def _frame_alive(delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival | None) -> Delivery:
+class EmptyError(Exception):
+    """The stream ended before it had begun."""
+
+
+def _frame(delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival | None, sign: Sign) -> Delivery:
     stream = Arrival(chunks)
     arrived = arrival or stream
-    framer = Framer(delivery, fence=lambda: _prove_open(delivery), measure=lambda: arrived.size_bytes)
+    framer = Framer(delivery, appear=sign.show, measure=lambda: arrived.size_bytes)
+
+    def end(state: str, failure: str) -> dict[str, Any]:
+        return {
+            "state": state,
+            "failure": make_storable(failure),
+            "sha256": arrived.sha256,
+            "size_bytes": arrived.size_bytes,
+            "framed_at": timezone.now(),
+        }
+
     try:
         for chunk in stream:
             framer.feed(chunk)
+    except (AbandonedError, TwinError):
+        raise
     except Exception as error:
         if arrival:
             arrival.drain()
-        framer.break_off(str(error), file_digest=arrival.sha256 if arrival else None)
-        _end(delivery, arrived, Delivery.State.BROKEN, f"the stream broke off: {error}")
+        failure = f"the stream broke off: {error}"
+        file_digest = arrival.sha256 if arrival else None
+        framer.break_off(str(error), file_digest=file_digest, **end(Delivery.State.BROKEN, failure))
+        jobs.ring_for(delivery.due)
         raise
-    framer.close()
-    _end(delivery, arrived, Delivery.State.FRAMED, "")
-    return delivery
-
-
-class AbandonedError(Exception):
-    """The delivery was closed because its receiver showed no sign of life; nothing more of it is taken."""
-
-
-def _prove_open(delivery: Delivery) -> None:
-    """Nothing is added to a delivery that has been closed; call inside the transaction that has written its row.
-
-    Raises:
-        AbandonedError: for one that has been.
-    """
-    if not Delivery.objects.filter(pk=delivery.pk, state=Delivery.State.RECEIVING).exists():
-        raise AbandonedError(f"delivery {delivery.pk} was closed while it was being received")
-
-
-def _end(delivery: Delivery, arrived: Arrival, state: str, failure: str) -> None:
-    delivery.sha256, delivery.size_bytes = arrived.sha256, arrived.size_bytes
-    delivery.failure, delivery.framed_at = make_storable(failure), timezone.now()
-    names = ("sha256", "failure", "size_bytes", "framed_bytes", "framed_at")
-    held = Delivery.objects.filter(pk=delivery.pk, state=Delivery.State.RECEIVING)
-    if not held.update(state=state, **{name: getattr(delivery, name) for name in names}):
-        raise AbandonedError(f"delivery {delivery.pk} was closed while it was being received")
-    delivery.state = state
+    if delivery._state.adding and not stream.size_bytes:
+        raise EmptyError
+    framer.close(**end(Delivery.State.FRAMED, ""))
     jobs.ring_for(delivery.due)
+    return delivery

@@ -3,6 +3,10 @@
 A job is one row for its kind and subject. Whoever works on it holds a lease with a token, and every checkpoint
 proves the token inside the same transaction as the work: a worker that was thought dead cannot write.
 
+What is small is done together: a lease may be on several due jobs of a kind and a workspace, its first one and the
+`companions` of that, and they end in one transaction. Where work on several fails, or kills its worker, each of them is
+done alone from then on, so that the one at fault shows.
+
 A worker that dies lets go of its sign of life, a lock of its database session under the lease's token, and the next
 sweep gives its job back at once. The lease itself is for what hangs: it is renewed while the worker lives, until the
 work has been silent for too long. An attempt is counted before it begins, so that one that kills its worker counts;
@@ -17,20 +21,21 @@ import random
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final
 
 from celery import current_app
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
-from .companions import set_apart
 from .failures import describe, is_busy, is_passing
 from .liveness import find_alive, let_go, show
 from .models import Job
@@ -49,6 +54,8 @@ PAUSE_WHILE_AWAY_SECONDS: Final = 5.0
 # Agents post a message at a time: what they post within so many seconds is worked off together.
 GATHER_SECONDS = 3.0
 DIED: Final = "the worker died at it"
+APART: Final = "due together with work that failed"
+_ALONE: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 class LostLeaseError(Exception):
@@ -166,7 +173,12 @@ def ring_now(*, delay_seconds: float = 0, expires_seconds: float | None = None) 
     return True
 
 
-def claim(*, kinds: Iterable[str] = tuple(Job.Kind.values), otherwise: Iterable[str] = ()) -> Job | None:
+def claim(
+    *,
+    kinds: Iterable[str] = tuple(Job.Kind.values),
+    otherwise: Iterable[str] = (),
+    together: Mapping[str, int] = _ALONE,
+) -> Job | None:
     """Lease the job that has been due longest, or None. One that has used up its attempts is buried instead.
 
     The sign of life comes first: no lease is ever seen without it.
@@ -174,76 +186,119 @@ def claim(*, kinds: Iterable[str] = tuple(Job.Kind.values), otherwise: Iterable[
     Args:
         kinds: of which kind it is to be.
         otherwise: of which, where no job of those kinds is due.
+        together: of a kind, how many jobs more are leased with it, as its `companions`, that were never begun.
     """
     token = uuid.uuid4()
     show(token)
     job = None
     try:
-        job = _lease(token, list(kinds), list(otherwise))
+        job = _lease(token, list(kinds), list(otherwise), together)
     finally:
         if job is None:
             let_go(token)
     return job
 
 
-def _lease(token: uuid.UUID, kinds: list[str], otherwise: list[str]) -> Job | None:
+def _lease(token: uuid.UUID, kinds: list[str], otherwise: list[str], together: Mapping[str, int]) -> Job | None:
     while True:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                """
-                UPDATE intake_job
-                   SET state = CASE WHEN attempts >= (%(most)s::jsonb ->> kind)::int THEN 'dead' ELSE 'running' END,
-                       attempts = CASE WHEN attempts >= (%(most)s::jsonb ->> kind)::int
-                                       THEN attempts ELSE attempts + 1 END,
-                       failure = CASE WHEN attempts >= (%(most)s::jsonb ->> kind)::int AND failure = ''
-                                      THEN %(died)s ELSE failure END,
-                       lease_until = clock_timestamp() + make_interval(secs => %(lease)s), lease_token = %(token)s,
-                       due_at = clock_timestamp() + make_interval(secs => %(lease)s),
-                       claimed_at = clock_timestamp(), updated_at = clock_timestamp()
-                 WHERE id = COALESCE((SELECT id FROM intake_job
-                                       WHERE state IN ('queued', 'running') AND due_at <= clock_timestamp()
-                                         AND kind = ANY(%(kinds)s)
-                                       ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
-                                     (SELECT id FROM intake_job
-                                       WHERE state IN ('queued', 'running') AND due_at <= clock_timestamp()
-                                         AND kind = ANY(%(otherwise)s)
-                                       ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED))
-             RETURNING id, state
-                """,
-                {
-                    "most": json.dumps({kind: MOST_DEATHS.get(kind, MOST_ATTEMPTS) for kind in Job.Kind.values}),
-                    "died": DIED,
-                    "lease": settings.JOB_LEASE_SECONDS,
-                    "token": token,
-                    "kinds": kinds,
-                    "otherwise": otherwise,
-                },
-            )
-            row = cursor.fetchone()
-        if row is None:
+        rows = Job.objects.raw(
+            """
+            WITH chosen AS MATERIALIZED (
+                SELECT COALESCE((SELECT id FROM intake_job
+                                  WHERE state IN ('queued', 'running') AND due_at <= clock_timestamp()
+                                    AND kind = ANY(%(kinds)s)
+                                  ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
+                                (SELECT id FROM intake_job
+                                  WHERE state IN ('queued', 'running') AND due_at <= clock_timestamp()
+                                    AND kind = ANY(%(otherwise)s)
+                                  ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)) AS id),
+            companion AS MATERIALIZED (
+                SELECT job.id FROM intake_job AS job
+                  JOIN (SELECT * FROM intake_job JOIN chosen USING (id)) AS first
+                    ON job.kind = first.kind AND job.workspace_id = first.workspace_id AND job.id <> first.id
+                 WHERE first.attempts = 0 AND first.failure = '' AND job.attempts = 0 AND job.failure = ''
+                   AND job.state = 'queued' AND job.due_at <= clock_timestamp()
+                 ORDER BY job.due_at
+                 LIMIT (SELECT COALESCE((%(together)s::jsonb ->> kind)::int, 0) FROM intake_job JOIN chosen USING (id))
+                   FOR UPDATE OF job SKIP LOCKED)
+            UPDATE intake_job
+               SET state = CASE WHEN attempts >= (%(most)s::jsonb ->> kind)::int THEN 'dead' ELSE 'running' END,
+                   attempts = CASE WHEN attempts >= (%(most)s::jsonb ->> kind)::int THEN attempts ELSE attempts + 1 END,
+                   failure = CASE WHEN attempts >= (%(most)s::jsonb ->> kind)::int AND failure = ''
+                                  THEN %(died)s ELSE failure END,
+                   lease_until = clock_timestamp() + make_interval(secs => %(lease)s), lease_token = %(token)s,
+                   due_at = clock_timestamp() + make_interval(secs => %(lease)s),
+                   claimed_at = clock_timestamp(), updated_at = clock_timestamp()
+             WHERE id IN (SELECT id FROM chosen UNION ALL SELECT id FROM companion)
+         RETURNING *, id = (SELECT id FROM chosen) AS is_first
+            """,
+            {
+                "most": json.dumps({kind: MOST_DEATHS.get(kind, MOST_ATTEMPTS) for kind in Job.Kind.values}),
+                "died": DIED,
+                "lease": settings.JOB_LEASE_SECONDS,
+                "token": token,
+                "kinds": kinds,
+                "otherwise": otherwise,
+                "together": json.dumps(dict(together)),
+            },
+        )
+        leased = sorted(rows, key=lambda row: not row.is_first)  # type: ignore[attr-defined]  # a column of the statement
+        if not leased:
             return None
-        if row[1] == Job.State.RUNNING:
-            return Job.objects.select_related("workspace").get(pk=row[0])
-        logger.error("job %s is a dead letter", row[0])
+        job, *companions = leased
+        if job.state == Job.State.RUNNING:
+            job.companions = companions
+            return job
+        logger.error("job %s is a dead letter", job.pk)
+
+
+def part(job: Job, others: Collection[Job], *, failure: str = "", pause: float = 0.0) -> None:
+    """Give companions of a leased job back, which are not done together with it after all: they are due again.
+
+    Args:
+        job: leased.
+        others: of its companions.
+        failure: why they are to be done alone from now on.
+        pause: seconds until they are due.
+    """
+    if not others:
+        return
+    ids = {each.pk for each in others}
+    _give_back(Job.objects.filter(pk__in=ids, lease_token=job.lease_token), pause=pause, attempts=0, failure=failure)
+    job.companions = [each for each in job.companions if each.pk not in ids]
+
+
+def _give_back(rows: QuerySet[Job], *, pause: float = 0.0, **changes: Any) -> int:
+    now = timezone.now()
+    return rows.filter(state=Job.State.RUNNING).update(
+        state=Job.State.QUEUED,
+        lease_token=None,
+        lease_until=None,
+        due_at=now + timedelta(seconds=pause),
+        updated_at=now,
+        **changes,
+    )
 
 
 def take_back() -> int:
-    """Give the jobs back whose workers are gone, long before their leases end; how many there were."""
+    """Give the jobs back whose workers are gone, long before their leases end; how many there were.
+
+    Those that had one lease are each done alone, and have all their attempts: nobody knows which of them it was.
+    """
     # A lease that runs is due in the future, so that the index on what is due finds the few.
     rows = Job.objects.filter(state=Job.State.RUNNING, due_at__gt=timezone.now(), lease_token__isnull=False)
-    leases = {row.lease_token: row for row in rows.only("lease_token", "attempts", "kind", "workspace_id")}
+    leases: dict[uuid.UUID, list[Job]] = defaultdict(list)
+    for row in rows.only("lease_token", "attempts"):
+        if row.lease_token:
+            leases[row.lease_token].append(row)
     taken = 0
-    for token in leases.keys() - find_alive(token for token in leases if token):
-        job = leases[token]
-        pause = PAUSE_AFTER_DEATHS_SECONDS if job.attempts > 1 else 0.0
-        set_apart(kind=job.kind, workspace_id=job.workspace_id)
-        taken += Job.objects.filter(pk=job.pk, lease_token=token, state=Job.State.RUNNING).update(
-            state=Job.State.QUEUED,
-            lease_token=None,
-            lease_until=None,
-            due_at=timezone.now() + timedelta(seconds=pause),
-            updated_at=timezone.now(),
-        )
+    for token in leases.keys() - find_alive(leases):
+        held = Job.objects.filter(lease_token=token)
+        job, *companions = leases[token]
+        if companions:
+            taken += _give_back(held, attempts=0, failure=APART)
+        else:
+            taken += _give_back(held, pause=PAUSE_AFTER_DEATHS_SECONDS if job.attempts > 1 else 0.0)
         logger.warning("the worker of job %s is gone; it is due again", job.pk)
     return taken
 
@@ -280,7 +335,7 @@ def _keep_renewing(job: Job, is_over: threading.Event) -> None:
                 logger.error("job %s has shown no progress for too long; its lease runs out", job.pk)
                 return
             try:
-                _extend(job, updated_at=timezone.now())
+                _extend(job)
             except DatabaseError:
                 logger.warning("the lease of job %s could not be renewed", job.pk, exc_info=True)
                 connection.close()
@@ -288,17 +343,34 @@ def _keep_renewing(job: Job, is_over: threading.Event) -> None:
         connection.close()
 
 
-def _extend(job: Job, **changes: Any) -> bool:
-    until = timezone.now() + timedelta(seconds=settings.JOB_LEASE_SECONDS)
-    held = Job.objects.filter(pk=job.pk, lease_token=job.lease_token, state=Job.State.RUNNING)
-    return bool(held.update(lease_until=until, due_at=until, **changes))
+def _extend(job: Job, *, state: dict[str, Any] | None = None, attempts: int | None = None) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE intake_job
+               SET lease_until = %(until)s, due_at = %(until)s, updated_at = %(now)s,
+                   checkpoint = CASE WHEN id = %(id)s THEN COALESCE(%(state)s::jsonb, checkpoint) ELSE checkpoint END,
+                   attempts = CASE WHEN id = %(id)s THEN COALESCE(%(attempts)s, attempts) ELSE attempts END
+             WHERE id = ANY(%(ids)s) AND lease_token = %(token)s AND state = 'running'
+            """,
+            {
+                "id": job.pk,
+                "ids": [job.pk, *(each.pk for each in job.companions)],
+                "token": job.lease_token,
+                "state": None if state is None else json.dumps(state),
+                "attempts": attempts,
+                "now": timezone.now(),
+                "until": timezone.now() + timedelta(seconds=settings.JOB_LEASE_SECONDS),
+            },
+        )
+        return bool(cursor.rowcount == 1 + len(job.companions))
 
 
 def checkpoint(job: Job, state: dict[str, Any], *, attempts: int | None = None) -> None:
     """Keep how far the job is, in the transaction of the work itself.
 
     Args:
-        job: leased.
+        job: leased, and its companions with it.
         state: how far it is; another one than before is progress, which gives the job all its attempts back. The same
             again is a sign of life only.
         attempts: how many attempts count as begun from here on, for work that keeps count itself.
@@ -307,7 +379,7 @@ def checkpoint(job: Job, state: dict[str, Any], *, attempts: int | None = None) 
         LostLeaseError: if the lease has passed to another worker.
     """
     count = attempts or (1 if state != job.checkpoint else job.attempts)
-    if not _extend(job, checkpoint=state, attempts=count, updated_at=timezone.now()):
+    if not _extend(job, state=state, attempts=count):
         raise LostLeaseError(str(job.pk))
     job.checkpoint, job.attempts = state, count
     _heard_at[job.pk] = time.monotonic()
@@ -325,55 +397,63 @@ def together(job: Job) -> Iterator[None]:
         raise
 
 
-def finish(job: Job, *, again_after_seconds: float = 0) -> None:
+def finish(job: Job, *, subjects: Collection[uuid.UUID] = (), again_after_seconds: float = 0) -> None:
     """End the job; if it was asked for again since it was claimed, it is queued once more after this long.
+
+    Args:
+        job: leased.
+        subjects: of its companions, which end with it; the others are given back.
+        again_after_seconds: the pause.
 
     Raises:
         LostLeaseError: if the lease has passed to another worker.
     """
+    held = [job, *job.companions]
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            UPDATE intake_job
-               SET state = CASE WHEN requests = %(requests)s THEN 'done' ELSE 'queued' END,
-                   due_at = %(now)s + CASE WHEN requests = %(requests)s THEN 0 ELSE %(pause)s END * interval '1 second',
+            UPDATE intake_job AS job
+               SET state = CASE WHEN is_done AND job.requests = held.requests THEN 'done' ELSE 'queued' END,
+                   due_at = %(now)s + CASE WHEN NOT is_done OR job.requests = held.requests THEN 0 ELSE %(pause)s END
+                                      * interval '1 second',
                    attempts = 0, failure = '', lease_token = NULL, lease_until = NULL, updated_at = %(now)s
-             WHERE id = %(id)s AND lease_token = %(token)s AND state = 'running'
+              FROM unnest(%(ids)s::uuid[], %(requests)s::bigint[], %(done)s::boolean[]) AS held (id, requests, is_done)
+             WHERE job.id = held.id AND lease_token = %(token)s AND state = 'running'
             """,
             {
-                "id": job.pk,
+                "ids": [each.pk for each in held],
+                "requests": [each.requests for each in held],
+                "done": [each is job or each.subject in subjects for each in held],
                 "token": job.lease_token,
-                "requests": job.requests,
                 "pause": again_after_seconds,
                 "now": timezone.now(),
             },
         )
-        if not cursor.rowcount:
+        if cursor.rowcount != len(held):
             raise LostLeaseError(str(job.pk))
 
 
 def release(job: Job, *, delay_seconds: float = 0) -> None:
     """Give the lease back with work left: the job is due again."""
-    Job.objects.filter(pk=job.pk, lease_token=job.lease_token).update(
-        state=Job.State.QUEUED,
-        attempts=Greatest(F("attempts") - 1, 0),
-        lease_token=None,
-        lease_until=None,
-        due_at=timezone.now() + timedelta(seconds=delay_seconds),
-        updated_at=timezone.now(),
-    )
+    part(job, job.companions)
+    held = Job.objects.filter(pk=job.pk, lease_token=job.lease_token)
+    _give_back(held, pause=delay_seconds, attempts=Greatest(F("attempts") - 1, 0))
 
 
 def fail(job: Job, error: BaseException) -> None:
     """Note why the job failed: it is due again after a growing pause, or a dead letter after its last attempt.
 
     A failure that passes by itself costs no attempt. Two that got in each other's way try again at once, each after
-    another moment; while the database cannot take anything, the job waits.
+    another moment; while the database cannot take anything, the job waits. What failed together is tried alone at once.
     """
     attempts, pause, is_dead = job.attempts, float(2**job.attempts), job.attempts >= MOST_ATTEMPTS
     if is_passing(error):
         attempts, is_dead = max(job.attempts - 1, 0), False
         pause = random.uniform(0.05, 0.5) if is_busy(error) else PAUSE_WHILE_AWAY_SECONDS
+    if job.companions:
+        passes = is_passing(error)
+        part(job, [job, *job.companions], failure="" if passes else APART, pause=pause if passes else 0.0)
+        return
     Job.objects.filter(pk=job.pk, lease_token=job.lease_token).update(
         state=Job.State.DEAD if is_dead else Job.State.QUEUED,
         attempts=attempts,

@@ -31,6 +31,27 @@ def show(name: uuid.UUID) -> None:
         cursor.execute("SELECT pg_advisory_lock(%s)", [key_of(name)])
 
 
+class Sign:
+    """A sign of life that whoever works shows when others can see the work, and lets go of at the end of the block."""
+
+    def __init__(self, name: uuid.UUID) -> None:
+        self._name = name
+        self._is_shown = False
+
+    def __enter__(self) -> Sign:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._is_shown:
+            let_go(self._name)
+
+    def show(self) -> None:
+        """Begin to hold it, unless it is held."""
+        if not self._is_shown:
+            show(self._name)
+            self._is_shown = True
+
+
 @contextmanager
 def alive(name: uuid.UUID) -> Iterator[None]:
     """Hold the sign of life while the block runs."""

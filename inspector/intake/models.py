@@ -5,6 +5,8 @@ Identity and order, the two rules everything rests on, stand in `identity.py`; t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.db import models
 from django.utils import timezone
 
@@ -324,6 +326,9 @@ class Job(models.Model):
             # Serves the page of dead letters.
             models.Index(fields=["workspace", "-updated_at"], name="job_dead", condition=models.Q(state="dead")),
         ]
+
+    # The jobs that one lease holds together with this one: see `jobs`. No column holds them.
+    companions: Sequence[Job] = ()
 
     def __str__(self) -> str:
         return f"{self.kind} {self.subject}: {self.state}"

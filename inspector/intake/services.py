@@ -6,20 +6,22 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
-
 from inspector.accounts.models import ApiKey, Channel, User, Workspace
 from inspector.accounts.workspaces import check_open
 from inspector.tokens import hide_tokens
 
 from .containers import Arrival
-from .framing import frame_stream
+from .framing import EmptyError, frame_stream
 from .models import Delivery
+from .store import AbandonedError, TwinError
 from .text import make_storable
 from .uploads import frame_upload, take_file, take_upload
 from .withdrawals import take_back, weigh_records, withdraw_delivery
 
 __all__ = [
+    "AbandonedError",
+    "EmptyError",
+    "TwinError",
     "frame_upload",
     "open_delivery",
     "take_back",
@@ -31,7 +33,6 @@ __all__ = [
 ]
 
 
-@transaction.atomic
 def open_delivery(
     *,
     workspace: Workspace,
@@ -46,10 +47,12 @@ def open_delivery(
     declared_start: datetime | None = None,
     idempotency_key: str | None = None,
     is_staged: bool = False,
+    has_row: bool = True,
 ) -> Delivery:
     """A delivery that is about to be received. What it carries comes by `take_stream` or `take_upload`.
 
-    One that `is_staged` waits for a person's word: see `staging`.
+    One that `is_staged` waits for a person's word: see `staging`. To one that has no row yet, `take_stream` gives it
+    with the first records.
 
     Raises:
         ValueError: for a channel of another workspace.
@@ -58,7 +61,7 @@ def open_delivery(
     check_open(workspace)
     if channel.workspace_id != workspace.pk:
         raise ValueError("the channel belongs to another workspace")
-    return Delivery.objects.create(
+    delivery = Delivery(
         workspace=workspace,
         channel=channel,
         door=door,
@@ -72,6 +75,9 @@ def open_delivery(
         declared_start=declared_start,
         idempotency_key=idempotency_key,
     )
+    if has_row:
+        delivery.save(force_insert=True)
+    return delivery
 
 
 def take_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival | None = None) -> Delivery:
@@ -83,6 +89,7 @@ def take_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival
         arrival: the file that the stream is unfolded from, if it is one.
 
     Raises:
+        EmptyError, TwinError: for one without a row, of which nothing is stored then: see `frame_stream`.
         Exception: what reading the stream raised, after its complete records were stored.
     """
     return frame_stream(delivery=delivery, chunks=chunks, arrival=arrival)

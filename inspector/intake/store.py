@@ -6,12 +6,15 @@ The unique constraint on a record's identity decides what is new, so concurrent 
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
+from typing import Any
 
 from django.db import connection, models
 
@@ -73,24 +76,47 @@ class Held:
     envelope: str
 
 
-def store_batch(*, delivery: Delivery, drafts: Sequence[Draft], scaffold: Sequence[ScaffoldItem | Piece]) -> None:
+class AbandonedError(Exception):
+    """The delivery was closed because its receiver showed no sign of life; nothing more of it is taken."""
+
+
+class TwinError(Exception):
+    """Another delivery of this key came with the same Idempotency-Key."""
+
+
+def store_batch(
+    *,
+    delivery: Delivery,
+    drafts: Sequence[Draft],
+    scaffold: Sequence[ScaffoldItem | Piece],
+    ended: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
     """Store a batch of a delivery; call inside the transaction that also keeps the framing's checkpoint.
 
     Args:
-        delivery: locked by the caller or owned by it alone; its counts are updated here, in memory and in the row.
+        delivery: locked by the caller or owned by it alone; its counts are updated here, in memory and in the row,
+            which is written with the first batch where there is none.
         drafts: in order of their index.
         scaffold: the bytes between records, and the pieces of records that are over the limit.
+        ended: with the last batch, what else the row holds from then on.
+
+    Raises:
+        AbandonedError: for a delivery that was closed meanwhile.
+        TwinError: for a new one whose Idempotency-Key is another's.
     """
     _count_timed(delivery, drafts)
     fresh = {draft.index: make_id() for draft in drafts}
     ordered = sorted(drafts, key=lambda draft: (draft.identity, draft.index))
-    insert_rows(
+    inserted = insert_rows(
         model=Record,
         columns=_RECORD_COLUMNS,
         rows=[_record_row(delivery, draft, fresh[draft.index]) for draft in ordered],
         order_by=("identity",),
     )
-    held = _find_held(delivery, drafts)
+    if inserted == len(drafts):
+        held = {draft.identity: _hold(delivery, draft, fresh[draft.index]) for draft in drafts}
+    else:
+        held = _find_held(delivery, drafts)
     new_ids = set(fresh.values())
     again = [draft for draft in drafts if held[draft.identity].id not in new_ids]
     revived = _revive(again, held) if again and note_arrival_again(delivery=delivery) else set()
@@ -104,7 +130,7 @@ def store_batch(*, delivery: Delivery, drafts: Sequence[Draft], scaffold: Sequen
         is_earlier = not is_new and not draft.is_quarantined and _order(delivery, draft) < record.order
         if is_earlier:
             moves[draft.identity] = draft
-            held[draft.identity] = Held(record.id, _order(delivery, draft), record.envelope)
+            held[draft.identity] = replace(record, order=_order(delivery, draft))
         outcome = _outcome(draft, is_new)
         outcomes[outcome] += 1
         differs = draft.envelope if not is_new and draft.envelope != record.envelope else ""
@@ -113,6 +139,10 @@ def store_batch(*, delivery: Delivery, drafts: Sequence[Draft], scaffold: Sequen
     # Concurrent writers move records in the order of their identity, and so never wait for each other in a circle.
     for identity, draft in sorted(moves.items()):
         _move_earlier(delivery, draft, held[identity])
+    delivery.warnings = add_warnings(delivery.warnings, drafts)
+    _count(delivery, outcomes)
+    if delivery._state.adding:
+        _insert_delivery(delivery, ended)
     insert_rows(model=Sighting, columns=_SIGHTING_COLUMNS, rows=sightings, order_by=("delivery_id", "index"))
     insert_rows(
         model=Scaffold,
@@ -135,8 +165,8 @@ def store_batch(*, delivery: Delivery, drafts: Sequence[Draft], scaffold: Sequen
             workspace_id=delivery.workspace_id,
             delay_seconds=max(0.0, delivery.due - time.time()),
         )
-    delivery.warnings = add_warnings(delivery.warnings, drafts)
-    _account(delivery, outcomes)
+    if not delivery._state.adding:
+        _update_delivery(delivery, ended)
 
 
 def _written_otherwise(
@@ -144,6 +174,8 @@ def _written_otherwise(
 ) -> list[Draft]:
     """The duplicates whose bytes are not those of the record that is kept; theirs are kept with the delivery."""
     doubles = [draft for draft in drafts if draft.framed.source and held[draft.identity].id != fresh[draft.index]]
+    if not doubles:
+        return []
     digests = dict(
         Record.objects.filter(pk__in={held[draft.identity].id for draft in doubles})
         .annotate(digest=models.Func("source", function="sha256", output_field=models.BinaryField()))
@@ -240,6 +272,10 @@ def _sighting_row(
     )
 
 
+def _hold(delivery: Delivery, draft: Draft, record_id: uuid.UUID) -> Held:
+    return Held(record_id, _order(delivery, draft), draft.envelope)
+
+
 def _find_held(delivery: Delivery, drafts: Sequence[Draft]) -> dict[bytes, Held]:
     with connection.cursor() as cursor:
         cursor.execute(
@@ -296,10 +332,23 @@ def _count_timed(delivery: Delivery, drafts: Sequence[Draft]) -> None:
         seen[likeness] += 1
 
 
-def _account(delivery: Delivery, outcomes: Counter[str]) -> None:
+def _count(delivery: Delivery, outcomes: Counter[str]) -> None:
     delivery.stored += outcomes[Sighting.Outcome.STORED]
     delivery.duplicate += outcomes[Sighting.Outcome.DUPLICATE]
     delivery.quarantined += outcomes[Sighting.Outcome.QUARANTINED]
     delivery.received += outcomes.total()
-    counts = ("stored", "duplicate", "quarantined", "received", "warnings")
-    delivery.save(update_fields=[*counts, "framed_bytes", "source_digest"])
+
+
+def _insert_delivery(delivery: Delivery, ended: Mapping[str, Any]) -> None:
+    names = [field.attname for field in Delivery._meta.concrete_fields]
+    values = (ended.get(name, getattr(delivery, name)) for name in names)
+    row = [json.dumps(value) if isinstance(value, dict) else value for value in values]
+    if not insert_rows(model=Delivery, columns=names, rows=[row], order_by=("id",)):
+        raise TwinError
+
+
+def _update_delivery(delivery: Delivery, ended: Mapping[str, Any]) -> None:
+    counts = ("stored", "duplicate", "quarantined", "received", "warnings", "framed_bytes", "source_digest")
+    held = Delivery.objects.filter(pk=delivery.pk, state=delivery.state)
+    if not held.update(**{name: getattr(delivery, name) for name in counts}, **ended):
+        raise AbandonedError(f"delivery {delivery.pk} was closed while it was being received")

@@ -37,8 +37,6 @@ from .tables import Examination
 
 # By which decoders and rules a conversation was examined.
 EXAMINED_BY: Final = f"{DECODER_VERSION}/{VERSION}"
-# Conversations of at most so many messages are examined together, and so many of theirs at once.
-SMALL, TOGETHER = 1000, 2000
 LONGEST_TEXT: Final = 2000
 _OUTDATED_AT_ONCE: Final = 1000
 # Of one rule no more are kept of a conversation; the last one says how many more there are.
@@ -61,34 +59,27 @@ def examine(
     conversations: Sequence[Conversation],
     fence: Callable[[], None],
     finish: Callable[[], None],
-    end_others: Callable[[set[uuid.UUID]], set[uuid.UUID]] = set,
 ) -> None:
     """Examine conversations of one workspace, and keep what comes out.
 
     Args:
-        conversations: the one whose job this is, and after it others that are small.
+        conversations: one, or several that are small.
         fence: called inside each writing transaction; raises when another worker has taken over.
-        finish: called inside it, so that the job ends together with its work.
-        end_others: called inside it with the ids of the others; says which of them are still to be written.
+        finish: called inside the last one, so that their jobs end together with the work.
     """
-    first, *others = conversations
-    together = [first, *_pick_small(first, others)]
-    decide_undecided(conversations=[each.pk for each in together], fence=fence)
-    settings = load_settings(workspace_id=first.workspace_id)
-    found = find(load_scenes(together), settings)
+    ids = [each.pk for each in conversations]
+    workspace_id = conversations[0].workspace_id
+    decide_undecided(conversations=ids, fence=fence)
+    settings = load_settings(workspace_id=workspace_id)
+    found = find(load_scenes(conversations), settings)
     with transaction.atomic():
-        hold_conversations([each.pk for each in together])
+        hold_conversations(ids)
         fence()
-        kept = {first.pk}
-        if len(together) > 1:
-            kept |= end_others(found.keys() - kept)
         write_findings(
-            [each for pk in kept for each in found[pk]],
-            conversations=[each for each in together if each.pk in kept],
-            version=EXAMINED_BY,
+            [each for several in found.values() for each in several], conversations=conversations, version=EXAMINED_BY
         )
-        check(conversations=kept)
-        fill_by_findings(workspace_id=first.workspace_id, conversations=kept)
+        check(conversations=set(ids))
+        fill_by_findings(workspace_id=workspace_id, conversations=set(ids))
         finish()
 
 
@@ -123,14 +114,6 @@ def _hide_names(conversation_ids: Iterable[uuid.UUID]) -> None:
         hidden = hide_tokens(name)
         if hidden != name:
             Conversation.objects.filter(pk=pk).update(native_id=hidden)
-
-
-def _pick_small(first: Conversation, others: Sequence[Conversation]) -> Iterator[Conversation]:
-    held = first.message_count
-    for other in others:
-        if other.message_count <= SMALL and held + other.message_count <= TOGETHER:
-            held += other.message_count
-            yield other
 
 
 def find(scenes: Sequence[Scene], settings: Settings) -> dict[uuid.UUID, list[Found]]:

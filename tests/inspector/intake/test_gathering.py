@@ -12,7 +12,6 @@ from django.test.utils import CaptureQueriesContext
 
 from inspector import pipeline, reading
 from inspector.intake import jobs
-from inspector.intake.companions import APART
 from inspector.intake.models import DeadLetter, Delivery, Door, Job
 from inspector.threads.models import Conversation, Message
 
@@ -65,7 +64,7 @@ def test_it_comes_out_as_if_each_had_been_read_alone(cast: Cast, monkeypatch: py
         model.objects.all().delete()
     Job.objects.filter(kind=Job.Kind.INGEST).update(state=Job.State.QUEUED, checkpoint={}, attempts=0)
     Delivery.objects.update(read=0)
-    monkeypatch.setattr(reading, "find_companions", lambda job, most: [])
+    monkeypatch.setattr(pipeline, "TOGETHER", {})
     assert read_all() == 5
     settle_all()
     assert see() == together
@@ -91,19 +90,42 @@ def test_one_that_fails_is_set_aside_and_the_others_are_read(cast: Cast, monkeyp
 
 def test_after_a_worker_died_each_is_read_alone(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     post_each(cast, ["one", "two", "three"])
-    job = jobs.claim(kinds=[Job.Kind.INGEST])
+    job = jobs.claim(kinds=[Job.Kind.INGEST], together=pipeline.TOGETHER)
     assert job is not None
     monkeypatch.setattr(jobs, "find_alive", lambda tokens: set())
-    assert jobs.take_back() == 1
-    waiting = Job.objects.filter(kind=Job.Kind.INGEST).order_by("due_at")
-    assert sorted(waiting.values_list("failure", flat=True)) == ["", APART, APART]
+    assert jobs.take_back() == 3
+    waiting = Job.objects.filter(kind=Job.Kind.INGEST, attempts=0)
+    assert list(waiting.values_list("failure", flat=True)) == [jobs.APART] * 3
     assert read_all() == 3
     assert reads() == [1] * 3
 
 
-def test_one_that_is_asked_for_again_meanwhile_is_read_by_its_own_job(
-    cast: Cast, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_one_worker_has_another_does_not_take(cast: Cast) -> None:
+    post_each(cast, TEXTS)
+    first = jobs.claim(kinds=[Job.Kind.INGEST], together={Job.Kind.INGEST: 2})
+    second = jobs.claim(kinds=[Job.Kind.INGEST], together={Job.Kind.INGEST: 500})
+    assert first is not None
+    assert second is not None
+    held = [{each.pk for each in (job, *job.companions)} for job in (first, second)]
+    assert [len(ids) for ids in held] == [3, 2]
+    assert not held[0] & held[1]
+    assert jobs.claim(kinds=[Job.Kind.INGEST]) is None
+    # What is given back is due again, and begun as often as before.
+    jobs.part(first, first.companions[:1])
+    again = jobs.claim(kinds=[Job.Kind.INGEST])
+    assert again is not None
+    assert again.attempts == 1
+    jobs.finish(second, subjects=[each.subject for each in second.companions])
+    assert Job.objects.filter(kind=Job.Kind.INGEST, state=Job.State.DONE).count() == 2
+    # Whoever has lost one of several writes nothing.
+    Job.objects.filter(pk=first.companions[0].pk).update(lease_token=None)
+    with pytest.raises(jobs.LostLeaseError):
+        jobs.checkpoint(first, {})
+    with pytest.raises(jobs.LostLeaseError):
+        jobs.finish(first)
+
+
+def test_one_that_is_asked_for_again_meanwhile_is_read_once_more(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     _, second, _ = post_each(cast, ["one", "two", "three"])
     hold = reading.hold_records
 
@@ -112,13 +134,15 @@ def test_one_that_is_asked_for_again_meanwhile_is_read_by_its_own_job(
         return hold(arrivals)
 
     monkeypatch.setattr(reading, "hold_records", ask_meanwhile)
-    job = jobs.claim(kinds=[Job.Kind.INGEST])
+    job = jobs.claim(kinds=[Job.Kind.INGEST], together=pipeline.TOGETHER)
     assert job is not None
     pipeline.run_job(job)
-    assert reads() == [1, 0, 1]
+    assert reads() == [1, 1, 1]
+    waiting = Job.objects.filter(kind=Job.Kind.INGEST, state=Job.State.QUEUED)
+    assert [each.subject for each in waiting] == [second.pk]
     monkeypatch.undo()
     settle_all()
-    assert reads() == [1, 1, 1]
+    assert not Job.objects.exclude(state=Job.State.DONE).exists()
     assert Message.objects.count() == 3
 
 

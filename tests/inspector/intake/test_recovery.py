@@ -24,9 +24,9 @@ from django.utils import timezone
 
 from inspector import pipeline, reading
 from inspector.intake import abandoned, jobs
-from inspector.intake.framing import AbandonedError
 from inspector.intake.models import Delivery, Door, Job, Record, Sighting
 from inspector.intake.services import open_delivery, take_stream
+from inspector.intake.store import AbandonedError
 from inspector.threads.models import Message
 
 from ..conftest import Cast, deliver, settle_all

@@ -294,17 +294,17 @@ def test_a_record_that_arrives_while_its_delivery_is_withdrawn_stays_shown(cast:
         finally:
             connection.close()
 
-    account = store._account
+    update = store._update_delivery
 
-    def account_late(delivery: Delivery, outcomes: Any) -> None:
+    def update_late(delivery: Delivery, ended: Any) -> None:
         # The sighting is written and not committed: the act has to wait for it.
         acts.append(pool.submit(withdraw_meanwhile))
         assert not is_withdrawn.wait(0.5)
-        account(delivery, outcomes)
+        update(delivery, ended)
 
     acts: list[Future[None]] = []
     with ThreadPoolExecutor(1) as pool, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "_account", account_late)
+        patch.setattr(store, "_update_delivery", update_late)
         second = take(cast, ASK, "b.log")
         acts[0].result(timeout=20)
     settle_all()
