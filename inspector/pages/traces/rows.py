@@ -17,7 +17,8 @@ from django.utils.safestring import SafeString
 
 from inspector.audit.findings.listing import OpenRule
 from inspector.threads.models import Conversation, Trace
-from inspector.threads.trees.outline import ADJACENCY, ASKING, Kind, Line
+from inspector.threads.tasks.events import ASKS
+from inspector.threads.trees.lines import ADJACENCY, Kind, Line
 from inspector.threads.trees.traces import Foliage, Said
 from inspector.threads.trees.windows import WindowRow
 
@@ -112,7 +113,7 @@ class Painter:
             return '<span class="quiet">a message that is gone: look again</span>'
         url = self._link("message", said.id)
         deeper = f'<span class="quiet small">level {row.depth + 1:,}</span>' if row.depth > DEEPEST else ""
-        sentence = said.english or said.topic or "not told yet"
+        sentence = said.sentence or said.topic or "not told yet"
         shown = shorten(sentence, LONGEST_SUBJECT)
         title = f' title="{escape_text(spell_hidden(sentence))}"' if shown.endswith("…") else ""
         return (
@@ -195,7 +196,7 @@ class Painter:
         if said is None:
             return ""
         receivers = [name for name in said.receivers if name]
-        name = receivers[0] if said.performative in ASKING and receivers else said.sender
+        name = receivers[0] if said.performative in ASKS and receivers else said.sender
         return f' data-agent="{self.mark(name, said.channel_id, (said.dialect,)).number}"' if name else ""
 
 

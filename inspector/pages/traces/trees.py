@@ -18,7 +18,7 @@ from inspector.audit.findings.listing import list_open_about, tell_findings
 from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.placing.instants import count_microseconds, read_instant
-from inspector.threads.trees.traces import MOST_FOUND, find_matching, match_rows, read_foliage
+from inspector.threads.trees.traces import MAX_FOUND, find_matching, match_rows, read_foliage
 from inspector.threads.trees.walking import OPEN, Fold
 from inspector.threads.trees.windows import MAX_TOGGLED, Place, Tree, Window, WindowRow, load_tree, read_place
 
@@ -123,11 +123,11 @@ def search_tree(owner: Conversation | Trace, wish: Wish) -> Found | None:
     """The messages that hold what is looked for, the earliest first; None where nothing is."""
     if not wish.find:
         return None
-    hits = find_matching(owner=owner, text=wish.find, limit=MOST_FOUND + 1)
+    hits = find_matching(owner=owner, text=wish.find, limit=MAX_FOUND + 1)
     # Whoever goes on from what was found, by windows, stands at none of it.
     is_elsewhere = (wish.at is not None or wish.time is not None) and not wish.hit
-    number = 0 if is_elsewhere else min(max(1, wish.hit), len(hits[:MOST_FOUND]))
-    return Found(hits[:MOST_FOUND], number, len(hits) > MOST_FOUND)
+    number = 0 if is_elsewhere else min(max(1, wish.hit), len(hits[:MAX_FOUND]))
+    return Found(hits[:MAX_FOUND], number, len(hits) > MAX_FOUND)
 
 
 def make_tree_context(request: HttpRequest, membership: Membership, owner: Conversation | Trace) -> dict[str, Any]:

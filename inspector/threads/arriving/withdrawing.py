@@ -9,7 +9,7 @@ from inspector.intake.models import Record
 from inspector.intake.withdrawals import Weighing
 
 from ..models import Message
-from ..trees.hanging import take_down
+from ..trees.lines import take_down
 from .arrivals import find_citing, insert_arrivals
 from .holding import hold_channels
 from .inserts import read_record

@@ -16,8 +16,8 @@ from django.db.models import Case, Q, QuerySet, Value, When
 from inspector.intake.models import Record
 
 from ..models import Message, MessageQuerySet
-from ..tasks.found import Found
-from ..tasks.signs import read_status
+from ..tasks.events import read_status
+from ..tasks.states import Found
 from ..telling.contexts import DECODER_VERSION, is_common
 from .instants import count_microseconds
 from .links import NO_WORK, Declared, Guess, Way, Work, read_links

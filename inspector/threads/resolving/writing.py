@@ -19,7 +19,7 @@ from ..placing.nodes import StoredNode
 from ..telling.sights import decide_established
 from ..telling.teller import ToldRow
 from ..telling.wordings import History, keep_wordings
-from ..trees.hanging import Placed, hang, keep_ghosts
+from ..trees.lines import Placed, hang, keep_ghosts
 
 WINDOW = 500
 WINDOW_BYTES = 2 * 1024 * 1024
@@ -27,7 +27,7 @@ WINDOW_BYTES = 2 * 1024 * 1024
 # A row is found by its conversation and order key too: one that was moved meanwhile keeps its id and is not written.
 _KEY = ("id", "conversation_id", "order_time", "order_source", "order_index")
 _PLACED = ("place", "run", "parent", "parent_key", "parent_basis", "parent_why", "task")
-# What follows from where they are placed: see `trees.hanging`.
+# What follows from where they are placed: see `trees.lines`.
 _HUNG = ("above", "trace_above")
 _LEANED = ("told_in", "established", "sights")
 _TOLD = ("severity", "is_sealed", "english", "body", "words", "atoms", "told_digest", "told_at")

@@ -15,8 +15,7 @@ from typing import Any, Final, NamedTuple
 from django.db import connection
 from django.db.models import QuerySet
 
-from .hanging import ORDERS, Column
-from .outline import Kind
+from .lines import ORDERS, Column, Kind
 
 # So many lines are climbed, or gone down, in one step of a walk.
 MAX_CLIMB: Final = 2_000
@@ -60,11 +59,7 @@ def walk(
     """The lines from one on, itself first, or back from it without it; at most `limit`.
 
     Args:
-        column: of which tree.
-        start: the line, or the tree itself by the id of its owner, which is never among the lines.
-        limit: how many lines.
-        fold: how the tree is folded; the start is taken for shown.
-        is_back: whether to go back.
+        start: the line, taken for shown; or the tree itself by the id of its owner, which is never among the lines.
         is_after: whether to begin behind everything below the start, without it.
 
     Returns:
@@ -89,11 +84,7 @@ def walk(
 
 @cache
 def _write_walk(column: Column, *, is_back: bool) -> str:
-    """The statement that walks on or back.
-
-    `walk` holds the line that was reached last, `n` how many were before it, and whether it is to be gone by without
-    what is below it.
-    """
+    """The statement that walks on or back; `is_shut` says to pass a line by without what is below it."""
     order = ORDERS[column]
     names = ", ".join(order)
     found = ", ".join(f"next_{each}" for each in ("kind", "id", "above", *order))
@@ -183,10 +174,7 @@ def _write_nothing(order: Sequence[str]) -> str:
 def climb(
     column: Column, line: uuid.UUID | QuerySet[Any, uuid.UUID], *, most: int = MAX_DEPTH
 ) -> list[tuple[uuid.UUID, int]]:
-    """A line, given by its id or as a query for it, and those that it stands below, itself first, with their kinds.
-
-    So many of these at most.
-    """
+    """A line, by its id or a query for it, and those that it stands below with their kinds, itself first."""
     sql, given = ("%s::uuid", (line,)) if isinstance(line, uuid.UUID) else line.query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(

@@ -20,8 +20,8 @@ from ..models import Block, Conversation, Message, MessageQuerySet, Trace, TreeG
 from ..placing.instants import count_microseconds
 from ..placing.links import read_links
 from ..resolving.summaries import read_summary
-from .hanging import ORDERS, Column, find_firsts
-from .outline import ASKING, ENDS, Kind, Line, Outcome
+from ..tasks.events import ASKS
+from .lines import ENDS, ORDERS, Column, Kind, Line, Outcome, find_firsts
 from .walking import MAX_DEPTH, OPEN, ROOT, STOP, Fold, Step, climb, count_below, walk
 
 MAX_TOGGLED: Final = 50
@@ -232,15 +232,6 @@ class Tree:
         order = [f"-{name}" for name in ORDERS[self.column]]
         return self.messages.order_by(*order).values_list("pk", flat=True)[:1]
 
-    def read_all(self) -> Iterator[tuple[int, Line]]:
-        """Every line with its depth, window by window."""
-        window = self.read_window(limit=1000)
-        while True:
-            yield from ((row.depth, row.line) for row in window.rows)
-            if window.next is None:
-                return
-            window = self.read_window(at=window.next, limit=1000)
-
     def _read_rows(
         self, steps: Sequence[Step], following: Step | None, stop: Step | None, fold: Fold
     ) -> Iterator[WindowRow]:
@@ -315,7 +306,7 @@ class Tree:
         return found
 
 
-_OUTCOMES: Final[dict[str, Any]] = {"asking": sorted(ASKING), "ends": sorted(ENDS), "most": MAX_ANSWERS}
+_OUTCOMES: Final[dict[str, Any]] = {"asking": sorted(ASKS), "ends": sorted(ENDS), "most": MAX_ANSWERS}
 
 
 def _write_lines(column: Column) -> str:
@@ -358,7 +349,7 @@ def _make_line(
     answered_at: datetime | None,
 ) -> Line:
     is_public = read_links(links).work.is_public if links else False
-    if performative not in ASKING or is_public:
+    if performative not in ASKS or is_public:
         return Line(pk, Kind.MESSAGE, start, start, Outcome.NONE, severity)
     outcome = ENDS[ended] if ended else Outcome.ANSWERED if answered_at else Outcome.OPEN
     end = ended_at or answered_at

@@ -1,16 +1,18 @@
-"""Hanging: the line below which a message stands, in the tree of its conversation and in that of its trace.
+"""Lines of trees: messages, ghosts of what was not received, headings of conversations; and what each stands below.
 
-It follows from what a message answers or cites, and stands beside that in its row: its parent, where that is in the
-same tree; the ghost of what it cites and nobody bears; else the conversation, which in a trace is a heading. What
-merely follows answers nothing. Ghosts and headings have rows of their own, which say where the first line below them
-stands.
+A message stands below its parent, where that is in the same tree; below the ghost of what it cites and nobody bears; or
+below the conversation, which in a trace is a heading (`above`, `trace_above`). What merely follows answers nothing.
+Ghosts and headings have rows of their own (`TreeGroup`), and stand where the first line below them does.
 """
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from enum import IntEnum
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from django.db import connection
@@ -19,8 +21,8 @@ from inspector.intake.bulk import update_rows
 from inspector.lookups import IsAny
 
 from ..models import Message, TreeGroup
-from .outline import ADJACENCY, name_ghost, name_heading
 
+ADJACENCY: Final = "adjacency"
 Column = Literal["above", "trace_above"]
 # What the lines below one are ordered by, before their ids. Places sort as the timeline of one conversation does.
 ORDERS: Final[Mapping[Column, tuple[str, ...]]] = {
@@ -30,6 +32,66 @@ ORDERS: Final[Mapping[Column, tuple[str, ...]]] = {
 _GROUPED: Final = (
     *("conversation_id", "trace_id", "kind", "above", "order_time", "order_source", "order_index", "place"),
 )
+
+
+class Kind(IntEnum):
+    """What a line stands for; those of ghosts and headings are the kinds of `TreeGroup`."""
+
+    MESSAGE = 0
+    GHOST = 1
+    CONVERSATION = 2
+
+
+class Outcome(IntEnum):
+    """What came of a message: nothing was asked, it is still open, or how it was answered."""
+
+    NONE = 0
+    OPEN = 1
+    ANSWERED = 2
+    DONE = 3
+    FAILED = 4
+    CANCELLED = 5
+
+
+# The answers that end a request; any other prolongs it.
+ENDS: Final = {
+    "done": Outcome.DONE,
+    "failure": Outcome.FAILED,
+    "reject": Outcome.FAILED,
+    "not-understood": Outcome.FAILED,
+    "cancel": Outcome.CANCELLED,
+}
+
+
+class Line(NamedTuple):
+    """One line of a tree: a message, a conversation, or a ghost by the id that it has in this tree.
+
+    `start` and `end` are microseconds since 1970: from a request until its answer, of a conversation its first
+    and last message in the trace, else twice the same.
+    """
+
+    id: uuid.UUID
+    kind: Kind
+    start: int
+    end: int
+    outcome: Outcome
+    severity: int
+
+
+def name_ghost(tree: bytes, cited: bytes) -> uuid.UUID:
+    """The id of the ghost of a missing message, by the key of its id, in a conversation, or in a channel of a trace."""
+    return _hash(tree + cited)
+
+
+# Of one conversation there are many messages together.
+@lru_cache(maxsize=4096)
+def name_heading(trace_key: bytes, conversation_id: uuid.UUID) -> uuid.UUID:
+    """What the heading of a conversation is known by in a trace."""
+    return _hash(trace_key + conversation_id.bytes)
+
+
+def _hash(parts: bytes) -> uuid.UUID:
+    return uuid.UUID(bytes=hashlib.sha256(parts).digest()[:16])
 
 
 class Placed(NamedTuple):

@@ -1,29 +1,33 @@
-"""How a task stands: the one table of where each event leads. Advisory, never what a wire claims.
+"""States of tasks: one table of where each event leads. Advisory, never what a wire claims.
 
-Two tables, and no branches beside them: `signs.SIGNS` says what an act is to a task, and `TRANSITIONS` where that leads
-from each state; from a state that is not named there it changes nothing. docs/lifecycle.md is written from both.
+`events.EVENT_RULES` says what a message is to a task, and `TRANSITIONS` where that leads from each state; an event that
+has no row for a state changes nothing. docs/lifecycle.md is written from both.
 """
 
 from __future__ import annotations
 
+import hashlib
+import uuid
 from collections.abc import Collection, Mapping
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from django.db.models import TextChoices
 
-class State(StrEnum):
-    """How a task stands; those of the rows (`Task.State`) are the same, without needing a database to be named."""
 
-    OPEN = "open"
-    ACKNOWLEDGED = "acknowledged"
-    IN_PROGRESS = "in-progress"
-    WAITING = "waiting"
-    DELEGATED = "delegated"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    TIMED_OUT = "timed-out"
-    STALLED = "stalled"
+class State(TextChoices):
+    """How a task stands."""
+
+    OPEN = "open", "Open"
+    ACKNOWLEDGED = "acknowledged", "Acknowledged"
+    IN_PROGRESS = "in-progress", "In progress"
+    WAITING = "waiting", "Waiting"
+    DELEGATED = "delegated", "Delegated"
+    DONE = "done", "Done"
+    FAILED = "failed", "Failed"
+    CANCELLED = "cancelled", "Cancelled"
+    TIMED_OUT = "timed-out", "Timed out"
+    STALLED = "stalled", "Stalled"
 
 
 # Before anything was said of a task, where an answer is the first that stands in the log.
@@ -132,33 +136,88 @@ TRANSFERRED: Final[Mapping[str, str]] = {
     State.TIMED_OUT: "delegate-failed",
     State.CANCELLED: "help-ended",
 }
-
-
 ASKED_BACK: Final[Mapping[str, str]] = {State.DONE: "answered-back"}
 
 
 def find_end_of_part(wish: str, mode: str, state: str) -> str:
-    """The event that the end of a task is to the one in the course of which it was asked.
-
-    Args:
-        wish: what the task wants, see `signs.WISHES`.
-        mode: in which it was delegated; empty where none was said.
-        state: in which it ended.
-    """
+    """The event that the end of a task is to the task above it, by what was asked (`events.WISHES`) and its mode."""
     ends = TRANSFERRED if mode == "transfer" else ASKED_BACK if wish == "answer" else {}
     return ends.get(state, "help-ended")
 
 
 def derive_state(roots: Collection[str], others: Collection[str] = ()) -> str:
-    """How a conversation stands, from the states of its tasks.
-
-    Args:
-        roots: of the tasks that no other task of it gave rise to.
-        others: of all others; they count only where there are no roots.
-    """
+    """How a conversation stands, from the states of its top tasks; without any, from those of all others."""
     states = set(roots or others)
     if not states or not states.isdisjoint(STANDING):
         return str(State.OPEN)
     if not states.isdisjoint((State.FAILED, State.TIMED_OUT)):
         return str(State.FAILED)
     return str(State.DONE if State.DONE in states else State.CANCELLED)
+
+
+# How a task stands by its acts: it goes on; it failed and may go on; it failed and ended; it ended.
+GOES_ON: Final = ""
+FAILED_FOR_NOW: Final = "failed-for-now"
+FAILED: Final = "failed"
+FINISHED: Final = "ended"
+
+
+@dataclass(slots=True, eq=False)
+class Found:
+    """A task: its key, the message that asked for it, and how often it has ended.
+
+    `request` is the id of the message that asked, `requester` and `act` what it says; the first is None where no
+    message of the conversation did. `ends` counts how often it has ended by its acts.
+    """
+
+    key: bytes
+    id: uuid.UUID
+    native_id: str = ""
+    request: uuid.UUID | None = None
+    requester: str = ""
+    act: str = ""
+    asked_elsewhere: uuid.UUID | None = None
+    ends: int = 0
+    ending: str = GOES_ON
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended, and was not asked for again since."""
+        return self.ending in (FAILED, FINISHED)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the latest end of it was a failure."""
+        return self.ending in (FAILED_FOR_NOW, FAILED)
+
+    def go_on(self) -> None:
+        """It is asked for again."""
+        self.ending = GOES_ON
+
+    def fail(self, *, is_end: bool) -> None:
+        """It failed, and may be tried again unless that was its end."""
+        self._end(FAILED if is_end or self.has_ended else FAILED_FOR_NOW)
+
+    def end(self) -> None:
+        """It has ended otherwise than by failing."""
+        self._end(FINISHED)
+
+    def _end(self, ending: str) -> None:
+        had_ended = self.has_ended
+        self.ending = ending
+        self.ends += self.has_ended and not had_ended
+
+
+def make_key(*parts: str) -> bytes:
+    """The key of a task within its conversation, from what makes it this one; 32 bytes."""
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
+
+
+def key_of_id(run: int, native_id: str) -> bytes:
+    """The key of a task that has an id on the wire."""
+    return make_key("id", str(run), native_id)
+
+
+def make_task_id(conversation_id: uuid.UUID, key: bytes) -> uuid.UUID:
+    """The id of a task: it follows from what makes it this one, so that an address of it holds when it changes."""
+    return uuid.UUID(bytes=hashlib.sha256(conversation_id.bytes + key).digest()[:16], version=5)
