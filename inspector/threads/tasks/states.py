@@ -36,6 +36,8 @@ STANDING: Final = (State.OPEN, State.ACKNOWLEDGED, State.IN_PROGRESS, State.WAIT
 ENDED: Final = (State.DONE, State.FAILED, State.CANCELLED, State.TIMED_OUT)
 _BEGUN: Final = (NOT_BEGUN, *STANDING)
 _EARLY: Final = (NOT_BEGUN, State.OPEN)
+_NOT_DONE: Final = (*_BEGUN, State.FAILED, State.TIMED_OUT)
+_NOT_FAILED: Final = (*_BEGUN, State.DONE, State.TIMED_OUT)
 
 
 class Transition(NamedTuple):
@@ -50,15 +52,9 @@ class Transition(NamedTuple):
 TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition("asked", (NOT_BEGUN,), State.OPEN, "a request is open until somebody replies to it"),
     Transition("posted", (NOT_BEGUN,), State.DONE, "a post has no named recipient: no answer is owed"),
-    Transition(
-        "asked-again", ENDED, State.OPEN, "a request repeated after its end is open again, and counts as a retry"
-    ),
-    Transition(
-        "acknowledged", _EARLY, State.ACKNOWLEDGED, "it arrived; an acknowledgement later than that says nothing new"
-    ),
-    Transition(
-        "spoke", _EARLY, State.ACKNOWLEDGED, "a statement shows that it arrived, and does not say that it is done"
-    ),
+    Transition("asked-again", ENDED, State.OPEN, "repeated after its end it is open again: a retry"),
+    Transition("acknowledged", _EARLY, State.ACKNOWLEDGED, "it arrived; later ones say nothing new"),
+    Transition("spoke", _EARLY, State.ACKNOWLEDGED, "it arrived; a statement does not say that it is done"),
     Transition("proposed", (NOT_BEGUN,), State.OPEN, "a proposal before anything was asked shows no more than itself"),
     Transition("proposed", (State.OPEN,), State.ACKNOWLEDGED, "a proposal shows that what was asked arrived"),
     Transition(
@@ -71,21 +67,9 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition("asked-back", _BEGUN, State.WAITING, "the agent asked needs an answer first"),
     Transition("answered-back", (State.WAITING,), State.IN_PROGRESS, "what it waited for was given"),
     Transition("delegated", _BEGUN, State.DELEGATED, "somebody else has it now, in the mode that the wire says"),
-    Transition(
-        "done",
-        (*_BEGUN, State.FAILED, State.TIMED_OUT),
-        State.DONE,
-        "finished; also after a failure, if it was done after all",
-    ),
-    Transition(
-        "gave-result",
-        (*_BEGUN, State.FAILED, State.TIMED_OUT),
-        State.DONE,
-        "a result was named, and no status that says otherwise",
-    ),
-    Transition(
-        "answered", (*_BEGUN, State.FAILED, State.TIMED_OUT), State.DONE, "a question is done when it is answered"
-    ),
+    Transition("done", _NOT_DONE, State.DONE, "finished; also after a failure, if it was done after all"),
+    Transition("gave-result", _NOT_DONE, State.DONE, "a result was named, and no status that says otherwise"),
+    Transition("answered", _NOT_DONE, State.DONE, "a question is done when it is answered"),
     Transition("agreed", _BEGUN, State.DONE, "a proposal is done when somebody agrees"),
     Transition("turned-down", _BEGUN, State.DONE, "a proposal that was turned down has its answer: nothing failed"),
     Transition(
@@ -95,25 +79,14 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         "who asked is content",
     ),
     Transition("sent-back", (*STANDING, State.DONE), State.IN_PROGRESS, "who asked is not content: the work goes on"),
-    Transition(
-        "failed", (*_BEGUN, State.DONE, State.TIMED_OUT), State.FAILED, "nobody says that it may be tried again"
-    ),
-    Transition(
-        "failed-for-now",
-        (*_BEGUN, State.DONE, State.TIMED_OUT),
-        State.OPEN,
-        "a failure that may be tried again leaves it open",
-    ),
+    Transition("failed", _NOT_FAILED, State.FAILED, "nobody says that it may be tried again"),
+    Transition("failed-for-now", _NOT_FAILED, State.OPEN, "a failure that may be tried again leaves it open"),
     Transition("not-understood", _BEGUN, State.FAILED, "a request that was not understood is not done"),
     Transition("refused", _BEGUN, State.FAILED, "the agent asked will not do it"),
-    Transition(
-        "cancelled", _BEGUN, State.CANCELLED, "withdrawn; an acknowledgement or a result after that changes nothing"
-    ),
+    Transition("cancelled", _BEGUN, State.CANCELLED, "withdrawn; what comes after that changes nothing"),
     Transition("timed-out", _BEGUN, State.TIMED_OUT, "the wire itself says that time ran out"),
-    Transition("delegate-done", STANDING, State.DONE, "transferred: the end of the new task is the end of this one"),
-    Transition(
-        "delegate-failed", STANDING, State.FAILED, "transferred: the end of the new task is the end of this one"
-    ),
+    Transition("delegate-done", STANDING, State.DONE, "transferred: the new task ended, and so did this one"),
+    Transition("delegate-failed", STANDING, State.FAILED, "transferred: the new task ended, and so did this one"),
     Transition(
         "help-ended",
         (State.DELEGATED, State.WAITING),

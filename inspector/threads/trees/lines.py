@@ -119,6 +119,7 @@ class First(NamedTuple):
     """The first message that stands below a line, and its order key."""
 
     id: uuid.UUID
+    workspace_id: uuid.UUID
     conversation_id: uuid.UUID
     order_time: datetime
     order_source: bytes
@@ -128,43 +129,31 @@ class First(NamedTuple):
 
 def hang(messages: Iterable[Placed]) -> dict[uuid.UUID, Hung]:
     """The lines that these messages stand below, by their ids."""
-    placed = list(messages)
+    placed = {each.id: each for each in messages}
     # What merely follows is never drawn as an answer.
-    answers = {each.id: each.parent for each in placed if each.parent is not None and each.parent_basis != ADJACENCY}
-    own = _load_homes([each.id for each in placed])
-    parents = own | _load_homes({parent for parent in answers.values() if parent not in own})
+    answers = {pk: each.parent for pk, each in placed.items() if each.parent and each.parent_basis != ADJACENCY}
+    columns = ("id", "conversation_id", "channel_id", "trace_key", "above", "trace_above")
+    rows = Message.objects.filter(IsAny("id", {*placed, *answers.values()})).values_list(*columns) if placed else ()
+    homes = {pk: (home, channel_id, bytes(key or b""), *was) for pk, home, channel_id, key, *was in rows}
     found = {}
-    for each in placed:
-        if each.id not in own:
+    for pk, each in placed.items():
+        if pk not in homes:
             continue
-        _, channel_id, key, was_above, was_trace_above = own[each.id]
-        parent = answers.get(each.id)
-        home, _, parent_key, *_ = parents.get(parent, _NOWHERE) if parent is not None else _NOWHERE
-        is_ghost = each.parent is None and each.parent_key is not None and bool(each.parent_basis)
+        _, channel_id, key, was_above, was_trace_above = homes[pk]
+        parent = answers.get(pk)
+        home, _, parent_key, *_ = homes.get(parent, (None, None, None)) if parent else (None, None, None)
+        cited = each.parent_key if each.parent is None and each.parent_basis else None
         above: uuid.UUID = each.conversation_id
         trace_above = name_heading(key, each.conversation_id) if key else None
-        if is_ghost and each.parent_key is not None:
-            above = name_ghost(each.conversation_id.bytes, each.parent_key)
-            trace_above = name_ghost(key + channel_id.bytes, each.parent_key) if key else None
+        if cited is not None:
+            above = name_ghost(each.conversation_id.bytes, cited)
+            trace_above = name_ghost(key + channel_id.bytes, cited) if key else None
         if parent is not None and home == each.conversation_id:
             above = parent
         if parent is not None and key and parent_key == key:
             trace_above = parent
-        found[each.id] = Hung(above, trace_above, was_above, was_trace_above, is_ghost)
+        found[pk] = Hung(above, trace_above, was_above, was_trace_above, cited is not None)
     return found
-
-
-_Home = tuple[uuid.UUID, uuid.UUID, bytes, uuid.UUID | None, uuid.UUID | None]
-_NOWHERE: Final[_Home] = (uuid.UUID(int=0), uuid.UUID(int=0), b"", None, None)
-
-
-def _load_homes(ids: Collection[uuid.UUID]) -> dict[uuid.UUID, _Home]:
-    """Of each message its conversation, its channel, its trace, and the lines that it stands below."""
-    if not ids:
-        return {}
-    columns = ("id", "conversation_id", "channel_id", "trace_key", "above", "trace_above")
-    rows = Message.objects.filter(IsAny("id", ids)).values_list(*columns)
-    return {pk: (home, channel_id, bytes(key or b""), *was) for pk, home, channel_id, key, *was in rows}
 
 
 def take_down(*, record_ids: Collection[uuid.UUID]) -> None:
@@ -190,14 +179,14 @@ def find_firsts(column: Column, lines: Collection[uuid.UUID]) -> dict[uuid.UUID,
         cursor.execute(
             f"""
             SELECT asked.id, first.* FROM unnest(%s::uuid[]) AS asked (id) CROSS JOIN LATERAL (
-                SELECT id, conversation_id, order_time, order_source, order_index, place FROM threads_message
-                 WHERE {column} = asked.id ORDER BY {order}, id LIMIT 1) AS first
+                SELECT id, workspace_id, conversation_id, order_time, order_source, order_index, place
+                  FROM threads_message WHERE {column} = asked.id ORDER BY {order}, id LIMIT 1) AS first
             """,  # noqa: S608
             [list(lines)],
         )
         return {
-            line: First(pk, conversation_id, at, bytes(source), index, bytes(place))
-            for line, pk, conversation_id, at, source, index, place in cursor.fetchall()
+            line: First(pk, workspace_id, conversation_id, at, bytes(source), index, bytes(place))
+            for line, pk, workspace_id, conversation_id, at, source, index, place in cursor.fetchall()
         }
 
 
@@ -219,14 +208,11 @@ def keep_ghosts(
     if not ghosts and not held:
         return
     firsts = find_firsts("above", {*ghosts, *held})
-    workspaces = dict(
-        Message.objects.filter(pk__in=[first.id for first in firsts.values()]).values_list("pk", "workspace_id")
-    )
     write_groups(
         [
             TreeGroup(
                 id=line,
-                workspace_id=workspaces[first.id],
+                workspace_id=first.workspace_id,
                 kind=TreeGroup.Kind.GHOST,
                 conversation_id=first.conversation_id,
                 above=first.conversation_id,

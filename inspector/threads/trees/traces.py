@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -65,7 +65,10 @@ def list_namesakes(*, trace: Trace, limit: int = 20) -> list[Trace]:
 
 
 def select_trace() -> Case:
-    """`id` and `name` of the trace of the message in a row, as `find_traces_of` finds it, or nothing."""
+    """`id` and `name` of the trace of the message in a row, or nothing.
+
+    What a trace of its channel does not hold is in the one across channels, as is an id that is random by its form.
+    """
     held = Trace.objects.filter(workspace=OuterRef("workspace_id"), key=OuterRef("trace_key"), last_at__isnull=False)
     said = held.values(said=JSONObject(id="pk", name="native_id"))
     across = Subquery(said.filter(channel=None))
@@ -76,24 +79,11 @@ def select_trace() -> Case:
     )
 
 
-def find_traces_of(*, workspace: Workspace, messages: Iterable[Message]) -> list[Trace]:
-    """The traces that these messages belong to, in the order of the messages; those not drawn yet are left out."""
-    wanted = {
-        (bytes(message.trace_key), message.channel_id): message.trace_basis for message in messages if message.trace_key
-    }
-    if not wanted:
-        return []
-    rows = Trace.objects.select_related("channel").filter(
-        workspace=workspace, key__in=[key for key, _ in wanted], last_at__isnull=False
-    )
-    held = {(bytes(trace.key), trace.channel_id): trace for trace in rows}
-    found: dict[uuid.UUID, Trace] = {}
-    for (key, channel_id), basis in wanted.items():
-        # What a channel's trace does not hold is in the one across channels.
-        own = None if basis == RANDOM else held.get((key, channel_id))
-        trace = own or held.get((key, None))
-        if trace is not None:
-            found[trace.pk] = trace
+def find_traces_of(*, messages: Sequence[Message]) -> list[dict[str, str]]:
+    """`id` and `name` of the traces that these messages belong to, in their order; those not drawn yet are left out."""
+    rows = Message.objects.filter(IsAny("id", [message.pk for message in messages])).order_by()
+    held = dict(rows.values_list("pk", select_trace())) if messages else {}
+    found = {trace["id"]: trace for message in messages if (trace := held.get(message.pk))}
     return list(found.values())
 
 

@@ -54,14 +54,10 @@ def draw_traces(
 ) -> None:
     """Sum a trace up and draw its headings and ghosts, and note up to which generation that is.
 
-    Args:
-        trace: the row; its generation as loaded is what this run draws.
-        fence: called inside every writing transaction; raises when another worker has taken over.
-        finish: called inside the last one, so that the job ends together with its work.
-        others: more traces of the same workspace: those of them that are small are drawn together with it.
-        end_others: called inside the transaction with the ids of those; says which are still to be written.
+    `fence` is called inside every writing transaction and raises when another worker has taken over, `finish` inside
+    the last one. Those of the `others` that are small are drawn together with it, as far as `end_others` says.
     """
-    if trace.message_count > MAX_PART or _is_long(trace):
+    if trace.message_count > MAX_PART or len(select_members([trace]).values_list("pk")[: MAX_PART + 1]) > MAX_PART:
         while _read_stale(trace, fence, finish):
             pass
         return
@@ -78,11 +74,6 @@ def draw_traces(
         sums = _take_in(members, whole=drawn)
         _write(sums)
         finish()
-
-
-def _is_long(trace: Trace) -> bool:
-    """Whether a trace is summed up in parts."""
-    return len(select_members([trace]).values_list("pk")[: MAX_PART + 1]) > MAX_PART
 
 
 def _read_stale(trace: Trace, fence: Callable[[], None], finish: Callable[[], None]) -> bool:

@@ -20,7 +20,7 @@ from .lines import ORDERS, Column, Kind
 # So many lines are climbed, or gone down, in one step of a walk.
 MAX_CLIMB: Final = 2_000
 # So many lines are climbed to find how deep a line stands. A deeper one counts as so deep.
-MAX_DEPTH: Final = 20_000
+MAX_DEPTH: Final = 5_000
 # Of what is walked beside the kinds of lines: the tree itself, and where a climb was stopped.
 ROOT, STOP = 8, 9
 
@@ -175,6 +175,17 @@ def climb(
     column: Column, line: uuid.UUID | QuerySet[Any, uuid.UUID], *, most: int = MAX_DEPTH
 ) -> list[tuple[uuid.UUID, int]]:
     """A line, by its id or a query for it, and those that it stands below with their kinds, itself first."""
+    return _climb(column, line, most, "SELECT id, kind FROM up ORDER BY n")
+
+
+def find_top(column: Column, line: uuid.UUID) -> tuple[Step, uuid.UUID] | None:
+    """A line with its depth, and the outermost one that it stands below; it may stand deeper than `MAX_DEPTH`."""
+    outermost = "SELECT id, n, (SELECT kind FROM up WHERE n = 0) FROM up ORDER BY n DESC LIMIT 1"
+    rows = _climb(column, line, MAX_DEPTH, outermost)
+    return next(((Step(line, kind, depth), top) for top, depth, kind in rows), None)
+
+
+def _climb(column: Column, line: uuid.UUID | QuerySet[Any, uuid.UUID], most: int, select: str) -> list[Any]:
     sql, given = ("%s::uuid", (line,)) if isinstance(line, uuid.UUID) else line.query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -187,7 +198,7 @@ def climb(
                     SELECT id, {Kind.MESSAGE}, {column} FROM threads_message WHERE id = up.above
                     UNION ALL SELECT id, kind, above FROM threads_treegroup WHERE id = up.above LIMIT 1) AS one
                  WHERE up.n < %s)
-            SELECT id, kind FROM up ORDER BY n
+            {select}
             """,  # noqa: S608
             [*given, most],
         )
