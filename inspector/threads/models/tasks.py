@@ -58,7 +58,7 @@ class Task(models.Model):
     on a link that no wire says.
 
     "Stalled" and "timed out" by the deadline depend on the moment of reading and are never stored: see
-    `measures.state_at`.
+    `measures.annotate_state`.
     """
 
     State = states.State

@@ -57,17 +57,11 @@ def find_moment(*, conversation: Conversation) -> datetime | None:
     return None if at is None else min(at, timezone.now())
 
 
-def state_at(task: Task, moment: datetime | None) -> str:
-    """How a task stands at a moment: what stands too long is stalled, what stands beyond its deadline timed out."""
-    if moment is None or task.state not in STANDING:
-        return task.state
-    if task.deadline_at is not None and task.deadline_at < moment:
-        return State.TIMED_OUT.value
-    return State.STALLED.value if moment - task.last_at > STALLED_AFTER else task.state
-
-
 def annotate_state(tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, datetime] | None) -> QuerySet[Any]:
-    """The same tasks, each with `stands`: what `state_at` says at a moment, or at that of each channel."""
+    """The same tasks, each with `stands`: how it stands at a moment, or at that of each channel.
+
+    What stands too long is stalled, what stands beyond its deadline timed out.
+    """
     at = _write_moment(moment)
     if at is None:
         return tasks.annotate(stands=F("state"))

@@ -145,7 +145,7 @@ class Ghost:
 
 
 @dataclass(frozen=True, slots=True)
-class Foliage:
+class Contents:
     """What the rows of a window stand for: messages and conversations by id, and the ghosts."""
 
     said: dict[uuid.UUID, Said]
@@ -155,7 +155,7 @@ class Foliage:
     answered: dict[uuid.UUID, Answered]
 
 
-def read_foliage(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> Foliage:
+def load_contents(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> Contents:
     """What the rows of a window stand for, in four statements at most, whatever their number."""
     messages = Message.objects.shown().filter(
         IsAny("id", [row.line.id for row in rows if row.line.kind is Kind.MESSAGE])
@@ -167,7 +167,7 @@ def read_foliage(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> F
     fields = ("id", "native_id", "title", "subject", "message_count")
     own = {owner.pk: owner} if isinstance(owner, Conversation) else {}
     conversations = own | Conversation.objects.only(*fields).in_bulk(list(conversation_ids - own.keys()))
-    return Foliage(
+    return Contents(
         said,
         conversations,
         read_ghosts(rows),
