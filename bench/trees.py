@@ -190,7 +190,7 @@ def doors(product: Product, trace: Trace, conversation: Conversation) -> dict[st
     from inspector.accounts.models import Membership
     from inspector.accounts.services import create_api_key
     from inspector.threads.models import Message
-    from inspector.threads.trees.traces import read_foliage
+    from inspector.threads.trees.traces import load_contents
     from inspector.threads.trees.walking import OPEN, Fold
     from inspector.threads.trees.windows import Place, load_tree
 
@@ -211,7 +211,7 @@ def doors(product: Product, trace: Trace, conversation: Conversation) -> dict[st
         rows = tree.read_window(at=at, limit=WINDOW, fold=fold).rows
         if not rows:
             raise RuntimeError("there are no rows")
-        return read_foliage(owner=tree_of, rows=rows)
+        return load_contents(owner=tree_of, rows=rows)
 
     def ask(address: str, **headers: str) -> object:
         answer = client.get(address, headers=headers, SERVER_NAME="localhost")

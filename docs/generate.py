@@ -22,7 +22,7 @@ DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS.parent / "codecs"), str(DOCS.parent)]
 
 import dialects  # noqa: E402  # the codecs' folder is a source root, not a package
-from inspector.threads.tasks import lifecycle, signs  # noqa: E402  # plain tables: they need neither Django nor a database
+from inspector.threads.tasks import events, states  # noqa: E402  # plain tables: they need neither settings nor a database
 
 PART = re.compile(r"(<!-- begin: ([a-z]+) ([a-z_]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -139,7 +139,7 @@ def write_lifecycle(table: str) -> str:
 def list_statuses() -> list[str]:
     """What status words mean to a task."""
     rows = [
-        write_row((meaning, ", ".join(f"`{word}`" for word in words))) for meaning, words in signs.STATUS_WORDS.items()
+        write_row((meaning, ", ".join(f"`{word}`" for word in words))) for meaning, words in events.STATUS_WORDS.items()
     ]
     return ["| it means | words |", "|---|---|", *rows]
 
@@ -148,12 +148,12 @@ def list_signs() -> list[str]:
     """What each act is to a task, in the order in which the rows are tried."""
     rows = [
         write_row((f"`{sign.event}`", ", ".join(sorted(sign.acts)), sign.by or "anyone", say_conditions(sign)))
-        for sign in signs.SIGNS
+        for sign in events.EVENT_RULES
     ]
     return ["| event | acts | by | and |", "|---|---|---|---|", *rows]
 
 
-def say_conditions(sign: signs.Sign) -> str:
+def say_conditions(sign: events.EventRule) -> str:
     """What else must hold, in words."""
     flags = {
         "is_retryable": "it may be tried again",
@@ -179,13 +179,13 @@ def list_transitions() -> list[str]:
         write_row(
             (
                 f"`{row.event}`",
-                signs.EVENTS[row.event].about,
+                events.EVENTS[row.event],
                 ", ".join(str(source) or "nothing yet" for source in row.sources),
                 f"**{row.to}**",
                 row.why,
             )
         )
-        for row in lifecycle.TRANSITIONS
+        for row in states.TRANSITIONS
     ]
     return ["| event | who acted … | from | to | because |", "|---|---|---|---|---|", *rows]
 

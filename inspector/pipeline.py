@@ -51,8 +51,8 @@ from inspector.reading import (
     ingest_together,
     retry_letter,
 )
+from inspector.threads.decryption import Attempt, open_batch
 from inspector.threads.models import Conversation, Trace
-from inspector.threads.opening.opener import Attempt, open_batch
 from inspector.threads.services import ask_to_examine, draw_traces, follow_weighing, resolve
 from inspector.upkeep import analyze_grown
 

@@ -28,7 +28,7 @@ SPEAKING = (
     "inspector/search/*.py",
     "inspector/threads/tasks/*.py",
     "inspector/threads/agents/*.py",
-    "inspector/threads/searchable.py",
+    "inspector/search/terms.py",
     "inspector/trail/*.py",
     "inspector/intake/*.py",
     "inspector/keyring/*.py",

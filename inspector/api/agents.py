@@ -18,7 +18,7 @@ from inspector.threads.agents import directory
 from inspector.threads.agents.directory import AgentSum
 from inspector.threads.agents.names import Label, find_customs, label_agent
 from inspector.threads.agents.pairs import PairSum, list_pairs
-from inspector.threads.agents.tables import Agent, Declaration
+from inspector.threads.models import Agent, Declaration
 from inspector.threads.tasks.outcomes import Outcome, count_asked_of
 
 from .authentication import caller_of

@@ -13,9 +13,8 @@ from inspector.audit.comments.discussions import Thread, find_commented
 from inspector.audit.comments.life import digest_english
 from inspector.audit.comments.quotes import TOO_LARGE, Quote, is_open_to_all, quote_of
 from inspector.audit.comments.tables import Comment, CommentTurn
+from inspector.threads.messages import has_record, load_records, unfold
 from inspector.threads.models import Message
-from inspector.threads.selectors import unfold
-from inspector.threads.summaries import has_record, load_records
 from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH, mask_layers
 
 from .masking import digest_source, may_see_secrets

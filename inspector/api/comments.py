@@ -23,8 +23,8 @@ from inspector.audit.comments.discussions import (
 )
 from inspector.audit.comments.life import LONGEST_WORDS, reply, turn, withdraw, write_comment
 from inspector.audit.comments.tables import Comment, CommentTurn
+from inspector.threads.messages import find_message
 from inspector.threads.models import Message
-from inspector.threads.selectors import find_message
 
 from .authentication import caller_of
 from .comment_shapes import (

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from inspector.intake import selectors
 from inspector.intake.withdrawals import find_withdrawals
 from inspector.ranges import BYTES, RangeError, answer_bytes
-from inspector.threads.opening.disclosing import disclose_source
+from inspector.threads.reveals import disclose_source
 
 from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, choose

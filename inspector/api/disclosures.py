@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector.accounts.models import ApiKey
 from inspector.keyring.models import KeyEvent
 from inspector.threads.models import Message
-from inspector.threads.opening.disclosing import Opening, disclose, find_openings_of
+from inspector.threads.reveals import Opening, disclose, find_openings_of
 
 from .masking import may_see_secrets
 

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dialects import Field, to_shallow_json
-from inspector.threads import selectors
+from inspector.threads import messages
 from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH
 
 from .authentication import caller_of
@@ -58,14 +58,14 @@ class FieldsView(Endpoint):
     @extend_schema(operation_id="list_fields", responses=FieldWindowSerializer)
     def get(self, request: Request, message_id: uuid.UUID) -> Response:
         """A window of the field tree, in the order of the text; secrets are masked in it."""
-        message = selectors.find_message(workspace=caller_of(request).workspace, message_id=message_id)
+        message = messages.find_message(workspace=caller_of(request).workspace, message_id=message_id)
         if message is None:
             raise NotFound
         size = vars(message)["record_bytes"]
         if size > MOST_BYTES_LOOKED_THROUGH:
             return Response({"results": [], "next": None, "cut": [{"path": "results", "total": size, "unit": "bytes"}]})
         start, limit = self.given["offset"], self.given["limit"]
-        fields = selectors.unfold(message=message).fields
+        fields = messages.unfold(message=message).fields
         window = list(islice(walk_fields(fields), start, start + limit + 1))
         shown = [to_shallow_json(field) | {"depth": depth, "children": len(field.children)} for depth, field in window]
         return Response({"results": shown[:limit], "next": start + limit if len(shown) > limit else None})

@@ -15,9 +15,8 @@ from inspector.accounts.models import ApiKey
 from inspector.intake.concealing import conceal_reading, has_tokens
 from inspector.intake.models import Record
 from inspector.intake.selectors import measure_source
+from inspector.threads.messages import list_messages_of, unfold
 from inspector.threads.models import Message
-from inspector.threads.selectors import unfold
-from inspector.threads.summaries import list_messages_of
 from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, mask_layers
 
 

@@ -16,9 +16,10 @@ from inspector.search import selectors as search
 from inspector.search.conversations import mean_conversations
 from inspector.search.cursors import CursorError, read_cursor
 from inspector.search.language import QueryError
+from inspector.threads import messages as message_reads
 from inspector.threads import selectors
+from inspector.threads.messages import Provenance, find_provenance
 from inspector.threads.models import Conversation, Message
-from inspector.threads.provenance import Provenance, find_provenance
 from inspector.threads.tasks.measures import find_state
 from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH
 from inspector.threads.telling.wordings import Earlier, list_wordings
@@ -146,17 +147,19 @@ class MessageView(Endpoint):
 
         What a key of the keyring has opened is shown to a key with the scope `secrets`, and that is noted.
         """
-        message = selectors.find_message(workspace=caller_of(request).workspace, message_id=message_id)
+        message = message_reads.find_message(workspace=caller_of(request).workspace, message_id=message_id)
         if message is None:
             raise NotFound
         shown = show_messages([message])[message.pk]
         opening = open_for(caller_of(request), message)
-        body = selectors.read_body(message)
+        body = message_reads.read_body(message)
         if opening is not None:
             body = opening.lay_over(body)
         size = vars(message)["record_bytes"]
         is_large = size > MOST_BYTES_LOOKED_THROUGH
-        unfolded = None if is_large else selectors.unfold(message=message, keys=opening.resolver if opening else None)
+        unfolded = (
+            None if is_large else message_reads.unfold(message=message, keys=opening.resolver if opening else None)
+        )
         cuts = [*body.get("cut", []), *([{"path": "fields", "total": size, "unit": "bytes"}] if is_large else [])]
         return Response(
             {
@@ -205,7 +208,7 @@ class ConversationsView(Endpoint):
         except QueryError as error:
             raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
         if self.given["order"] == FIXED:
-            rows = selectors.walk_conversations(workspace=workspace, **wanted)
+            rows = selectors.filter_conversations(workspace=workspace, **wanted).order_by("-pk")
             page, on = find_walk(rows, meant, self.given, workspace, of=_CONVERSATIONS, after=after)
         else:
             rows = selectors.select_conversations(workspace=workspace, before=None, grade=None, **wanted)

@@ -16,8 +16,8 @@ from inspector.search.language import QueryError
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.placing.instants import read_instant
 from inspector.threads.selectors import find_conversation
-from inspector.threads.trees.outline import Kind
-from inspector.threads.trees.traces import Ghost, find_trace, list_namesakes, read_ghosts, select_traces, walk_traces
+from inspector.threads.trees.lines import Kind
+from inspector.threads.trees.traces import Ghost, filter_traces, find_trace, list_namesakes, read_ghosts, select_traces
 from inspector.threads.trees.walking import Fold
 from inspector.threads.trees.windows import MAX_TOGGLED, Band, Place, Window, WindowRow, load_tree, read_place
 
@@ -101,7 +101,7 @@ class TracesView(Endpoint):
         except QueryError as error:
             raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
         if self.given["order"] == FIXED:
-            rows = walk_traces(workspace=workspace, **wanted)
+            rows = filter_traces(workspace=workspace, **wanted).order_by("-pk")
             page, on = find_walk(rows, meant, self.given, workspace, of=_TRACES, after=after)
         else:
             rows = select_traces(workspace=workspace, before=None, **wanted)

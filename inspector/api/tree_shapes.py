@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from inspector.threads.models import Conversation
 from inspector.threads.placing.several import MOST_BEARERS
-from inspector.threads.trees.outline import Kind, Outcome
+from inspector.threads.trees.lines import Kind, Outcome
 
 from .choosing import ChosenMembers
 from .serializers import SEARCHED_BACK_TO, SEVERITIES, MessageSerializer

@@ -25,20 +25,12 @@ from inspector.audit.rules.work import UNANSWERED
 from inspector.intake.selectors import count_letters, list_deliveries
 from inspector.search.selectors import fetch
 from inspector.search.tokens import quote
-from inspector.threads.activity import (
-    SLOTS,
-    Span,
-    count_all,
-    count_over_time,
-    fill_slots,
-    find_span,
-    latest_in_channel,
-)
+from inspector.threads.activity import SLOTS, Span, count_all, count_over_time, fill_slots, find_span
 from inspector.threads.agents.directory import Choice
 from inspector.threads.agents.names import load_labels
 from inspector.threads.agents.pairs import list_pairs
 from inspector.threads.models import Message
-from inspector.threads.tasks.measures import STALLED_AFTER
+from inspector.threads.tasks.measures import STALLED_AFTER, latest_in_channel
 
 from .agents.marks import Casts
 from .agents.rows import Gallery, write_term

@@ -11,7 +11,7 @@ from django.db.models.functions import Lower
 from inspector.accounts.models import Channel, Workspace
 from inspector.intake.models import Sighting
 from inspector.threads.tasks.measures import STALLED_AFTER
-from inspector.threads.tasks.remarkable import STANDING
+from inspector.threads.tasks.states import STANDING
 from inspector.threads.telling import terms
 from inspector.threads.telling.atoms import PRESENT
 from inspector.threads.telling.contexts import DECODER_VERSION

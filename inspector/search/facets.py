@@ -11,8 +11,7 @@ from datetime import tzinfo
 from typing import Final, NamedTuple
 
 from inspector.accounts.models import Workspace
-from inspector.threads.agents.meanings import KnownNames
-from inspector.threads.agents.names import load_labels
+from inspector.threads.agents.names import KnownNames, load_labels
 from inspector.threads.models import Message
 from inspector.threads.telling.terms import fold
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from inspector.threads.searchable import ALIASES
+from inspector.search.terms import ALIASES
 from inspector.threads.telling.terms import fold
 
 from .language import Term

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Subquery
 
-from inspector.threads.searchable import ALIASES, PATHS, SEARCHABLE, SearchableTerm
+from inspector.search.terms import ALIASES, PATHS, SEARCHABLE, SearchableTerm
 
 Condition = tuple[str, list[object]]
 

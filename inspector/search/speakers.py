@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inspector.accounts.models import Workspace
-from inspector.threads.agents.meanings import KnownNames, find_meanings
-from inspector.threads.agents.names import load_labels
+from inspector.threads.agents.names import KnownNames, find_meanings, load_labels
 from inspector.threads.telling import terms
 
 from .apart import has_any_term, has_terms

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from inspector.threads.tasks.lifecycle import STANDING, State
+from inspector.threads.tasks.events import ASKS
 from inspector.threads.tasks.measures import STALLED_AFTER
-from inspector.threads.tasks.signs import ASKS
+from inspector.threads.tasks.states import STANDING, State
 
 from .language import QueryError, Term
 from .registry import Condition, SearchableCondition, register

@@ -13,9 +13,8 @@ from django.db import connection
 
 from inspector.accounts.models import Workspace
 from inspector.accounts.selectors import list_channels
-from inspector.threads.agents.meanings import Called, list_called
-from inspector.threads.agents.names import load_labels
-from inspector.threads.searchable import ALIASES, PATHS
+from inspector.search.terms import ALIASES, PATHS
+from inspector.threads.agents.names import Called, list_called, load_labels
 from inspector.threads.telling import terms
 from inspector.threads.telling.marks import MARK_CHARACTERS, mark_workspace
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Min, Q, QuerySet, Sum
 from django.db.models.expressions import RawSQL
 
 from inspector.accounts.models import Channel, Workspace
@@ -20,14 +20,6 @@ SLOTS: Final = 48
 def _select(workspace: Workspace, channel: Channel | None) -> QuerySet[Conversation]:
     rows = Conversation.objects.filter(workspace=workspace, last_at__isnull=False)
     return rows if channel is None else rows.filter(channel=channel)
-
-
-def latest_in_channel() -> Subquery:
-    """The time of the latest message of the channel that a row of another table names."""
-    rows = Conversation.objects.filter(
-        workspace=OuterRef("workspace"), channel=OuterRef("channel"), last_at__isnull=False
-    )
-    return Subquery(rows.order_by("-last_at", "-id").values("last_at")[:1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,9 @@
 """The feed: what has been announced in a workspace since a place in it, in one order, and nothing left out.
 
-Transactions end in another order than they began in. A reader that remembers the largest number it saw passes over
-what a slower writer commits after it. So reading stops at the oldest transaction that still runs: whatever is below it
-has ended, and nothing can come to stand there any more. Transactions of other databases of the same server share our
-numbers and write nothing here: they are not waited for.
-
-A page shows what is committed, also above that. A place that a page begins at therefore remembers the snapshot it was
-taken in, and what that snapshot already saw is not news to it.
+Transactions end in another order than they began in, so that a reader who remembers the largest number passes over what
+a slower writer commits later. Reading therefore stops at the oldest transaction that still runs; those of other
+databases of the same server write nothing here and are not waited for. A page shows what is committed, also above that:
+its place remembers the snapshot it was taken in, and what that saw is not news to it.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ from django.db import connection
 from django.db.models import Func, TextField
 
 # So many rows are looked at in one reading.
-MOST_ROWS: Final = 100
+MAX_ROWS: Final = 100
 # Who runs a transaction holds the lock on its number; one that nobody is seen to hold is waited for.
 _LOOK: Final = """
 SELECT seen.snapshot::text, coalesce(
@@ -69,11 +66,7 @@ class Snapshot(Func):
 
 
 def find_end(snapshot: str = "") -> Place:
-    """The place at which a reader begins who sees everything that is committed now.
-
-    Args:
-        snapshot: as a statement before its reading said it; without it, it is asked for.
-    """
+    """The place of a reader who sees all that is committed now; a snapshot taken before its reading may say so."""
     oldest = int(snapshot.split(":")[0]) if snapshot else 0
     if not snapshot:
         oldest, snapshot = _look()
@@ -111,7 +104,7 @@ def read_feed(*, workspace_id: uuid.UUID, place: Place, most: int) -> Batch:
             return Batch([*found, *fresh[:room]], replace(place, taken=place.taken + room), has_more=True)
         found += fresh
         place = replace(place, transaction=transaction, number=number, taken=0)
-    if len(rows) == MOST_ROWS:
+    if len(rows) == MAX_ROWS:
         return Batch(found, place, has_more=True)
     if place.transaction < oldest:
         place = Place(oldest, known=_keep_known(place.known, oldest))
@@ -125,7 +118,7 @@ def _fetch(workspace_id: uuid.UUID, place: Place, oldest: int) -> list[tuple[int
             " WHERE workspace_id = %s AND (transaction, id) > (%s, %s) AND transaction < %s"
             " AND (%s = '' OR NOT pg_visible_in_snapshot(transaction::text::xid8, NULLIF(%s, '')::pg_snapshot))"
             " ORDER BY transaction, id LIMIT %s",
-            [workspace_id, place.transaction, place.number, oldest, place.known, place.known, MOST_ROWS],
+            [workspace_id, place.transaction, place.number, oldest, place.known, place.known, MAX_ROWS],
         )
         return list(cursor.fetchall())
 

@@ -1,4 +1,4 @@
-"""Digests of sets that change in place: what is put in or taken out is worked in alone, in any order. Pure.
+"""Digests of sets, whose elements come in any order and whose parts are added up. Pure.
 
 Each element is expanded to 4,032 bits (SHAKE-128) and these are added up modulo 2^4032, which is AdHash (Bellare and
 Micciancio 1997); the digest is SHA-256 of the sum and of how many elements there are. Who finds two sets of one digest
@@ -35,26 +35,16 @@ class Multiset:
 
     def add(self, elements: Iterable[bytes]) -> Multiset:
         """This set and these elements beside it; about three microseconds for each."""
-        return self._change(elements, 1)
-
-    def remove(self, elements: Iterable[bytes]) -> Multiset:
-        """This set without these elements, all of which are in it.
-
-        Raises:
-            ValueError: there are fewer in it than that.
-        """
-        left = self._change(elements, -1)
-        if left.count < 0:
-            raise ValueError("a set has not as many elements as are taken from it")
-        return left
-
-    def _change(self, elements: Iterable[bytes], sign: int) -> Multiset:
         shake, read = hashlib.shake_128, int.from_bytes
-        total = count = 0
+        total, count = self.total, self.count
         for element in elements:
             total += read(shake(element).digest(WIDTH_BYTES), "little")
             count += 1
-        return Multiset((self.total + sign * total) & _MASK, self.count + sign * count)
+        return Multiset(total & _MASK, count)
+
+    def union(self, other: Multiset) -> Multiset:
+        """The elements of both; those that are in both count twice."""
+        return Multiset((self.total + other.total) & _MASK, self.count + other.count)
 
     def seal(self) -> bytes:
         """The digest of the set, 32 bytes: the same whatever it came from and in which order."""
@@ -66,11 +56,7 @@ class Multiset:
 
 
 def read_multiset(data: bytes | memoryview) -> Multiset:
-    """The set that `Multiset.write` wrote.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """The set that `Multiset.write` wrote; a ValueError where it is none."""
     if len(data) != SIZE_BYTES:
         raise ValueError(f"a set is {SIZE_BYTES} bytes, and these are {len(data)}")
     (count,) = _COUNT.unpack_from(data)

@@ -18,7 +18,7 @@ from inspector.intake.identity import find_time, write_envelope
 from .placing.keys import key_of_conversation
 
 # A longer one takes too long to tell while somebody waits for it.
-LONGEST_WIRE = 100_000
+MAX_WIRE = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +37,9 @@ class Foretold:
 def foretell(
     *, records: Iterable[LogRecord], options: Mapping[str, Any], start: datetime | None = None
 ) -> list[Foretold]:
-    """The first records of a log in their order, each told in the context of its conversation, as it is settled.
+    """The first records of a log in their order, each told in the context of its conversation.
 
-    Args:
-        records: from the first on, as framing gives them.
-        options: the delivery's, see `facts.facts_at`.
-        start: when the log begins, for records that carry no time.
+    `options` are the delivery's (`facts.facts_at`), `start` is when the log begins, for records that carry no time.
     """
     contexts: dict[bytes, Context] = defaultdict(Context)
     held = list(records)
@@ -65,7 +62,7 @@ def _foretell(
     options: Mapping[str, Any],
     contexts: dict[bytes, Context],
 ) -> Foretold:
-    if record.wire is None or len(record.wire) > LONGEST_WIRE:
+    if record.wire is None or len(record.wire) > MAX_WIRE:
         return Foretold(record=record, reading=None, time=None, time_basis="")
     facts = facts_at(options, record.index).write()
     reading = read_with_facts(record.wire, write_envelope(record.envelope), facts)

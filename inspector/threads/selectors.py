@@ -1,8 +1,7 @@
-"""Reads of threads: conversations, their trees, messages and what each unfolds to. All within one workspace."""
+"""Reads of conversations: the list, one as a tree or by time, and what it comes to. All within one workspace."""
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,24 +10,26 @@ from functools import cache
 from itertools import zip_longest
 from typing import Any, Final
 
-from django.db.models import BinaryField, Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
-from django.db.models.functions import Coalesce, Length
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 
-from dialects import Keys, Reading
 from inspector.accounts.models import Workspace
-from inspector.intake.facts import read_with_facts
-from inspector.intake.models import HiddenRecord
+from inspector.intake.models import Delivery, Job, Sighting
 
-from .agents.meanings import select_naming
-from .deliveries import select_messages_of_delivery
+from .agents.names import select_naming
 from .feed import Snapshot
-from .models import Conversation, Message, Wording
+from .messages import read_body, select_messages_of_delivery
+from .models import Conversation, Message
 from .placing.numbering import PLACES, load_places, number_messages
+from .resolving.tallies import GREETING, Tally, read_tally
 from .tasks.measures import annotate_stands
-from .telling.masks import MOST_BYTES_LOOKED_THROUGH, unfold_reading
-from .trees.outline import Kind
-from .trees.traces import select_trace
+from .trees.lines import Kind
 from .trees.windows import Place, load_tree
+
+# Of so many first messages one is taken that says what a conversation is about.
+OPENING_MESSAGES = 20
+WORST: Final = "worst"
+# What may be wrong with a conversation as such; the overview counts the same.
+FAULTS: Final = {"errors": Q(severity=Message.Severity.ERROR), "missing": Q(missing_count__gt=0)}
 
 
 def find_conversation(*, workspace: Workspace, conversation_id: uuid.UUID) -> Conversation | None:
@@ -44,54 +45,29 @@ def _select_whole() -> QuerySet[Any]:
     return annotate_stands(rows)
 
 
-WORST: Final = "worst"
-
-
 def select_conversations(
     *,
     workspace: Workspace,
     before: tuple[datetime, uuid.UUID] | None = None,
-    dialect: str = "",
-    agent: str = "",
-    state: str = "",
-    fault: str = "",
-    delivery: str = "",
-    channel: str = "",
     order: str = "",
     grade: int | None = None,
+    **filters: str,
 ) -> QuerySet[Conversation]:
-    """Conversations with at least one settled message, latest activity first, by keyset, each with how it `stands`.
+    """What `filter_conversations` gives, latest activity first, by keyset.
 
     Args:
         before: (last_at, id) of the last one seen.
         order: `worst` for the gravest open finding first, and among equals the latest activity.
         grade: where it is `worst`, the `open_severity` of the last one seen.
-        dialect, agent, state: only conversations that hold this dialect, name this agent, or stand so.
-        fault: only those with `errors` in what was read, or with messages cited that are `missing`.
-        delivery: only those that hold a shown message of the delivery with this id.
-        channel: only those in the channel of this name.
     """
-    rows = filter_conversations(
-        workspace=workspace, dialect=dialect, agent=agent, state=state, fault=fault, delivery=delivery, channel=channel
-    )
+    rows = filter_conversations(workspace=workspace, **filters)
     if before:
         last_at, conversation_id = before
         later = Q(last_at__lt=last_at) | Q(last_at=last_at, pk__lt=conversation_id)
         if order == WORST and grade is not None:
             later = Q(open_severity__lt=grade) | (Q(open_severity=grade) & later)
         rows = rows.filter(later)
-    ranks = ("-open_severity",) if order == WORST else ()
-    ordered: QuerySet[Conversation] = rows.select_related("channel").order_by(*ranks, "-last_at", "-id")
-    return ordered
-
-
-def walk_conversations(*, workspace: Workspace, **filters: str) -> QuerySet[Conversation]:
-    """Conversations with at least one settled message, the newest made first: an order in which none moves.
-
-    Args:
-        filters: as in `filter_conversations`.
-    """
-    return filter_conversations(workspace=workspace, **filters).select_related("channel").order_by("-pk")
+    return rows.order_by(*(("-open_severity",) if order == WORST else ()), "-last_at", "-id")
 
 
 def filter_conversations(
@@ -104,8 +80,12 @@ def filter_conversations(
     delivery: str = "",
     channel: str = "",
 ) -> QuerySet[Any]:
-    """The conversations that such a list holds, in no order, each with how it `stands`."""
-    rows = annotate_stands(Conversation.objects.filter(workspace=workspace, last_at__isnull=False))
+    """Conversations with at least one resolved message, in no order, each with its channel and how it `stands`.
+
+    `fault` is `errors` in what was read, or messages that are `missing`; `delivery` an id, `channel` a name.
+    """
+    held = Conversation.objects.select_related("channel").filter(workspace=workspace, last_at__isnull=False)
+    rows = annotate_stands(held)
     if dialect:
         rows = rows.filter(dialects__contains=[dialect])
     if agent:
@@ -120,10 +100,6 @@ def filter_conversations(
         reached = select_messages_of_delivery(workspace=workspace, delivery_id=uuid.UUID(delivery))
         rows = rows.filter(pk__in=reached.values("conversation"))
     return rows
-
-
-# What may be wrong with a conversation as such; the overview counts the same.
-FAULTS: Final = {"errors": Q(severity=Message.Severity.ERROR), "missing": Q(missing_count__gt=0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +123,10 @@ class TreeWindow:
 
 
 def read_tree(*, conversation: Conversation, offset: int = 0, limit: int = 200) -> TreeWindow:
-    """The tree's rows from a message on, in display order, with their messages and told bodies.
-
-    The number of queries does not depend on the number of rows. Records are not loaded, because a hundred of them
-    may be larger than memory: `summaries.load_records` loads those of a bearable size.
+    """The tree's rows from a message on, in display order, with their messages and told bodies, without records.
 
     Args:
-        conversation: whose tree.
-        offset: the position in the timeline of the message that the window begins with, counted from 0; 0 for the
-            beginning of the tree.
+        offset: the position in the timeline of the message that the window begins with; 0 for the beginning.
         limit: how many rows at most. A ghost at the end, of which nothing would be shown, is left to the next window.
     """
     tree = load_tree(conversation)
@@ -205,96 +176,85 @@ def find_at(*, conversation: Conversation, position: int) -> uuid.UUID | None:
     return rows.values_list("pk", flat=True).first()
 
 
-def read_body(message: Message) -> Mapping[str, Any]:
-    """What telling wrote: `message` (the names that are not absent) and `record`; empty while it is not told."""
-    return json.loads(message.body) if message.body else {"message": {}, "record": {}}
-
-
-def find_message(*, workspace: Workspace, message_id: uuid.UUID) -> Message | None:
-    """The message of that id in this workspace, with its record and conversation, or None.
-
-    It has its number, `is_hidden`, whether a withdrawal hides its record, `parts`, of how many its record consists,
-    `is_reworded`, whether it was told otherwise before, and `trace`, as `find_traces_of` has it, by `id` and `name`.
-    `record_bytes` and `wire_bytes` say how long its record is, and the text that was read of it. A record too long to
-    be looked through is loaded when something asks for its bytes. One statement.
-    """
-    bearable = {
-        f"bearable_{name}": Case(
-            When(record_bytes__lte=MOST_BYTES_LOOKED_THROUGH, then=F(f"record__{name}")), output_field=BinaryField()
-        )
-        for name in ("source", "wire")
-    }
-    parts = Message.objects.filter(record_id=OuterRef("record_id")).values("record_id").annotate(count=Count("pk"))
-    rows = Message.objects.select_related("record", "conversation", "channel").annotate(
-        is_hidden=Exists(HiddenRecord.objects.filter(record_id=OuterRef("record_id"))),
-        parts=Subquery(parts.values("count")),
-        is_reworded=Exists(Wording.objects.filter(record_id=OuterRef("record_id"), part=OuterRef("part"))),
-        trace=select_trace(),
-        record_bytes=Length("record__source"),
-        wire_bytes=Length(Coalesce("record__wire", "record__source")),
+def read_timeline(*, conversation: Conversation, offset: int = 0, limit: int = 200) -> TreeWindow:
+    """The messages at the positions from `offset` to before `offset + limit`, in order, as rows without depth."""
+    places = load_places(conversation)
+    rows = Message.objects.shown().filter(conversation=conversation, place__gte=places.find_place(offset))
+    found = list(rows.order_by("place")[: limit + 1])
+    for message in found:
+        message.number = places.find_position(message.place) + 1
+    here = [message for message in found if message.number <= offset + limit]
+    return TreeWindow(
+        rows=[TreeRow(0, message, read_body(message)) for message in here],
+        offset=offset,
+        next_offset=found[len(here)].number - 1 if len(found) > len(here) else None,
+        previous_offset=max(0, offset - limit) if offset else None,
     )
-    rows = rows.defer("record__source", "record__wire").annotate(**bearable)
-    found: Message | None = rows.filter(workspace=workspace, pk=message_id).first()
-    if found is not None:
-        if vars(found)["record_bytes"] <= MOST_BYTES_LOOKED_THROUGH:
-            found.record.source, found.record.wire = vars(found)["bearable_source"], vars(found)["bearable_wire"]
-        found.number = load_places(found.conversation).find_position(found.place) + 1
-    return found
 
 
-def find_messages_by_ids(*, workspace: Workspace, message_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Message]:
-    """The messages of these ids in this workspace, with their numbers."""
-    found = Message.objects.filter(workspace=workspace).in_bulk(list(message_ids))
-    number_messages(found.values())
-    return found
+def read_beginning(*, conversation: Conversation, limit: int = 50) -> list[TreeRow]:
+    """The first messages of a conversation in the order of time, as rows without depth; one statement."""
+    rows = Message.objects.shown().filter(conversation=conversation, place__isnull=False).order_by("place")[:limit]
+    found = list(rows)
+    for number, message in enumerate(found, 1):
+        message.number = number
+    return [TreeRow(0, message, read_body(message)) for message in found]
 
 
-def find_neighbours(*, message: Message) -> tuple[uuid.UUID | None, uuid.UUID | None]:
-    """The ids of the messages before and after this one in the timeline of its conversation; one statement."""
-    if message.place is None:
-        return None, None
-    rows = Message.objects.shown().filter(conversation_id=message.conversation_id)
-    before = rows.filter(place__lt=message.place).order_by("-place").values_list("pk", Value(-1))
-    after = rows.filter(place__gt=message.place).order_by("place").values_list("pk", Value(1))
-    found = {side: pk for pk, side in before[:1].union(after[:1], all=True)}
-    return found.get(-1), found.get(1)
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A conversation summed up: its tally, the first message that asks for something, and the gravest ones."""
+
+    tally: Tally
+    asked: Message | None
+    gravest: Sequence[Message]
 
 
-def list_around(*, message: Message, each_side: int = 3) -> list[Message]:
-    """A message among those before and after it in the timeline of its conversation."""
-    rows = Message.objects.shown().filter(conversation_id=message.conversation_id).defer("body", "words", "atoms")
-    if message.place is None:
-        return [message]
-    before = rows.filter(place__lt=message.place).order_by("-place")[:each_side]
-    after = rows.filter(place__gt=message.place).order_by("place")[:each_side]
-    return [*reversed(before), message, *after]
+def sum_up(*, conversation: Conversation) -> Digest:
+    """What a conversation asked for, who spoke how often, and where its gravest notes are, in one query."""
+    tally = read_tally(conversation.tally) if conversation.tally else Tally(None, 0, 0, 0, {}, {}, [])
+    places = {*tally.gravest, *([tally.asked] if tally.asked else [])}
+    rows = Message.objects.shown().filter(conversation=conversation, place__in=map(bytes.fromhex, places))
+    found = {bytes(message.place).hex(): message for message in rows if message.place} if places else {}
+    return Digest(tally, found.get(tally.asked or ""), [found[place] for place in tally.gravest if place in found])
 
 
-def list_beside(*, message: Message, limit: int = 50) -> tuple[Message | None, list[Message]]:
-    """The message that this one answers, where it was received, and those that answer it, in order; with numbers."""
-    is_answer = Q(conversation_id=message.conversation_id, parent=message.pk) & ~Q(parent_basis="adjacency")
-    answers = Message.objects.shown().filter(is_answer).order_by("place")[:limit]
-    wanted = Q(pk__in=answers.values("pk")) | Q(pk=message.parent)
-    rows = Message.objects.filter(workspace_id=message.workspace_id).filter(wanted).defer("words", "atoms", "body")
-    found = list(rows.order_by("place"))
-    parent = next((row for row in found if row.pk == message.parent), None)
-    if parent is not None and parent.conversation_id == message.conversation_id:
-        parent.number = load_places(message.conversation).find_position(parent.place) + 1
-    elif parent is not None:
-        number_messages([parent])
-    return parent, [row for row in found if row.parent == message.pk and row is not parent]
+def find_openings(*, conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, str]:
+    """The English that each of these conversations opens with: what one without a name is called by."""
+    rows = Conversation.objects.filter(pk__in=conversation_ids).annotate(opening=opening_of())
+    return {pk: english for pk, english in rows.values_list("pk", "opening") if english is not None}
 
 
-def reread(*, message: Message) -> Reading:
-    """The record of a message read anew in the dialect it was settled in: the wire and its field tree, nothing told."""
-    record = message.record
-    return read_with_facts(record.wire_text, record.envelope, record.facts, dialect=message.dialect)
+def opening_of() -> Subquery:
+    """The English of the first message that is no greeting, if there is one, among the first of the conversation."""
+    of_outer = {"conversation": OuterRef(OuterRef("pk")), "place__isnull": False, "told_digest__isnull": False}
+    first = Message.objects.shown().filter(**of_outer).order_by("place").values("pk")[:OPENING_MESSAGES]
+    is_greeting = Case(When(performative__in=GREETING, then=Value(1)), default=Value(0))
+    return Subquery(Message.objects.filter(pk__in=first).order_by(is_greeting, "place").values("english")[:1])
 
 
-def unfold(*, message: Message, keys: Keys | None = None) -> Reading:
-    """The record of a message read anew: its layers and its field tree, in the dialect it was settled in.
+def list_conversations_of(*, delivery: Delivery, limit: int = 20) -> QuerySet[Conversation]:
+    """The conversations that the delivery's first thousand records reached, the busiest first.
 
-    The English is the stored one; the tree is recomputed (architecture, decision 8). With keys, what they open is
-    unfolded too.
+    Each has `reached`, how many messages of these records it holds.
     """
-    return unfold_reading(reread(message=message), keys)
+    first = Sighting.objects.filter(delivery=delivery).order_by("index").values("record_id")[:1000]
+    reached = Conversation.objects.filter(workspace_id=delivery.workspace_id, messages__record_id__in=first)
+    return reached.annotate(reached=Count("messages")).order_by("-reached", "pk")[:limit]
+
+
+def is_settling(*, delivery: Delivery) -> bool:
+    """Whether a conversation that this delivery reached still waits to be settled."""
+    return find_work(delivery=delivery) == Job.Kind.SETTLE
+
+
+def find_work(*, delivery: Delivery) -> Job.Kind | None:
+    """What the conversations that a delivery reached wait for next: to be settled, to be examined, or nothing."""
+    states = (Job.State.QUEUED, Job.State.RUNNING)
+    reached = Message.objects.filter(conversation=OuterRef("subject"), record__sightings__delivery=delivery)
+    unsettled = Conversation.objects.filter(pk=OuterRef("subject"), settled_generation__lt=F("generation"))
+    waiting = Job.objects.filter(workspace_id=delivery.workspace_id, state__in=states).filter(
+        Q(kind=Job.Kind.EXAMINE) | Q(Exists(unsettled), kind=Job.Kind.SETTLE), Exists(reached)
+    )
+    kinds = set(waiting.order_by().values_list("kind", flat=True).distinct())
+    return Job.Kind(max(kinds)) if kinds else None

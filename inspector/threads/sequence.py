@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from django.db.models import Case, F, TextField, Value, When
@@ -25,45 +25,16 @@ from .resolving.tallies import FAILING
 
 WINDOW_STEPS: Final = 100
 # Two alike are soon read; three and more are one arrow with their number.
-LEAST_ALIKE: Final = 3
+MIN_ALIKE: Final = 3
 # Said in full on the message's own page.
-LONGEST_TOPIC, LONGEST_ENGLISH = 200, 400
+MAX_TOPIC, MAX_ENGLISH = 200, 400
 # The name of a missing message stands in the told body; a larger body is not read for it.
-LARGEST_BODY: Final = 100_000
+MAX_BODY: Final = 100_000
 
 _NUMBER = re.compile(r"\d+")
-_COLUMNS: Final = (
-    "id",
-    "record_id",
-    "part",
-    "conversation_id",
-    "place",
-    "order_time",
-    "order_basis",
-    "dialect",
-    "performative",
-    "native_act",
-    "sender",
-    "receivers",
-    "is_broadcast",
-    "topic_start",
-    "topic_digest",
-    "english_start",
-    "english_length",
-    "native_id",
-    "parent",
-    "parent_key",
-    "parent_basis",
-    "parent_why",
-    "is_sealed",
-    "severity",
-    "run",
-    "citing_body",
-)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """A message of the sequence: who, to whom, which act, about what, and how it is linked.
 
     `topic` and `english` are their beginnings; `english_length` is the length of the whole. `missing` is the digest of
@@ -118,14 +89,22 @@ class Step:
         return bool(self.sender) and self.receivers == (self.sender,)
 
     def find_likeness(self) -> tuple[object, ...]:
-        """What two messages share that are one arrow: sender, receivers, act and topic, and how they are drawn.
-
-        Where there is no topic, the sentence takes its place, its numbers aside: else whatever is said by one act
-        would vanish behind another.
-        """
+        """What two messages share that are one arrow; without a topic, the sentence but for its numbers is compared."""
         about = self.topic_digest if self.topic else _NUMBER.sub("0", self.english)
         who = (self.sender, self.receivers, self.is_broadcast, self.is_sealed, self.is_inferred)
         return (*who, self.dialect, self.performative, self.native_act, about, self.run)
+
+
+# Under which name the row of a message has what a step calls otherwise.
+_COLUMNS: Final = {
+    "position": "place",
+    "at": "order_time",
+    "at_basis": "order_basis",
+    "topic": "topic_start",
+    "english": "english_start",
+    "missing": "parent_key",
+    "missing_name": "citing_body",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +163,7 @@ def read_sequence(
 ) -> SequenceWindow:
     """A window of the sequence, in two queries at most.
 
-    Args:
-        conversation: whose.
-        start: the first position, counted from 0.
-        size: how many positions.
-        opened: positions; the bucket that begins at one of them is drawn message by message.
-        is_all_opened: whether all buckets are.
+    `opened` are positions: the bucket that begins at one of them is drawn message by message, or every one.
     """
     before = 1 if start else 0
     found = _read_steps(conversation, start - before, size + before + 1)
@@ -208,40 +182,32 @@ def _read_steps(conversation: Conversation, start: int, limit: int) -> list[Step
         .filter(conversation=conversation, place__gte=places.find_place(start))
         .alias(body_length=Length("body"))
         .annotate(
-            topic_start=Left("topic", LONGEST_TOPIC),
+            topic_start=Left("topic", MAX_TOPIC),
             topic_digest=MD5("topic"),
-            english_start=Left("english", LONGEST_ENGLISH),
+            english_start=Left("english", MAX_ENGLISH),
             english_length=Length("english"),
             citing_body=Case(
-                When(parent_key__isnull=False, parent=None, body_length__lte=LARGEST_BODY, then=F("body")),
+                When(parent_key__isnull=False, parent=None, body_length__lte=MAX_BODY, then=F("body")),
                 default=Value(""),
                 output_field=TextField(),
             ),
         )
         .order_by("place")
-        .values_list(*_COLUMNS)[:limit]
+        .values_list(*(_COLUMNS.get(name, name) for name in Step._fields))[:limit]
     )
-    return [_make_step(row, places) for row in rows]
+    return [_make_step(Step._make(row), places) for row in rows]
 
 
-def _make_step(row: Sequence[object], places: Places) -> Step:
-    values = dict(zip(_COLUMNS, row, strict=True))
-    position = places.find_position(values.pop("place"))  # type: ignore[arg-type]
-    key, body = values.pop("parent_key"), str(values.pop("citing_body"))
-    names = {"order_time": "at", "order_basis": "at_basis", "topic_start": "topic", "english_start": "english"}
-    receivers = tuple(name for name in values.pop("receivers") or () if name)  # type: ignore[attr-defined]
-    missing = bytes(key).hex() if key is not None and values["parent"] is None else ""  # type: ignore[call-overload]
-    return Step(
-        **{names.get(name, name): value for name, value in values.items()},  # type: ignore[arg-type]
-        position=position,
-        receivers=receivers,
-        missing=missing,
-        missing_name=_find_cited_name(body),
+def _make_step(row: Any, places: Places) -> Step:
+    """A step of a row of its columns."""
+    body = row.missing_name
+    made: Step = row._replace(
+        position=places.find_position(row.position),
+        receivers=tuple(name for name in row.receivers or () if name),
+        missing=bytes(row.missing).hex() if row.missing is not None and row.parent is None else "",
+        missing_name=name_cited(msgspec.json.decode(body)["message"]) if body else "",
     )
-
-
-def _find_cited_name(body: str) -> str:
-    return name_cited(msgspec.json.decode(body)["message"]) if body else ""
+    return made
 
 
 def _gather(
@@ -250,7 +216,7 @@ def _gather(
     at = 0
     while at < len(steps):
         alike = _count_alike(steps, at)
-        is_one = alike < LEAST_ALIKE or is_all_opened or steps[at].position in opened
+        is_one = alike < MIN_ALIKE or is_all_opened or steps[at].position in opened
         for group in [[step] for step in steps[at : at + alike]] if is_one else [steps[at : at + alike]]:
             first = group[0]
             since = first.at - previous.at if previous else None
@@ -279,10 +245,7 @@ class Missing:
 
 
 def find_missing(*, conversation: Conversation, after: int | None = None) -> tuple[Missing | None, Missing | None]:
-    """The first message that cites what was not received, and the first after a position, in two queries at most.
-
-    None where there is none; the second is None too where it is the first, or where no position is given.
-    """
+    """The first message that cites what was not received, and the first after a position, where there are any."""
     rows = Message.objects.shown().filter(conversation=conversation, parent_key__isnull=False, parent=None)
     missing = rows.exclude(parent_why__contains=SEVERAL)
     citing = missing.filter(place__isnull=False).order_by("place").values_list("place", "parent_key")

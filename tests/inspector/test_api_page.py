@@ -19,7 +19,7 @@ from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
 from inspector.api.ingest import FORMS
 from inspector.api.urls import urlpatterns
-from inspector.threads.agents.tables import Agent
+from inspector.threads.models import Agent
 
 from .conftest import Cast, settle_all
 

@@ -29,8 +29,8 @@ from inspector.intake.models import Delivery, Record
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.search.news import begin, write_since
 from inspector.search.selectors import narrow
+from inspector.threads.messages import unfold
 from inspector.threads.models import Conversation, MaskedWire, Message, Trace
-from inspector.threads.selectors import unfold
 from inspector.threads.telling import contexts, masks
 from inspector.threads.telling.masks import find_outer_secrets, mask
 from tests.lanes import begin_with

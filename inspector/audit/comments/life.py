@@ -12,9 +12,9 @@ from django.db import transaction
 from inspector.accounts.models import Membership
 from inspector.intake.selectors import read_source
 from inspector.intake.text import make_storable
+from inspector.threads.messages import unfold
 from inspector.threads.models import Message
-from inspector.threads.opening.disclosing import find_opened_ids
-from inspector.threads.selectors import unfold
+from inspector.threads.reveals import find_opened_ids
 from inspector.threads.telling.contexts import DECODER_VERSION
 from inspector.threads.telling.masks import mask_layers
 from inspector.trail.services import Thing, record_deed

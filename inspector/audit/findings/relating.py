@@ -18,7 +18,7 @@ from inspector.accounts.models import ApiKey
 from inspector.intake.models import Sighting
 from inspector.lookups import HasAnyBit, IsAny
 from inspector.threads.models import Message, Task
-from inspector.threads.tasks.ledger import read_steps
+from inspector.threads.tasks.rows import read_steps
 from inspector.threads.telling import terms
 from inspector.threads.telling.marks import has_term
 from inspector.threads.telling.sights import CLOCK_SKEW, IN_SIGHT, Sight

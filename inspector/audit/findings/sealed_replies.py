@@ -8,10 +8,9 @@ from __future__ import annotations
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from inspector.accounts.models import Channel, Workspace
-from inspector.threads.activity import latest_in_channel
 from inspector.threads.models import Message, Task
-from inspector.threads.tasks.measures import STALLED_AFTER
-from inspector.threads.tasks.remarkable import STANDING
+from inspector.threads.tasks.measures import STALLED_AFTER, latest_in_channel
+from inspector.threads.tasks.states import STANDING
 
 
 def select_maybe_answered(*, workspace: Workspace, channel: Channel | None = None) -> QuerySet[Task]:

@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from inspector.lookups import IsAny
 from inspector.threads.models import Message, Task
-from inspector.threads.tasks.remarkable import ALONE, HANDED_ON, REMARKABLE
+from inspector.threads.models.tasks import ALONE, HANDED_ON, REMARKABLE
 
 from .relating import ORDER, see_all
 from .scene import Scene, SeenTask

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from inspector.threads.tasks.ledger import read_steps
+from inspector.threads.tasks.rows import read_steps
 
 from ..findings.relating import RESULTS
 from ..findings.scene import Scene

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from inspector.threads.placing.several import SEVERAL, count_bearers, write_bearers
-from inspector.threads.tasks.ledger import read_steps
+from inspector.threads.tasks.rows import read_steps
 
 from ..findings.scene import Scene, Seen
 from .logs import clowl, say

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
 
-from inspector.threads.tasks.ledger import read_steps
 from inspector.threads.tasks.measures import STALLED_AFTER
-from inspector.threads.tasks.remarkable import STANDING
+from inspector.threads.tasks.rows import read_steps
+from inspector.threads.tasks.states import STANDING
 
 from ..findings.scene import Scene
 from .logs import clowl, say

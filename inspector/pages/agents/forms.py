@@ -11,8 +11,8 @@ from dialects import all_dialects
 from inspector.accounts.models import Channel
 from inspector.intake.text import make_storable
 from inspector.threads.agents.directory import Choice
-from inspector.threads.agents.naming import LONGEST_REASON
-from inspector.threads.agents.tables import LONGEST_FRIENDLY_NAME
+from inspector.threads.agents.naming import MAX_REASON
+from inspector.threads.models import MAX_FRIENDLY_NAME
 
 from ..forms import INPUT, SELECT
 
@@ -54,14 +54,14 @@ class NameForm(forms.Form):
 
     friendly_name = forms.CharField(
         label="Friendly name",
-        max_length=LONGEST_FRIENDLY_NAME,
+        max_length=MAX_FRIENDLY_NAME,
         widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off"}),
         help_text="For people, in this channel. The raw name stays beside it.",
     )
     reason = forms.CharField(
         label="Reason (optional)",
         required=False,
-        max_length=LONGEST_REASON,
+        max_length=MAX_REASON,
         widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off"}),
     )
 
@@ -78,7 +78,7 @@ class JoinForm(forms.Form):
     channel = forms.ChoiceField(label="Its channel", required=False, widget=forms.Select(attrs=SELECT))
     reason = forms.CharField(
         label="Reason",
-        max_length=LONGEST_REASON,
+        max_length=MAX_REASON,
         widget=forms.Textarea(attrs={"class": "textarea", "rows": 2}),
         error_messages={"required": "Give the reason: later readers of this agent will see it."},
     )

@@ -15,7 +15,7 @@ from inspector.search import parts
 from inspector.threads.agents.directory import AgentSum, Confusables
 from inspector.threads.agents.names import find_customs, label_agent
 from inspector.threads.agents.pairs import PairSum
-from inspector.threads.agents.tables import Agent
+from inspector.threads.models import Agent
 from inspector.threads.tasks.outcomes import Outcome
 
 from ..shown.told import name_dialect

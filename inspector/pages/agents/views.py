@@ -16,20 +16,20 @@ from django.views.decorators.http import require_GET
 from dialects import all_dialects
 from inspector.accounts.models import Membership
 from inspector.audit.findings.listing import took_back
-from inspector.threads.agents.conversations import list_conversations_of
 from inspector.threads.agents.directory import (
     AgentSum,
     compare_names,
     find_agent,
     list_abilities,
     list_agents,
+    list_conversations_of,
     list_declarations,
     list_words,
-    sum_agent,
+    sum_agents,
 )
 from inspector.threads.agents.names import CONVENTIONS, label_by_convention, list_candidates
 from inspector.threads.agents.pairs import survey_pairs
-from inspector.threads.agents.tables import Agent, AgentTotal, Declaration
+from inspector.threads.models import Agent, AgentTotal, Declaration
 from inspector.threads.tasks.measures import find_state, list_channels_at, measure_agent
 from inspector.threads.tasks.outcomes import Outcome, count_asked_between, count_asked_of
 
@@ -120,7 +120,7 @@ def get_sum(membership: Membership, agent_id: uuid.UUID) -> AgentSum:
     Raises:
         Http404: where the workspace has none of that id.
     """
-    summed = sum_agent(workspace=membership.workspace, agent_id=agent_id)
+    summed = sum_agents(workspace=membership.workspace, agent_ids=[agent_id]).get(agent_id)
     if summed is None:
         raise Http404
     return summed

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from inspector.accounts.models import Membership
 from inspector.threads.models import Message
-from inspector.threads.opening.disclosing import Opening, disclose, find_opened_ids, find_openings_of
+from inspector.threads.reveals import Opening, disclose, find_opened_ids, find_openings_of
 from inspector.threads.selectors import TreeRow
 
 

@@ -15,11 +15,10 @@ from inspector.audit.models import Finding
 from inspector.audit.reviews.standings import find_standings, list_reviews
 from inspector.audit.rules import RULES
 from inspector.audit.rules.work import TAKEN_BACK, TAKEN_BACK_RULE
-from inspector.threads.hidden import count_hidden_in
+from inspector.threads.messages import count_hidden_in, read_body
 from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import find_conversation, read_body
+from inspector.threads.selectors import Digest, find_conversation, find_openings
 from inspector.threads.sequence import WINDOW_STEPS, Missing, find_missing
-from inspector.threads.summaries import Digest, find_openings
 from inspector.threads.tasks.measures import find_state
 
 from ..reviews.words import describe_verdicts

@@ -17,9 +17,9 @@ from django.views.decorators.http import require_GET
 from inspector.accounts.models import Membership
 from inspector.intake.models import Sighting
 from inspector.intake.selectors import find_first_sightings
+from inspector.threads.messages import has_record, load_records
 from inspector.threads.models import Message
-from inspector.threads.selectors import TreeRow
-from inspector.threads.summaries import has_record, load_records, read_timeline, sum_up
+from inspector.threads.selectors import TreeRow, read_timeline, sum_up
 
 from ..agents.marks import Cast, cast_conversation
 from ..deliveries.progress import name_delivery

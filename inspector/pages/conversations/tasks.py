@@ -18,11 +18,10 @@ from django.views.decorators.http import require_GET
 from inspector.accounts.models import Membership
 from inspector.audit.findings.listing import tell_findings
 from inspector.audit.rules.work import END_OF
+from inspector.threads.messages import find_messages_by_ids
 from inspector.threads.models import Conversation, Message, Task
-from inspector.threads.selectors import find_messages_by_ids
-from inspector.threads.summaries import sum_up
-from inspector.threads.tasks.ledger import read_steps
-from inspector.threads.tasks.lifecycle import STANDING
+from inspector.threads.selectors import sum_up
+from inspector.threads.tasks.events import EVENTS, LINKS
 from inspector.threads.tasks.measures import (
     EVERY,
     STALLED_AFTER,
@@ -34,9 +33,9 @@ from inspector.threads.tasks.measures import (
     list_tasks,
     measure_conversation,
 )
-from inspector.threads.tasks.memberships import LINKS
-from inspector.threads.tasks.plays import Step
-from inspector.threads.tasks.signs import EVENTS
+from inspector.threads.tasks.replay import Step
+from inspector.threads.tasks.rows import read_steps
+from inspector.threads.tasks.states import STANDING
 
 from ..agents.marks import AgentMark, Cast, cast_conversation
 from ..shell import render_page, within_workspace, write_query
@@ -331,7 +330,7 @@ class _Maker:
         return StepLine(
             at=message.order_time if message else None,
             agent=self._find_agent(message.sender) if message else None,
-            about=EVENTS[step.event].about if step.event in EVENTS else step.event,
+            about=EVENTS.get(step.event, step.event),
             state=step.state,
             url=self._link(message.pk) if message else "",
             number=message.number if message else 0,

@@ -23,18 +23,19 @@ from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
 from inspector.search.selectors import fetch
 from inspector.threads.agents.names import load_labels
-from inspector.threads.hidden import count_hidden
+from inspector.threads.messages import count_hidden
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import (
     WORST,
     TreeWindow,
     filter_conversations,
     find_at,
+    find_openings,
+    read_timeline,
     read_tree,
     select_conversations,
-    walk_conversations,
+    sum_up,
 )
-from inspector.threads.summaries import find_openings, read_timeline, sum_up
 from inspector.threads.tasks.measures import find_state
 
 from ..agents.marks import Casts, cast_conversation
@@ -77,7 +78,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     since = None if walk.is_first else request.GET.get("since")
     live = None if delivery else watch(membership, of="conversations", load=loads, since=since, **watched)
     grade = read_number(request, "grade", default=Message.Severity.ERROR) if order else None
-    every = walk_conversations(workspace=workspace, **filters)
+    every = filter_conversations(workspace=workspace, **filters).order_by("-pk")
     if walk.is_rest:
         rows = every.filter(walk.written, **({"pk__lt": walk.after[0]} if walk.after else {}))
     else:

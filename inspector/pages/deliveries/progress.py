@@ -13,8 +13,7 @@ from inspector.intake.models import Delivery, Job
 from inspector.intake.selectors import Progress, find_progress
 from inspector.intake.withdrawals import is_weighing
 from inspector.threads.models import Message
-from inspector.threads.selectors import WORST
-from inspector.threads.summaries import find_work
+from inspector.threads.selectors import WORST, find_work
 
 from ..templatetags.marks import size
 

@@ -19,7 +19,7 @@ from inspector.intake.staging import read_choices
 from inspector.intake.warnings import list_warnings
 from inspector.intake.withdrawals import count_hidden_of, find_withdrawal, find_withdrawals, list_withdrawals
 from inspector.search.cursors import write_cursor
-from inspector.threads.summaries import list_conversations_of
+from inspector.threads.selectors import list_conversations_of
 
 from ..shell import read_number, read_place, render_page, within_workspace, write_query
 from ..shown.told import name_conversation, name_dialect, shorten

@@ -18,10 +18,10 @@ from inspector.audit.findings.listing import SNOOZED, find_finding, find_message
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.reviews.listing import list_queues_around, list_settled
 from inspector.audit.rules import RULES
+from inspector.threads.messages import load_records, read_body
 from inspector.threads.models import Message
 from inspector.threads.placing.numbering import number_messages
-from inspector.threads.selectors import read_body
-from inspector.threads.summaries import find_openings, load_records
+from inspector.threads.selectors import find_openings
 
 from ..agents.marks import Cast, cast_conversation
 from ..conversations.transcript import name_message

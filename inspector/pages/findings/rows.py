@@ -20,7 +20,7 @@ from inspector.audit.models import Finding
 from inspector.audit.rules import RULES
 from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Conversation, Message
-from inspector.threads.summaries import find_openings
+from inspector.threads.selectors import find_openings
 
 from ..agents.marks import Casts
 from ..shown.budgets import shorten_name

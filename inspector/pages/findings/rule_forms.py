@@ -9,7 +9,7 @@ from inspector.accounts.models import Membership
 from inspector.audit.findings.settings import list_changes, list_suppressions
 from inspector.audit.rules import Rule
 from inspector.audit.rules.rule import SEVERITIES
-from inspector.threads.summaries import find_openings
+from inspector.threads.selectors import find_openings
 
 from ..shown.budgets import shorten_name
 from ..shown.told import is_named

@@ -35,8 +35,7 @@ from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
 from inspector.search.cursors import write_cursor
 from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import WORST
-from inspector.threads.summaries import sum_up
+from inspector.threads.selectors import WORST, sum_up
 
 from ..conversations.frame import frame_conversation, open_conversation
 from ..scope import Scope, read_scope

@@ -16,11 +16,9 @@ from inspector.intake.concealing import has_tokens
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, list_sightings, measure_source, read_source
 from inspector.ranges import RangeError, answer_bytes, refuse_range
-from inspector.threads.hidden import list_withdrawals_behind
+from inspector.threads.messages import list_messages_of, list_withdrawals_behind, unfold
 from inspector.threads.models import Message
-from inspector.threads.opening.disclosing import disclose_source
-from inspector.threads.selectors import unfold
-from inspector.threads.summaries import list_messages_of
+from inspector.threads.reveals import disclose_source
 from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH
 
 from ..deliveries.progress import name_delivery

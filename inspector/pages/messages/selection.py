@@ -13,9 +13,9 @@ from django.urls import reverse
 from dialects import Field, Reading
 from inspector.search import registry
 from inspector.search.parts import write_term
+from inspector.search.terms import PATHS, SEARCHABLE
 from inspector.search.tokens import quote
 from inspector.threads.models import Message
-from inspector.threads.searchable import PATHS, SEARCHABLE
 from inspector.threads.telling import terms
 from inspector.threads.telling.atoms import write_value
 from inspector.threads.telling.marks import MARK_CHARACTERS

@@ -15,17 +15,11 @@ from django.views.decorators.http import require_GET
 from dialects import Keys, Reading
 from inspector.accounts.models import Membership
 from inspector.audit.findings.listing import list_of_message
+from inspector.threads.messages import find_message, find_neighbours, list_beside, read_body, unfold
 from inspector.threads.models import Message
 from inspector.threads.placing.links import name_cited
 from inspector.threads.placing.several import count_bearers
-from inspector.threads.selectors import (
-    find_message,
-    find_neighbours,
-    list_beside,
-    read_body,
-    unfold,
-)
-from inspector.threads.summaries import find_openings
+from inspector.threads.selectors import find_openings
 
 from ..agents.marks import cast_conversation
 from ..conversations.disclosures import Disclosed, open_for

@@ -13,7 +13,7 @@ from inspector.audit.findings.listing import OpenCount
 from inspector.audit.models import ReviewItem
 from inspector.audit.reviews.listing import MINE, SECOND
 from inspector.threads.models import Conversation
-from inspector.threads.summaries import find_openings
+from inspector.threads.selectors import find_openings
 
 from ..shown.told import is_named
 from .rows import make_row

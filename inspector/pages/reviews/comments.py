@@ -19,9 +19,9 @@ from inspector.audit.comments.life import LONGEST_WORDS, reply, turn, withdraw, 
 from inspector.audit.comments.quotes import TOO_LARGE, Quote, quote_of
 from inspector.audit.comments.tables import Comment
 from inspector.search.cursors import write_cursor
+from inspector.threads.messages import find_message, has_record, load_records, unfold
 from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import find_conversation, find_message, unfold
-from inspector.threads.summaries import find_openings, has_record, load_records
+from inspector.threads.selectors import find_conversation, find_openings
 from inspector.threads.telling.masks import mask_layers
 
 from ..findings.rows import title_conversation

@@ -21,7 +21,7 @@ from inspector.audit.reviews.queues import find_rubric
 from inspector.audit.reviews.standings import find_standings, list_item_reviews
 from inspector.audit.reviews.verdicts import LONGEST_COMMENT
 from inspector.threads.models import Conversation
-from inspector.threads.summaries import read_beginning
+from inspector.threads.selectors import read_beginning
 
 from ..agents.marks import cast_conversation
 from ..conversations.transcript import make_rows

@@ -14,7 +14,7 @@ from inspector.accounts.models import User, Workspace
 from inspector.audit.findings.listing import OpenCount, count_open_in
 from inspector.audit.models import ReviewItem
 from inspector.audit.reviews.standings import SignOff, find_sign_offs
-from inspector.threads.summaries import find_openings
+from inspector.threads.selectors import find_openings
 
 from ..findings.rows import title_conversation
 from ..shown.told import is_named, write_elapsed

@@ -23,7 +23,7 @@ from inspector.audit.reviews.tables import LONGEST_NAME
 from inspector.audit.samples.drawing import LONGEST_SEED, draw_sample, find_items, find_sample, list_drawn, list_samples
 from inspector.audit.samples.strata import say_stratum
 from inspector.search.cursors import write_cursor
-from inspector.threads.summaries import find_openings
+from inspector.threads.selectors import find_openings
 
 from ..findings.rows import title_conversation
 from ..forms import INPUT, SELECT

@@ -22,7 +22,7 @@ from inspector.search.parts import Part, can_be_asked, choose, cut_parts, take_a
 from inspector.search.saved import SavedSearchError, forget_search, list_saved, save_search
 from inspector.search.suggestions import suggest
 from inspector.search.values import SEVERITIES
-from inspector.threads.selectors import find_message, list_around
+from inspector.threads.messages import find_message, list_around
 
 from ..agents.marks import cast_conversation, find_colour, make_monogram
 from ..shell import render_page, within_workspace

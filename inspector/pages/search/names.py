@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from inspector.search.language import Term
 from inspector.search.parts import can_be_asked, find_choice, write_term
-from inspector.threads.searchable import ALIASES
+from inspector.search.terms import ALIASES
 from inspector.threads.telling.terms import fold
 
 from ..agents.marks import AgentMark

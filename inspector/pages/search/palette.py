@@ -19,10 +19,10 @@ from django.views.decorators.http import require_GET
 from inspector.accounts.models import Membership
 from inspector.audit.rules import RULES
 from inspector.intake.selectors import list_deliveries
+from inspector.search.jumps import Found, find_by_native_id, find_by_uuid, list_busiest, list_recent
 from inspector.search.saved import list_saved
-from inspector.threads.finding import Found, find_by_native_id, find_by_uuid, list_busiest, list_recent
 from inspector.threads.models import Conversation
-from inspector.threads.summaries import find_openings
+from inspector.threads.selectors import find_openings
 
 from ..deliveries.progress import name_delivery
 from ..findings.views import link_rule

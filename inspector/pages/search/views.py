@@ -23,8 +23,8 @@ from inspector.search.selectors import SlowQueryError, count_hidden, read_query
 from inspector.search.selectors import search as search_messages
 from inspector.search.suggestions import suggest_paths
 from inspector.threads.agents.names import load_labels
+from inspector.threads.messages import load_records
 from inspector.threads.models import Message
-from inspector.threads.summaries import load_records
 
 from ..addresses import address_each
 from ..agents.marks import Casts

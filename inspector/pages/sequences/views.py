@@ -15,8 +15,8 @@ from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.listing import OpenRule, list_open_about
+from inspector.threads.selectors import sum_up
 from inspector.threads.sequence import WINDOW_STEPS, SequenceWindow, Step, read_sequence
-from inspector.threads.summaries import sum_up
 
 from ..agents.marks import Cast, cast_conversation
 from ..conversations.frame import frame_conversation, open_conversation

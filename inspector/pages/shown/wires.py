@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from inspector.intake.concealing import may_hold_secret
+from inspector.threads.messages import has_record, reread
 from inspector.threads.models import Message
-from inspector.threads.selectors import reread
-from inspector.threads.summaries import has_record
 
 from .budgets import fit, weigh
 from .fields import cut_layers, find_masked

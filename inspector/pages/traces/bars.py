@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.placing.instants import count_microseconds, read_instant
 from inspector.threads.placing.several import write_bearers
-from inspector.threads.trees.outline import Kind, Line, Outcome
+from inspector.threads.trees.lines import Kind, Line, Outcome
 from inspector.threads.trees.windows import Band, WindowRow
 
 from ..shown.told import write_elapsed

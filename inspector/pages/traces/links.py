@@ -20,11 +20,11 @@ def link_traces(workspace: Workspace, messages: Sequence[Message]) -> list[dict[
     """The first traces of these messages."""
     return [
         {
-            "url": reverse("pages:trace", args=[workspace.slug, trace.pk]),
-            "name": shorten(trace.native_id, 40),
-            "id": trace.native_id,
+            "url": reverse("pages:trace", args=[workspace.slug, trace["id"]]),
+            "name": shorten(trace["name"], 40),
+            "id": trace["name"],
         }
-        for trace in find_traces_of(workspace=workspace, messages=messages)[:MOST_TRACES]
+        for trace in find_traces_of(messages=messages)[:MOST_TRACES]
     ]
 
 

@@ -17,8 +17,9 @@ from django.utils.safestring import SafeString
 
 from inspector.audit.findings.listing import OpenRule
 from inspector.threads.models import Conversation, Trace
-from inspector.threads.trees.outline import ADJACENCY, ASKING, Kind, Line
-from inspector.threads.trees.traces import Foliage, Said
+from inspector.threads.tasks.events import ASKS
+from inspector.threads.trees.lines import ADJACENCY, Kind, Line
+from inspector.threads.trees.traces import Contents, Said
 from inspector.threads.trees.windows import WindowRow
 
 from ..agents.marks import AgentMark, Cast
@@ -49,7 +50,7 @@ class Painter:
     owner: Conversation | Trace
     names: Cast
     axis: Axis
-    foliage: Foliage
+    contents: Contents
     findings: Mapping[uuid.UUID, Sequence[OpenRule]]
     hits: frozenset[uuid.UUID] = frozenset()
     current: uuid.UUID | None = None
@@ -62,7 +63,7 @@ class Painter:
         above: uuid.UUID | None = None
         for row in rows:
             drawn.append(self._draw(row, links.get(row.place, ""), above))
-            said = self.foliage.said.get(row.line.id)
+            said = self.contents.said.get(row.line.id)
             if row.line.kind is Kind.CONVERSATION:
                 above = row.line.id
             elif said is not None:
@@ -70,7 +71,7 @@ class Painter:
         return SafeString("".join(drawn))
 
     def _draw(self, row: WindowRow, link: str, above: uuid.UUID | None) -> str:
-        said = self.foliage.said.get(row.line.id)
+        said = self.contents.said.get(row.line.id)
         if row.line.kind is Kind.CONVERSATION:
             left, agent = self._write_heading(row), ""
         elif row.line.kind is Kind.GHOST:
@@ -90,7 +91,7 @@ class Painter:
         )
 
     def _write_heading(self, row: WindowRow) -> str:
-        conversation = self.foliage.conversations.get(row.line.id)
+        conversation = self.contents.conversations.get(row.line.id)
         if conversation is None:
             return "<strong>A conversation</strong>"
         url = self._link("conversation", conversation.pk)
@@ -102,7 +103,7 @@ class Painter:
         )
 
     def _write_ghost(self, row: WindowRow) -> str:
-        ghost = self.foliage.ghosts.get(row.place)
+        ghost = self.contents.ghosts.get(row.place)
         shown = f"<bdi>{write_text(shorten(ghost.name, 60))}</bdi>" if ghost and ghost.name else "A message"
         fate = say_fate(ghost.bearers if ghost else None)
         return f'<span class="missing">{draw_icon("ghost")}{shown} {fate}</span>{_write_hidden(row)}'
@@ -112,7 +113,7 @@ class Painter:
             return '<span class="quiet">a message that is gone: look again</span>'
         url = self._link("message", said.id)
         deeper = f'<span class="quiet small">level {row.depth + 1:,}</span>' if row.depth > DEEPEST else ""
-        sentence = said.english or said.topic or "not told yet"
+        sentence = said.sentence or said.topic or "not told yet"
         shown = shorten(sentence, LONGEST_SUBJECT)
         title = f' title="{escape_text(spell_hidden(sentence))}"' if shown.endswith("…") else ""
         return (
@@ -136,7 +137,7 @@ class Painter:
         if said.parent_basis == "turn":
             why = escape_text(spell_hidden(said.parent_why))
             words += f'<span class="basis" data-basis="inferred" title="{why}">inferred{_write_aside(why)}</span>'
-        answered = self.foliage.answered.get(said.parent) if said.parent is not None else None
+        answered = self.contents.answered.get(said.parent) if said.parent is not None else None
         if answered is not None and answered.is_inside:
             words += f'<span class="basis">circle{_write_aside("what it answers goes round, and is cut here")}</span>'
         elif answered is not None and said.parent_basis != ADJACENCY:
@@ -144,7 +145,7 @@ class Painter:
             name = write_text(shorten(answered.native_id, 40)) or "a message"
             words += f'<a class="basis" href="{url}">answers <bdi>{name}</bdi>, which is not here</a>'
         if isinstance(self.owner, Trace) and above is not None and said.conversation_id != above:
-            conversation = self.foliage.conversations.get(said.conversation_id)
+            conversation = self.contents.conversations.get(said.conversation_id)
             if conversation is not None:
                 url = self._link("conversation", conversation.pk)
                 name = write_text(shorten(name_conversation(conversation), 40))
@@ -181,7 +182,7 @@ class Painter:
 
     def _draw_bar(self, row: WindowRow, said: Said | None, agent: str) -> str:
         if row.line.kind is Kind.GHOST:
-            ghost = self.foliage.ghosts.get(row.place)
+            ghost = self.contents.ghosts.get(row.place)
             return draw_ghost(row.line, axis=self.axis, bearers=ghost.bearers if ghost else None)
         is_failing = said is not None and said.performative in _FAILING
         rules = self.findings.get(said.id, ()) if said else ()
@@ -195,7 +196,7 @@ class Painter:
         if said is None:
             return ""
         receivers = [name for name in said.receivers if name]
-        name = receivers[0] if said.performative in ASKING and receivers else said.sender
+        name = receivers[0] if said.performative in ASKS and receivers else said.sender
         return f' data-agent="{self.mark(name, said.channel_id, (said.dialect,)).number}"' if name else ""
 
 

@@ -18,7 +18,7 @@ from inspector.audit.findings.listing import list_open_about, tell_findings
 from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.placing.instants import count_microseconds, read_instant
-from inspector.threads.trees.traces import MOST_FOUND, find_matching, match_rows, read_foliage
+from inspector.threads.trees.traces import MAX_FOUND, find_matching, load_contents, match_rows
 from inspector.threads.trees.walking import OPEN, Fold
 from inspector.threads.trees.windows import MAX_TOGGLED, Place, Tree, Window, WindowRow, load_tree, read_place
 
@@ -123,11 +123,11 @@ def search_tree(owner: Conversation | Trace, wish: Wish) -> Found | None:
     """The messages that hold what is looked for, the earliest first; None where nothing is."""
     if not wish.find:
         return None
-    hits = find_matching(owner=owner, text=wish.find, limit=MOST_FOUND + 1)
+    hits = find_matching(owner=owner, text=wish.find, limit=MAX_FOUND + 1)
     # Whoever goes on from what was found, by windows, stands at none of it.
     is_elsewhere = (wish.at is not None or wish.time is not None) and not wish.hit
-    number = 0 if is_elsewhere else min(max(1, wish.hit), len(hits[:MOST_FOUND]))
-    return Found(hits[:MOST_FOUND], number, len(hits) > MOST_FOUND)
+    number = 0 if is_elsewhere else min(max(1, wish.hit), len(hits[:MAX_FOUND]))
+    return Found(hits[:MAX_FOUND], number, len(hits) > MAX_FOUND)
 
 
 def make_tree_context(request: HttpRequest, membership: Membership, owner: Conversation | Trace) -> dict[str, Any]:
@@ -156,15 +156,15 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
     at = Place(window.rows[0].place, window.rows[0].depth) if window.rows else at
     zone = ZoneInfo(membership.user.time_zone or "UTC")
     axis = Axis(*wish.scale, zone) if wish.scale else find_axis(owner, zone)
-    foliage = read_foliage(owner=owner, rows=window.rows)
-    said = list(foliage.said.values())
+    contents = load_contents(owner=owner, rows=window.rows)
+    said = list(contents.said.values())
     telling = tell_findings(conversation=owner, messages=said) if isinstance(owner, Conversation) else None
     painter = Painter(
         slug=membership.workspace.slug,
         owner=owner,
         names=cast_conversation(owner),
         axis=axis,
-        foliage=foliage,
+        contents=contents,
         findings=telling.name_rules() if telling else list_open_about(messages=said),
         hits=match_rows(rows=window.rows, text=wish.find) if wish.find else frozenset(),
         current=current,
@@ -205,7 +205,7 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
 
 def _list_agents(painter: Painter, owner: Conversation | Trace) -> list[AgentMark]:
     """The first agents of the tree, by what they are called where all that is shown is of one channel."""
-    channels = {said.channel_id for said in painter.foliage.said.values()}
+    channels = {said.channel_id for said in painter.contents.said.values()}
     channel_id = next(iter(channels)) if len(channels) == 1 else None
     return [painter.mark(name, channel_id, tuple(owner.dialects)) for name in owner.agents[:MOST_TILES]]
 

@@ -14,8 +14,8 @@ from inspector.accounts.models import Membership
 from inspector.search.cursors import write_cursor
 from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Trace
-from inspector.threads.summaries import sum_up
-from inspector.threads.trees.traces import find_trace, list_namesakes, list_traces, walk_traces
+from inspector.threads.selectors import sum_up
+from inspector.threads.trees.traces import filter_traces, find_trace, list_namesakes, select_traces
 
 from ..agents.marks import Casts
 from ..conversations.frame import frame_conversation, open_conversation
@@ -37,11 +37,11 @@ def show_traces(request: HttpRequest, membership: Membership) -> HttpResponse:
     filters = form.read()
     before = read_place(request, membership)
     walk = read_walk(request, membership, places=("before",))
-    every = walk_traces(workspace=workspace, **filters)
+    every = filter_traces(workspace=workspace, **filters).order_by("-pk")
     if walk.is_rest:
         found = list(every.filter(walk.written, **({"pk__lt": walk.after[0]} if walk.after else {}))[: PAGE_ROWS + 1])
     else:
-        found = list_traces(workspace=workspace, before=before, limit=PAGE_ROWS + 1, **filters)
+        found = list(select_traces(workspace=workspace, before=before, **filters)[: PAGE_ROWS + 1])
     page = found[:PAGE_ROWS]
     last = page[-1] if len(found) > PAGE_ROWS else None
     rest_url = walk.find_rest(every, has_more=last is not None)

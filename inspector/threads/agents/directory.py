@@ -5,26 +5,28 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
 from django.contrib.postgres.aggregates import BoolOr
-from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum, Window
 from django.db.models.functions import Coalesce, Left
 
 from inspector.accounts.models import Channel, Workspace
 from inspector.confusables import Likeness, find_likenesses, find_oddities
 from inspector.lookups import WrittenSince
 
+from ..models import Agent, AgentTotal, AgentWord, Appearance, Conversation, Declaration
+from ..selectors import opening_of
+from ..tasks.measures import annotate_stands
 from .names import CONVENTIONS, Label, label_agent
-from .tables import Agent, AgentTotal, AgentWord, Appearance, Declaration
 
 # How many of the busiest agents of a workspace are compared for confusable names.
-MOST_COMPARED: Final = 2000
-LONGEST_COMPARED: Final = 200
-MOST_MATCHES: Final = 5000
+MAX_COMPARED: Final = 2000
+MAX_COMPARED_CHARACTERS: Final = 200
+MAX_MATCHES: Final = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,8 @@ class Choice:
 EVERYTHING: Final = Choice()
 # What was withdrawn leaves rows that come to nothing.
 SAID_SOMETHING: Final = Q(sent__gt=0) | Q(received__gt=0)
+# By whom an agent is known.
+_WHO: Final = Coalesce("agent__same_as", "agent")
 _SUMMED: Final = ("sent", "received", "failures", "conversations", "first_at", "last_at")
 
 
@@ -83,11 +87,11 @@ def list_agents(
     choice: Choice = EVERYTHING,
     after: tuple[int, uuid.UUID] | None = None,
     limit: int = 50,
-    only: Iterable[uuid.UUID] | None = None,
     is_by_id: bool = False,
     since: int | None = None,
+    only: Sequence[uuid.UUID] | None = None,
 ) -> list[AgentSum]:
-    """Agents by how much they say and are told, the busiest first, by keyset; five statements at most.
+    """Agents by how much they say and are told, the busiest first, by keyset; four statements at most.
 
     Args:
         after: (total, id) of the last one seen.
@@ -96,72 +100,75 @@ def list_agents(
         only: the ids of the agents that are wanted, each by which it is known.
     """
     # A row for each agent: of the dialect that is chosen, else of all.
-    rows = AgentTotal.objects.filter(SAID_SOMETHING, workspace=workspace, dialect=choice.dialect)
+    rows: QuerySet[Any] = AgentTotal.objects.filter(SAID_SOMETHING, workspace=workspace, dialect=choice.dialect)
     if choice.channel:
         rows = rows.filter(channel=choice.channel)
-    sums = rows.values(who=Coalesce("agent__same_as", "agent")).annotate(
-        said=Sum("sent"),
-        heard=Sum("received"),
-        failed=Sum("failures"),
-        total=Sum(F("sent") + F("received")),
-        talks=Sum("conversations"),
-        since=Min("first_at"),
-        until=Max("last_at"),
-    )
+    sums: QuerySet[Any] = rows.values(who=_WHO).annotate(total=Sum(F("sent") + F("received")))
     if choice.name:
         sums = sums.filter(who__in=list(find_named(workspace=workspace, name=choice.name)))
     if since is not None:
         sums = sums.annotate(is_written=BoolOr(WrittenSince(since))).filter(is_written=True)
     if only is not None:
-        sums = sums.filter(who__in=list(only))
+        sums = sums.filter(who__in=only)
     if after:
         busier = Q(total__lt=after[0]) | Q(total=after[0], who__gt=after[1])
         sums = sums.filter(Q(who__gt=after[1]) if is_by_id else busier)
-    found = list(sums.order_by(*(() if is_by_id else ("-total",)), "who")[:limit])
-    known = load_agents(workspace=workspace, ids=[row["who"] for row in found])
-    spoken = _list_dialects(known, choice)
-    talks = {row["who"]: row["talks"] for row in found} | _count_shared(known, choice)
-    return [
-        AgentSum(
-            *known[row["who"]],
-            dialects=spoken[row["who"]],
-            sent=row["said"],
-            received=row["heard"],
-            failures=row["failed"],
-            conversations=talks[row["who"]],
-            first_at=row["since"],
-            last_at=row["until"],
-        )
-        for row in found
-    ]
+    ordered = sums.order_by(*(() if is_by_id else ("-total",)), "who")
+    ids = list(ordered.values_list("who", flat=True)[:limit])
+    found = sum_agents(workspace=workspace, agent_ids=ids, choice=choice)
+    shared = _count_shared(found.values(), choice)
+    return [replace(found[pk], conversations=shared.get(pk, found[pk].conversations)) for pk in ids]
 
 
 def count_agents(*, workspace: Workspace, most: int) -> int:
     """How many agents `list_agents` lists of everything, at most so many."""
     rows = AgentTotal.objects.filter(SAID_SOMETHING, workspace=workspace, dialect=EVERYTHING.dialect)
-    return rows.values(who=Coalesce("agent__same_as", "agent")).distinct()[:most].count()
+    return rows.values(who=_WHO).distinct()[:most].count()
 
 
-def _list_dialects(
-    known: Mapping[uuid.UUID, tuple[Agent, Sequence[Agent]]], choice: Choice
-) -> dict[uuid.UUID, list[str]]:
-    """In which dialects each of these speaks or is spoken to, all its names taken together."""
-    who = {each.pk: pk for pk, (agent, aliases) in known.items() for each in (agent, *aliases)}
-    rows = AgentTotal.objects.filter(SAID_SOMETHING, agent__in=list(who)).exclude(dialect="")
-    found: dict[uuid.UUID, set[str]] = defaultdict(set)
-    for agent_id, dialect in choose_rows(rows, choice).values_list("agent", "dialect") if who else ():
-        found[who[agent_id]].add(dialect)
-    return {pk: sorted(found[pk]) for pk in known}
+def sum_agents(
+    *, workspace: Workspace, agent_ids: Sequence[uuid.UUID], choice: Choice = EVERYTHING
+) -> dict[uuid.UUID, AgentSum]:
+    """The agents of these ids, each with those that are one with it, summed up; one statement.
+
+    How many conversations several names share is not among the totals: here each counts for itself.
+    """
+    rows = Agent.objects.select_related("channel", "same_as", "same_as__channel").annotate(
+        of_dialect=F("totals__dialect"), **{f"of_{name}": F(f"totals__{name}") for name in _SUMMED}
+    )
+    found: dict[uuid.UUID, dict[uuid.UUID, Agent]] = {pk: {} for pk in agent_ids}
+    said: dict[uuid.UUID, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows.filter(Q(pk__in=agent_ids) | Q(same_as__in=agent_ids), workspace=workspace).order_by("name", "pk"):
+        values = vars(row)
+        is_chosen = choice.channel is None or row.channel_id == choice.channel.pk
+        for pk in found.keys() & {row.pk, row.same_as_id or row.pk}:
+            found[pk][row.pk] = row
+            if is_chosen and (values["of_sent"] or values["of_received"]):
+                said[pk].append(values)
+    return {pk: _sum_agent(agents, pk, said[pk], choice.dialect) for pk, agents in found.items() if pk in agents}
 
 
-def _count_shared(known: Mapping[uuid.UUID, tuple[Agent, Sequence[Agent]]], choice: Choice) -> dict[uuid.UUID, int]:
+def _sum_agent(
+    agents: dict[uuid.UUID, Agent], pk: uuid.UUID, said: Sequence[Mapping[str, Any]], dialect: str
+) -> AgentSum:
+    sums = [row for row in said if row["of_dialect"] == dialect]
+    dialects = {row["of_dialect"] for row in said} - {""}
+    return AgentSum(
+        agents[pk],
+        [each for each in agents.values() if each.pk != pk],
+        dialects=sorted(dialects & {dialect} if dialect else dialects),
+        first_at=min((row["of_first_at"] for row in sums if row["of_first_at"]), default=None),
+        last_at=max((row["of_last_at"] for row in sums if row["of_last_at"]), default=None),
+        **{name: sum(row[f"of_{name}"] for row in sums) for name in _SUMMED[:4]},
+    )
+
+
+def _count_shared(sums: Iterable[AgentSum], choice: Choice) -> dict[uuid.UUID, int]:
     """The conversations of those that have several names: one that holds two of them counts once."""
-    who = {each.pk: pk for pk, (agent, aliases) in known.items() if aliases for each in (agent, *aliases)}
-    if not who:
-        return {}
-    rows = choose_rows(Appearance.objects.filter(agent__in=list(who)), choice)
-    counted = rows.values(who=Coalesce("agent__same_as", "agent")).annotate(talks=Count("conversation", distinct=True))
-    return dict(counted.values_list("who", "talks"))
+    every = [agent.pk for each in sums if each.aliases for agent in each.every]
+    rows = choose_rows(Appearance.objects.filter(agent__in=every), choice)
+    counted = rows.values(who=_WHO).annotate(talks=Count("conversation", distinct=True))
+    return dict(counted.values_list("who", "talks")) if every else {}
 
 
 def choose_rows(rows: QuerySet[Any], choice: Choice) -> QuerySet[Any]:
@@ -182,53 +189,13 @@ def find_named(*, workspace: Workspace, name: str) -> set[uuid.UUID]:
         if on_wire:
             meant |= Q(name__in=on_wire, friendly_name="", same_as=None, totals__dialect=dialect)
     found = agents.filter(meant).annotate(who=Coalesce("same_as", "pk")).values_list("who", flat=True)
-    return set(found.distinct()[:MOST_MATCHES])
-
-
-def load_agents(*, workspace: Workspace, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, tuple[Agent, list[Agent]]]:
-    """The agents of these ids, each with those that are one with it; two statements."""
-    wanted = set(ids)
-    rows = Agent.objects.select_related("channel", "same_as").filter(workspace=workspace)
-    agents = rows.in_bulk(wanted)
-    aliases: dict[uuid.UUID | None, list[Agent]] = defaultdict(list)
-    for alias in rows.filter(same_as__in=wanted).order_by("name", "pk"):
-        aliases[alias.same_as_id].append(alias)
-    return {agent_id: (agent, aliases[agent_id]) for agent_id, agent in agents.items()}
+    return set(found.distinct()[:MAX_MATCHES])
 
 
 def find_agent(*, workspace: Workspace, agent_id: uuid.UUID) -> Agent | None:
     """The agent of that id in this workspace, with its channel and the agent it is known by, or None."""
     rows = Agent.objects.select_related("channel", "same_as", "same_as__channel")
     return rows.filter(workspace=workspace, pk=agent_id).first()
-
-
-def sum_agent(*, workspace: Workspace, agent_id: uuid.UUID) -> AgentSum | None:
-    """The agent of that id with those that are one with it, summed up, or None; one statement.
-
-    One that is known by another stands for itself alone. How many conversations several names share nobody has added
-    up: `list_conversations_of` counts them.
-    """
-    rows = Agent.objects.select_related("channel", "same_as", "same_as__channel").annotate(
-        of_dialect=F("totals__dialect"),
-        **{f"of_{name}": F(f"totals__{name}") for name in _SUMMED},
-    )
-    found = list(rows.filter(Q(pk=agent_id) | Q(same_as=agent_id), workspace=workspace).order_by("name", "pk"))
-    agents = {row.pk: row for row in found}
-    if agent_id not in agents:
-        return None
-    said = [vars(row) for row in found if vars(row)["of_sent"] or vars(row)["of_received"]]
-    sums = [row for row in said if row["of_dialect"] == ""]
-    return AgentSum(
-        agents.pop(agent_id),
-        list(agents.values()),
-        dialects=sorted({row["of_dialect"] for row in said} - {""}),
-        sent=sum(row["of_sent"] for row in sums),
-        received=sum(row["of_received"] for row in sums),
-        failures=sum(row["of_failures"] for row in sums),
-        conversations=sum(row["of_conversations"] for row in sums),
-        first_at=min((row["of_first_at"] for row in sums if row["of_first_at"]), default=None),
-        last_at=max((row["of_last_at"] for row in sums if row["of_last_at"]), default=None),
-    )
 
 
 def list_words(*, agent: Agent, limit: int = 50) -> Sequence[AgentWord]:
@@ -260,7 +227,7 @@ def list_abilities(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID]) -> l
 
 @dataclass(frozen=True, slots=True)
 class Confusables:
-    """Which names of a workspace can be taken for which; of more than `MOST_COMPARED` the busiest are compared."""
+    """Which names of a workspace can be taken for which; of more than `MAX_COMPARED` the busiest are compared."""
 
     likenesses: Mapping[str, Sequence[Likeness]]
     are_all_compared: bool
@@ -279,13 +246,27 @@ def compare_names(*, workspace: Workspace) -> Confusables:
     rows = AgentTotal.objects.filter(SAID_SOMETHING, workspace=workspace, dialect="")
     busiest = rows.annotate(total=F("sent") + F("received")).order_by("-total", "agent")
     # Nobody takes a name of hundreds of characters for another's.
-    begun = busiest.annotate(begun=Left("agent__name", LONGEST_COMPARED + 1)).values_list("begun", flat=True)
-    found = list(begun[: MOST_COMPARED + 1])
-    names = frozenset(name for name in found[:MOST_COMPARED] if len(name) <= LONGEST_COMPARED)
-    return Confusables(_find_likenesses(names), len(found) <= MOST_COMPARED, names)
+    begun = busiest.annotate(begun=Left("agent__name", MAX_COMPARED_CHARACTERS + 1)).values_list("begun", flat=True)
+    found = list(begun[: MAX_COMPARED + 1])
+    names = frozenset(name for name in found[:MAX_COMPARED] if len(name) <= MAX_COMPARED_CHARACTERS)
+    return Confusables(_find_likenesses(names), len(found) <= MAX_COMPARED, names)
 
 
 @lru_cache(maxsize=8)
 def _find_likenesses(names: frozenset[str]) -> Mapping[str, Sequence[Likeness]]:
     """The names of a workspace are nearly always those of the page before."""
     return find_likenesses(names)
+
+
+def list_conversations_of(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID], limit: int) -> list[Conversation]:
+    """The conversations that name one of these agents, latest activity first, with their `opening`; one statement.
+
+    Those of several agents say in `of_all` how many there are: one that holds two of them counts once.
+    """
+    ids = list(agent_ids)
+    named = Appearance.objects.filter(conversation=OuterRef("pk"), agent__in=ids)
+    rows: Any = Conversation.objects.select_related("channel").filter(Exists(named), workspace=workspace)
+    rows = annotate_stands(rows.annotate(opening=opening_of()))
+    if len(ids) > 1:
+        rows = rows.annotate(of_all=Window(Count("pk")))
+    return list(rows.order_by("-last_at", "-pk")[:limit])

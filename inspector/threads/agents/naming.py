@@ -13,9 +13,9 @@ from inspector.accounts.models import Membership
 from inspector.confusables import find_oddities
 from inspector.intake.text import make_storable
 
-from .tables import LONGEST_FRIENDLY_NAME, Agent, AgentWord, key_of_name
+from ..models import MAX_FRIENDLY_NAME, Agent, AgentWord, key_of_name
 
-LONGEST_REASON = 2000
+MAX_REASON = 2000
 
 
 @transaction.atomic
@@ -24,8 +24,7 @@ def name_agent(*, membership: Membership, agent: Agent, friendly_name: str, reas
 
     Raises:
         PermissionDenied: for a viewer or a stranger.
-        ValidationError: for no name, one too long or with characters that cannot be seen, one that another agent of
-            the channel bears, or the name it has.
+        ValidationError: for a name that cannot be given; it says why.
     """
     _require_auditor(membership, agent)
     agent = _hold(agent.pk)[agent.pk]
@@ -47,8 +46,8 @@ def name_agent(*, membership: Membership, agent: Agent, friendly_name: str, reas
 def _check_name(agent: Agent, text: str) -> None:
     if not text:
         raise ValidationError("type the name that people know it by")
-    if len(text) > LONGEST_FRIENDLY_NAME:
-        raise ValidationError(f"a name has at most {LONGEST_FRIENDLY_NAME} characters")
+    if len(text) > MAX_FRIENDLY_NAME:
+        raise ValidationError(f"a name has at most {MAX_FRIENDLY_NAME} characters")
     if oddities := find_oddities(text):
         raise ValidationError(f"it {oddities[0]}: a friendly name must be easy to tell from others")
     if text == agent.friendly_name:
@@ -65,8 +64,7 @@ def join_agents(*, membership: Membership, agent: Agent, same_as: Agent, reason:
 
     Raises:
         PermissionDenied: for a viewer or a stranger.
-        ValidationError: without a reason, for an agent and itself, or one that is joined already or has others joined
-            to it: those would silently come along.
+        ValidationError: where they cannot be joined; it says why.
     """
     _require_auditor(membership, agent)
     if same_as.workspace_id != agent.workspace_id:
@@ -99,12 +97,7 @@ def join_agents(*, membership: Membership, agent: Agent, same_as: Agent, reason:
 
 @transaction.atomic
 def undo_word(*, membership: Membership, word: AgentWord) -> AgentWord:
-    """Undo what an auditor said of an agent: it is called as before, or stands for itself again.
-
-    Raises:
-        PermissionDenied: for a viewer or a stranger.
-        ValidationError: for a word that is undone already.
-    """
+    """Undo what an auditor said of an agent; it raises as `name_agent` does."""
     _require_auditor(membership, word.agent)
     agent = _hold(word.agent_id)[word.agent_id]
     if not AgentWord.objects.filter(pk=word.pk, undone_at__isnull=True).exists():
@@ -137,6 +130,6 @@ def _require_auditor(membership: Membership, agent: Agent) -> None:
 
 def _check_reason(reason: str) -> str:
     reason = make_storable(reason.strip())
-    if len(reason) > LONGEST_REASON:
-        raise ValidationError(f"a reason has at most {LONGEST_REASON:,} characters")
+    if len(reason) > MAX_REASON:
+        raise ValidationError(f"a reason has at most {MAX_REASON:,} characters")
     return reason

@@ -16,9 +16,9 @@ from django.db.models.functions import Coalesce
 from inspector.accounts.models import Workspace
 from inspector.lookups import WrittenSince
 
+from ..models import Agent, AgentTotal, PairTotal
 from .directory import EVERYTHING, SAID_SOMETHING, Choice, choose_rows, find_named
 from .names import CONVENTIONS
-from .tables import Agent, AgentTotal, PairTotal
 
 # Stands for nobody, where a key of a page has to say so.
 NOBODY: Final = uuid.UUID(int=0)
@@ -116,10 +116,7 @@ def measure_pairs(*, workspace: Workspace, choice: Choice = EVERYTHING) -> Exten
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The pairs of an agent that say most, how much all its pairs come to, and all who are one with a side of those.
-
-    `customs` are the dialects with names by convention that each of them speaks.
-    """
+    """The pairs of an agent that say most, the extent of all, and all who are one with a side, with their customs."""
 
     pairs: Sequence[PairSum]
     extent: Extent

@@ -26,7 +26,7 @@ Shown = tuple[uuid.UUID, str, str, str | None, str]
 _BLANK: Final = ("", "", None, "{}")
 
 # What a message says by itself; where it is placed; what its telling leaned on; what it was told as; and the lines that
-# it stands below (`trees.hanging`).
+# it stands below (`trees.lines`).
 OWN: Final = (
     *("id", "workspace_id", "channel_id", "conversation_id", "record_id", "part"),
     *("order_time", "order_basis", "order_source", "order_index"),

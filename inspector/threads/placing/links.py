@@ -44,7 +44,7 @@ class Declared(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a message says of the work it is about: see `tasks.plays`.
+    """What a message says of the work it is about: see `tasks.replay`.
 
     `deadline` is as written, with its instant (ISO 8601) or its seconds from then on; `mode` is that of a delegation;
     `within` the id of the task that it is part of; `is_public` whether it is put up in a place, and so asks nobody;

@@ -18,8 +18,8 @@ from inspector.intake.text import make_storable
 
 from ..arriving.inserts import NewMessage
 from ..models import Message, MessageQuerySet
-from ..tasks.found import Found
-from ..tasks.signs import read_status
+from ..tasks.events import read_status
+from ..tasks.states import Found
 from ..telling.contexts import DECODER_VERSION, is_common
 from ..telling.teller import NOT_TOLD
 from .instants import count_microseconds

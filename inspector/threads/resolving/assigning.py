@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from ..models import Conversation
 from ..placing.nodes import StoredNode
-from ..tasks.found import Found, key_of_id, make_key, make_task_id
-from ..tasks.memberships import (
+from ..tasks.events import (
     ANSWERS,
+    ASKS,
     ENDERS,
     LATEST,
     LINKED,
@@ -27,11 +27,12 @@ from ..tasks.memberships import (
     STATES,
     TAKEN_BACK,
     TURN,
+    WISHES,
     WITHDRAWN,
     WORK,
 )
-from ..tasks.plays import Playing
-from ..tasks.signs import ASKS, WISHES
+from ..tasks.replay import Playing
+from ..tasks.states import Found, key_of_id, make_key, make_task_id
 from .refs import Ref, is_after, make_ref
 from .tasks import Tasks, TaskState
 from .view import Key, View
@@ -227,7 +228,6 @@ class Assigner:
 
     def _set_within(self, state: TaskState, within: TaskState) -> None:
         state.within = within.found.key
-        state.found.within = within.found
         # It goes on within the other unless that leads back to itself.
         at: Any = within.play
         while at is not None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..agents.exchanges import Exchanges, gather_exchanges, write_counted
-from ..agents.tables import Appearance, Exchange
-from ..models import Conversation
+from ..agents.aggregates import Exchanges, gather_exchanges, write_counted
+from ..models import Appearance, Conversation, Exchange
 from ..multiset import Multiset
 from ..placing.citations import Citation, Elsewhere
 from ..placing.nodes import StoredNode

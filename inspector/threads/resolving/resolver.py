@@ -22,10 +22,10 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from ..agents.exchanges import add_rows, prune_declarations, write_declarations, write_exchanges
-from ..hidden import count_hidden_by_conversation
+from ..agents.aggregates import add_rows, prune_declarations, write_declarations, write_exchanges
+from ..decryption import ask_opening
+from ..messages import count_hidden_by_conversation
 from ..models import Conversation, Task
-from ..opening.opener import ask_opening
 from ..placing.bearers import find_bearers_alone
 from ..placing.nodes import StoredNode
 from ..telling.wordings import History, note_rest

@@ -15,10 +15,9 @@ from inspector.intake.text import make_storable
 from ..models import Conversation, Message, Task
 from ..placing.instants import read_instant
 from ..placing.places import BEYOND
-from ..tasks.found import Found, make_task_id
-from ..tasks.ledger import TaskRow, make_row, write_tasks
-from ..tasks.lifecycle import derive_state
-from ..tasks.plays import Play
+from ..tasks.replay import Play
+from ..tasks.rows import TaskRow, make_row, write_tasks
+from ..tasks.states import Found, derive_state, make_task_id
 from .summaries import Total
 from .tallies import write_tally
 from .tasks import Part, add_parts, read_task

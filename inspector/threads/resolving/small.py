@@ -7,15 +7,15 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from ..agents.exchanges import write_exchanges
-from ..hidden import count_hidden_by_conversation
+from ..agents.aggregates import write_exchanges
+from ..decryption import ask_opening
+from ..messages import count_hidden_by_conversation
 from ..models import Conversation
-from ..opening.opener import ask_opening
 from ..placing.bearers import find_bearers_alone
 from ..placing.citations import Citation, Elsewhere
 from ..placing.nodes import StoredNode, find_misread, load_timelines
-from ..tasks.ledger import make_row, write_tasks
-from ..tasks.plays import Play
+from ..tasks.replay import Play
+from ..tasks.rows import make_row, write_tasks
 from ..telling.retelling import load_together
 from ..telling.wordings import History, note_rest
 from .alone import Fence, hold_alone

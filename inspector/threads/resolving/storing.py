@@ -13,7 +13,7 @@ from django.db import connection
 from inspector.intake.bulk import copy_rows
 
 from ..models import Conversation
-from ..tasks.found import make_task_id
+from ..tasks.states import make_task_id
 from .blocks import Segment
 from .passes import Pass
 from .summaries import Summary, write_summary

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from ..tasks.found import Found, make_task_id
-from ..tasks.ledger import MOST_STEPS
-from ..tasks.plays import Play, Step
+from ..tasks.replay import Play, Step
+from ..tasks.rows import MAX_STEPS
+from ..tasks.states import Found, make_task_id
 from .view import View
 
 _FOUND: Final = ("native_id", "requester", "act", "ends", "ending")
@@ -65,9 +65,9 @@ class Part:
     def write(self) -> list[Any]:
         """It as JSON takes it; of many changes the first and the last."""
         kept, left_out = self.steps, self.left_out
-        if len(kept) > 2 * MOST_STEPS:
-            left_out += len(kept) - 2 * MOST_STEPS
-            kept = [*kept[:MOST_STEPS], *kept[-MOST_STEPS:]]
+        if len(kept) > 2 * MAX_STEPS:
+            left_out += len(kept) - 2 * MAX_STEPS
+            kept = [*kept[:MAX_STEPS], *kept[-MAX_STEPS:]]
         return [
             self.place.hex(),
             self.message_count,
@@ -112,9 +112,9 @@ def add_parts(play: Play, parts: Sequence[Part]) -> Play:
             play.meet(at)
         steps += part.steps
         left_out += part.left_out
-        if len(steps) > 4 * MOST_STEPS:
-            left_out += len(steps) - 2 * MOST_STEPS
-            steps = [*steps[:MOST_STEPS], *steps[-MOST_STEPS:]]
+        if len(steps) > 4 * MAX_STEPS:
+            left_out += len(steps) - 2 * MAX_STEPS
+            steps = [*steps[:MAX_STEPS], *steps[-MAX_STEPS:]]
     play.steps, play.left_out = steps, left_out
     return play
 

@@ -13,7 +13,7 @@ from ..arriving.holding import hold_channels
 from ..arriving.inserts import read_record
 from ..arriving.marking import mark_conversations, mark_traces
 from ..models import Message
-from ..trees.hanging import take_down
+from ..trees.lines import take_down
 from .arrivals import insert_arrivals
 
 

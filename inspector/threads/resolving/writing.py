@@ -20,7 +20,7 @@ from ..placing.nodes import StoredNode
 from ..telling.sights import decide_established
 from ..telling.teller import ToldRow
 from ..telling.wordings import History, keep_wordings
-from ..trees.hanging import Placed, hang, keep_ghosts
+from ..trees.lines import Placed, hang, keep_ghosts
 
 WINDOW = 500
 WINDOW_BYTES = 2 * 1024 * 1024

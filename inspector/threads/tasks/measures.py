@@ -1,9 +1,7 @@
 """How long tasks took, how often they failed, and which stand still: aggregates over their rows, within a workspace.
 
-"Stalled" and "timed out" depend on a moment, and settling must not. They are derived here, as of the latest record
-of the channel unless another moment is given: a log of last year then stands as it stood at its end, two readers see
-the same on different days, and a channel that goes on shows what it left behind. A channel in which all fall silent
-has to be asked as of now.
+"Stalled" and "timed out" depend on a moment, and resolving must not. They are derived here, as of the latest record
+of the channel unless another moment is given: a log of last year stands as it stood at its end.
 """
 
 from __future__ import annotations
@@ -14,23 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db.models import (
-    Aggregate,
-    Case,
-    CharField,
-    Count,
-    Exists,
-    Expression,
-    F,
-    FloatField,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    Sum,
-    Value,
-    When,
-)
+from django.db import models
+from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
 from django.db.models.functions import Least, Left, Now
 from django.db.models.lookups import In
 from django.utils import timezone
@@ -39,7 +22,7 @@ from inspector.accounts.models import Channel, Workspace
 from inspector.lookups import WrittenSince
 
 from ..models import Conversation, Task
-from .lifecycle import STANDING
+from .states import STANDING
 
 # A task of which nobody has said a word for so long, while its channel went on, stands still.
 STALLED_AFTER: Final = timedelta(hours=1)
@@ -52,52 +35,37 @@ State = Task.State
 Name = tuple[uuid.UUID, str]
 
 
-def find_moments(*, workspace: Workspace) -> dict[uuid.UUID, datetime]:
-    """The time of the latest settled record of each channel that has one, and never later than now."""
-    return list_channels_at(workspace=workspace)[1]
+def latest_in_channel(channel: str = "channel") -> Subquery:
+    """The time of the latest resolved record of the channel that a row names, by a field of it."""
+    rows = Conversation.objects.filter(
+        workspace=OuterRef("workspace"), channel=OuterRef(channel), last_at__isnull=False
+    )
+    return Subquery(rows.order_by("-last_at", "-id").values("last_at")[:1])
 
 
 def list_channels_at(*, workspace: Workspace) -> tuple[list[Channel], dict[uuid.UUID, datetime]]:
-    """The channels of a workspace by name, and the moment of each that has one; one statement."""
-    latest = Conversation.objects.filter(
-        workspace_id=OuterRef("workspace_id"), channel_id=OuterRef("pk"), last_at__isnull=False
-    ).order_by("-last_at", "-id")
-    rows = Channel.objects.filter(workspace=workspace).annotate(latest=Subquery(latest.values("last_at")[:1]))
+    """The channels by name, and the moment of each: its latest record, never later than now; one statement."""
+    rows = Channel.objects.filter(workspace=workspace).annotate(latest=latest_in_channel("pk"))
     channels: list[Channel] = list(rows.order_by("name"))
-    now = timezone.now()
     moments = {channel.pk: vars(channel)["latest"] for channel in channels}
-    return channels, {pk: min(at, now) for pk, at in moments.items() if at is not None}
+    return channels, {pk: min(at, timezone.now()) for pk, at in moments.items() if at is not None}
 
 
 def find_moment(*, conversation: Conversation) -> datetime | None:
-    """The time of the latest settled record of a conversation's channel, and never later than now."""
-    rows = Conversation.objects.filter(
-        workspace_id=conversation.workspace_id, channel_id=conversation.channel_id, last_at__isnull=False
-    )
-    at = rows.order_by("-last_at", "-id").values_list("last_at", flat=True).first()
+    """The time of the latest record of a conversation's channel, and never later than now."""
+    at = Conversation.objects.filter(pk=conversation.pk).values_list(latest_in_channel(), flat=True).first()
     return None if at is None else min(at, timezone.now())
 
 
-def state_at(task: Task, moment: datetime | None) -> str:
-    """How a task stands at a moment: what stands too long is stalled, what stands beyond its deadline timed out."""
-    if moment is None or task.state not in STANDING:
-        return task.state
-    if task.deadline_at is not None and task.deadline_at < moment:
-        return State.TIMED_OUT.value
-    return State.STALLED.value if moment - task.last_at > STALLED_AFTER else task.state
-
-
 def annotate_state(tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, datetime] | None) -> QuerySet[Any]:
-    """The same tasks, each with `stands`: what `state_at` says, in SQL.
+    """The same tasks, each with `stands`: how it stands at a moment, or at that of each channel.
 
-    Args:
-        tasks: of one workspace.
-        moment: one for all, or that of each channel.
+    What stands too long is stalled, what stands beyond its deadline timed out.
     """
     at = _write_moment(moment)
     if at is None:
         return tasks.annotate(stands=F("state"))
-    is_standing = Q(state__in=[each.value for each in STANDING])
+    is_standing = Q(state__in=STANDING)
     return tasks.annotate(as_of=at).annotate(
         stands=Case(
             When(is_standing & Q(deadline_at__lt=F("as_of")), then=Value(State.TIMED_OUT.value)),
@@ -109,15 +77,12 @@ def annotate_state(tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, 
 
 
 def annotate_stands(conversations: QuerySet[Conversation]) -> QuerySet[Any]:
-    """The same conversations, each with `stands`: its state, or stalled, as of the latest record of its channel.
+    """The same conversations, each with `stands`: its state as of the latest record of its channel.
 
     It is stalled when it is open, something asked in it stands, and nobody has said a word in it for too long.
     """
-    latest = Conversation.objects.filter(
-        workspace_id=OuterRef("workspace_id"), channel_id=OuterRef("channel_id"), last_at__isnull=False
-    ).order_by("-last_at", "-id")
-    asked = Task.objects.filter(conversation_id=OuterRef("pk"), state__in=[each.value for each in STANDING])
-    moment = Least(Subquery(latest.values("last_at")[:1]), Now())
+    asked = Task.objects.filter(conversation_id=OuterRef("pk"), state__in=STANDING)
+    moment = Least(latest_in_channel(), Now())
     is_silent = Q(state=Conversation.State.OPEN, last_at__lt=moment - Value(STALLED_AFTER))
     return conversations.annotate(
         stands=Case(
@@ -133,7 +98,7 @@ def find_state(conversation: Conversation) -> str:
     return str(getattr(conversation, "stands", conversation.state))
 
 
-def _write_moment(moment: datetime | Mapping[uuid.UUID, datetime] | None) -> Expression | None:
+def _write_moment(moment: datetime | Mapping[uuid.UUID, datetime] | None) -> models.Expression | None:
     if isinstance(moment, datetime):
         return Value(moment)
     if not moment:
@@ -187,7 +152,7 @@ def measure_agent(
     *, workspace: Workspace, names: Sequence[Name], moment: datetime | Mapping[uuid.UUID, datetime] | None = None
 ) -> AgentMeasures:
     """What was asked of an agent and by it, under all the names given, as of a moment or of each channel's latest."""
-    moments = find_moments(workspace=workspace) if moment is None else moment
+    moments = list_channels_at(workspace=workspace)[1] if moment is None else moment
     tasks = annotate_state(Task.objects.filter(workspace=workspace), moments)
     sides = [
         tasks.filter(_is_any(column, names)).values(side=Value(column, output_field=CharField())).annotate(**_SUMS)
@@ -211,14 +176,14 @@ def is_one_of(column: str, names: Collection[str]) -> Q:
     return Q(begins, **{f"{column}__in": sorted(names)})
 
 
-class Percentile(Aggregate):
+class Percentile(models.Aggregate):
     """The value below which so large a part of the values lies; those that are null do not count."""
 
     function = "percentile_cont"
     template = "%(function)s(%(part)s) WITHIN GROUP (ORDER BY %(expressions)s)"
 
     def __init__(self, expression: str, part: float) -> None:
-        super().__init__(expression, part=part, output_field=FloatField())
+        super().__init__(expression, part=part, output_field=models.FloatField())
 
 
 def measure(tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, datetime] | None) -> Measures:
@@ -230,7 +195,7 @@ def measure(tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, datetim
 _SUMS: Final[Mapping[str, Any]] = {
     "asked": Count("pk"),
     "answered": Count("pk", filter=Q(is_answered=True)),
-    "unanswered": Count("pk", filter=Q(is_answered=False, state__in=[each.value for each in STANDING])),
+    "unanswered": Count("pk", filter=Q(is_answered=False, state__in=STANDING)),
     "retried": Sum("retries"),
     "failed": Sum("failures"),
     "late": Count("pk", filter=Q(finished_at__gt=F("deadline_at"))),

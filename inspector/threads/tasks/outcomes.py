@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 from operator import or_
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db.models import Count, Exists, F, Min, Q, QuerySet
 
@@ -16,21 +16,20 @@ from inspector.accounts.models import Workspace
 
 from ..agents.directory import AgentSum, Choice
 from ..agents.pairs import PairSum
-from ..agents.tables import Agent
-from ..models import Task
-from .lifecycle import STANDING
+from ..models import Agent, Task
 from .measures import is_one_of
+from .states import STANDING
+
+Key = TypeVar("Key")
 
 # Who waits is counted in so many open requests.
-_MOST_OPEN: Final = 10_000
+_MAX_OPEN: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How many things were asked, and how many of them are done, failed and still open (cancelled ones are none).
+class Outcome(NamedTuple):
+    """How many things were asked, and how many of them are done, failed and open (cancelled ones are none of these).
 
-    `reversed` are those that stand as done in a conversation where who did them took back an earlier end; they are not
-    among `done`.
+    `reversed` are done in a conversation where who did them took back an earlier end; they are not among `done`.
     """
 
     asked: int = 0
@@ -51,33 +50,19 @@ class Waiting:
 
 
 def count_asked_of(*, workspace: Workspace, sums: Sequence[AgentSum], is_reversed: Exists) -> dict[uuid.UUID, Outcome]:
-    """What was asked of each of these agents and how it ended, by the id it is known by; one statement.
-
-    Args:
-        is_reversed: of a task, whether an earlier end of it was taken back.
-    """
+    """What was asked of each of these agents and how it ended, by the id it is known by; one statement."""
     who = {(each.channel_id, each.name): row.agent.pk for row in sums for each in row.every}
     asked = Task.objects.filter(
         is_one_of("performer", {name for _, name in who}), workspace=workspace, channel__in={each for each, _ in who}
     )
-    rows = _count_tasks(asked, is_reversed, "channel", "performer")
-    found: dict[uuid.UUID, Outcome] = {}
-    for row in rows if who else ():
-        agent_id = who.get((row["channel"], row["performer"]))
-        if agent_id is not None:
-            found[agent_id] = _add(found.get(agent_id, Outcome()), row)
-    return found
+    rows = _count_tasks(asked, is_reversed, "channel", "performer") if who else ()
+    return _sum_by((who.get((row["channel"], row["performer"])), row) for row in rows)
 
 
 def count_asked_between(
     *, workspace: Workspace, pairs: Sequence[PairSum], is_reversed: Exists, known: Iterable[Agent] | None = None
 ) -> dict[tuple[uuid.UUID, uuid.UUID], Outcome]:
-    """What the first of each of these pairs asked of the second and how it ended; two statements.
-
-    Args:
-        is_reversed: of a task, whether an earlier end of it was taken back.
-        known: the agents of the pairs and all that are one with them, where they were found already: one less.
-    """
+    """What the first of each pair asked of the second and how it ended; two statements, one where all are known."""
     if known is None:
         agents = {agent.pk for pair in pairs for agent in (pair.sender, pair.receiver) if agent}
         known = Agent.objects.filter(Q(pk__in=agents) | Q(same_as__in=agents), workspace=workspace)
@@ -86,13 +71,13 @@ def count_asked_between(
     asked_of_all = Task.objects.filter(
         is_one_of("requester", names), is_one_of("performer", names), workspace=workspace
     )
-    rows = _count_tasks(asked_of_all, is_reversed, "channel", "requester", "performer")
-    found: dict[tuple[uuid.UUID, uuid.UUID], Outcome] = {}
-    for row in rows if names else ():
+    rows = _count_tasks(asked_of_all, is_reversed, "channel", "requester", "performer") if names else ()
+
+    def find_pair(row: Mapping[str, Any]) -> tuple[uuid.UUID, uuid.UUID] | None:
         asking, asked = (who.get((row["channel"], row[side])) for side in ("requester", "performer"))
-        if asking is not None and asked is not None:
-            found[asking, asked] = _add(found.get((asking, asked), Outcome()), row)
-    return found
+        return (asking, asked) if asking is not None and asked is not None else None
+
+    return _sum_by((find_pair(row), row) for row in rows)
 
 
 def list_waiting(*, workspace: Workspace, choice: Choice, limit: int) -> list[Waiting]:
@@ -103,7 +88,7 @@ def list_waiting(*, workspace: Workspace, choice: Choice, limit: int) -> list[Wa
         tasks = tasks.filter(channel=choice.channel)
     if choice.name:
         tasks = tasks.filter(Q(requester__icontains=choice.name) | Q(performer__icontains=choice.name))
-    latest = tasks.order_by("-last_at").values("pk")[:_MOST_OPEN]
+    latest = tasks.order_by("-last_at").values("pk")[:_MAX_OPEN]
     counted = Task.objects.filter(pk__in=latest).values("channel", "requester", "performer")
     rows = counted.annotate(requests=Count("pk"), since=Min("first_at")).order_by("-requests", "since", "requester")
     found = list(rows[:limit])
@@ -128,11 +113,10 @@ def _count_tasks(tasks: QuerySet[Task], is_reversed: Exists, *by: str) -> QueryS
     return counted
 
 
-def _add(outcome: Outcome, row: Mapping[str, Any]) -> Outcome:
-    return Outcome(
-        outcome.asked + row["asked"],
-        outcome.done + row["done"],
-        outcome.failed + row["failed"],
-        outcome.reversed + row["reversed"],
-        outcome.open + row["open"],
-    )
+def _sum_by(rows: Iterable[tuple[Key | None, Mapping[str, Any]]]) -> dict[Key, Outcome]:
+    found: dict[Key, Outcome] = {}
+    for key, row in rows:
+        if key is not None:
+            held = found.get(key, Outcome())
+            found[key] = Outcome._make(count + row[name] for name, count in zip(Outcome._fields, held, strict=True))
+    return found

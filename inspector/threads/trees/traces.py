@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.db.models import Case, JSONField, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce, JSONObject, Left
@@ -16,40 +16,16 @@ from django.db.models.functions import Coalesce, JSONObject, Left
 from inspector.accounts.models import Workspace
 from inspector.lookups import IsAny
 
-from ..agents.meanings import select_naming
+from ..agents.names import select_naming
 from ..models import Conversation, Message, Trace
 from ..placing.keys import RANDOM
 from ..placing.links import name_cited
 from ..placing.several import count_bearers
-from .outline import ADJACENCY, Kind
+from .lines import ADJACENCY, Kind
 from .windows import Tree, WindowRow
 
-LONGEST_SENTENCE: Final = 300
-# In the order of the fields of `Said`.
-_SAID: Final = (
-    "id",
-    "conversation_id",
-    "channel_id",
-    "record_id",
-    "part",
-    "order_time",
-    "order_basis",
-    "dialect",
-    "performative",
-    "native_act",
-    "topic",
-    "sender",
-    "receivers",
-    "is_broadcast",
-    "native_id",
-    "severity",
-    "is_sealed",
-    "sentence",
-    "parent",
-    "parent_basis",
-    "parent_why",
-)
-MOST_FOUND: Final = 1000
+MAX_SENTENCE: Final = 300
+MAX_FOUND: Final = 1000
 
 
 def find_trace(*, workspace: Workspace, trace_id: uuid.UUID) -> Trace | None:
@@ -57,51 +33,19 @@ def find_trace(*, workspace: Workspace, trace_id: uuid.UUID) -> Trace | None:
     return Trace.objects.select_related("channel").filter(workspace=workspace, pk=trace_id).first()
 
 
-def list_traces(
-    *,
-    workspace: Workspace,
-    before: tuple[datetime, uuid.UUID] | None = None,
-    limit: int = 50,
-    dialect: str = "",
-    agent: str = "",
-    state: str = "",
-) -> list[Trace]:
-    """The first of what `select_traces` selects by the same arguments."""
-    return list(select_traces(workspace=workspace, before=before, dialect=dialect, agent=agent, state=state)[:limit])
-
-
 def select_traces(
-    *,
-    workspace: Workspace,
-    before: tuple[datetime, uuid.UUID] | None = None,
-    dialect: str = "",
-    agent: str = "",
-    state: str = "",
+    *, workspace: Workspace, before: tuple[datetime, uuid.UUID] | None = None, **filters: str
 ) -> QuerySet[Trace]:
-    """Traces with at least one settled message, latest activity first, by keyset.
-
-    Args:
-        before: (last_at, id) of the last one seen.
-        dialect, agent, state: only traces that hold this dialect, name this agent, or stand so.
-    """
-    rows = filter_traces(workspace=workspace, dialect=dialect, agent=agent, state=state)
+    """What `filter_traces` gives, latest activity first, by keyset; `before` is (last_at, id) of the last one seen."""
+    rows = filter_traces(workspace=workspace, **filters)
     if before:
         last_at, trace_id = before
         rows = rows.filter(Q(last_at__lt=last_at) | Q(last_at=last_at, pk__lt=trace_id))
     return rows.order_by("-last_at", "-id")
 
 
-def walk_traces(*, workspace: Workspace, **filters: str) -> QuerySet[Trace]:
-    """Traces with at least one settled message, the newest made first: an order in which none moves.
-
-    Args:
-        filters: as in `filter_traces`.
-    """
-    return filter_traces(workspace=workspace, **filters).order_by("-pk")
-
-
 def filter_traces(*, workspace: Workspace, dialect: str = "", agent: str = "", state: str = "") -> QuerySet[Trace]:
-    """The traces that such a list holds, in no order, each with its channel."""
+    """Traces with at least one resolved message, in no order: of a dialect, an agent, a state; with their channels."""
     rows = Trace.objects.select_related("channel").filter(workspace=workspace, last_at__isnull=False)
     if dialect:
         rows = rows.filter(dialects__contains=[dialect])
@@ -121,7 +65,10 @@ def list_namesakes(*, trace: Trace, limit: int = 20) -> list[Trace]:
 
 
 def select_trace() -> Case:
-    """`id` and `name` of the trace of the message in a row, as `find_traces_of` finds it, or nothing."""
+    """`id` and `name` of the trace of the message in a row, or nothing.
+
+    What a trace of its channel does not hold is in the one across channels, as is an id that is random by its form.
+    """
     held = Trace.objects.filter(workspace=OuterRef("workspace_id"), key=OuterRef("trace_key"), last_at__isnull=False)
     said = held.values(said=JSONObject(id="pk", name="native_id"))
     across = Subquery(said.filter(channel=None))
@@ -132,29 +79,16 @@ def select_trace() -> Case:
     )
 
 
-def find_traces_of(*, workspace: Workspace, messages: Iterable[Message]) -> list[Trace]:
-    """The traces that these messages belong to, in the order of the messages; those not drawn yet are left out."""
-    wanted = {
-        (bytes(message.trace_key), message.channel_id): message.trace_basis for message in messages if message.trace_key
-    }
-    if not wanted:
-        return []
-    rows = Trace.objects.select_related("channel").filter(
-        workspace=workspace, key__in=[key for key, _ in wanted], last_at__isnull=False
-    )
-    held = {(bytes(trace.key), trace.channel_id): trace for trace in rows}
-    found: dict[uuid.UUID, Trace] = {}
-    for (key, channel_id), basis in wanted.items():
-        # What a channel's trace does not hold is in the one across channels.
-        own = None if basis == RANDOM else held.get((key, channel_id))
-        trace = own or held.get((key, None))
-        if trace is not None:
-            found[trace.pk] = trace
+def find_traces_of(*, messages: Sequence[Message]) -> list[dict[str, str]]:
+    """`id` and `name` of the traces that these messages belong to, in their order; those not drawn yet are left out."""
+    rows = Message.objects.filter(IsAny("id", [message.pk for message in messages])).order_by()
+    held = dict(rows.values_list("pk", select_trace())) if messages else {}
+    found = {trace["id"]: trace for message in messages if (trace := held.get(message.pk))}
     return list(found.values())
 
 
 def find_matching(
-    *, owner: Conversation | Trace, text: str, limit: int = MOST_FOUND
+    *, owner: Conversation | Trace, text: str, limit: int = MAX_FOUND
 ) -> list[tuple[datetime, uuid.UUID]]:
     """The times and ids of messages whose English or names hold this text, the earliest first; at most `limit`."""
     rows = Tree(owner).messages.filter(_holds(text)).order_by("order_time", "pk")
@@ -172,8 +106,7 @@ def _holds(text: str) -> Q:
     return condition | Q(topic__icontains=text) | Q(sender__iexact=text) | Q(performative=text.lower())
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """What a row of a tree shows of its message."""
 
     id: uuid.UUID
@@ -181,8 +114,6 @@ class Said:
     channel_id: uuid.UUID
     record_id: uuid.UUID
     part: int
-    at: datetime
-    at_basis: str
     dialect: str
     performative: str | None
     native_act: str
@@ -190,10 +121,8 @@ class Said:
     sender: str
     receivers: Sequence[str]
     is_broadcast: bool
-    native_id: str
-    severity: int
     is_sealed: bool
-    english: str
+    sentence: str
     parent: uuid.UUID | None
     parent_basis: str
     parent_why: str
@@ -209,17 +138,14 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Ghost:
-    """What is cited and stands for no message here: its id, and how many messages elsewhere bear that.
-
-    `name` is empty where no name of it is known, `bearers` is 0 where it was not received: see `placing.several`.
-    """
+    """What is cited and stands for no message here: its name, if known, and how many messages elsewhere bear its id."""
 
     name: str
     bearers: int
 
 
 @dataclass(frozen=True, slots=True)
-class Foliage:
+class Contents:
     """What the rows of a window stand for: messages and conversations by id, and the ghosts."""
 
     said: dict[uuid.UUID, Said]
@@ -229,26 +155,24 @@ class Foliage:
     answered: dict[uuid.UUID, Answered]
 
 
-def read_foliage(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> Foliage:
+def load_contents(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> Contents:
     """What the rows of a window stand for, in four statements at most, whatever their number."""
-    said = {each.id: each for each in _read_said([row.line.id for row in rows if row.line.kind is Kind.MESSAGE])}
+    messages = Message.objects.shown().filter(
+        IsAny("id", [row.line.id for row in rows if row.line.kind is Kind.MESSAGE])
+    )
+    found = messages.annotate(sentence=Left("english", MAX_SENTENCE)).values_list(*Said._fields)
+    said = {each.id: each for each in map(Said._make, found)}
     conversation_ids = {each.conversation_id for each in said.values()}
     conversation_ids |= {row.line.id for row in rows if row.line.kind is Kind.CONVERSATION}
     fields = ("id", "native_id", "title", "subject", "message_count")
     own = {owner.pk: owner} if isinstance(owner, Conversation) else {}
     conversations = own | Conversation.objects.only(*fields).in_bulk(list(conversation_ids - own.keys()))
-    return Foliage(
+    return Contents(
         said,
         conversations,
         read_ghosts(rows),
         _find_answered(owner, rows, said),
     )
-
-
-def _read_said(ids: Sequence[uuid.UUID]) -> Iterable[Said]:
-    rows = Message.objects.shown().filter(IsAny("id", ids)).annotate(sentence=Left("english", LONGEST_SENTENCE))
-    for row in rows.values_list(*_SAID):
-        yield Said(*row)
 
 
 def read_ghosts(rows: Sequence[WindowRow]) -> dict[uuid.UUID, Ghost]:

@@ -1,17 +1,16 @@
-"""Tracing: what the row of a trace says, its headings and ghosts; a pure function of the messages that carry its id.
+"""Drawing traces: what the row of a trace says, and its headings and ghosts; a pure function of its messages.
 
 A trace of some hundred messages is read whole. A longer one is cut by time into parts of as many: whoever changes a
 message marks the part that it is in (`arriving.marking`), which is read anew, and the sums of all parts are added up.
-So a late message costs one part, and what adding up costs.
-
-Settling has hung what is new (`hanging`). What hangs elsewhere since is hung so here, where what it left is known. And
-only here circles are seen that go through several conversations: each is cut at its smallest order key.
+So a late message costs one part, and what adding up costs. Resolving has given new messages the line
+that they stand below; those that moved get theirs here, where circles through several conversations are cut at their
+smallest order key.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -28,9 +27,9 @@ from ..arriving.marking import hold_traces
 from ..models import Message, MessageQuerySet, Trace, TreeGroup
 from ..placing.instants import read_instant
 from ..placing.keys import WIRE
-from .hanging import ORDERS, First, find_firsts, hang, place_at, write_groups
-from .outline import ASKING, name_ghost, name_heading
-from .parts import LONGEST_SUBJECT, Member, Sums, name_content, read_sums, sum_up
+from ..tasks.events import ASKS
+from .aggregates import MAX_SUBJECT, Member, Sums, name_content, read_sums, sum_up
+from .lines import ORDERS, First, find_firsts, hang, name_ghost, name_heading, place_at, write_groups
 
 # A part has no more messages than that, but for those of one instant.
 MAX_PART = 512
@@ -41,7 +40,6 @@ SMALL, TOGETHER = 200, 2000
 # Circles of answers through several conversations are looked for among so many messages that lead to one another.
 MAX_CLIMBED: Final = 20_000
 _BEGINNING: Final = datetime(1, 1, 2, tzinfo=UTC)
-
 # Whether it may be tried again, and whether it was put up for everyone, stand among the links alone.
 _TELLS_OF_WORK: Final = Q(performative="failure") | Q(performative="request", receivers=[], is_broadcast=False)
 
@@ -56,14 +54,10 @@ def draw_traces(
 ) -> None:
     """Sum a trace up and draw its headings and ghosts, and note up to which generation that is.
 
-    Args:
-        trace: the row; its generation as loaded is what this run draws.
-        fence: called inside every writing transaction; raises when another worker has taken over.
-        finish: called inside the last one, so that the job ends together with its work.
-        others: more traces of the same workspace: those of them that are small are drawn together with it.
-        end_others: called inside the transaction with the ids of those; says which are still to be written.
+    `fence` is called inside every writing transaction and raises when another worker has taken over, `finish` inside
+    the last one. Those of the `others` that are small are drawn together with it, as far as `end_others` says.
     """
-    if trace.message_count > MAX_PART or _is_long(trace):
+    if trace.message_count > MAX_PART or len(select_members([trace]).values_list("pk")[: MAX_PART + 1]) > MAX_PART:
         while _read_stale(trace, fence, finish):
             pass
         return
@@ -82,31 +76,22 @@ def draw_traces(
         finish()
 
 
-def _is_long(trace: Trace) -> bool:
-    """Whether a trace is summed up in parts."""
-    return len(select_members([trace]).values_list("pk")[: MAX_PART + 1]) > MAX_PART
-
-
 def _read_stale(trace: Trace, fence: Callable[[], None], finish: Callable[[], None]) -> bool:
-    """Read some parts of a long trace anew; where none is left to be read, add them up.
-
-    Returns:
-        whether there was one.
-    """
+    """Read some parts of a long trace anew, and say so; where none is left to be read, add them up."""
     with transaction.atomic():
         hold_traces([trace])
         fence()
-        parts = TreeGroup.objects.filter(trace=trace, kind=TreeGroup.Kind.PART)
+        parts = TreeGroup.objects.filter(trace=trace, kind=TreeGroup.Kind.PART).order_by("order_time")
         is_new = not parts.exists()
         if is_new:
             _begin_anew(trace)
-        stale = list(parts.filter(is_stale=True).order_by("order_time")[:PARTS_AT_ONCE])
+        stale = list(parts.filter(is_stale=True)[:PARTS_AT_ONCE])
         for part in stale:
             _read_part(trace, part, is_new=is_new and part is stale[0])
         if stale:
             return True
         sums = Sums()
-        for data in parts.order_by("order_time").values_list("data", flat=True):
+        for data in parts.values_list("data", flat=True):
             sums.add(read_sums(data))
         _write({trace: sums})
         finish()
@@ -135,41 +120,40 @@ def _read_part(trace: Trace, part: TreeGroup, *, is_new: bool) -> None:
     """Sum the messages of a part up anew; one of too many is cut in two, the last one behind as many as it may have."""
     later = TreeGroup.objects.filter(trace=trace, kind=TreeGroup.Kind.PART, order_time__gt=part.order_time)
     until = later.order_by("order_time").values_list("order_time", flat=True).first()
-    rows = select_members([trace]).filter(channel_id__in=trace.channels, order_time__gte=part.order_time)
+    carrying = Message.objects.filter(_carries([trace]), channel_id__in=trace.channels)
+    rows = carrying.filter(order_time__gte=part.order_time)
     if until is not None:
         rows = rows.filter(order_time__lt=until)
-    members = load_members(rows.order_by("order_time")[: MAX_PART + 1])
-    if len(members) > MAX_PART:
-        cut = members[MAX_PART if until is None else MAX_PART // 2].order_time
-        if cut == members[0].order_time:
-            # All of one instant stay together, however many they are.
-            members = load_members(rows.filter(order_time=cut))
-            beyond = rows.filter(order_time__gt=cut).order_by("order_time").values_list("order_time", flat=True).first()
-        else:
-            members, beyond = [each for each in members if each.order_time < cut], cut
+    # Where the part ends is found by the index alone: only then it is known that few messages are to be loaded.
+    times = rows.order_by("order_time").values_list("order_time", flat=True)
+    found = list(times[: MAX_PART + 1])
+    if len(found) > MAX_PART:
+        end = found[MAX_PART if until is None else MAX_PART // 2]
+        # All of one instant stay together, however many they are.
+        beyond = times.filter(order_time__gt=end).first() if end == found[0] else end
         if beyond is not None:
             _make_part(trace, beyond)
+            rows = rows.filter(order_time__lt=beyond)
+    members = load_members(rows.shown())
     sums = _take_in({trace: members}, whole=[trace] if is_new else ())[trace]
-    size, first, last, severity = sums.span or (0, None, None, 0)
-    TreeGroup.objects.filter(pk=part.pk).update(
-        data=sums.write(),
-        is_stale=False,
-        size=size,
-        first_at=first and read_instant(first),
-        last_at=last and read_instant(last),
-        severity=severity,
-    )
+    said = {**sums.tell_span(), "data": sums.write(), "size": sums.count}
+    TreeGroup.objects.filter(pk=part.pk).update(is_stale=False, **said)
 
 
-def select_members(traces: Sequence[Trace]) -> MessageQuerySet:
-    """The settled messages that may belong to these traces."""
+def _carries(traces: Sequence[Trace]) -> Q:
+    """The condition for resolved messages that may belong to these traces."""
     condition = Q(pk__in=())
     by_channel: dict[uuid.UUID | None, list[bytes]] = defaultdict(list)
     for each in traces:
         by_channel[each.channel_id].append(bytes(each.key))
     for channel_id, keys in by_channel.items():
         condition |= Q(trace_key__in=keys) if channel_id is None else Q(trace_key__in=keys, channel_id=channel_id)
-    return Message.objects.shown().filter(condition, workspace_id=traces[0].workspace_id, place__isnull=False)
+    return condition & Q(workspace_id=traces[0].workspace_id, place__isnull=False)
+
+
+def select_members(traces: Sequence[Trace]) -> MessageQuerySet:
+    """The resolved messages that may belong to these traces."""
+    return Message.objects.shown().filter(_carries(traces))
 
 
 def _find_joined(traces: Sequence[Trace]) -> dict[bytes, set[uuid.UUID]]:
@@ -198,7 +182,7 @@ def load_members(messages: MessageQuerySet) -> list[Member]:
     """These messages, in the order of the timeline."""
     found = messages.annotate(
         identity=F("record__identity"),
-        subject=Left("topic", LONGEST_SUBJECT),
+        subject=Left("topic", MAX_SUBJECT),
         work=Case(When(_TELLS_OF_WORK, then="links"), default=Value(""), output_field=TextField()),
     )
     # Those of one order key by the identity of their records: ids are random and must decide nothing.
@@ -206,12 +190,7 @@ def load_members(messages: MessageQuerySet) -> list[Member]:
 
 
 def _take_in(members: Mapping[Trace, Sequence[Member]], *, whole: Collection[Trace]) -> dict[Trace, Sums]:
-    """Hang these messages where they belong now, and sum them up.
-
-    Args:
-        members: messages by their traces.
-        whole: those of the traces of which all ghosts and headings are looked at.
-    """
+    """Give these messages the lines that they stand below now, and sum them up; `whole` traces are looked at wholly."""
     every = [each for rows in members.values() for each in rows]
     placed = {each.id: each.placed for each in every}
     cut = [pk for trace in members for pk in trace.cut if pk not in placed]
@@ -231,7 +210,7 @@ def _take_in(members: Mapping[Trace, Sequence[Member]], *, whole: Collection[Tra
         found[trace].is_late = any(each.id in links and links[each.id].order >= each[:3] for each in rows)
         if trace.cut or _may_go_round(trace, found[trace]):
             left |= _cut_circles(trace, {each.id for each in rows} | changed.keys() | set(trace.cut))
-    _keep_groups(members, found, left, whole)
+    _keep_groups(members, left, whole)
     return found
 
 
@@ -250,7 +229,7 @@ def _load_parents(members: Sequence[Member]) -> dict[uuid.UUID | None, _Parent]:
     ids = {each.answers for each in members if each.answers is not None}
     rows = Message.objects.filter(IsAny("id", ids)).values_list(*columns) if ids else ()
     return {
-        pk: _Parent(bytes(key or b""), (at, bytes(source), index), name_content(bytes(identity), part), act in ASKING)
+        pk: _Parent(bytes(key or b""), (at, bytes(source), index), name_content(bytes(identity), part), act in ASKS)
         for pk, key, at, source, index, identity, part, act in rows
     }
 
@@ -264,11 +243,7 @@ def _may_go_round(trace: Trace, sums: Sums) -> bool:
 
 
 def _cut_circles(trace: Trace, suspects: Collection[uuid.UUID]) -> set[uuid.UUID]:
-    """Cut the circles of answers that these messages lead into, each at its smallest order key.
-
-    Returns:
-        the lines below which what was cut stood.
-    """
+    """Cut the circles of answers that these messages lead into; the lines below which what was cut stood."""
     with connection.cursor() as cursor:
         cursor.execute(
             """
@@ -308,7 +283,6 @@ def _cut_circles(trace: Trace, suspects: Collection[uuid.UUID]) -> set[uuid.UUID
 
 def _keep_groups(
     members: Mapping[Trace, Sequence[Member]],
-    sums: Mapping[Trace, Sums],
     left: Collection[uuid.UUID],
     whole: Collection[Trace],
 ) -> None:
@@ -356,36 +330,19 @@ def _keep_groups(
         tops = [each for each in (firsts.get(pk), first_ghosts.get(pk)) if each is not None]
         if tops and pk in homes:
             first = min(tops, key=lambda each: tuple(_plain(value) for value in place_at(each).values()))
-            span = sums[lines[pk]].conversations.get(homes[pk].hex) if lines[pk] in sums else None
-            headings.append(
-                _make_group(lines[pk], pk, TreeGroup.Kind.HEADING, first, above=lines[pk].pk, home=homes[pk], span=span)
-            )
+            group = _make_group(lines[pk], pk, TreeGroup.Kind.HEADING, first, above=lines[pk].pk, home=homes[pk])
+            headings.append(group)
     write_groups(headings, gone=held.keys() - ghosts - {each.pk for each in headings})
 
 
 def _make_group(
-    trace: Trace,
-    pk: uuid.UUID,
-    kind: int,
-    first: First | TreeGroup,
-    *,
-    above: uuid.UUID,
-    home: uuid.UUID | None = None,
-    span: tuple[int, int, int] | None = None,
+    trace: Trace, pk: uuid.UUID, kind: int, first: First | TreeGroup, *, above: uuid.UUID, home: uuid.UUID | None = None
 ) -> TreeGroup:
-    group = TreeGroup(
-        id=pk,
-        workspace_id=trace.workspace_id,
-        kind=kind,
-        trace=trace,
-        conversation_id=home,
-        above=above,
-        # Places move without a change in the trace, and say something within one conversation alone.
-        **(place_at(first) | {"place": b""}),
+    # Places move without a change in the trace, and say something within one conversation alone.
+    order = place_at(first) | {"place": b""}
+    return TreeGroup(
+        id=pk, workspace_id=trace.workspace_id, kind=kind, trace=trace, conversation_id=home, above=above, **order
     )
-    if span is not None:
-        group.first_at, group.last_at, group.severity = read_instant(span[0]), read_instant(span[1]), span[2]
-    return group
 
 
 def _plain(value: object) -> object:
@@ -395,41 +352,31 @@ def _plain(value: object) -> object:
 def _write(sums: Mapping[Trace, Sums]) -> None:
     """Write the rows of these traces, each drawn up to its generation as loaded, and how far its headings reach."""
     now = timezone.now()
-    rows = []
-    for trace, each in sums.items():
-        rows.append((trace.pk, trace.generation, now, *each.tell().values()))
-    columns = ("id", "settled_generation", "settled_at", *Sums().tell())
-    update_rows(model=Trace, columns=columns, rows=rows)
-    headings = TreeGroup.objects.filter(trace__in=list(sums), kind=TreeGroup.Kind.HEADING).select_related("trace")
+    update_rows(
+        model=Trace,
+        columns=("id", "settled_generation", "settled_at", *Sums().tell()),
+        rows=[(trace.pk, trace.generation, now, *each.tell().values()) for trace, each in sums.items()],
+    )
+    columns = ("first_at", "last_at", "severity")
+    headings = TreeGroup.objects.filter(trace__in=list(sums), kind=TreeGroup.Kind.HEADING)
+    by_id = {trace.pk: each.conversations for trace, each in sums.items()}
     spans = []
-    for heading in headings.only("id", "conversation_id", "trace", "first_at", "last_at", "severity"):
-        span = (
-            sums[heading.trace].conversations.get(heading.conversation_id.hex)
-            if heading.trace and heading.conversation_id
-            else None
-        )
-        if span is not None:
-            found = (read_instant(span[0]), read_instant(span[1]), span[2])
-            if found != (heading.first_at, heading.last_at, heading.severity):
-                spans.append((heading.pk, *found))
-    update_rows(model=TreeGroup, columns=("id", "first_at", "last_at", "severity"), rows=spans)
+    for pk, trace_id, home, *held in headings.values_list("pk", "trace_id", "conversation_id", *columns):
+        span = by_id[trace_id].get(home.hex) if home else None
+        if span is not None and (found := [read_instant(span[0]), read_instant(span[1]), span[2]]) != held:
+            spans.append((pk, *found))
+    update_rows(model=TreeGroup, columns=("id", *columns), rows=spans)
 
 
 def _find_together(trace: Trace, others: Sequence[Trace]) -> list[Trace]:
     """The trace, and of the others as many as are few messages together with it."""
     small = [other for other in others if other.pk != trace.pk and other.message_count <= SMALL]
-    if not small:
-        return [trace]
     # What carries the id in any of its channels: never less than what one of them holds.
-    counts = Counter(
-        {
-            bytes(key or b""): count
-            for key, count in select_members(small).values_list("trace_key").annotate(count=Count("pk"))
-        }
-    )
+    rows = select_members(small).values_list("trace_key").annotate(count=Count("pk")) if small else ()
+    counts = {bytes(key or b""): count for key, count in rows}
     found, held = [trace], 0
     for other in small:
-        count = counts[bytes(other.key)]
+        count = counts.get(bytes(other.key), 0)
         if count <= SMALL and held + count <= TOGETHER:
             held += count
             found.append(other)

@@ -15,13 +15,12 @@ from typing import Any, Final, NamedTuple
 from django.db import connection
 from django.db.models import QuerySet
 
-from .hanging import ORDERS, Column
-from .outline import Kind
+from .lines import ORDERS, Column, Kind
 
 # So many lines are climbed, or gone down, in one step of a walk.
 MAX_CLIMB: Final = 2_000
 # So many lines are climbed to find how deep a line stands. A deeper one counts as so deep.
-MAX_DEPTH: Final = 20_000
+MAX_DEPTH: Final = 5_000
 # Of what is walked beside the kinds of lines: the tree itself, and where a climb was stopped.
 ROOT, STOP = 8, 9
 
@@ -60,11 +59,7 @@ def walk(
     """The lines from one on, itself first, or back from it without it; at most `limit`.
 
     Args:
-        column: of which tree.
-        start: the line, or the tree itself by the id of its owner, which is never among the lines.
-        limit: how many lines.
-        fold: how the tree is folded; the start is taken for shown.
-        is_back: whether to go back.
+        start: the line, taken for shown; or the tree itself by the id of its owner, which is never among the lines.
         is_after: whether to begin behind everything below the start, without it.
 
     Returns:
@@ -89,11 +84,7 @@ def walk(
 
 @cache
 def _write_walk(column: Column, *, is_back: bool) -> str:
-    """The statement that walks on or back.
-
-    `walk` holds the line that was reached last, `n` how many were before it, and whether it is to be gone by without
-    what is below it.
-    """
+    """The statement that walks on or back; `is_shut` says to pass a line by without what is below it."""
     order = ORDERS[column]
     names = ", ".join(order)
     found = ", ".join(f"next_{each}" for each in ("kind", "id", "above", *order))
@@ -183,10 +174,18 @@ def _write_nothing(order: Sequence[str]) -> str:
 def climb(
     column: Column, line: uuid.UUID | QuerySet[Any, uuid.UUID], *, most: int = MAX_DEPTH
 ) -> list[tuple[uuid.UUID, int]]:
-    """A line, given by its id or as a query for it, and those that it stands below, itself first, with their kinds.
+    """A line, by its id or a query for it, and those that it stands below with their kinds, itself first."""
+    return _climb(column, line, most, "SELECT id, kind FROM up ORDER BY n")
 
-    So many of these at most.
-    """
+
+def find_top(column: Column, line: uuid.UUID) -> tuple[Step, uuid.UUID] | None:
+    """A line with its depth, and the outermost one that it stands below; it may stand deeper than `MAX_DEPTH`."""
+    outermost = "SELECT id, n, (SELECT kind FROM up WHERE n = 0) FROM up ORDER BY n DESC LIMIT 1"
+    rows = _climb(column, line, MAX_DEPTH, outermost)
+    return next(((Step(line, kind, depth), top) for top, depth, kind in rows), None)
+
+
+def _climb(column: Column, line: uuid.UUID | QuerySet[Any, uuid.UUID], most: int, select: str) -> list[Any]:
     sql, given = ("%s::uuid", (line,)) if isinstance(line, uuid.UUID) else line.query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -199,7 +198,7 @@ def climb(
                     SELECT id, {Kind.MESSAGE}, {column} FROM threads_message WHERE id = up.above
                     UNION ALL SELECT id, kind, above FROM threads_treegroup WHERE id = up.above LIMIT 1) AS one
                  WHERE up.n < %s)
-            SELECT id, kind FROM up ORDER BY n
+            {select}
             """,  # noqa: S608
             [*given, most],
         )

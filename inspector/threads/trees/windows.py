@@ -20,9 +20,9 @@ from ..models import Block, Conversation, Message, MessageQuerySet, Trace, TreeG
 from ..placing.instants import count_microseconds
 from ..placing.links import read_links
 from ..resolving.summaries import read_summary
-from .hanging import ORDERS, Column, find_firsts
-from .outline import ASKING, ENDS, Kind, Line, Outcome
-from .walking import MAX_DEPTH, OPEN, ROOT, STOP, Fold, Step, climb, count_below, walk
+from ..tasks.events import ASKS
+from .lines import ENDS, ORDERS, Column, Kind, Line, Outcome, find_firsts
+from .walking import MAX_DEPTH, OPEN, ROOT, STOP, Fold, Step, climb, count_below, find_top, walk
 
 MAX_TOGGLED: Final = 50
 # So many lines below closed rows are counted for one window, of each row at most and at least so many.
@@ -34,10 +34,10 @@ MAX_CRITICAL: Final = 1000
 # Whether a request has ended is looked for among so many of its first answers.
 MAX_ANSWERS: Final = 1000
 # So many climbs in a row are made before a window comes without rows.
-_MOST_CLIMBS: Final = 10
+_MAX_CLIMBS: Final = 10
 # In how many bands of time a tree is shown as a whole, and of how many messages these are counted one by one.
 BANDS: Final = 60
-_MOST_PLOTTED: Final = 2000
+_MAX_PLOTTED: Final = 2000
 
 
 class Place(NamedTuple):
@@ -124,12 +124,16 @@ class Tree:
         rows = rows.filter(trace_above__isnull=False)
         return rows if self.owner.channel_id is None else rows.filter(channel_id=self.owner.channel_id)
 
+    @property
+    def _groups(self) -> QuerySet[TreeGroup]:
+        owner = self.owner
+        if isinstance(owner, Conversation):
+            return TreeGroup.objects.filter(conversation=owner, trace=None)
+        return TreeGroup.objects.filter(trace=owner)
+
     def count(self) -> int:
         """How many rows it has, folded or not."""
-        groups = TreeGroup.objects.exclude(kind=TreeGroup.Kind.PART)
-        if isinstance(self.owner, Conversation):
-            return self.owner.message_count + groups.filter(conversation=self.owner, trace=None).count()
-        return self.owner.message_count + groups.filter(trace=self.owner).count()
+        return self.owner.message_count + self._groups.exclude(kind=TreeGroup.Kind.PART).count()
 
     def read_window(self, *, at: Place | None = None, limit: int = 200, fold: Fold = OPEN) -> Window:
         """The rows from a place on, at most `limit` of them; without one from the beginning.
@@ -140,7 +144,7 @@ class Tree:
         is_after = start is not None and at is not None and at.is_after
         root = Step(self.owner.pk, ROOT, -1)
         begin = start or root
-        for _ in range(_MOST_CLIMBS):
+        for _ in range(_MAX_CLIMBS):
             steps = walk(self.column, begin, limit=limit + 1, fold=fold, is_after=is_after)
             if not steps or steps[0].kind != STOP:
                 break
@@ -166,21 +170,21 @@ class Tree:
         return found or (Place(start.id, start.depth) if start is not None else Place(line))
 
     def read_path(self, line: uuid.UUID) -> list[Step]:
-        """The lines that a line stands below, the outermost first, and itself; empty where the tree has it not.
-
-        One that is deeper than `MAX_DEPTH` counts as so deep.
-        """
+        """The lines that a line stands below, the outermost first, and itself; empty where the tree has it not."""
         climbed = climb(self.column, line)
         depth = len(climbed) - 1
-        path = [Step(pk, kind, depth - at) for at, (pk, kind) in enumerate(climbed)][::-1]
-        if not path or (depth < MAX_DEPTH and not self._is_top(path[0].id)):
-            return []
-        return path
+        return [Step(pk, kind, depth - at) for at, (pk, kind) in enumerate(climbed)][::-1] if self._find(line) else []
+
+    def _find(self, line: uuid.UUID) -> Step | None:
+        """A line with its depth, None where the tree has it not; one deeper than `MAX_DEPTH` counts as so deep."""
+        found = find_top(self.column, line)
+        if found is None or (found[0].depth < MAX_DEPTH and not self._is_top(found[1])):
+            return None
+        return found[0]
 
     def _is_top(self, line: uuid.UUID) -> bool:
-        if TreeGroup.objects.filter(pk=line, above=self.owner.pk).exists():
-            return True
-        return Message.objects.filter(**{"pk": line, self.column: self.owner.pk}).exists()
+        rows = (TreeGroup.objects.filter(above=self.owner.pk), Message.objects.filter(**{self.column: self.owner.pk}))
+        return any(each.filter(pk=line).exists() for each in rows)
 
     def is_hidden(self, line: uuid.UUID, fold: Fold) -> bool:
         """Whether a row that is closed hides this one."""
@@ -191,16 +195,14 @@ class Tree:
         if at.depth is not None and self.find_held([at.line]):
             kind = TreeGroup.objects.filter(pk=at.line).values_list("kind", flat=True).first()
             return Step(at.line, kind or Kind.MESSAGE, at.depth)
-        path = self.read_path(at.line)
-        closed = (step for step in path[:-1] if not fold.is_open(step.id, step.depth))
-        return next(closed, path[-1] if path else None)
+        found = self._find(at.line)
+        path = self.read_path(at.line)[:-1] if found is not None and fold != OPEN else ()
+        return next((step for step in path if not fold.is_open(step.id, step.depth)), found)
 
     def find_held(self, lines: Collection[uuid.UUID]) -> frozenset[uuid.UUID]:
         """Those of these lines that are in the tree."""
-        groups = TreeGroup.objects.filter(pk__in=lines)
-        owner = {"conversation": self.owner, "trace": None} if self.column == "above" else {"trace": self.owner}
-        messages = self.messages.filter(pk__in=lines).values_list("pk", flat=True)
-        return frozenset(messages) | frozenset(groups.filter(**owner).values_list("pk", flat=True))
+        found = (rows.filter(pk__in=lines).values_list("pk", flat=True) for rows in (self.messages, self._groups))
+        return frozenset().union(*found)
 
     def find_message(self, at: Place) -> uuid.UUID | None:
         """The message that a window begins with: the line itself, else the first below it."""
@@ -210,13 +212,11 @@ class Tree:
 
     def find_opening(self, message: uuid.UUID) -> Place:
         """Where a window begins that begins with a message: at the ghost above it, where it is the first below that."""
-        path = self.read_path(message)
-        if len(path) > 1 and path[-2].kind == Kind.GHOST:
-            ghost = path[-2]
-            first = find_firsts(self.column, [ghost.id]).get(ghost.id)
+        for line, kind in climb(self.column, message, most=1)[1:]:
+            first = find_firsts(self.column, [line]).get(line) if kind == Kind.GHOST else None
             if first is not None and first.id == message:
-                return Place(ghost.id, ghost.depth)
-        return Place(message, path[-1].depth if path else None)
+                return Place(line)
+        return Place(message)
 
     def find_at(self, moment: datetime) -> uuid.UUID | None:
         """The first message of the tree that is not before a time, else the last one."""
@@ -231,15 +231,6 @@ class Tree:
     def _select_latest(self) -> QuerySet[Message, uuid.UUID]:
         order = [f"-{name}" for name in ORDERS[self.column]]
         return self.messages.order_by(*order).values_list("pk", flat=True)[:1]
-
-    def read_all(self) -> Iterator[tuple[int, Line]]:
-        """Every line with its depth, window by window."""
-        window = self.read_window(limit=1000)
-        while True:
-            yield from ((row.depth, row.line) for row in window.rows)
-            if window.next is None:
-                return
-            window = self.read_window(at=window.next, limit=1000)
 
     def _read_rows(
         self, steps: Sequence[Step], following: Step | None, stop: Step | None, fold: Fold
@@ -282,7 +273,7 @@ class Tree:
         if owner.first_at is None or owner.last_at is None:
             return []
         first, last = count_microseconds(owner.first_at), count_microseconds(owner.last_at)
-        if owner.message_count <= _MOST_PLOTTED:
+        if owner.message_count <= _MAX_PLOTTED:
             rows = self.messages.values_list("order_time", "severity")
             masses = [(1, at, at, severity) for time, severity in rows for at in (count_microseconds(time),)]
         else:
@@ -300,7 +291,7 @@ class Tree:
     def _list_masses(self) -> list[tuple[int, int, int, int]]:
         """What is known of stretches of a long tree: how many messages, from when to when, the gravest severity."""
         if isinstance(self.owner, Trace):
-            parts = TreeGroup.objects.filter(trace=self.owner, kind=TreeGroup.Kind.PART)
+            parts = self._groups.filter(kind=TreeGroup.Kind.PART)
             return [
                 (size, count_microseconds(first_at), count_microseconds(last_at), severity)
                 for size, first_at, last_at, severity in parts.values_list("size", "first_at", "last_at", "severity")
@@ -315,7 +306,7 @@ class Tree:
         return found
 
 
-_OUTCOMES: Final[dict[str, Any]] = {"asking": sorted(ASKING), "ends": sorted(ENDS), "most": MAX_ANSWERS}
+_OUTCOMES: Final[dict[str, Any]] = {"asking": sorted(ASKS), "ends": sorted(ENDS), "most": MAX_ANSWERS}
 
 
 def _write_lines(column: Column) -> str:
@@ -358,7 +349,7 @@ def _make_line(
     answered_at: datetime | None,
 ) -> Line:
     is_public = read_links(links).work.is_public if links else False
-    if performative not in ASKING or is_public:
+    if performative not in ASKS or is_public:
         return Line(pk, Kind.MESSAGE, start, start, Outcome.NONE, severity)
     outcome = ENDS[ended] if ended else Outcome.ANSWERED if answered_at else Outcome.OPEN
     end = ended_at or answered_at

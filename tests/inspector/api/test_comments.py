@@ -14,8 +14,8 @@ from inspector.accounts.services import create_api_key
 from inspector.audit.comments.life import reply, withdraw, write_comment
 from inspector.audit.comments.tables import Comment
 from inspector.intake.services import withdraw_delivery
+from inspector.threads.messages import find_message
 from inspector.threads.models import Message
-from inspector.threads.selectors import find_message
 from inspector.trail.models import Deed
 from tests.inspector.conftest import Cast, deliver, settle_all
 

@@ -87,8 +87,8 @@ def test_traces_are_found_by_what_is_said_in_them(cast: Cast, token: str, strang
     assert len({message.trace_basis for message in messages}) == 3
     for message in messages:
         found = ask_traces(token, q=f"id:{message.native_id}")["results"]
-        own = find_traces_of(workspace=cast.workspace, messages=[message])
-        assert [each["id"] for each in found] == [str(trace.pk) for trace in own], message.native_id
+        own = find_traces_of(messages=[message])
+        assert [each["id"] for each in found] == [trace["id"] for trace in own], message.native_id
         assert len(own) == 1
     assert len(ask_traces(token, q="performative:inform")["results"]) == len(ask_traces(token)["results"]) == 4
     first = ask_traces(token, q="performative:inform", limit=1)

@@ -52,8 +52,8 @@ from inspector.audit.services import claim, create_queue, fill_queue, judge_item
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery, Record
 from inspector.intake.services import withdraw_delivery
+from inspector.threads.messages import find_message
 from inspector.threads.models import Agent, Conversation, Message, Trace
-from inspector.threads.selectors import find_message
 from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all

@@ -17,8 +17,7 @@ from dialects import all_dialects
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
 from inspector.intake.models import Delivery
-from inspector.threads.agents.tables import Agent
-from inspector.threads.models import Message
+from inspector.threads.models import Agent, Message
 
 from ..conftest import Cast, settle_all
 from .test_server import find_database, port

@@ -21,8 +21,8 @@ from inspector.audit.samples.drawing import draw_sample
 from inspector.audit.services import claim, close_queue, create_queue, fill_queue, judge_item
 from inspector.exports.models import Export
 from inspector.search.saved import save_search
+from inspector.threads.messages import find_message
 from inspector.threads.models import AgentTotal, Conversation, Message, Task, Trace
-from inspector.threads.selectors import find_message
 
 from ..conftest import Cast, deliver, settle_all
 from ..exports.conftest import ask, make

@@ -12,8 +12,8 @@ from inspector.audit.comments.discussions import count_comments, find_commented,
 from inspector.audit.comments.life import LONGEST_WORDS, MOST_QUOTED, reply, turn, withdraw, write_comment
 from inspector.audit.comments.tables import Comment, CommentTurn
 from inspector.intake.services import withdraw_delivery
+from inspector.threads.messages import find_message
 from inspector.threads.models import Message
-from inspector.threads.selectors import find_message
 from inspector.trail.models import Deed
 from tests.inspector.conftest import Cast, deliver, settle_all
 

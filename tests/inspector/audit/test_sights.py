@@ -25,9 +25,8 @@ from inspector.intake.services import open_delivery, take_stream, withdraw_deliv
 from inspector.intake.withdrawals import take_back
 from inspector.pipeline import sweep
 from inspector.threads.models import Conversation, Message, Task
+from inspector.threads.models.tasks import REMARKABLE
 from inspector.threads.resolving.undecided import CONDITIONS, sum_sights
-from inspector.threads.tasks.lifecycle import STANDING as STATES
-from inspector.threads.tasks.remarkable import REMARKABLE, STANDING
 from inspector.threads.telling.sights import IN_SIGHT, Sight
 from tests.lanes import begin_with
 
@@ -205,7 +204,3 @@ def test_what_is_to_be_looked_at_is_found_by_index(cast: Cast, monkeypatch: pyte
     assert "message_in_sight" in undecided.explain()
     assert "message_in_sight" in messages
     assert "task_remarkable" in tasks
-
-
-def test_tasks_stand_by_the_same_names(cast: Cast) -> None:
-    assert tuple(state.value for state in STATES) == STANDING

@@ -19,7 +19,7 @@ from inspector.audit.findings.working import load_words_after_end
 from inspector.intake.models import Sighting
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.resolving.undecided import CONDITIONS, sum_sights
-from inspector.threads.tasks.ledger import read_steps
+from inspector.threads.tasks.rows import read_steps
 from inspector.threads.telling import terms
 from inspector.threads.telling.marks import has_term
 from inspector.threads.telling.sights import CLOCK_SKEW, Sight

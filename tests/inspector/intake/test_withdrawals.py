@@ -19,8 +19,7 @@ from inspector.intake.services import open_delivery, take_back, take_stream, wit
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.numbering import number_messages
-from inspector.threads.selectors import read_tree
-from inspector.threads.summaries import read_timeline, sum_up
+from inspector.threads.selectors import read_timeline, read_tree, sum_up
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -16,8 +16,8 @@ from django.test import Client
 
 from inspector.keyring.models import EscrowedKey
 from inspector.keyring.spellings import read_keys
+from inspector.threads.decryption import escrow_keys
 from inspector.threads.models import Message
-from inspector.threads.opening.opener import escrow_keys
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 SAMPLES = Path(__file__).resolve().parents[3] / "samples"

@@ -19,8 +19,7 @@ from inspector.pages.agents.marks import find_colour
 from inspector.pages.agents.rows import Gallery
 from inspector.threads.agents.naming import name_agent
 from inspector.threads.agents.pairs import list_pairs
-from inspector.threads.agents.tables import Agent, AgentWord, make_agent_id
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Agent, AgentWord, Conversation, Message, make_agent_id
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 SLUG = "acme"

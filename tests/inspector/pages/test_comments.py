@@ -11,8 +11,8 @@ from django.urls import reverse
 from inspector.audit.comments.life import reply, turn, withdraw, write_comment
 from inspector.audit.comments.tables import Comment
 from inspector.intake.services import withdraw_delivery
+from inspector.threads.messages import find_message
 from inspector.threads.models import Message
-from inspector.threads.selectors import find_message
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.keyring import conftest as keyring
 

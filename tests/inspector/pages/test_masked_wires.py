@@ -19,8 +19,8 @@ from inspector.pages.shown.fields import cut_layers
 from inspector.pages.shown.markup import Stretch
 from inspector.pages.shown.wires import mask_wire
 from inspector.threads import selectors
+from inspector.threads.messages import reread
 from inspector.threads.models import Message
-from inspector.threads.selectors import reread
 
 from ...codecs.fuzzing import ODD, SOUP, make_inputs, mutate
 

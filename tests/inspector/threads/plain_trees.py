@@ -7,19 +7,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from inspector.threads.models import Message, Record, Trace
+from inspector.intake.models import Record
+from inspector.threads.models import Message, Trace
 from inspector.threads.placing.instants import count_microseconds
 from inspector.threads.placing.keys import WIRE
 from inspector.threads.placing.links import read_links
-from inspector.threads.trees.outline import (
-    ADJACENCY,
-    ASKING,
-    ENDS,
-    Kind,
-    Line,
-    Outcome,
-    name_ghost,
-)
+from inspector.threads.tasks.events import ASKS
+from inspector.threads.trees.lines import ADJACENCY, ENDS, Kind, Line, Outcome, name_ghost
+from inspector.threads.trees.windows import Tree
 
 
 class Knot(NamedTuple):
@@ -79,7 +74,7 @@ def draw(knots: Sequence[Knot]) -> list[tuple[int, Line]]:
 
 def find_outcome(knot: Knot, answers: Sequence[Knot]) -> tuple[Outcome, int]:
     """How a message was answered, and until when it lasted: to the first answer that ends it, else to the latest."""
-    if knot.performative not in ASKING:
+    if knot.performative not in ASKS:
         return Outcome.NONE, knot.at
     for answer in answers:
         if answer.performative in ENDS:
@@ -154,3 +149,13 @@ def fold(lines: Sequence[tuple[int, Line]], is_open: object) -> Iterator[tuple[u
         closed = None if is_open(line.id, depth) else depth  # type: ignore[operator]
         shown.append((line.id, 0))
     yield from shown
+
+
+def read_lines(tree: Tree) -> Iterator[tuple[int, Line]]:
+    """Every line of a tree with its depth, window by window."""
+    window = tree.read_window(limit=1000)
+    while True:
+        yield from ((row.depth, row.line) for row in window.rows)
+        if window.next is None:
+            return
+        window = tree.read_window(at=window.next, limit=1000)

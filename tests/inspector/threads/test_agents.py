@@ -22,26 +22,32 @@ from inspector.audit.findings.listing import took_back
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import withdraw_delivery
 from inspector.search.selectors import find_messages
-from inspector.threads.agents.conversations import list_conversations_of
-from inspector.threads.agents.directory import Choice, compare_names, list_agents, list_declarations, sum_agent
+from inspector.threads.agents.directory import (
+    Choice,
+    compare_names,
+    list_agents,
+    list_conversations_of,
+    list_declarations,
+    sum_agents,
+)
 from inspector.threads.agents.naming import join_agents, name_agent, undo_word
 from inspector.threads.agents.pairs import Extent, list_pairs, measure_pairs, survey_pairs
-from inspector.threads.agents.tables import (
+from inspector.threads.models import (
     Agent,
     AgentTotal,
     AgentWord,
     Appearance,
+    Conversation,
     Declaration,
     Exchange,
+    Message,
     PairTotal,
     make_agent_id,
 )
-from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import filter_conversations
+from inspector.threads.selectors import filter_conversations, find_openings
 from inspector.threads.services import mark_conversations
-from inspector.threads.summaries import find_openings
 from inspector.threads.tasks.outcomes import count_asked_between
-from inspector.threads.trees.traces import list_traces
+from inspector.threads.trees.traces import select_traces
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -309,7 +315,7 @@ def test_conversations_and_traces_are_narrowed_by_whatever_an_agent_is_called(ca
 
     def found(name: str) -> tuple[set[str], set[str]]:
         conversations = filter_conversations(workspace=cast.workspace, agent=name)
-        traces = list_traces(workspace=cast.workspace, agent=name)
+        traces = select_traces(workspace=cast.workspace, agent=name)
         return {each.channel.name for each in conversations}, {each.native_id for each in traces}
 
     assert found("bob") == ({"main"}, {"work"})
@@ -355,7 +361,7 @@ def test_the_page_of_an_agent_sums_as_the_lists_do(cast: Cast) -> None:
     listed = list_agents(workspace=cast.workspace)
     assert {row.agent.name for row in listed if row.aliases} == {"bob"}
     for row in listed:
-        one = sum_agent(workspace=cast.workspace, agent_id=row.agent.pk)
+        one = sum_agents(workspace=cast.workspace, agent_ids=[row.agent.pk]).get(row.agent.pk)
         assert one is not None
         conversations = list_conversations_of(
             workspace=cast.workspace, agent_ids=[each.pk for each in one.every], limit=1
@@ -377,7 +383,7 @@ def test_the_page_of_an_agent_sums_as_the_lists_do(cast: Cast) -> None:
         assert survey_pairs(workspace=cast.workspace, agents=one.every, limit=1).extent == survey.extent
         assert among == {pair: outcome for pair, outcome in outcomes.items() if pair in among}
         assert survey.customs.keys() >= {each.pk for each in one.every}
-    assert sum_agent(workspace=cast.stranger.workspace, agent_id=agents["bob"].pk) is None
-    joined = sum_agent(workspace=cast.workspace, agent_id=agents["cid"].pk)
+    assert sum_agents(workspace=cast.stranger.workspace, agent_ids=[agents["bob"].pk]).get(agents["bob"].pk) is None
+    joined = sum_agents(workspace=cast.workspace, agent_ids=[agents["cid"].pk]).get(agents["cid"].pk)
     assert joined is not None
     assert joined.agent.same_as == agents["bob"]

@@ -14,7 +14,7 @@ from inspector.intake.models import Door
 from inspector.threads.models import Appearance, Block, Conversation, Declaration, Exchange, Fact, Message, Read, Task
 from inspector.threads.resolving import blocks, resolver
 from inspector.threads.resolving.runs import LATE
-from inspector.threads.tasks.ledger import read_steps
+from inspector.threads.tasks.rows import read_steps
 from tests.lanes import begin_with
 
 from ..conftest import Cast, ask_to_resolve, deliver, settle_all

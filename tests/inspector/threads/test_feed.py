@@ -164,7 +164,7 @@ def test_a_reader_takes_as_many_as_it_wants_and_goes_on_there(cast: Cast, monkey
     ids = [uuid.uuid4() for _ in range(1203)]
     announce(messages=ids, workspace_id=cast.workspace.pk)
     assert Announcement.objects.count() == 3
-    monkeypatch.setattr(feed, "MOST_ROWS", 1)
+    monkeypatch.setattr(feed, "MAX_ROWS", 1)
     for most in (7, 500, 2000):
         assert follow(cast.workspace, place, most=most)[0] == ids
 

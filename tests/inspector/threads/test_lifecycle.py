@@ -11,11 +11,10 @@ from django.db import connection
 
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Conversation, Message, Task
-from inspector.threads.tasks import ledger
-from inspector.threads.tasks.ledger import read_steps
-from inspector.threads.tasks.lifecycle import TRANSITIONS, State, derive_state, follow
-from inspector.threads.tasks.memberships import LINKS
-from inspector.threads.tasks.signs import EVENTS, SIGNS, STATUS_WORDS, read_status
+from inspector.threads.tasks import rows
+from inspector.threads.tasks.events import EVENT_RULES, EVENTS, LINKS, STATUS_WORDS, read_status
+from inspector.threads.tasks.rows import read_steps
+from inspector.threads.tasks.states import TRANSITIONS, State, derive_state, follow
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -540,7 +539,7 @@ def test_the_stories_go_through_every_event_and_every_state_that_a_wire_can_brin
 
 
 def test_the_tables_name_nothing_that_is_not_there() -> None:
-    assert {sign.event for sign in SIGNS} | {
+    assert {sign.event for sign in EVENT_RULES} | {
         "asked",
         "posted",
         "delegate-done",
@@ -548,7 +547,7 @@ def test_the_tables_name_nothing_that_is_not_there() -> None:
         "help-ended",
     } == set(EVENTS)
     assert {row.event for row in TRANSITIONS} == set(EVENTS)
-    assert {sign.status for sign in SIGNS} - {None} == set(STATUS_WORDS)
+    assert {sign.status for sign in EVENT_RULES} - {None} == set(STATUS_WORDS)
     assert [state.value for state in State] == Task.State.values
     rows = [(row.event, source) for row in TRANSITIONS for source in row.sources]
     assert len(rows) == len(set(rows)), "two rows say where the same event leads from the same state"
@@ -598,7 +597,7 @@ def test_what_is_inferred_says_so(cast: Cast) -> None:
 def test_a_task_that_changes_without_end_keeps_its_first_and_last_changes(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger, "MOST_STEPS", 3)
+    monkeypatch.setattr(rows, "MAX_STEPS", 3)
     rounds = 5
     lines = [coordinated("a", "REQ", "CREATED", "t1")]
     for number in range(rounds):

@@ -17,7 +17,6 @@ from inspector.threads.tasks.measures import (
     list_tasks,
     measure_agent,
     measure_conversation,
-    state_at,
 )
 
 from ..conftest import Cast, deliver, settle_all
@@ -104,7 +103,6 @@ def test_what_stands_too_long_while_its_channel_goes_on_is_stalled(cast: Cast) -
         moment = find_moment(conversation=conversation)
         assert moment == NINE + timedelta(seconds=seconds)
         assert [row.stands for row in list_tasks(conversation=conversation, moment=moment)] == [stands]  # type: ignore[attr-defined]
-        assert state_at(task, moment) == stands
         assert measure_conversation(conversation=conversation).states == {stands: 1}
         assert measure_agent(workspace=cast.workspace, names=[(cast.channel.pk, "bob")]).asked_of.states == {stands: 1}
     assert [row.pk for row in list_tasks(conversation=conversation, moment=moment, states=["stalled"])] == [task.pk]
@@ -145,7 +143,6 @@ def test_what_stands_beyond_its_deadline_is_timed_out_and_what_ended_after_it_la
     assert measures.states == {"timed-out": 1, "done": 1}
     assert measures.late == 1
     assert [row.task_id for row in find_messages(workspace=cast.workspace, query="state:timed-out")] == ["alpha"]
-    assert state_at(Task.objects.get(native_id="alpha"), find_moment(conversation=conversation)) == "timed-out"
 
 
 def test_a_deadline_that_counts_from_an_unknown_time_has_no_instant(cast: Cast) -> None:

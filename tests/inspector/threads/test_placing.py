@@ -17,7 +17,7 @@ from inspector.threads.resolving.passes import list_citations
 from inspector.threads.resolving.runs import order_nodes
 from inspector.threads.resolving.tables import FIRST
 from inspector.threads.resolving.view import Facts, View
-from inspector.threads.trees.outline import ADJACENCY, Kind, name_ghost
+from inspector.threads.trees.lines import ADJACENCY, Kind, name_ghost
 
 from .plain_trees import Knot, draw
 

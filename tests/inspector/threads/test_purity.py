@@ -19,11 +19,12 @@ from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.threads.models import Conversation, Message, Task, Trace, TreeGroup
 from inspector.threads.placing.nodes import load_timelines
 from inspector.threads.placing.numbering import load_places
-from inspector.threads.tasks.ledger import read_steps
+from inspector.threads.tasks.rows import read_steps
 from inspector.threads.trees.windows import Tree
 from tests.lanes import begin_with
 
 from ..conftest import Cast, ask_to_resolve, deliver, settle_all
+from .plain_trees import read_lines
 
 pytestmark = pytest.mark.django_db
 
@@ -205,7 +206,7 @@ def draw(owner: Conversation | Trace, names: dict[uuid.UUID, str]) -> list[tuple
     """The lines of a tree, each message named by what it is."""
     return [
         (names.get(line.id, line.kind), depth, (line.start, line.end), line.outcome, line.severity)
-        for depth, line in Tree(owner).read_all()
+        for depth, line in read_lines(Tree(owner))
     ]
 
 

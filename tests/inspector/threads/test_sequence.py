@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from datetime import timedelta
 
 import pytest
 
 from inspector.threads.models import Conversation, Message
-from inspector.threads.resolving.tallies import read_tally
+from inspector.threads.resolving.tallies import ASKING, FAILING, MOST_GRAVE, read_tally
+from inspector.threads.selectors import find_openings, sum_up
 from inspector.threads.sequence import Arrow, read_sequence
-from inspector.threads.summaries import _count_messages, find_openings, sum_up
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 START = 1795251600
@@ -113,7 +114,17 @@ def test_a_tally_counts_what_the_rows_hold(cast: Cast) -> None:
     deliver(cast, *lines, b'{"clowl":"0.2","mid":"m9","cid":"c","p":\n')
     settle_all()
     for conversation in Conversation.objects.all():
-        assert read_tally(conversation.tally) == _count_messages(conversation)
+        tally = read_tally(conversation.tally)
+        rows = list(Message.objects.filter(conversation=conversation).order_by("place"))
+        asks = [row for row in rows if row.performative in ASKING]
+        grave = sorted((row for row in rows if row.severity >= Message.Severity.WARNING), key=lambda row: -row.severity)
+        assert tally.severities == Counter(row.severity for row in rows)
+        assert tally.senders == Counter(row.sender for row in rows if row.sender)
+        assert tally.asked == (bytes(asks[0].place or b"").hex() if asks else None)
+        assert tally.asked_count == len(asks)
+        assert tally.failed_count == sum(row.performative in FAILING for row in rows)
+        assert tally.malformed_count == sum(row.performative is None for row in rows)
+        assert tally.gravest == [bytes(row.place or b"").hex() for row in grave[:MOST_GRAVE]]
     tally = read_tally(find().tally)
     asked = Message.objects.get(pk=sum_up(conversation=find()).asked.pk)  # type: ignore[union-attr]
     assert (asked.native_id, tally.asked_count, tally.failed_count) == ("m1", 1, 1)

@@ -13,15 +13,17 @@ from dialects import Reading, read
 from inspector.accounts.models import Channel
 from inspector.intake.models import Door, Record
 from inspector.intake.withdrawals import take_back, withdraw_delivery
+from inspector.threads.messages import find_message
 from inspector.threads.models import Conversation, Message, Trace
+from inspector.threads.placing.keys import RANDOM as RANDOM_BASIS
 from inspector.threads.placing.keys import find_trace_basis
-from inspector.threads.selectors import find_message
-from inspector.threads.trees.outline import Kind
+from inspector.threads.trees.lines import Kind
 from inspector.threads.trees.traces import find_traces_of
 from inspector.threads.trees.windows import load_tree
 from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
+from .plain_trees import read_lines
 
 pytestmark = pytest.mark.django_db
 
@@ -47,7 +49,7 @@ def draw(trace: Trace) -> list[tuple[str, int]]:
         return []
     names = {message.pk: message.native_id for message in Message.objects.all()}
     names |= {conversation.pk: f"[{conversation.native_id}]" for conversation in Conversation.objects.all()}
-    return [("ghost" if line.kind == Kind.GHOST else names[line.id], depth) for depth, line in tree.read_all()]
+    return [("ghost" if line.kind == Kind.GHOST else names[line.id], depth) for depth, line in read_lines(tree)]
 
 
 def find(native_id: str, channel: Channel | None = None) -> Trace:
@@ -97,7 +99,7 @@ def picture() -> dict[str, Any]:
         assert trace.is_settled
         tree = load_tree(trace)
         assert tree is not None
-        lines = [(depth, *line._replace(id=names.get(line.id))) for depth, line in tree.read_all()]
+        lines = [(depth, *line._replace(id=names.get(line.id))) for depth, line in read_lines(tree)]
         shown[trace.native_id, trace.channel_id] = (
             lines,
             tree.list_bands(),
@@ -195,9 +197,12 @@ def agree_on_traces(cast: Cast) -> None:
     """What a message is found with is what the messages of a page are asked for together."""
     for message in Message.objects.all():
         found = find_message(workspace=cast.workspace, message_id=message.pk)
-        traces = find_traces_of(workspace=cast.workspace, messages=[message])
-        expected = {"id": str(traces[0].pk), "name": traces[0].native_id} if traces else None
+        held = Trace.objects.filter(key=message.trace_key, last_at__isnull=False)
+        own = None if message.trace_basis == RANDOM_BASIS else held.filter(channel=message.channel).first()
+        trace = own or held.filter(channel=None).first()
+        expected = {"id": str(trace.pk), "name": trace.native_id} if trace else None
         assert vars(found)["trace"] == expected
+        assert find_traces_of(messages=[message]) == ([expected] if expected else [])
 
 
 @pytest.mark.parametrize("is_enveloped_first", [True, False])

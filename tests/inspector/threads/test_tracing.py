@@ -14,12 +14,12 @@ from inspector.accounts.models import Channel
 from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.models import Message, Trace, TreeGroup
 from inspector.threads.trees import tracing
-from inspector.threads.trees.hanging import ORDERS
+from inspector.threads.trees.lines import ORDERS
 from inspector.threads.trees.tracing import draw_traces
 from inspector.threads.trees.windows import Tree
 
 from ..conftest import Cast, deliver, settle_all
-from .plain_trees import draw_trace, list_members
+from .plain_trees import draw_trace, list_members, read_lines
 from .test_traces import RANDOM, STORY, clowl, find, prose
 
 pytestmark = pytest.mark.django_db
@@ -85,7 +85,7 @@ def agree() -> None:
         members = list_members(trace)
         assert trace.message_count == len(members)
         lines = draw_trace(trace)
-        assert list(Tree(trace).read_all()) == lines, trace.native_id
+        assert list(read_lines(Tree(trace))) == lines, trace.native_id
         assert {line.id for _, line in lines if line.kind == 0} == {each.pk for each in members}
         in_parts = say(trace)
         TreeGroup.objects.filter(trace=trace, kind=TreeGroup.Kind.PART).delete()

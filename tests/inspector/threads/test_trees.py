@@ -15,12 +15,12 @@ from inspector.intake.models import Record
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.instants import count_microseconds
 from inspector.threads.trees import walking, windows
-from inspector.threads.trees.outline import Outcome
+from inspector.threads.trees.lines import Outcome
 from inspector.threads.trees.walking import Fold
 from inspector.threads.trees.windows import Place, Tree, read_place
 
 from ..conftest import Cast, deliver, settle_all
-from .plain_trees import Knot, cut_circles, draw, find_outcome, fold
+from .plain_trees import Knot, cut_circles, draw, find_outcome, fold, read_lines
 
 pytestmark = pytest.mark.django_db
 
@@ -116,7 +116,7 @@ def test_windows_put_together_are_the_whole_tree(cast: Cast, monkeypatch: pytest
     knots = make_knots(SHAPES[shape])
     tree = store(cast, knots)
     lines = draw(knots)
-    assert list(tree.read_all()) == lines
+    assert list(read_lines(tree)) == lines
     for by in FOLDS:
         plain = list(fold(lines, by.is_open))
         assert list(read_windows(tree, by, limit=170)) == plain

@@ -1,8 +1,4 @@
-"""The tasks of a conversation: what was asked in it, which messages belong to each, and how each stands.
-
-Pure, and gone through without recursion: which task a message belongs to follows from the placed nodes alone
-(`Membership`); then each is played through the table of `lifecycle`, in the order of the timeline.
-"""
+"""Replaying tasks: how each stands after its messages, in the order of the timeline. Pure, and without recursion."""
 
 from __future__ import annotations
 
@@ -12,13 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from ..placing.nodes import StoredNode
-from .found import Found
-from .lifecycle import ENDED, NOT_BEGUN, STANDING, find_end_of_part, follow
-from .memberships import LINKED
-from .signs import FAILURES, Saying, Wish, find_event
+from .events import FAILURES, LINKED, Wish, find_event
+from .states import ENDED, NOT_BEGUN, STANDING, Found, find_end_of_part, follow
 
 # A deadline further off is none.
-LONGEST_SECONDS: Final = 10**9
+MAX_SECONDS: Final = 10**9
 
 
 class Step(NamedTuple):
@@ -32,9 +26,9 @@ class Step(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Play:
-    """A task being played. `mode` is that in which it was itself passed on; `delegation` that in which it passed on.
+    """A task being replayed: it was passed on in the `mode`, and itself passed on in the mode `delegation`.
 
-    `left_out` counts those of its changes that are not among `steps`: between the first and the latest of many.
+    `left_out` counts its changes that are not among `steps`: between the first and the latest of many.
     """
 
     task: Found
@@ -122,18 +116,16 @@ class Playing:
     def _find_event(self, play: Play, node: StoredNode, by: str) -> str | None:
         parent = node.above
         return find_event(
-            Saying(
-                act=node.performative,
-                by=by,
-                status=node.meaning,
-                wish=play.wish,
-                answers=parent.performative if parent and node.basis in LINKED else None,
-                is_retryable=bool(node.is_retryable),
-                has_result=node.work.has_result,
-                has_progress=node.work.has_progress,
-                is_again=node.performative == (play.task.act or None),
-                is_waiting=play.state == "waiting",
-            )
+            node.performative,
+            by=by,
+            status=node.meaning,
+            wish=play.wish,
+            answers=parent.performative if parent and node.basis in LINKED else None,
+            is_retryable=bool(node.is_retryable),
+            has_result=node.work.has_result,
+            has_progress=node.work.has_progress,
+            is_again=node.performative == (play.task.act or None),
+            is_waiting=play.state == "waiting",
         )
 
     def _name_delegate(self, play: Play, node: StoredNode) -> None:
@@ -183,6 +175,6 @@ def _find_deadline(node: StoredNode, time: datetime | None) -> datetime | None:
             return said.astimezone(UTC) if said.tzinfo else said.replace(tzinfo=UTC)
         except (ValueError, OverflowError):
             return None
-    if work.seconds is None or time is None or not 0 <= work.seconds <= LONGEST_SECONDS:
+    if work.seconds is None or time is None or not 0 <= work.seconds <= MAX_SECONDS:
         return None
     return time + timedelta(seconds=work.seconds)

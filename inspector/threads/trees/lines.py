@@ -1,16 +1,18 @@
-"""Hanging: the line below which a message stands, in the tree of its conversation and in that of its trace.
+"""Lines of trees: messages, ghosts of what was not received, headings of conversations; and what each stands below.
 
-It follows from what a message answers or cites, and stands beside that in its row: its parent, where that is in the
-same tree; the ghost of what it cites and nobody bears; else the conversation, which in a trace is a heading. What
-merely follows answers nothing. Ghosts and headings have rows of their own, which say where the first line below them
-stands.
+A message stands below its parent, where that is in the same tree; below the ghost of what it cites and nobody bears; or
+below the conversation, which in a trace is a heading (`above`, `trace_above`). What merely follows answers nothing.
+Ghosts and headings have rows of their own (`TreeGroup`), and stand where the first line below them does.
 """
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from enum import IntEnum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
@@ -20,8 +22,8 @@ from inspector.intake.bulk import update_rows
 from inspector.lookups import IsAny
 
 from ..models import Message, TreeGroup
-from .outline import ADJACENCY, name_ghost, name_heading
 
+ADJACENCY: Final = "adjacency"
 Column = Literal["above", "trace_above"]
 # What the lines below one are ordered by, before their ids. Places sort as the timeline of one conversation does.
 ORDERS: Final[Mapping[Column, tuple[str, ...]]] = {
@@ -31,6 +33,66 @@ ORDERS: Final[Mapping[Column, tuple[str, ...]]] = {
 _GROUPED: Final = (
     *("conversation_id", "trace_id", "kind", "above", "order_time", "order_source", "order_index", "place"),
 )
+
+
+class Kind(IntEnum):
+    """What a line stands for; those of ghosts and headings are the kinds of `TreeGroup`."""
+
+    MESSAGE = 0
+    GHOST = 1
+    CONVERSATION = 2
+
+
+class Outcome(IntEnum):
+    """What came of a message: nothing was asked, it is still open, or how it was answered."""
+
+    NONE = 0
+    OPEN = 1
+    ANSWERED = 2
+    DONE = 3
+    FAILED = 4
+    CANCELLED = 5
+
+
+# The answers that end a request; any other prolongs it.
+ENDS: Final = {
+    "done": Outcome.DONE,
+    "failure": Outcome.FAILED,
+    "reject": Outcome.FAILED,
+    "not-understood": Outcome.FAILED,
+    "cancel": Outcome.CANCELLED,
+}
+
+
+class Line(NamedTuple):
+    """One line of a tree: a message, a conversation, or a ghost by the id that it has in this tree.
+
+    `start` and `end` are microseconds since 1970: from a request until its answer, of a conversation its first
+    and last message in the trace, else twice the same.
+    """
+
+    id: uuid.UUID
+    kind: Kind
+    start: int
+    end: int
+    outcome: Outcome
+    severity: int
+
+
+def name_ghost(tree: bytes, cited: bytes) -> uuid.UUID:
+    """The id of the ghost of a missing message, by the key of its id, in a conversation, or in a channel of a trace."""
+    return _hash(tree + cited)
+
+
+# Of one conversation there are many messages together.
+@lru_cache(maxsize=4096)
+def name_heading(trace_key: bytes, conversation_id: uuid.UUID) -> uuid.UUID:
+    """What the heading of a conversation is known by in a trace."""
+    return _hash(trace_key + conversation_id.bytes)
+
+
+def _hash(parts: bytes) -> uuid.UUID:
+    return uuid.UUID(bytes=hashlib.sha256(parts).digest()[:16])
 
 
 class Placed(NamedTuple):
@@ -58,6 +120,7 @@ class First(NamedTuple):
     """The first message that stands below a line, and its order key."""
 
     id: uuid.UUID
+    workspace_id: uuid.UUID
     conversation_id: uuid.UUID
     order_time: datetime
     order_source: bytes
@@ -70,46 +133,41 @@ def hang(messages: Iterable[Placed], new: Mapping[uuid.UUID, Home] = MappingProx
 
     Args:
         messages: where they are placed.
-        new: those of them, and of what they answer, that have no rows yet.
+        new: those of them that have no rows yet.
     """
-    placed = list(messages)
+    placed = {each.id: each for each in messages}
     # What merely follows is never drawn as an answer.
-    answers = {each.id: each.parent for each in placed if each.parent is not None and each.parent_basis != ADJACENCY}
-    own = _load_homes([each.id for each in placed if each.id not in new]) | dict(new)
-    parents = own | _load_homes({parent for parent in answers.values() if parent not in own})
+    answers = {pk: each.parent for pk, each in placed.items() if each.parent and each.parent_basis != ADJACENCY}
+    columns = ("id", "conversation_id", "channel_id", "trace_key", "above", "trace_above")
+    ids = {*placed, *answers.values()} - new.keys()
+    rows = Message.objects.filter(IsAny("id", ids)).values_list(*columns) if ids else ()
+    homes: dict[uuid.UUID, Home] = {
+        pk: (home, channel_id, bytes(key or b""), *was) for pk, home, channel_id, key, *was in rows
+    }
+    homes |= new
     found = {}
-    for each in placed:
-        if each.id not in own:
+    for pk, each in placed.items():
+        if pk not in homes:
             continue
-        _, channel_id, key, was_above, was_trace_above = own[each.id]
-        parent = answers.get(each.id)
-        home, _, parent_key, *_ = parents.get(parent, _NOWHERE) if parent is not None else _NOWHERE
-        is_ghost = each.parent is None and each.parent_key is not None and bool(each.parent_basis)
+        _, channel_id, key, was_above, was_trace_above = homes[pk]
+        parent = answers.get(pk)
+        home, _, parent_key, *_ = homes.get(parent, (None, None, None)) if parent else (None, None, None)
+        cited = each.parent_key if each.parent is None and each.parent_basis else None
         above: uuid.UUID = each.conversation_id
         trace_above = name_heading(key, each.conversation_id) if key else None
-        if is_ghost and each.parent_key is not None:
-            above = name_ghost(each.conversation_id.bytes, each.parent_key)
-            trace_above = name_ghost(key + channel_id.bytes, each.parent_key) if key else None
+        if cited is not None:
+            above = name_ghost(each.conversation_id.bytes, cited)
+            trace_above = name_ghost(key + channel_id.bytes, cited) if key else None
         if parent is not None and home == each.conversation_id:
             above = parent
         if parent is not None and key and parent_key == key:
             trace_above = parent
-        found[each.id] = Hung(above, trace_above, was_above, was_trace_above, is_ghost)
+        found[pk] = Hung(above, trace_above, was_above, was_trace_above, cited is not None)
     return found
 
 
 # Conversation, channel and trace of a message, and the lines that it stands below.
 Home = tuple[uuid.UUID, uuid.UUID, bytes, uuid.UUID | None, uuid.UUID | None]
-_NOWHERE: Final[Home] = (uuid.UUID(int=0), uuid.UUID(int=0), b"", None, None)
-
-
-def _load_homes(ids: Collection[uuid.UUID]) -> dict[uuid.UUID, Home]:
-    """Of each message its conversation, its channel, its trace, and the lines that it stands below."""
-    if not ids:
-        return {}
-    columns = ("id", "conversation_id", "channel_id", "trace_key", "above", "trace_above")
-    rows = Message.objects.filter(IsAny("id", ids)).values_list(*columns)
-    return {pk: (home, channel_id, bytes(key or b""), *was) for pk, home, channel_id, key, *was in rows}
 
 
 def take_down(*, record_ids: Collection[uuid.UUID]) -> None:
@@ -135,14 +193,14 @@ def find_firsts(column: Column, lines: Collection[uuid.UUID]) -> dict[uuid.UUID,
         cursor.execute(
             f"""
             SELECT asked.id, first.* FROM unnest(%s::uuid[]) AS asked (id) CROSS JOIN LATERAL (
-                SELECT id, conversation_id, order_time, order_source, order_index, place FROM threads_message
-                 WHERE {column} = asked.id ORDER BY {order}, id LIMIT 1) AS first
+                SELECT id, workspace_id, conversation_id, order_time, order_source, order_index, place
+                  FROM threads_message WHERE {column} = asked.id ORDER BY {order}, id LIMIT 1) AS first
             """,  # noqa: S608
             [list(lines)],
         )
         return {
-            line: First(pk, conversation_id, at, bytes(source), index, bytes(place))
-            for line, pk, conversation_id, at, source, index, place in cursor.fetchall()
+            line: First(pk, workspace_id, conversation_id, at, bytes(source), index, bytes(place))
+            for line, pk, workspace_id, conversation_id, at, source, index, place in cursor.fetchall()
         }
 
 
@@ -164,14 +222,11 @@ def keep_ghosts(
     if not ghosts and not held:
         return
     firsts = find_firsts("above", {*ghosts, *held})
-    workspaces = dict(
-        Message.objects.filter(pk__in=[first.id for first in firsts.values()]).values_list("pk", "workspace_id")
-    )
     write_groups(
         [
             TreeGroup(
                 id=line,
-                workspace_id=workspaces[first.id],
+                workspace_id=first.workspace_id,
                 kind=TreeGroup.Kind.GHOST,
                 conversation_id=first.conversation_id,
                 above=first.conversation_id,

@@ -13,10 +13,8 @@ from django.db.models.functions import Left
 from inspector.accounts.models import Channel, Workspace
 from inspector.intake.identity import digest_texts
 from inspector.intake.models import Delivery
-
-from .agents.tables import Agent, AgentTotal
-from .models import Conversation, Message, Trace
-from .placing.keys import key_of_id, key_of_trace
+from inspector.threads.models import Agent, AgentTotal, Conversation, Message, Trace
+from inspector.threads.placing.keys import key_of_id, key_of_trace
 
 MOST_RECENT: Final = 60
 MOST_BUSIEST: Final = 300

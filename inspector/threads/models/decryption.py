@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from django.db import models
 from django.utils import timezone
 
@@ -24,14 +22,14 @@ class OpenedMessage(models.Model):
     key = models.ForeignKey(
         EscrowedKey, on_delete=models.DO_NOTHING, db_constraint=False, related_name="opened_messages"
     )
-    # JSON text: see `opener`.
+    # JSON text: see `threads.decryption`.
     sealed = models.BinaryField()
     told_digest = models.BinaryField(max_length=32)
     opened_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         # Serves the look-up by message, and the database when it deletes one.
-        constraints: ClassVar = [models.UniqueConstraint(fields=["message", "key"], name="opened_message_once")]
+        constraints = [models.UniqueConstraint(fields=["message", "key"], name="opened_message_once")]
 
     def __str__(self) -> str:
         return f"{self.message_id} opened with {self.key_id}"

@@ -1,51 +1,67 @@
-"""The tasks of conversations, as settling writes them."""
+"""The tasks of conversations, and which of them a rule may have to look at."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Final
 
 from django.db import models
+from django.db.models import F, Q
 from django.db.models.functions import Left
 
 from inspector.accounts.models import Channel, Workspace, make_id
 
 from ..placing.places import PLACE_BYTES
-from .remarkable import REMARKABLE
+from ..tasks import states
+
+# Remarkable tasks are those that a rule may have to look at: most are asked for, answered and done, and are none.
+_IS_ASKED: Final = Q(request__isnull=False)
+_IS_STANDING: Final = Q(state__in=states.STANDING)
+_IS_NAMED: Final = ~Q(requester="") | ~Q(performer="")
+# Nobody said a word on it, and somebody is owed one.
+_UNHEARD: Final = (
+    _IS_ASKED
+    & _IS_STANDING
+    & Q(is_answered=False)
+    & (Q(act="delegate") | (Q(act__in=("request", "query"), deadline_at__isnull=True) & _IS_NAMED))
+)
+_OVERDUE: Final = (
+    _IS_ASKED
+    & Q(deadline_at__isnull=False)
+    & (Q(finished_at__gt=F("deadline_at")) | (Q(finished_at__isnull=True) & _IS_STANDING))
+)
+# It failed, was refused, or was asked again.
+_TURNED: Final = Q(failures__gt=0) | Q(steps__contains='"refused"') | Q(steps__contains='"asked-again"')
+_UNASKED: Final = Q(request__isnull=True, is_received=False)
+_WITHDRAWN: Final = _IS_ASKED & Q(state="cancelled", last_at__gt=F("finished_at"))
+# A question or a proposal in the course of work: whether the work waited for the answer is to be seen.
+ASKED_BACK: Final = _IS_ASKED & Q(within_key__isnull=False, act__in=("query", "propose"))
+
+# It may be a link of work that is handed round; alone it says nothing.
+HANDED_ON: Final = _IS_ASKED & Q(act="delegate")
+# It is to be looked at by itself.
+ALONE: Final = _UNHEARD | _OVERDUE | _TURNED | _UNASKED | _WITHDRAWN | ASKED_BACK
+# What the index holds.
+REMARKABLE: Final = ALONE | HANDED_ON
 
 
 class Task(models.Model):
-    """One thing asked in a conversation, and how it stands: written by settling, a row only where it came out new.
+    """One thing asked in a conversation, and how it stands by its messages.
 
-    What it is: the messages of one task id (and run), or a request without one together with what hangs below it.
+    It is the messages of one task id (and run), or a request without one together with what hangs below it. Names are
+    those on the wire, "" where none is: `requester` asked, `performer` was asked (last, where it was asked again) or
+    took it up first, `delegate` has it now where it was passed on, in the mode `delegation`.
 
-    who: `requester` asked; `performer` was asked (last, where it was asked again), or took it up first where several or
-    nobody by name were asked;
-    `delegate` has it now where it was passed on, in the mode `delegation` ("" where none was said). Each is the name on
-    the wire, "" where none is.
-    when: `first_at`, `last_at` are the order times of its first and last message (always known). `asked_at`,
-    `acknowledged_at` (the first word of anyone but the requester), `finished_at` (it reached its present end) and
-    `deadline_at` are None where it did not happen, or where wire and envelope carry no time for it.
-    how long: `acknowledge_seconds`, `finish_seconds`, from `asked_at` on; None where either time is.
-    how often: `retries` (it was asked again), `failures` (failures reported, also those that were tried again).
-    `is_answered`: anyone but the requester said a word on it. `is_received`: the message that asked was received.
-    `is_inferred`: a step rests on a link that no wire says.
-    `state` says what the messages say. What depends on the moment of reading, "stalled" and "timed out" by the
-    deadline, is never stored: see `measures.state_at`.
+    `first_at`, `last_at` are the order times of its first and last message. The other times are None where it did not
+    happen, or where wire and envelope carry no time for it: `acknowledged_at` is the first word of anyone but the
+    requester, `finished_at` when it reached its present end. Seconds count from `asked_at` on. `is_answered`: anyone
+    but the requester said a word on it. `is_received`: the message that asked was received. `is_inferred`: a step rests
+    on a link that no wire says.
+
+    "Stalled" and "timed out" by the deadline depend on the moment of reading and are never stored: see
+    `measures.annotate_state`.
     """
 
-    class State(models.TextChoices):
-        """How a task stands."""
-
-        OPEN = "open", "Open"
-        ACKNOWLEDGED = "acknowledged", "Acknowledged"
-        IN_PROGRESS = "in-progress", "In progress"
-        WAITING = "waiting", "Waiting"
-        DELEGATED = "delegated", "Delegated"
-        DONE = "done", "Done"
-        FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
-        TIMED_OUT = "timed-out", "Timed out"
-        STALLED = "stalled", "Stalled"
+    State = states.State
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
@@ -68,9 +84,9 @@ class Task(models.Model):
     performer = models.TextField(blank=True)
     delegate = models.TextField(blank=True)
     delegation = models.TextField(blank=True)
-    state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
+    state = models.CharField(max_length=16, choices=states.State.choices, default=states.State.OPEN)
     # In which mode it was itself passed on; and how often its messages say that it ended, and how it stands by them:
-    # see `asked`.
+    # see `tasks.states`.
     mode = models.TextField(blank=True, db_default="")
     ends = models.IntegerField(default=0, db_default=0)
     ending = models.CharField(max_length=16, blank=True, db_default="")
@@ -90,15 +106,15 @@ class Task(models.Model):
     is_answered = models.BooleanField(default=False)
     is_received = models.BooleanField(default=True)
     is_inferred = models.BooleanField(default=False)
-    # Its changes of state as JSON text, see `plays`: all, or the first and last hundred of so many.
+    # Its changes of state as JSON text, see `tasks.rows`: all, or the first and last hundred of so many.
     steps = models.TextField(blank=True)
     step_count = models.IntegerField(default=0)
     # What settling compares, so that a row that came out the same is not written.
     digest = models.BinaryField(max_length=32)
 
     class Meta:
-        constraints: ClassVar = [models.UniqueConstraint(fields=["conversation", "key"], name="task_once")]
-        indexes: ClassVar = [
+        constraints = [models.UniqueConstraint(fields=["conversation", "key"], name="task_once")]
+        indexes = [
             # Serves the tasks of a conversation in its order, by keyset.
             models.Index(fields=["conversation", "place", "id"], name="task_in_order"),
             # Serves the measures of a pair and of a requester.

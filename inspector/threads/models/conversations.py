@@ -1,8 +1,6 @@
-"""Traces, and what their trees and those of conversations show beside messages: ghosts and headings."""
+"""Conversations, traces, and what their trees show beside messages: ghosts and headings."""
 
 from __future__ import annotations
-
-from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -11,7 +9,80 @@ from django.utils import timezone
 from inspector.accounts.models import Channel, Workspace, make_id
 
 from ..placing.places import PLACE_BYTES
-from ..standing import Standing
+
+
+class Standing(models.TextChoices):
+    """How a conversation stands, and the traces through it; derived, never said by a wire."""
+
+    OPEN = "open", "Open"
+    DONE = "done", "Done"
+    FAILED = "failed", "Failed"
+    CANCELLED = "cancelled", "Cancelled"
+    STALLED = "stalled", "Stalled"
+
+
+class Conversation(models.Model):
+    """Messages that share a conversation id in a channel, or a source where none is carried.
+
+    `generation` counts what changed; the conversation is settled when `settled_generation` has caught up.
+    """
+
+    State = Standing
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT)
+    key = models.BinaryField(max_length=32)
+    # The id as the wire or the envelope says; empty where the conversation is a source's.
+    native_id = models.TextField(blank=True)
+    title = models.TextField(blank=True)
+    generation = models.BigIntegerField(default=0)
+    settled_generation = models.BigIntegerField(default=0)
+    # The generation of the latest change that was more than messages added: blocks resolved before it are dirty.
+    whole_generation = models.BigIntegerField(default=0, db_default=0)
+    settled_at = models.DateTimeField(null=True)
+    settled_digest = models.BinaryField(max_length=32, null=True)
+    # When it last came to rest: settled, with nothing more asked for and no delivery half read. See `wordings`.
+    stood_at = models.DateTimeField(null=True)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
+    subject = models.TextField(blank=True)
+    agents = ArrayField(models.TextField(), default=list)
+    dialects = ArrayField(models.TextField(), default=list)
+    message_count = models.BigIntegerField(default=0)
+    missing_count = models.BigIntegerField(default=0)
+    severity = models.SmallIntegerField(default=0)
+    # The severity of the gravest finding in it that stands open, 0 for none. Settling does not write it: whoever writes
+    # or judges findings does, see `audit.findings.grading`.
+    open_severity = models.SmallIntegerField(default=0, db_default=0)
+    # What its page says first, counted by settling, as JSON text: see `tallies`. Empty where it never was.
+    tally = models.TextField(blank=True)
+    first_at = models.DateTimeField(null=True)
+    last_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            # Decides which conversation a message belongs to, also between concurrent writers.
+            models.UniqueConstraint(fields=["workspace", "channel", "key"], name="conversation_once"),
+        ]
+        indexes = [
+            # Serves the list of conversations, latest activity first, by keyset.
+            models.Index(fields=["workspace", "-last_at", "-id"], name="conversation_latest"),
+            # Serves those of them with errors in what was read, by the gravest note of the decoder.
+            models.Index(fields=["workspace", "-severity", "-last_at", "-id"], name="conversation_worst"),
+            # Serves the same list, the gravest open finding first.
+            models.Index(fields=["workspace", "-open_severity", "-last_at", "-id"], name="conversation_gravest"),
+            # Serves the latest record of a channel: what "now" is for whatever stands still or falls due in it.
+            models.Index(fields=["workspace", "channel", "-last_at", "-id"], name="conversation_of_channel"),
+        ]
+
+    def __str__(self) -> str:
+        return self.title or self.native_id or str(self.id)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether everything that arrived has been placed and told."""
+        return self.settled_generation >= self.generation
 
 
 class Trace(models.Model):
@@ -48,12 +119,12 @@ class Trace(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        constraints: ClassVar = [
+        constraints = [
             # Decides which trace a message belongs to, also between concurrent writers; serves "same id elsewhere".
             models.UniqueConstraint(fields=["workspace", "key", "channel"], name="trace_once", nulls_distinct=False),
         ]
         # Serves the list of traces, latest activity first, by keyset.
-        indexes: ClassVar = [models.Index(fields=["workspace", "-last_at", "-id"], name="trace_latest")]
+        indexes = [models.Index(fields=["workspace", "-last_at", "-id"], name="trace_latest")]
 
     def __str__(self) -> str:
         return self.native_id
@@ -67,11 +138,9 @@ class Trace(models.Model):
 class TreeGroup(models.Model):
     """Messages that a tree, or the sums of a trace, take together.
 
-    A ghost is a message that was cited and not received: those that cite it stand below it. A heading stands for a
-    conversation in a trace: its messages that answer nothing in the trace stand below it. Both stand where the first
-    line below them does, whose order key they have, and `above` is the line that they stand below themselves. A part
-    is a stretch of time of a long trace, from its `order_time` to that of the next part; `data` is what its messages
-    add up to (`parts`), and `is_stale` says that they have changed since.
+    A ghost stands for a message that was cited and not received, a heading for a conversation in a trace: what cites
+    the one, or answers nothing in the trace, stands below it. Both have the order key of the first line below them. A
+    part is a stretch of time of a long trace, from its `order_time` on; `data` is what its messages add up to.
     """
 
     class Kind(models.IntegerChoices):
@@ -102,7 +171,7 @@ class TreeGroup(models.Model):
     data = models.TextField(blank=True)
 
     class Meta:
-        indexes: ClassVar = [
+        indexes = [
             # Serves the walk through a tree: the groups below a line, in order.
             models.Index(
                 fields=["above", "order_time", "order_source", "order_index", "place", "id"],

@@ -1,26 +1,22 @@
-"""The ledger of tasks: their rows, written where they came out otherwise, and what they hold of each change."""
+"""The rows of tasks: written where they came out otherwise, with the changes of each."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import uuid
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Sequence
 from datetime import datetime
 from typing import Any, Final
-
-from django.db.models import Q
 
 from inspector.intake.bulk import insert_rows, update_rows
 
 from ..models import Conversation, Task
-from .found import make_task_id as make_task_id
-from .lifecycle import STANDING
-from .plays import Play, Step
+from .replay import Play, Step
+from .states import STANDING, make_task_id
 
 # Of a task that changes more often, so many of its first and of its last changes are kept, and how many there were.
-MOST_STEPS: Final = 100
+MAX_STEPS: Final = 100
 
 TaskRow = tuple[Any, ...]
 COLUMNS: Final = (
@@ -35,8 +31,8 @@ _KEY, _DIGEST, _PLACE = 0, -2, -1
 def write_steps(play: Play) -> str:
     """The changes of a task as JSON text: a list of [id of the message, event, state, link]."""
     kept = play.steps
-    if len(kept) > 2 * MOST_STEPS:
-        kept = [*kept[:MOST_STEPS], *kept[-MOST_STEPS:]]
+    if len(kept) > 2 * MAX_STEPS:
+        kept = [*kept[:MAX_STEPS], *kept[-MAX_STEPS:]]
     rows = [[step.message_id.hex, *step[1:]] for step in kept]
     return json.dumps(rows, separators=(",", ":"))
 
@@ -92,61 +88,37 @@ def _count_seconds(start: datetime | None, end: datetime | None) -> float | None
     return (end - start).total_seconds()
 
 
-def write_tasks(
-    tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]],
-    *,
-    since: Mapping[uuid.UUID, bytes],
-) -> None:
+def write_tasks(tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]], *, since: Container[uuid.UUID] = ()) -> None:
     """Write the tasks of these conversations that are new or came out otherwise; call where they are held.
 
-    One whose place alone has moved costs no more than that.
-
-    Args:
-        tasks: the rows of each conversation: of every task of it, and what else is stored is dropped.
-        since: of those of which these are not every task, by their ids: every task that begins at that place or later
-            is among them.
+    What else is stored of a conversation is dropped, unless `since` names it: then these are not all its tasks.
     """
-    known = _read_known(tasks, since)
+    whole = [conversation.pk for conversation, _ in tasks if conversation.pk not in since]
+    named = [make_task_id(each.pk, row[_KEY]) for each, rows in tasks if each.pk in since for row in rows]
+    held = Task.objects.filter(conversation_id__in=whole), Task.objects.filter(pk__in=named)
+    stored = {
+        pk: (bytes(digest), bytes(place))
+        for rows in held
+        for pk, digest, place in rows.values_list("id", "digest", "place")
+    }
     fresh: list[TaskRow] = []
     changed: list[TaskRow] = []
     moved: list[TaskRow] = []
-    stale: list[uuid.UUID] = []
     for conversation, rows in tasks:
-        stored = known[conversation.pk]
         for row in rows:
             pk = make_task_id(conversation.pk, row[_KEY])
-            digest, stands = stored.pop(pk, (b"", b""))
+            digest, place = stored.pop(pk, (b"", b""))
             if not digest:
                 fresh.append((pk, conversation.pk, conversation.workspace_id, conversation.channel_id, *row))
             elif digest != row[_DIGEST]:
                 changed.append((pk, conversation.pk, *row))
-            elif stands != row[_PLACE]:
+            elif place != row[_PLACE]:
                 moved.append((pk, conversation.pk, row[_PLACE]))
-        stale += stored
-    if stale:
-        Task.objects.filter(pk__in=stale).delete()
-    held = ("id", "conversation_id")
+    if stored:
+        Task.objects.filter(pk__in=list(stored)).delete()
+    found = ("id", "conversation_id")
     if fresh:
-        columns = (*held, "workspace_id", "channel_id", *COLUMNS)
+        columns = (*found, "workspace_id", "channel_id", *COLUMNS)
         insert_rows(model=Task, columns=columns, rows=fresh, order_by=("conversation_id", "key"))
-    if changed:
-        update_rows(model=Task, columns=(*held, *COLUMNS), rows=changed, key_columns=len(held))
-    if moved:
-        update_rows(model=Task, columns=(*held, "place"), rows=moved, key_columns=len(held))
-
-
-def _read_known(
-    tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]], since: Mapping[uuid.UUID, bytes]
-) -> dict[uuid.UUID, dict[uuid.UUID, tuple[bytes, bytes]]]:
-    """Digest and place of each stored task that matters, by conversation and id."""
-    found: dict[uuid.UUID, dict[uuid.UUID, tuple[bytes, bytes]]] = defaultdict(dict)
-    whole = [conversation.pk for conversation, _ in tasks if conversation.pk not in since]
-    named = [make_task_id(each.pk, row[_KEY]) for each, rows in tasks if each.pk in since for row in rows]
-    ways = [Q(conversation_id__in=whole)] if whole else []
-    ways += [Q(pk__in=named)] if named else []
-    ways += [Q(conversation_id=pk, place__gte=place) for pk, place in since.items()]
-    for wanted in ways:
-        rows = Task.objects.filter(wanted).values_list("conversation_id", "id", "digest", "place")
-        for conversation_id, pk, digest, place in rows:
-            found[conversation_id][pk] = (bytes(digest), bytes(place))
-    return found
+    update_rows(model=Task, columns=(*found, *COLUMNS), rows=changed, key_columns=len(found))
+    update_rows(model=Task, columns=(*found, "place"), rows=moved, key_columns=len(found))

@@ -1,4 +1,4 @@
-"""Disclosing: what was opened of messages, for those who may see it, with a trace of who saw it."""
+"""The reveal log: what was opened of messages, for those who may see it, and the record of who saw it."""
 
 from __future__ import annotations
 
@@ -23,20 +23,15 @@ from inspector.keyring.services import note_events
 from inspector.trail.acting import Acting
 from inspector.trail.services import Thing, record_deed
 
-from ..models import Message
-from .tables import OpenedMessage
+from .models import Message, OpenedMessage
 
 # So many messages of a record are named in the trail of its bytes.
-_MOST_NAMED = 500
+_MAX_NAMED = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What keys have opened of one message.
-
-    `labels` are of the keys that open it. `said` and `notes` are what telling says otherwise with them, `resolver`
-    opens it again for its field tree.
-    """
+    """What keys have opened of one message: what telling says otherwise with them, and what opens its field tree."""
 
     labels: tuple[str, ...]
     keys: tuple[EscrowedKey, ...]
@@ -123,7 +118,7 @@ def _record_look(message_ids: Sequence[uuid.UUID], keys: Sequence[EscrowedKey], 
 def disclose_source(*, record: Record, by: Acting) -> None:
     """Record that somebody is given the exact bytes of a record, whatever they hold; call it before the first byte."""
     messages = Message.objects.filter(workspace_id=record.workspace_id, record=record).order_by("part")
-    found = list(messages.values_list("pk", "conversation_id")[:_MOST_NAMED])
+    found = list(messages.values_list("pk", "conversation_id")[:_MAX_NAMED])
     record_deed(
         "raw.downloaded",
         workspace_id=record.workspace_id,
@@ -136,9 +131,8 @@ def disclose_source(*, record: Record, by: Acting) -> None:
 def find_opened_ids(*, messages: Sequence[Message]) -> set[uuid.UUID]:
     """Which of these messages somebody with the permission could read."""
     sealed = [message.pk for message in messages if message.is_sealed]
-    if not sealed:
-        return set()
-    return set(OpenedMessage.objects.filter(message_id__in=sealed).values_list("message_id", flat=True))
+    rows = OpenedMessage.objects.filter(message_id__in=sealed).values_list("message_id", flat=True)
+    return set(rows) if sealed else set()
 
 
 def count_opened(*, workspace: Workspace) -> dict[uuid.UUID, int]:

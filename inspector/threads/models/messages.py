@@ -1,4 +1,4 @@
-"""Conversations and the messages in them, as settled: placed, ordered, told."""
+"""Messages, as resolved: placed, linked, told."""
 
 from __future__ import annotations
 
@@ -6,96 +6,13 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.utils import timezone
 
 from inspector.accounts.models import Channel, Workspace, make_id
 from inspector.intake.models import HiddenRecord, Record
 
-from .agents.tables import Agent as Agent
-from .agents.tables import AgentTotal as AgentTotal
-from .agents.tables import AgentWord as AgentWord
-from .agents.tables import Appearance as Appearance
-from .agents.tables import Declaration as Declaration
-from .agents.tables import Exchange as Exchange
-from .agents.tables import PairTotal as PairTotal
-from .arriving.announcements import Announcement as Announcement
-from .opening.tables import OpenedMessage as OpenedMessage
-from .opening.tables import OpeningTrial as OpeningTrial
-from .placing.places import PLACE_BYTES
-from .resolving.tables import Block as Block
-from .resolving.tables import Fact as Fact
-from .resolving.tables import Read as Read
-from .standing import Standing
-from .tasks.tables import Task as Task
-from .telling.sights import IN_SIGHT
-from .telling.tables import MaskedWire as MaskedWire
-from .telling.tables import Wording as Wording
-from .trees.tables import Trace as Trace
-from .trees.tables import TreeGroup as TreeGroup
-
-
-class Conversation(models.Model):
-    """Messages that share a conversation id in a channel, or a source where none is carried.
-
-    `generation` counts what changed; the conversation is settled when `settled_generation` has caught up.
-    """
-
-    State = Standing
-
-    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT)
-    key = models.BinaryField(max_length=32)
-    # The id as the wire or the envelope says; empty where the conversation is a source's.
-    native_id = models.TextField(blank=True)
-    title = models.TextField(blank=True)
-    generation = models.BigIntegerField(default=0)
-    settled_generation = models.BigIntegerField(default=0)
-    # The generation of the latest change that was more than messages added: blocks resolved before it are dirty.
-    whole_generation = models.BigIntegerField(default=0, db_default=0)
-    settled_at = models.DateTimeField(null=True)
-    settled_digest = models.BinaryField(max_length=32, null=True)
-    # When it last came to rest: settled, with nothing more asked for and no delivery half read. See `wordings`.
-    stood_at = models.DateTimeField(null=True)
-    state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
-    subject = models.TextField(blank=True)
-    agents = ArrayField(models.TextField(), default=list)
-    dialects = ArrayField(models.TextField(), default=list)
-    message_count = models.BigIntegerField(default=0)
-    missing_count = models.BigIntegerField(default=0)
-    severity = models.SmallIntegerField(default=0)
-    # The severity of the gravest finding in it that stands open, 0 for none. Settling does not write it: whoever writes
-    # or judges findings does, see `audit.findings.grading`.
-    open_severity = models.SmallIntegerField(default=0, db_default=0)
-    # What its page says first, counted by settling, as JSON text: see `tallies`. Empty where it never was.
-    tally = models.TextField(blank=True)
-    first_at = models.DateTimeField(null=True)
-    last_at = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        constraints = [
-            # Decides which conversation a message belongs to, also between concurrent writers.
-            models.UniqueConstraint(fields=["workspace", "channel", "key"], name="conversation_once"),
-        ]
-        indexes = [
-            # Serves the list of conversations, latest activity first, by keyset.
-            models.Index(fields=["workspace", "-last_at", "-id"], name="conversation_latest"),
-            # Serves those of them with errors in what was read, by the gravest note of the decoder.
-            models.Index(fields=["workspace", "-severity", "-last_at", "-id"], name="conversation_worst"),
-            # Serves the same list, the gravest open finding first.
-            models.Index(fields=["workspace", "-open_severity", "-last_at", "-id"], name="conversation_gravest"),
-            # Serves the latest record of a channel: what "now" is for whatever stands still or falls due in it.
-            models.Index(fields=["workspace", "channel", "-last_at", "-id"], name="conversation_of_channel"),
-        ]
-
-    def __str__(self) -> str:
-        return self.title or self.native_id or str(self.id)
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether everything that arrived has been placed and told."""
-        return self.settled_generation >= self.generation
+from ..placing.places import PLACE_BYTES
+from ..telling.sights import IN_SIGHT
+from .conversations import Conversation
 
 
 class MessageQuerySet(models.QuerySet["Message"]):
@@ -113,9 +30,8 @@ class MessageQuerySet(models.QuerySet["Message"]):
 class Message(models.Model):
     """One communicative act. Columns are what is searched and placed by; `body` is the whole told message.
 
-    Workspace and channel of rows that are written in bulk are not looked up by the database for each row: neither is
-    ever deleted. `body` is canonical JSON text (ASCII), never jsonb: jsonb refuses NUL and lone surrogates, collapses
-    duplicate keys and rewrites numbers.
+    `body` is canonical JSON text, never jsonb: that refuses NUL and lone surrogates, collapses duplicate keys and
+    rewrites numbers. Workspace and channel are not looked up by the database for each row: neither is ever deleted.
     """
 
     class Severity(models.IntegerChoices):
@@ -166,7 +82,7 @@ class Message(models.Model):
     parent = models.UUIDField(null=True)
     parent_basis = models.CharField(max_length=12, blank=True)
     parent_why = models.TextField(blank=True)
-    # The lines that it stands below in the tree of its conversation and of its trace: see `trees.hanging`.
+    # The lines that it stands below in the tree of its conversation and of its trace: see `trees.lines`.
     above = models.UUIDField(null=True)
     trace_above = models.UUIDField(null=True)
     # The id of the task that it belongs to: no key, for tasks are written anew as they come out.

@@ -1,10 +1,9 @@
-"""Opening sealed messages with the keys that a workspace holds, apart from settling and in the background.
+"""Decryption: sealed messages opened with the keys that a workspace holds, apart from resolving, in the background.
 
-A message is told without keys like every other, and what is stored, indexed and signed is that. Beside it stands,
-for each key that opens it, what telling says otherwise with the key: sealed under that key, read by those who may.
-Which keys open a message depends on the message, the keys, and the public keys that the handshakes of its
-conversation show, and on nothing else: neither on the order in which they came, nor on what was opened before.
-Nothing that was opened is ever part of a context, so that no other message can say it.
+A message is told without keys like every other; that is stored, indexed and signed. Beside it stands, for each key that
+opens it, what telling says otherwise with the key: sealed under that key, read by those who may. Which keys open a
+message depends on the message, the keys, and the public keys that the handshakes of its conversation show, never on
+what was opened before. Nothing that was opened is part of a context, so that no other message can say it.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from inspector.keyring.selectors import has_keys
 from inspector.keyring.services import add_keys, hold_ring, note_events
 from inspector.keyring.spellings import PlainKey, SpellingError, read_public
 
-from ..arriving.inserts import read_record
-from ..models import Message as MessageRow
-from ..telling.contexts import DECODER_VERSION
-from .tables import OpenedMessage, OpeningTrial
+from .arriving.inserts import read_record
+from .models import Message as MessageRow
+from .models import OpenedMessage, OpeningTrial
+from .telling.contexts import DECODER_VERSION
 
 Fence = Callable[[], None]
 
@@ -46,14 +45,13 @@ _BATCH, _BATCH_BYTES = 200, 4 * 1024 * 1024
 # The codecs try at most 64 keys on one message, so that a call that ends there would look like one that has opened it.
 _AT_ONCE = 60
 # A log that shows more public keys than these in one conversation means to keep us busy.
-_MOST_PEERS = 256
+_MAX_PEERS = 256
 
 
 def ask_opening(*, workspace_id: uuid.UUID, conversation_ids: Iterable[uuid.UUID] | None = None) -> int:
     """Ask for the opening of what is sealed in these conversations, or in all; of how many was asked.
 
-    Call inside the transaction that settles them, or that adds a key. Where there is neither key nor sealed message,
-    nothing is asked.
+    Call inside the transaction that resolves them, or that adds a key. Without a key nothing is asked.
     """
     sealed = MessageRow.objects.filter(workspace_id=workspace_id, is_sealed=True)
     if conversation_ids is not None:
@@ -70,14 +68,7 @@ def ask_opening(*, workspace_id: uuid.UUID, conversation_ids: Iterable[uuid.UUID
 
 @transaction.atomic
 def escrow_keys(*, membership: Membership, keys: Sequence[PlainKey], label: str) -> tuple[list[EscrowedKey], int]:
-    """Keep keys, and have everything that is sealed tried with them in the background.
-
-    Returns:
-        the keys, and how many conversations hold sealed messages.
-
-    Raises:
-        PermissionDenied, ValidationError: as `add_keys` does.
-    """
+    """Keep keys (`add_keys`), and have all that is sealed tried with them; the keys, and in how many conversations."""
     added = add_keys(membership=membership, keys=keys, label=label)
     count = ask_opening(workspace_id=membership.workspace_id)
     ring_doorbell()
@@ -106,10 +97,7 @@ class Attempt:
 
 
 def find_peers(conversation_id: uuid.UUID) -> tuple[bytes, ...]:
-    """The X25519 public keys that the handshakes of a conversation show, in an order of their own.
-
-    What was withdrawn shows nothing.
-    """
+    """The X25519 public keys that the handshakes of a conversation show, in an order of their own."""
     rows = MessageRow.objects.shown().filter(conversation_id=conversation_id, established__contains='["public-key",')
     found = set()
     for established in rows.values_list("established", flat=True).iterator():
@@ -119,7 +107,7 @@ def find_peers(conversation_id: uuid.UUID) -> tuple[bytes, ...]:
                     found.add(read_public(rest[1]))
                 except SpellingError:
                     continue  # What a log shows as a key may be anything; the handshake's own notes say so.
-    return tuple(sorted(found)[:_MOST_PEERS])
+    return tuple(sorted(found)[:_MAX_PEERS])
 
 
 def open_batch(attempt: Attempt, fence: Fence) -> bool:
@@ -156,11 +144,7 @@ def _find_untried(attempt: Attempt) -> list[tuple[uuid.UUID, uuid.UUID, int, str
 def open_record(
     record: Record, dialect: str, keys: Sequence[HeldKey], peers: Sequence[bytes]
 ) -> tuple[dict[int, dict[HeldKey, bytes]], set[int]]:
-    """What each key opens of a record, as JSON text, by part, and the parts that refuse a key held for their session.
-
-    A key that is held for no session in particular may be meant for others: that it does not open a message says
-    nothing of it.
-    """
+    """What each key opens of a record, as JSON text, by part; and the parts that refuse a key of their session."""
     reading = read_record(record, dialect=dialect).reading
     sealed = {message.part: message for message in _tell(reading, NoKeys())}
     options = [(held, key) for held in keys for key in held.list_codec_keys(peers)]

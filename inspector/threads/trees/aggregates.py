@@ -1,38 +1,38 @@
-"""Parts: what some messages of a trace add up to, and what parts add up to. Pure; parts are kept as JSON text.
+"""Aggregates of traces: what some messages of a trace add up to, and what parts of it add up to. Pure.
 
 The digest of a trace is over its messages as a set (`multiset`): of each its time, its part and the identity of its
-record, how it is told, and in the same way what it answers in the trace, or the key of the id that it lacks. So it is
-the same whatever the messages came in and in which order. Equal ones are numbered, so that all elements differ.
+record, how it is told, and in the same way what it answers in the trace, or the key of the id that it lacks. Equal ones
+are numbered, so that all elements differ.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import struct
 import uuid
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from ..models import Conversation
 from ..multiset import Multiset, read_multiset
 from ..placing.instants import count_microseconds, read_instant
 from ..placing.links import read_links
 from ..placing.several import SEVERAL
-from .hanging import Placed
-from .outline import ADJACENCY, ASKING
+from ..tasks.events import ASKS
+from .lines import ADJACENCY, Placed
 
-LONGEST_SUBJECT: Final = 500
+MAX_SUBJECT: Final = 500
 # The last act that decides says how a trace stands: an end, or work that was asked for or went on after it.
 _STATES: Final = {
     "done": Conversation.State.DONE,
     "failure": Conversation.State.FAILED,
     "cancel": Conversation.State.CANCELLED,
 }
-_REOPENS: Final = ASKING | {"commit", "accept", "progress"}
+_REOPENS: Final = ASKS | {"commit", "accept", "progress"}
 _NAMED: Final = struct.Struct(">I32s")
 _ELEMENT: Final = struct.Struct(">qI32s32s16s")
 _NUMBER: Final = struct.Struct(">Q")
@@ -80,141 +80,125 @@ class Member(NamedTuple):
         return self.parent_key if self.parent is None and self.parent_key is not None and self.parent_basis else b""
 
 
-@dataclass(slots=True)
-class Sums:
-    """What some messages of a trace add up to, in the order of the timeline.
+class Sums(msgspec.Struct):
+    """What some messages of a trace add up to, in the order of the timeline; it is kept as JSON text.
 
     `state` is empty where none of them decides. `conversations` have the times of their first and last message in
     microseconds since 1970 and the gravest severity, `missing` is what is cited and was not received. `requests` are
     those that none of these messages answers, `answers` the requests of others that any of them does; `asked` and
-    `named` the topics of the first request and the first message that have one.
+    `named` the topics of the first request and the first message that have one. `is_late`: one answers what is later.
     """
 
     count: int = 0
-    agents: dict[str, None] = field(default_factory=dict)
-    dialects: Counter[str] = field(default_factory=Counter)
+    agents: list[str] = []
+    dialects: dict[str, int] = {}
     state: str = ""
-    conversations: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    missing: set[str] = field(default_factory=set)
-    requests: set[str] = field(default_factory=set)
-    answers: set[str] = field(default_factory=set)
+    conversations: dict[str, tuple[int, int, int]] = {}
+    missing: set[str] = set()
+    requests: set[str] = set()
+    answers: set[str] = set()
     asked: str = ""
     named: str = ""
-    elements: Multiset = field(default_factory=Multiset)
-    # Whether one of them answers what is later.
     is_late: bool = False
+    # The sum of its set, in hexadecimal.
+    elements: str = Multiset().write().hex()
 
     def add(self, later: Sums) -> None:
         """Add what comes after these messages."""
         self.count += later.count
-        self.agents |= later.agents
-        self.dialects.update(later.dialects)
+        self.agents = list(dict.fromkeys([*self.agents, *later.agents]))
+        for name, count in later.dialects.items():
+            self.dialects[name] = self.dialects.get(name, 0) + count
         self.state = later.state or self.state
-        for name, (first, last, severity) in later.conversations.items():
-            held = self.conversations.get(name, (first, last, severity))
-            self.conversations[name] = (min(held[0], first), max(held[1], last), max(held[2], severity))
+        for name, span in later.conversations.items():
+            self.add_span(name, span)
         self.missing |= later.missing
         self.requests |= later.requests
         self.answers |= later.answers
         self.asked = self.asked or later.asked
         self.named = self.named or later.named
-        total = self.elements.total + later.elements.total
-        self.elements = Multiset(total, self.elements.count + later.elements.count)
+        self.elements = self.multiset.union(later.multiset).write().hex()
+
+    def add_span(self, conversation: str, span: tuple[int, int, int]) -> None:
+        """Messages of a conversation: from when to when, and their gravest severity."""
+        held = self.conversations.get(conversation, span)
+        self.conversations[conversation] = (min(held[0], span[0]), max(held[1], span[1]), max(held[2], span[2]))
 
     @property
-    def span(self) -> tuple[int, int, int, int] | None:
-        """How many messages, from when to when, and the gravest severity; None of none."""
+    def multiset(self) -> Multiset:
+        """The messages as a set."""
+        return read_multiset(bytes.fromhex(self.elements))
+
+    def tell_span(self) -> dict[str, Any]:
+        """From when to when, and the gravest severity, by the columns of rows."""
         spans = self.conversations.values()
-        if not spans:
-            return None
-        firsts, lasts, severities = zip(*spans, strict=True)
-        return self.count, min(firsts), max(lasts), max(severities)
+        return {
+            "first_at": read_instant(min(first for first, _, _ in spans)) if spans else None,
+            "last_at": read_instant(max(last for _, last, _ in spans)) if spans else None,
+            "severity": max((severity for _, _, severity in spans), default=0),
+        }
 
     def tell(self) -> dict[str, Any]:
         """What the row of a trace says, by its columns."""
-        _, first, last, severity = self.span or (0, None, None, 0)
         return {
-            "digest": self.elements.add(()).seal(),
+            "digest": self.multiset.seal(),
             "state": self.state or Conversation.State.OPEN,
             "subject": self.asked or self.named,
-            "agents": list(self.agents),
-            "dialects": [name for name, _ in self.dialects.most_common()],
+            "agents": self.agents,
+            "dialects": sorted(self.dialects, key=lambda name: -self.dialects[name]),
             "message_count": self.count,
             "conversation_count": len(self.conversations),
             "missing_count": len(self.missing),
             "open_count": len(self.requests - self.answers),
-            "severity": severity,
-            "first_at": read_instant(first) if first is not None else None,
-            "last_at": read_instant(last) if last is not None else None,
+            **self.tell_span(),
         }
 
     def write(self) -> str:
         """The sums as JSON text."""
-        said = {name: getattr(self, name) for name in ("count", "dialects", "state", "conversations", "asked", "named")}
-        said |= {name: sorted(getattr(self, name)) for name in ("missing", "requests", "answers")}
-        said |= {"is_late": self.is_late, "agents": list(self.agents)}
-        return json.dumps(said | {"elements": self.elements.write().hex()}, separators=(",", ":"))
+        return msgspec.json.encode(self).decode()
 
 
 def read_sums(text: str) -> Sums:
     """The sums that `Sums.write` wrote."""
-    said = json.loads(text)
-    return Sums(
-        count=said["count"],
-        agents=dict.fromkeys(said["agents"]),
-        dialects=Counter(said["dialects"]),
-        state=said["state"],
-        conversations={name: tuple(span) for name, span in said["conversations"].items()},
-        missing=set(said["missing"]),
-        requests=set(said["requests"]),
-        answers=set(said["answers"]),
-        asked=said["asked"],
-        is_late=said["is_late"],
-        named=said["named"],
-        elements=read_multiset(bytes.fromhex(said["elements"])),
-    )
+    return msgspec.json.decode(text, type=Sums)
 
 
 def sum_up(members: Iterable[Member], *, named: Mapping[uuid.UUID, bytes], asking: Collection[uuid.UUID]) -> Sums:
-    """What messages of one trace add up to.
+    """What messages of one trace, in the order of the timeline, add up to.
 
-    Args:
-        members: the messages, in the order of the timeline; none of their times is one of another part.
-        named: what names each message of the trace that they answer (`name_content`).
-        asking: those of these that ask for something.
+    `named` has the name of each message that they answer (`name_content`), `asking` those of these that ask.
     """
     sums, elements = Sums(), Counter[bytes]()
+    agents: dict[str, None] = {}
     for each in members:
         links = read_links(each.work) if each.work else None
-        is_public = links is not None and links.work.is_public
-        act = None if is_public else each.performative
-        at, name = count_microseconds(each.order_time), each.conversation_id.hex
+        act = None if links is not None and links.work.is_public else each.performative
+        at = count_microseconds(each.order_time)
         sums.count += 1
-        sums.agents |= dict.fromkeys(agent for agent in (each.sender, *each.receivers) if agent)
-        sums.dialects[each.dialect] += 1
+        agents |= dict.fromkeys(agent for agent in (each.sender, *each.receivers) if agent)
+        sums.dialects[each.dialect] = sums.dialects.get(each.dialect, 0) + 1
         if act in _REOPENS or (links is not None and links.is_retryable):
             sums.state = Conversation.State.OPEN
         elif each.performative in _STATES:
             sums.state = _STATES[each.performative]
-        first, last, severity = sums.conversations.get(name, (at, at, 0))
-        sums.conversations[name] = (min(first, at), max(last, at), max(severity, each.severity))
+        sums.add_span(each.conversation_id.hex, (at, at, each.severity))
         if each.cited and SEVERAL not in each.parent_why:
             sums.missing.add((each.channel_id.bytes + each.cited).hex())
-        if act in ASKING:
+        if act in ASKS:
             sums.requests.add(each.id.hex)
         if each.answers is not None and each.answers in asking:
             sums.answers.add(each.answers.hex)
         if each.subject:
             sums.named = sums.named or each.subject
-            sums.asked = sums.asked or (each.subject if each.performative in ASKING else "")
+            sums.asked = sums.asked or (each.subject if each.performative in ASKS else "")
         answers = named.get(each.answers, b"") if each.answers is not None else b""
         elements[_ELEMENT.pack(at, each.part, each.identity, each.told_digest or b"", answers) + each.cited] += 1
     numbered = (
         said + _NUMBER.pack(number) if number else said for said, count in elements.items() for number in range(count)
     )
-    sums.elements = sums.elements.add(numbered)
     own = sums.requests & sums.answers
-    sums.requests, sums.answers = sums.requests - own, sums.answers - own
+    sums.agents, sums.requests, sums.answers = list(agents), sums.requests - own, sums.answers - own
+    sums.elements = Multiset().add(numbered).write().hex()
     return sums
 
 

@@ -16,7 +16,7 @@ from inspector.intake.identity import digest_texts
 
 from ..telling.terms import fold
 
-LONGEST_FRIENDLY_NAME = 80
+MAX_FRIENDLY_NAME = 80
 
 
 def make_agent_id(workspace_id: uuid.UUID, channel_id: uuid.UUID, name: str) -> uuid.UUID:
@@ -42,7 +42,7 @@ class Agent(models.Model):
     # As the wire or the envelope says.
     name = models.TextField()
     name_key = models.BinaryField(max_length=32)
-    friendly_name = models.CharField(max_length=LONGEST_FRIENDLY_NAME, blank=True)
+    friendly_name = models.CharField(max_length=MAX_FRIENDLY_NAME, blank=True)
     friendly_key = models.BinaryField(max_length=32, null=True)
     same_as = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="aliases")
 
@@ -84,7 +84,7 @@ class AgentWord(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="words")
     kind = models.CharField(max_length=8, choices=Kind.choices)
-    friendly_name = models.CharField(max_length=LONGEST_FRIENDLY_NAME, blank=True)
+    friendly_name = models.CharField(max_length=MAX_FRIENDLY_NAME, blank=True)
     same_as = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="words_of_others")
     reason = models.TextField(blank=True, max_length=2000)
     by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
@@ -138,10 +138,9 @@ class Appearance(models.Model):
 
 
 class Exchange(models.Model):
-    """How much one agent said to another in one conversation in one dialect.
+    """How much one agent said to another in one conversation in one dialect; a message to three counts with each.
 
-    `sender` is null where nobody is named; `receiver` where the message went to everyone (`is_broadcast`) or to nobody
-    by name. A message to three is counted with each of them.
+    `sender` is null where nobody is named, `receiver` where it went to everyone (`is_broadcast`) or to nobody by name.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)

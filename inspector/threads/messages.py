@@ -1,0 +1,230 @@
+"""Reads of messages: one or a few, what is beside them, where they come from, and their records."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import BinaryField, Case, Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce, Length
+
+from dialects import Keys, Reading
+from inspector.accounts.models import Workspace
+from inspector.intake.facts import read_with_facts
+from inspector.intake.models import Delivery, HiddenRecord, Record, Sighting, Withdrawal
+from inspector.intake.withdrawals import has_hidden
+from inspector.lookups import IsAny
+
+from .models import Conversation, Message, Wording
+from .placing.numbering import load_places, number_messages
+from .resolving.tallies import read_tally
+from .telling.masks import MOST_BYTES_LOOKED_THROUGH, unfold_reading
+from .trees.traces import select_trace
+
+MAX_HIDDEN = 10_001
+
+
+def read_body(message: Message) -> Mapping[str, Any]:
+    """What telling wrote: `message` (the names that are not absent) and `record`; empty while it is not told."""
+    return json.loads(message.body) if message.body else {"message": {}, "record": {}}
+
+
+def find_message(*, workspace: Workspace, message_id: uuid.UUID) -> Message | None:
+    """The message of that id in this workspace, with its record and conversation, or None; one statement.
+
+    It has its number, `is_hidden`, `parts` (of how many its record consists), `is_reworded` (whether it was told
+    otherwise before), `trace` (`select_trace`), `record_bytes` and `wire_bytes`. A record too long to be looked through
+    is loaded when something asks for its bytes.
+    """
+    parts = Message.objects.filter(record_id=OuterRef("record_id")).values("record_id").annotate(count=Count("pk"))
+    rows = Message.objects.select_related("record", "conversation", "channel").annotate(
+        is_hidden=Exists(HiddenRecord.objects.filter(record_id=OuterRef("record_id"))),
+        parts=Subquery(parts.values("count")),
+        is_reworded=Exists(Wording.objects.filter(record_id=OuterRef("record_id"), part=OuterRef("part"))),
+        trace=select_trace(),
+        record_bytes=Length("record__source"),
+        wire_bytes=Length(Coalesce("record__wire", "record__source")),
+    )
+    rows = rows.defer("record__source", "record__wire").annotate(
+        **_bearable("record__", Q(record_bytes__lte=MOST_BYTES_LOOKED_THROUGH))
+    )
+    found: Message | None = rows.filter(workspace=workspace, pk=message_id).first()
+    if found is not None:
+        if vars(found)["record_bytes"] <= MOST_BYTES_LOOKED_THROUGH:
+            found.record.source, found.record.wire = vars(found)["bearable_source"], vars(found)["bearable_wire"]
+        found.number = load_places(found.conversation).find_position(found.place) + 1
+    return found
+
+
+def find_messages_by_ids(*, workspace: Workspace, message_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Message]:
+    """The messages of these ids in this workspace, with their numbers."""
+    found = Message.objects.filter(workspace=workspace).in_bulk(list(message_ids))
+    number_messages(found.values())
+    return found
+
+
+def find_neighbours(*, message: Message) -> tuple[uuid.UUID | None, uuid.UUID | None]:
+    """The ids of the messages before and after this one in the timeline of its conversation; one statement."""
+    if message.place is None:
+        return None, None
+    rows = Message.objects.shown().filter(conversation_id=message.conversation_id)
+    before = rows.filter(place__lt=message.place).order_by("-place").values_list("pk", Value(-1))
+    after = rows.filter(place__gt=message.place).order_by("place").values_list("pk", Value(1))
+    found = {side: pk for pk, side in before[:1].union(after[:1], all=True)}
+    return found.get(-1), found.get(1)
+
+
+def list_around(*, message: Message, each_side: int = 3) -> list[Message]:
+    """A message among those before and after it in the timeline of its conversation."""
+    rows = Message.objects.shown().filter(conversation_id=message.conversation_id).defer("body", "words", "atoms")
+    if message.place is None:
+        return [message]
+    before = rows.filter(place__lt=message.place).order_by("-place")[:each_side]
+    after = rows.filter(place__gt=message.place).order_by("place")[:each_side]
+    return [*reversed(before), message, *after]
+
+
+def list_beside(*, message: Message, limit: int = 50) -> tuple[Message | None, list[Message]]:
+    """The message that this one answers, where it was received, and those that answer it, in order; with numbers."""
+    is_answer = Q(conversation_id=message.conversation_id, parent=message.pk) & ~Q(parent_basis="adjacency")
+    answers = Message.objects.shown().filter(is_answer).order_by("place")[:limit]
+    wanted = Q(pk__in=answers.values("pk")) | Q(pk=message.parent)
+    rows = Message.objects.filter(workspace_id=message.workspace_id).filter(wanted).defer("words", "atoms", "body")
+    found = list(rows.order_by("place"))
+    parent = next((row for row in found if row.pk == message.parent), None)
+    if parent is not None and parent.conversation_id == message.conversation_id:
+        parent.number = load_places(message.conversation).find_position(parent.place) + 1
+    elif parent is not None:
+        number_messages([parent])
+    return parent, [row for row in found if row.parent == message.pk and row is not parent]
+
+
+def reread(*, message: Message) -> Reading:
+    """The record of a message read anew in the dialect it was settled in: the wire and its field tree, nothing told."""
+    record = message.record
+    return read_with_facts(record.wire_text, record.envelope, record.facts, dialect=message.dialect)
+
+
+def unfold(*, message: Message, keys: Keys | None = None) -> Reading:
+    """The record of a message read anew: its layers and its field tree, with keys also what they open."""
+    return unfold_reading(reread(message=message), keys)
+
+
+def load_records(*, messages: Sequence[Message], most_bytes: int) -> dict[uuid.UUID, int]:
+    """Give these messages their records in one query, those over `most_bytes` left out.
+
+    Returns:
+        the size in bytes of each record that was left out, by its id; `has_record` tells which message has one.
+    """
+    rows = Record.objects.filter(pk__in={message.record_id for message in messages}).defer("source", "wire")
+    rows = rows.annotate(size_bytes=Length("source"))
+    records: dict[uuid.UUID, Any] = {}
+    left_out: dict[uuid.UUID, int] = {}
+    for record in rows.annotate(**_bearable("", Q(size_bytes__lte=most_bytes))):
+        if vars(record)["size_bytes"] > most_bytes:
+            left_out[record.pk] = vars(record)["size_bytes"]
+        else:
+            records[record.pk] = record
+            record.source, record.wire = vars(record)["bearable_source"], vars(record)["bearable_wire"]
+    for message in messages:
+        if message.record_id in records:
+            message.record = records[message.record_id]
+    return left_out
+
+
+def _bearable(prefix: str, condition: Q) -> dict[str, Case]:
+    """The bytes of a record and what was read of them, where they are few enough to be loaded."""
+    return {
+        f"bearable_{name}": Case(When(condition, then=F(f"{prefix}{name}")), output_field=BinaryField())
+        for name in ("source", "wire")
+    }
+
+
+def list_messages_of(*, record: Record) -> list[Message]:
+    """The messages that were read from a record, by part, each with the record itself."""
+    messages = list(Message.objects.filter(workspace_id=record.workspace_id, record=record).order_by("part"))
+    for message in messages:
+        message.record = record
+    return messages
+
+
+def has_record(message: Message) -> bool:
+    """Whether the message's record is loaded, so that showing it costs no query."""
+    return "record" in message._state.fields_cache
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """The name of the channel, the id of the trace, and that of the first delivery that is not withdrawn.
+
+    `trace` is None for a message that names none; where all deliveries are withdrawn, `delivery` is the first of them.
+    """
+
+    channel: str
+    trace: uuid.UUID | None
+    delivery: uuid.UUID
+
+
+def find_provenance(messages: Iterable[Message]) -> dict[uuid.UUID, Provenance]:
+    """Where each of these messages comes from, by its id; one statement."""
+    withdrawn = Exists(Withdrawal.objects.filter(delivery=OuterRef("delivery"), taken_back_at__isnull=True))
+    seen = Sighting.objects.filter(record=OuterRef("record")).annotate(is_withdrawn=withdrawn)
+    first = seen.order_by("is_withdrawn", "delivery__received_at", "index").values("delivery")[:1]
+    rows = Message.objects.filter(IsAny("id", [message.pk for message in messages])).order_by()
+    return {
+        pk: Provenance(channel, uuid.UUID(trace["id"]) if trace else None, delivery)
+        for pk, channel, trace, delivery in rows.values_list("pk", "channel__name", select_trace(), Subquery(first))
+    }
+
+
+def select_messages_of_delivery(*, workspace: Workspace, delivery_id: uuid.UUID) -> QuerySet[Message]:
+    """The shown messages of the records that a delivery brought, duplicates included, in no order."""
+    sighted = Sighting.objects.filter(workspace=workspace, delivery=delivery_id).values("record")
+    return Message.objects.shown().filter(workspace=workspace, record__in=sighted)
+
+
+def list_messages_of_delivery(*, delivery: Delivery, limit: int) -> list[Message]:
+    """The messages of the records that a delivery brought, duplicates included, in the order of the delivery."""
+    place = Min("record__sightings__index", filter=Q(record__sightings__delivery=delivery))
+    rows = Message.objects.filter(workspace_id=delivery.workspace_id, record__sightings__delivery=delivery)
+    return list(rows.annotate(line=place).order_by("line", "part")[:limit])
+
+
+def has_unread_records(*, delivery: Delivery) -> bool:
+    """Whether a record that a delivery brought has no messages yet; a duplicate may wait for another's reading."""
+    taken = Sighting.objects.filter(delivery=delivery).exclude(outcome=Sighting.Outcome.QUARANTINED)
+    return taken.filter(record__messages__isnull=True).exists()
+
+
+def count_hidden(*, workspace: Workspace) -> int:
+    """How many messages of the workspace are hidden, counted up to `MAX_HIDDEN`."""
+    if not has_hidden(workspace=workspace):
+        return 0
+    return Message.objects.hidden().filter(workspace=workspace).values("pk")[:MAX_HIDDEN].count()
+
+
+def count_hidden_in(*, conversation: Conversation) -> int:
+    """How many messages of the conversation are hidden: as it was settled last, where it was since tallies are kept."""
+    if conversation.tally:
+        return read_tally(conversation.tally).hidden
+    return count_hidden_by_conversation([conversation]).get(conversation.pk, 0)
+
+
+def count_hidden_by_conversation(conversations: Sequence[Conversation]) -> dict[uuid.UUID, int]:
+    """How many messages of these conversations of one workspace are hidden, without those of which none is."""
+    of_workspace = HiddenRecord.objects.filter(workspace_id=conversations[0].workspace_id)
+    if not of_workspace.exists():
+        return {}
+    rows = Message.objects.hidden().filter(conversation_id__in=[each.pk for each in conversations])
+    return dict(rows.values_list("conversation_id").annotate(hidden_count=Count("pk")).order_by())
+
+
+def list_withdrawals_behind(*, message: Message, limit: int = 10) -> Sequence[Withdrawal]:
+    """The withdrawals in force of the deliveries that the message's record was seen in, newest first."""
+    rows = Withdrawal.objects.select_related("by", "delivery").filter(
+        delivery__sightings__record_id=message.record_id, taken_back_at__isnull=True
+    )
+    return list(rows.order_by("-at").distinct()[:limit])

@@ -1,0 +1,27 @@
+"""The tables of threads."""
+
+from ..arriving.announcements import Announcement as Announcement
+from ..resolving.tables import Block as Block
+from ..resolving.tables import Fact as Fact
+from ..resolving.tables import Read as Read
+from ..telling.tables import MaskedWire as MaskedWire
+from ..telling.tables import Wording as Wording
+from .agents import MAX_FRIENDLY_NAME as MAX_FRIENDLY_NAME
+from .agents import Agent as Agent
+from .agents import AgentTotal as AgentTotal
+from .agents import AgentWord as AgentWord
+from .agents import Appearance as Appearance
+from .agents import Declaration as Declaration
+from .agents import Exchange as Exchange
+from .agents import PairTotal as PairTotal
+from .agents import key_of_name as key_of_name
+from .agents import make_agent_id as make_agent_id
+from .conversations import Conversation as Conversation
+from .conversations import Standing as Standing
+from .conversations import Trace as Trace
+from .conversations import TreeGroup as TreeGroup
+from .decryption import OpenedMessage as OpenedMessage
+from .decryption import OpeningTrial as OpeningTrial
+from .messages import Message as Message
+from .messages import MessageQuerySet as MessageQuerySet
+from .tasks import Task as Task
