@@ -142,8 +142,9 @@ class RawView(Endpoint):
             disclose_source(record=record, by=key)
         size, digest = selectors.measure_source(record=record)
         pieces = selectors.read_source(record=record)
-        if self.given["part"] == "wire" and record.wire is not None:
-            pieces, size = iter([bytes(record.wire)]), len(record.wire)
+        wire_bytes = vars(record)["wire_bytes"]
+        if self.given["part"] == "wire" and wire_bytes is not None:
+            pieces, size = selectors.read_pieces(record=record, name="wire"), wire_bytes
         try:
             response = answer_bytes(request, pieces, name=f"{record.pk}.bin", size=size, digest=digest)
         except RangeError as error:

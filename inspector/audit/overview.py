@@ -14,12 +14,12 @@ from django.db.models.functions import Cast
 from inspector.accounts.models import Channel, Workspace
 from inspector.threads.agents.directory import count_agents
 from inspector.threads.models import Conversation, Task
+from inspector.threads.tasks.sealed_replies import select_maybe_answered
 from inspector.threads.trees.traces import select_traces
 
 from .comments.tables import Comment
 from .findings.dueness import WAITING
 from .findings.listing import grade_of, list_holding
-from .findings.sealed_replies import select_maybe_answered
 from .models import ReviewItem
 from .reviews.standings import select_stale
 from .reviews.tables import OPEN_STATES

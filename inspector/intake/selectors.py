@@ -9,13 +9,18 @@ import uuid
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import count
 from typing import Any, Final
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import BinaryField, Count, Exists, F, Func, OuterRef, Q, QuerySet, Sum
+from django.db.models.functions import Length
 
 from inspector.accounts.models import Channel, Workspace
 
 from .models import DeadLetter, Delivery, Job, Record, Sighting, Withdrawal
+
+# A longer record is fetched in pieces: whole, it would be held several times over on its way from the database.
+PIECE_BYTES: Final = 1024 * 1024
 
 
 def find_delivery(*, workspace: Workspace, delivery_id: uuid.UUID) -> Delivery | None:
@@ -62,8 +67,21 @@ def list_problems(*, delivery: Delivery, after: int = -1, limit: int = 100) -> Q
 
 
 def find_record(*, workspace: Workspace, record_id: uuid.UUID) -> Record | None:
-    """The record of that id in this workspace, or None."""
-    return Record.objects.select_related("channel").filter(workspace=workspace, pk=record_id).first()
+    """The record of that id in this workspace, or None.
+
+    A long one is without its bytes, see `read_source`; `wire_bytes` says how long the text is that was read of it.
+    """
+    rows = Record.objects.select_related("channel").defer("source", "wire")
+    rows = rows.annotate(source_bytes=Length("source"), wire_bytes=Length("wire"))
+    record = rows.filter(workspace=workspace, pk=record_id).first()
+    if record is not None and vars(record)["source_bytes"] <= PIECE_BYTES:
+        record.refresh_from_db(fields=["source", "wire"])
+    return record
+
+
+def has_bytes(record: Record) -> bool:
+    """Whether the record was loaded with its bytes; where one is long, it was not."""
+    return "source" not in record.get_deferred_fields()
 
 
 def list_sightings(*, record: Record) -> QuerySet[Sighting]:
@@ -144,10 +162,13 @@ def rebuild_stream(*, delivery: Delivery) -> Iterator[bytes]:
 
 
 def read_source(*, record: Record) -> Iterator[bytes]:
-    """The exact bytes of a record's slice; those of a record over the limit come from its delivery, in pieces.
+    """The exact bytes of a record's slice, in pieces; those of a record over the limit come from its delivery.
 
     A quarantined record without a length stands for what could not be had of a file: it gives the file as it arrived.
     """
+    if not has_bytes(record):
+        yield from read_pieces(record=record, name="source")
+        return
     if record.source:
         yield bytes(record.source)
         return
@@ -162,6 +183,18 @@ def read_source(*, record: Record) -> Iterator[bytes]:
     ).order_by("offset")
     for data in pieces.values_list("data", flat=True).iterator(chunk_size=8):
         yield bytes(data)
+
+
+def read_pieces(*, record: Record, name: str) -> Iterator[bytes]:
+    """The bytes of a long record in pieces: of its `source`, or of its `wire`."""
+    rows = Record.objects.filter(pk=record.pk)
+    for start in count(1, PIECE_BYTES):
+        piece = Func(F(name), start, PIECE_BYTES, function="substring", output_field=BinaryField())
+        held = bytes(rows.values_list(piece, flat=True).get() or b"")
+        if held:
+            yield held
+        if len(held) < PIECE_BYTES:
+            return
 
 
 def measure_source(*, record: Record) -> tuple[int, str]:

@@ -10,8 +10,7 @@ from django.db.models.functions import Lower
 
 from inspector.accounts.models import Channel, Workspace
 from inspector.intake.models import Sighting
-from inspector.threads.tasks.measures import STALLED_AFTER
-from inspector.threads.tasks.states import STANDING
+from inspector.threads.tasks.sealed_replies import select_maybe_answered
 from inspector.threads.telling import terms
 from inspector.threads.telling.atoms import PRESENT
 from inspector.threads.telling.contexts import DECODER_VERSION
@@ -47,31 +46,13 @@ _UNANSWERED = (
     'AND ("unanswered"."snoozed_until" IS NULL OR "unanswered"."snoozed_until" <= now()) '
     'AND "unanswered"."due_since" IS NOT NULL)'
 )
-# Left out of `unanswered`: who asked and who was asked also exchange sealed messages. The overview counts the same.
-_MAYBE_ANSWERED = (
-    'EXISTS (SELECT 1 FROM "threads_task" "asked" '  # noqa: S608  # our own constants
-    'WHERE "asked"."workspace_id" = "threads_message"."workspace_id" AND "asked"."request" = "threads_message"."id" '
-    f'AND "asked"."state" IN {STANDING} '
-    """AND "asked"."act" IN ('request', 'query') AND NOT "asked"."is_answered" AND "asked"."deadline_at" IS NULL """
-    """AND ("asked"."requester" <> '' OR "asked"."performer" <> '') """
-    'AND EXISTS (SELECT 1 FROM "threads_message" "sealed" '
-    'WHERE "sealed"."workspace_id" = "asked"."workspace_id" AND "sealed"."is_sealed" '
-    'AND "sealed"."conversation_id" = "asked"."conversation_id" '
-    'AND NOT EXISTS (SELECT 1 FROM "intake_hiddenrecord" "hidden" WHERE "hidden"."record_id" = "sealed"."record_id") '
-    'AND (("sealed"."sender" = "asked"."requester" AND "asked"."performer" = ANY("sealed"."receivers")) '
-    'OR ("sealed"."sender" = "asked"."performer" AND "asked"."requester" = ANY("sealed"."receivers")))) '
-    f"""AND "asked"."last_at" + interval '{STALLED_AFTER.total_seconds():.0f} seconds' < """
-    '(SELECT "latest"."last_at" FROM "threads_conversation" "latest" '
-    'WHERE "latest"."workspace_id" = "asked"."workspace_id" AND "latest"."channel_id" = "asked"."channel_id" '
-    'AND "latest"."last_at" IS NOT NULL ORDER BY "latest"."last_at" DESC, "latest"."id" DESC LIMIT 1))'
-)
 IS = {
     "sealed": f'{_MESSAGE}."is_sealed"',
     "broadcast": f'{_MESSAGE}."is_broadcast"',
     "malformed": f'{_MESSAGE}."performative" IS NULL',
     "unanswered": _UNANSWERED,
-    "maybe-answered": _MAYBE_ANSWERED,
 }
+_MAYBE_ANSWERED: Final = "maybe-answered"
 # Numbers of the record that have no column stand in its body; whether a message has one is an exact term.
 _IN_BODY = {
     "progress": "{message,progress}",
@@ -102,6 +83,11 @@ def _write_any(term: Term, workspace: Workspace, conditions: dict[str, str]) -> 
     for value in dict.fromkeys(value.casefold() for value in term.values):
         if value in conditions:
             found.append(f"({conditions[value]})")
+        elif value == _MAYBE_ANSWERED:
+            requests = select_maybe_answered(workspace=workspace).values("request")
+            condition, given = requests.query.sql_with_params()
+            found.append(f'{_MESSAGE}."id" IN ({condition})')
+            values += given
         else:
             condition, wanted = has_terms(workspace, [terms.term("has", value)])
             found.append(condition)
@@ -257,7 +243,7 @@ CONDITIONS = (
     SearchableCondition(
         "is",
         "messages that are sealed, broadcast, malformed, unanswered, or maybe-answered: a reply may be sealed",
-        tuple(IS),
+        (*IS, _MAYBE_ANSWERED),
         _write_is,
         is_of_workspace=True,
     ),

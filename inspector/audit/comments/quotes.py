@@ -31,10 +31,10 @@ def quote_of(comment: Comment, wire: str, masked: str | None) -> Quote:
         masked: that text with its secrets masked; None where it could not be looked through.
     """
     start, end = comment.start, comment.end
-    if wire[start:end] != comment.quoted_text:
-        return Quote(text="", more=0, is_masked=True, why_none=OTHER_BYTES)
     if masked is None:
         return Quote(text="", more=0, is_masked=True, why_none=TOO_LARGE)
+    if wire[start:end] != comment.quoted_text:
+        return Quote(text="", more=0, is_masked=True, why_none=OTHER_BYTES)
     text = masked[start:end]
     return Quote(text=text[:LONGEST_QUOTE], more=max(0, len(text) - LONGEST_QUOTE), is_masked=text != wire[start:end])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import uuid
 from typing import Any
 
@@ -14,7 +13,7 @@ from django.views.decorators.http import require_GET
 from inspector.accounts.models import Membership
 from inspector.intake.concealing import has_tokens
 from inspector.intake.models import Record
-from inspector.intake.selectors import find_record, list_sightings, measure_source, read_source
+from inspector.intake.selectors import find_record, has_bytes, list_sightings, measure_source, read_source
 from inspector.ranges import RangeError, answer_bytes, refuse_range
 from inspector.threads.messages import list_messages_of, list_withdrawals_behind, unfold
 from inspector.threads.models import Message
@@ -33,13 +32,10 @@ LONGEST_UNFOLDED_BYTES = MOST_BYTES_LOOKED_THROUGH
 def make_evidence(record: Record, membership: Membership, *, is_masked: bool) -> dict[str, Any]:
     """The record of a message with its digest, and the deliveries that it was seen in."""
     slug = membership.workspace.slug
-    digest = hashlib.sha256()
-    for piece in read_source(record=record):
-        digest.update(piece)
     sightings = list(list_sightings(record=record)[: MOST_SIGHTINGS + 1])
     return {
         "record_id": record.pk,
-        "sha256": digest.hexdigest(),
+        "sha256": measure_source(record=record)[1],
         "raw_url": reverse("pages:raw", args=[slug, record.pk])
         if membership.is_auditor or not (is_masked or has_tokens(record))
         else None,
@@ -97,7 +93,7 @@ def download_raw(request: HttpRequest, membership: Membership, record_id: uuid.U
 
 
 def _is_free_of_secrets(record: Record) -> bool:
-    if len(record.source) > LONGEST_UNFOLDED_BYTES or has_tokens(record):
+    if not has_bytes(record) or len(record.source) > LONGEST_UNFOLDED_BYTES or has_tokens(record):
         return False
     messages = list_messages_of(record=record)
     return bool(messages) and not any(has_secret(cut_layers(unfold(message=message))) for message in messages)

@@ -81,7 +81,8 @@ def show_threads(
         light: the lit spans, which the form is about at first.
     """
     threads = list_threads(message=message, limit=MOST_THREADS + 1)
-    wire = message.record.wire_text
+    # What is too large is not loaded, neither to be quoted nor to be counted.
+    wire = message.record.wire_text if reading else ""
     masked = mask_layers(reading)[0] if reading else None
     rows = [
         _make_row(thread, membership, quote=quote_of(thread.comment, wire, masked), message=message, sha256=sha256)
@@ -98,7 +99,7 @@ def show_threads(
 def _make_form(
     message: Message, reading: Reading | None, membership: Membership, light: Sequence[Span]
 ) -> dict[str, Any]:
-    length = len(message.record.wire_text)
+    length = len(message.record.wire_text) if reading else vars(message)["wire_bytes"]
     start, end = (find_on_wire(reading, light) if reading and light else None) or (0, min(length, MOST_QUOTED))
     return {
         "url": reverse("pages:write-comment", args=[membership.workspace.slug, message.pk]),

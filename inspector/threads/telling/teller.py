@@ -30,6 +30,7 @@ _write_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default
 LONGEST_SENTENCE: Final = 65_536
 # An answer has room for as much again: the fields and the raw text.
 MOST_BODY_BYTES: Final = MOST_BYTES // 2
+_PIECE: Final = 2**20
 _SEVERITY = {"info": 1, "notice": 2, "warning": 3, "error": 4}
 
 
@@ -60,7 +61,10 @@ def _digest_body(body: str, message: Message, identities: Mapping[str, str]) -> 
     segments = (*message.english, *message.also, *message.gloss)
     for record in {str(segment.source[0]) for segment in segments if segment.source is not None}:
         body = body.replace(record, identities.get(record, record))
-    return hashlib.sha256(f"{DECODER_VERSION}\n{body}".encode()).digest()
+    digest = hashlib.sha256(f"{DECODER_VERSION}\n".encode())
+    for start in range(0, len(body), _PIECE):  # A body may have a hundred megabytes: no copy of the whole is made.
+        digest.update(body[start : start + _PIECE].encode())
+    return digest.digest()
 
 
 def make_body(given: Mapping[str, Any], reading: Reading, told: Told) -> dict[str, Any]:

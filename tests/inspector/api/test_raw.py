@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client, RequestFactory
 from django.urls import reverse
 from hypothesis import given
@@ -231,3 +233,30 @@ def test_pieces_do_not_matter(pieces: list[bytes], first: int, last: int | None)
     wanted = whole if last is not None and last < first else whole[first : None if last is None else last + 1]
     assert read(answer) == wanted
     assert int(answer["Content-Length"]) == len(wanted)
+
+
+@pytest.mark.parametrize("part", ["source", "wire"])
+def test_a_long_record_is_never_fetched_whole(
+    cast: Cast, seeing_token: str, sign_in: Any, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = take_in(cast, WRAPPED)
+    # Of several pieces and of one more, with no byte of the last one missing.
+    size = len(HOLDING if part == "wire" else WRAPPED)
+    for piece in (size // 2, size // 3 - 1, size - 1):
+        monkeypatch.setattr("inspector.intake.selectors.PIECE_BYTES", piece)
+        asked: list[str] = []
+
+        def note(execute: Any, sql: str, *given: Any, asked: list[str] = asked) -> Any:
+            asked.append(sql)
+            return execute(sql, *given)
+
+        with connection.execute_wrapper(note):
+            answer = ask(seeing_token, f"/api/v1/records/{record.pk}/raw?part={part}")
+            assert read(answer) == (HOLDING if part == "wire" else WRAPPED)
+            assert answer["X-Source-SHA256"] == hashlib.sha256(WRAPPED).hexdigest()
+            page = sign_in(cast.auditor).get(f"/w/acme/records/{record.pk}/raw/", headers={"Range": f"bytes={piece}-"})
+            assert read(page) == WRAPPED[piece:]
+        assert len([sql for sql in asked if sql.startswith("SELECT substring(")]) >= size // piece
+        assert [
+            sql for sql in asked if re.match(r'SELECT (?!substring).*"intake_record"."(source|wire)"[ ,]', sql)
+        ] == []
