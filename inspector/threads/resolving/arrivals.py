@@ -100,6 +100,8 @@ def prepare(arrivals: Sequence[Arrival], *, workspace_id: uuid.UUID, has_more: b
         if not any(bearing[conversation.channel_id, each.key] for each in citations):
             cited[conversation.pk] = citations
             chosen[conversation.pk] = conversation, nodes
+    if not chosen:
+        return prepared
     elsewhere = {
         channel_id: find_bearers(
             workspace_id,
