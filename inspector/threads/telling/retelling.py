@@ -102,8 +102,8 @@ class Retelling:
             if first.id not in self._established:
                 self._load_established(at)
             established = self._established.pop(first.id, None)
-            # What was put elsewhere since the nodes were loaded stands under another id by now. Its conversation is
-            # marked, and is settled again with it.
+            # What was put elsewhere since the nodes were loaded is not told by now. Its conversation is marked, and is
+            # settled again with it.
             if established is not None:
                 self.context.go_through(established, position=first.position + 1)
                 self._spoken.clear()
@@ -152,9 +152,10 @@ def load_together(retellings: Sequence[Retelling], fence: Callable[[], None]) ->
 
 
 def load_established(ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, str]:
-    """What records established, by the ids of the messages that it is kept with."""
+    """What records established, by the ids of the messages that it is kept with; nothing of what is not told now."""
     wanted = list(ids)
-    return dict(Message.objects.filter(pk__in=wanted).values_list("id", "established")) if wanted else {}
+    rows = Message.objects.filter(pk__in=wanted).exclude(established="")
+    return dict(rows.values_list("id", "established")) if wanted else {}
 
 
 def _within_bounds(nodes: Iterator[StoredNode]) -> Iterator[StoredNode]:

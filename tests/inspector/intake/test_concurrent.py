@@ -95,6 +95,7 @@ def test_framing_and_reading_one_delivery_lock_in_one_order(cast: Cast, monkeypa
     batch.join()
 
 
+@pytest.mark.usefixtures("resolved_apart")
 def test_reading_into_a_conversation_that_is_being_settled_locks_in_one_order(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,6 +261,7 @@ def test_a_citation_and_the_cited_that_pass_each_other_meet(cast: Cast, monkeypa
     assert Message.objects.get(native_id="q").parent == Message.objects.get(native_id="p").pk
 
 
+@pytest.mark.usefixtures("resolved_apart")
 def test_what_moves_while_its_conversation_is_told_fails_nothing(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     definition = line('{def:zo="tea"}?Uk/zo', id="d", conversation="c", dialect="lambda_lang")
     deliver(cast, b"before\n" + definition)

@@ -222,6 +222,7 @@ def test_a_viewer_and_a_stranger_retry_nothing(cast: Cast, poisonous: Callable[.
 
 
 @pytest.mark.django_db
+@pytest.mark.usefixtures("resolved_apart")
 def test_work_that_was_given_up_is_asked_for_again(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     def fall_over(**names: object) -> None:
         raise RuntimeError("no luck")
