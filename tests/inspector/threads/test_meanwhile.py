@@ -16,7 +16,8 @@ from inspector.threads.resolving.resolver import Resolver
 from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
-from .test_blocks import differences, picture, resolve_anew, shrink
+from .pictures import differences, picture
+from .test_blocks import resolve_anew, shrink
 
 pytestmark = pytest.mark.django_db
 

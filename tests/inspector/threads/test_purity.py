@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import uuid
 from collections.abc import Callable, Iterator
 from itertools import permutations
 from typing import Any
@@ -13,18 +12,14 @@ from typing import Any
 import pytest
 
 from inspector.accounts.models import Channel
-from inspector.audit.models import Finding
 from inspector.audit.rules import RULES
-from inspector.intake.models import Delivery, Door, Job, Record
-from inspector.threads.models import Conversation, Message, Task, Trace, TreeGroup
+from inspector.intake.models import Door, Record
+from inspector.threads.models import Conversation, Message, Task, TreeGroup
 from inspector.threads.placing.nodes import load_timelines
-from inspector.threads.placing.numbering import load_places
-from inspector.threads.tasks.rows import read_steps
-from inspector.threads.trees.windows import Tree
 from tests.lanes import begin_with
 
 from ..conftest import Cast, ask_to_resolve, deliver, settle_all
-from .plain_trees import read_lines
+from .pictures import forget, list_findings, picture
 
 pytestmark = pytest.mark.django_db
 
@@ -123,97 +118,6 @@ def write_story() -> list[bytes]:
         + b"\n"
         for at, each in enumerate(STORY)
     ]
-
-
-def picture() -> dict[str, Any]:
-    """Everything that settling decides, each message and record named by what it is and not by its random id."""
-    records = {str(record.pk): bytes(record.identity).hex() for record in Record.objects.all()}
-    names = {message.pk: f"{records[str(message.record_id)]}/{message.part}" for message in Message.objects.all()}
-    shown: dict[str, Any] = {}
-    for conversation in Conversation.objects.select_related("channel"):
-        assert conversation.is_settled
-        rows = []
-        places = load_places(conversation)
-        assert places.count == conversation.message_count
-        for message in Message.objects.shown().filter(conversation=conversation).order_by("place"):
-            body = message.body
-            for pk, identity in records.items():
-                body = body.replace(pk, identity)
-            rows.append(
-                (
-                    names[message.pk],
-                    (
-                        places.find_position(message.place),
-                        message.run,
-                        message.dialect,
-                        message.severity,
-                        message.is_sealed,
-                    ),
-                    names.get(message.parent) if message.parent else None,
-                    (bytes(message.parent_key or b"").hex(), message.parent_basis, message.parent_why),
-                    (message.english, body, message.words, message.atoms),
-                    bytes(message.told_digest or b"").hex(),
-                )
-            )
-        tree = draw(conversation, names)
-        shown[f"{conversation.channel.name} {bytes(conversation.key).hex()}"] = {
-            "rows": rows,
-            "tree": tree,
-            "tasks": list_tasks(conversation, names),
-            "findings": list_findings(conversation, records),
-            "sum": (
-                bytes(conversation.settled_digest or b"").hex(),
-                (conversation.state, conversation.subject, conversation.agents, conversation.dialects),
-                (conversation.message_count, conversation.missing_count, conversation.severity),
-                (conversation.first_at, conversation.last_at),
-            ),
-        }
-    return shown
-
-
-def list_tasks(conversation: Conversation, names: dict[uuid.UUID, str]) -> list[tuple[Any, ...]]:
-    """The rows of the tasks, each task and message named by what it is."""
-    tasks = list(conversation.tasks.order_by("place"))
-    by_key = {bytes(task.key): task.native_id or names.get(task.request, "") for task in tasks if task.request}
-    told = ("id", "key", "within_key", "request", "steps", "digest", "place", "conversation", "workspace", "channel")
-    places = load_places(conversation)
-    return [
-        (
-            names.get(task.request) if task.request else None,
-            places.find_position(task.place),
-            by_key.get(bytes(task.within_key)) if task.within_key else None,
-            [(names[step.message_id], step.event, step.state, step.link) for step in read_steps(task.steps)],
-            *(getattr(task, column.name) for column in Task._meta.fields if column.name not in told),
-        )
-        for task in tasks
-    ]
-
-
-def list_findings(conversation: Conversation, records: dict[str, str]) -> list[tuple[Any, ...]]:
-    """The findings that hold, each record named by what it is. Those that ended depend on what was seen in between."""
-    return sorted(
-        (
-            (finding.rule, records[str(finding.record_id)], finding.part, bytes(finding.key).hex()),
-            (finding.severity, finding.text, finding.cites, finding.span, finding.sender, finding.is_suppressed),
-            (str(finding.at), str(finding.due_at), finding.is_due),
-            [(records[str(uuid.UUID(record))], part) for record, part in json.loads(finding.related or "[]")],
-        )
-        for finding in Finding.objects.filter(conversation=conversation, holds=True)
-    )
-
-
-def draw(owner: Conversation | Trace, names: dict[uuid.UUID, str]) -> list[tuple[Any, ...]]:
-    """The lines of a tree, each message named by what it is."""
-    return [
-        (names.get(line.id, line.kind), depth, (line.start, line.end), line.outcome, line.severity)
-        for depth, line in read_lines(Tree(owner))
-    ]
-
-
-def forget() -> None:
-    """Empty the tables."""
-    for model in (Job, Message, Conversation, Trace, Record, Delivery):
-        model.objects.all().delete()
 
 
 def settle_from_scratch() -> None:

@@ -15,7 +15,7 @@ from tests.lanes import begin_with
 from tests.stories import Story, tell_story
 
 from ..conftest import Cast, deliver, settle_all
-from .test_purity import forget, picture
+from .pictures import forget, picture
 
 pytestmark = pytest.mark.django_db
 
