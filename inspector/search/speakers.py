@@ -16,7 +16,7 @@ _CHANNEL = '"threads_message"."channel_id"'
 def write_speakers(atom: str, names: Sequence[str], workspace: Workspace) -> tuple[str, list[object]]:
     """The SQL and its parameters for messages in which one of these names stands under this atom.
 
-    What a name means is said in `meanings`.
+    What a name means is said in `threads.agents.names`.
     """
     said, values = has_any_term(workspace, [terms.term(atom, name) for name in names])
     means, meant = write_called(atom, names, workspace)

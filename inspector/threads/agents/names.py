@@ -124,18 +124,8 @@ class Meaning:
 
 
 def find_meanings(*, workspace: Workspace, names: Collection[str]) -> list[Meaning]:
-    """Whom these names mean beside those who bear them on the wire, some `MAX_MEANINGS`; at most three statements."""
-    keys = {key_of_name(make_storable(name)) for name in names}
-    agents = Agent.objects.filter(workspace=workspace)
-    meant = agents.filter(Q(friendly_key__in=keys) | Q(name_key__in=keys)).order_by("pk")
-    known_by = {same_as or pk for pk, same_as in meant.values_list("pk", "same_as")[:MAX_MEANINGS]}
-    whole = agents.filter(Q(pk__in=known_by) | Q(same_as__in=known_by)) if known_by else agents.none()
-    # Who bears one of the names on the wire is found by that already.
-    others = whole.exclude(name_key__in=keys).order_by("pk")[:MAX_MEANINGS]
-    return [
-        *(Meaning(each.name, channel_id=each.channel_id) for each in others),
-        *_find_conventional(workspace, {fold(name) for name in names}),
-    ]
+    """Whom these names mean beside those who bear them on the wire, some `MAX_MEANINGS`; one statement."""
+    return KnownNames(load_labels(workspace_id=workspace.pk)).find_meanings(names)
 
 
 def select_naming(*, workspace: Workspace, name: str) -> Q:
@@ -158,51 +148,40 @@ def is_known(*, workspace: Workspace, name: str) -> bool:
     return name in bearers.values_list("name", flat=True) or bool(find_meanings(workspace=workspace, names=[name]))
 
 
-def _find_conventional(workspace: Workspace, folded: Collection[str]) -> list[Meaning]:
-    meant = [
-        (dialect, on_wire)
-        for dialect, names in CONVENTIONS.items()
-        for on_wire, text in names.items()
-        if fold(text) in folded
-    ]
-    if not meant:
-        return []
-    keys = [key_of_name(on_wire) for _, on_wire in meant]
-    rows = Agent.objects.filter(workspace=workspace).filter(
-        (Q(name_key__in=keys) & ~Q(friendly_name="", same_as=None))
-        | Q(friendly_name="", same_as__friendly_name="", same_as__name_key__in=keys)
-    )
-    otherwise: dict[str, list[uuid.UUID]] = defaultdict(list)
-    joined: dict[str, list[tuple[str, uuid.UUID]]] = defaultdict(list)
-    for agent in rows.select_related("same_as").order_by("pk"):
-        otherwise[agent.name].append(agent.channel_id)
-        if agent.same_as is not None and not agent.friendly_name and not agent.same_as.friendly_name:
-            joined[agent.same_as.name].append((agent.name, agent.channel_id))
-    found = [Meaning(on_wire, dialect=dialect, but_in=tuple(otherwise[on_wire])) for dialect, on_wire in meant]
-    # Who is one with an agent that a convention names is called by that name too, where it speaks that dialect.
-    found += [Meaning(name, channel, dialect) for dialect, on_wire in meant for name, channel in joined[on_wire]]
-    return found
-
-
 class KnownNames:
-    """By which names each agent is found, from loaded labels: what `find_meanings` means, the other way round."""
+    """Whom a name means, and by which names an agent is found: one meaning, told from either end, by loaded labels."""
 
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
         self._found: dict[tuple[uuid.UUID, str, str], frozenset[str]] = {}
-        self._by_principal: dict[uuid.UUID, set[str]] = defaultdict(set)
+        # By the agent that all of them are known by: they, and what any of them is called.
+        self._every: dict[uuid.UUID, dict[uuid.UUID, Agent]] = defaultdict(dict)
+        self._texts: dict[uuid.UUID, set[str]] = defaultdict(set)
         self._bearers: dict[tuple[uuid.UUID, str], set[uuid.UUID]] = defaultdict(set)
-        self._said_otherwise: set[tuple[uuid.UUID, str]] = set()
-        self._joined: dict[tuple[uuid.UUID, str], set[str]] = defaultdict(set)
+        # Where an auditor says otherwise than a convention; and who is called as one whom a convention may name.
+        self._said_otherwise: dict[str, list[uuid.UUID]] = defaultdict(list)
+        self._joined: dict[str, list[Agent]] = defaultdict(list)
         for agent in labels.agents.values():
             principal = agent.same_as or agent
             for each in (agent, principal):
-                texts = (each.name, each.friendly_name) if each.friendly_name else (each.name,)
-                self._by_principal[principal.pk].update(fold(text) for text in texts)
+                self._every[principal.pk][each.pk] = each
+                self._texts[principal.pk].update(fold(text) for text in (each.name, each.friendly_name) if text)
                 self._bearers[each.channel_id, fold(each.name)].add(principal.pk)
-            self._said_otherwise.add((agent.channel_id, agent.name))
+            self._said_otherwise[agent.name].append(agent.channel_id)
             if agent.same_as is not None and not agent.friendly_name and not agent.same_as.friendly_name:
-                self._joined[agent.channel_id, fold(agent.name)].add(agent.same_as.name)
+                self._joined[agent.same_as.name].append(agent)
+
+    def find_meanings(self, names: Collection[str]) -> list[Meaning]:
+        """Whom these names mean beside those who bear them on the wire, some `MAX_MEANINGS`."""
+        folded = {fold(make_storable(name)) for name in names}
+        meant = [self._every[pk] for pk, texts in self._texts.items() if texts & folded]
+        others = {pk: each for every in meant for pk, each in every.items() if fold(each.name) not in folded}
+        found = [Meaning(others[pk].name, channel_id=others[pk].channel_id) for pk in sorted(others)[:MAX_MEANINGS]]
+        for dialect, customs in CONVENTIONS.items():
+            for on_wire in (name for name, text in customs.items() if fold(text) in folded):
+                found.append(Meaning(on_wire, dialect=dialect, but_in=tuple(self._said_otherwise.get(on_wire, ()))))
+                found += [Meaning(each.name, each.channel_id, dialect) for each in self._joined.get(on_wire, ())]
+        return found
 
     def find(self, channel_id: uuid.UUID, dialect: str, name: str) -> frozenset[str]:
         """The names, folded, by which a search finds what the agent of this name says in a channel and a dialect."""
@@ -211,19 +190,17 @@ class KnownNames:
         return self._found[channel_id, dialect, name]
 
     def _gather(self, channel_id: uuid.UUID, dialect: str, name: str) -> set[str]:
-        folded = fold(name)
-        found = {folded}
-        for principal in self._bearers.get((channel_id, folded), ()):
-            found |= self._by_principal[principal]
-        customs = CONVENTIONS.get(dialect, {})
-        if name in customs and (channel_id, name) not in self._said_otherwise:
-            found.add(fold(customs[name]))
-        found |= {fold(customs[one]) for one in self._joined.get((channel_id, folded), ()) if one in customs}
+        borne = (channel_id, fold(name))
+        found = {borne[1]}.union(*(self._texts[principal] for principal in self._bearers.get(borne, ())))
+        for on_wire, text in CONVENTIONS.get(dialect, {}).items():
+            is_meant = name == on_wire and channel_id not in self._said_otherwise.get(name, ())
+            if is_meant or any((each.channel_id, fold(each.name)) == borne for each in self._joined.get(on_wire, ())):
+                found.add(fold(text))
         return found
 
     def list_beginning(self, beginning: str) -> list[str]:
         """The names that begin so by which somebody is found who bears another on the wire."""
-        texts = {text for names in self._by_principal.values() for text in names}
+        texts = {text for names in self._texts.values() for text in names}
         texts |= {fold(text) for names in CONVENTIONS.values() for text in names.values()}
         return sorted(text for text in texts if text.startswith(fold(beginning)))[:MAX_MEANINGS]
 
@@ -251,18 +228,10 @@ def list_called(*, workspace: Workspace, labels: Labels, beginning: str, is_send
         if agent.friendly_name and fold(agent.friendly_name).startswith(folded)
     ]
     spoken = Q(sent__gt=0) if is_sender else Q(received__gt=0)
-    used = _list_conventional(folded)
+    customs = ((dialect, *custom) for dialect, names in CONVENTIONS.items() for custom in names.items())
+    used = [(dialect, on_wire, text) for dialect, on_wire, text in customs if fold(text).startswith(folded)]
     totals = AgentTotal.objects.filter(spoken, workspace=workspace, dialect__in={dialect for dialect, _, _ in used})
     rows = totals.filter(agent__name__in={on_wire for _, on_wire, _ in used}) if used else totals.none()
     seen = set(rows.filter(agent__friendly_name="", agent__same_as=None).values_list("dialect", "agent__name"))
     found += [Called(text, on_wire, dialect) for dialect, on_wire, text in used if (dialect, on_wire) in seen]
     return sorted(found, key=lambda called: (fold(called.text), called.dialect, called.name))[:MAX_MEANINGS]
-
-
-def _list_conventional(folded: str) -> list[tuple[str, str, str]]:
-    return [
-        (dialect, on_wire, text)
-        for dialect, names in CONVENTIONS.items()
-        for on_wire, text in names.items()
-        if fold(text).startswith(folded)
-    ]
