@@ -77,6 +77,8 @@ TOGETHER: dict[str, int] = {
 SMALL_MESSAGES, TOGETHER_MESSAGES = 1000, 2000
 # What goes after reading and has a share of the time.
 AFTER_READING = (Job.Kind.SETTLE, Job.Kind.TRACE, Job.Kind.OPEN, Job.Kind.EXAMINE, Job.Kind.EXPORT, Job.Kind.ALERT)
+# Examining rests so long between waves of changes.
+EXAMINE_PAUSE_SECONDS = 5.0
 
 
 def run_due(*, seconds: float = SLICE_SECONDS, only: tuple[str, ...] = tuple(Job.Kind.values)) -> int:
@@ -240,7 +242,7 @@ def settle_conversation(job: Job) -> None:
 
     def finish() -> None:
         pause = max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
-        if jobs.is_under_way(kind=Job.Kind.INGEST, workspace_id=job.workspace_id):
+        if jobs.is_half_done(kind=Job.Kind.INGEST, workspace_id=job.workspace_id):
             pause = max(pause, HALF_READ_SECONDS)
         jobs.finish(job, subjects=done, again_after_seconds=pause)
         ask_to_examine({job.subject, *done}, workspace_id=job.workspace_id)
@@ -282,8 +284,9 @@ def examine_conversation(job: Job) -> None:
     conversation, others = _load(Conversation, job)
 
     def finish() -> None:
-        pause = max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
-        jobs.finish(job, subjects={other.pk for other in others}, again_after_seconds=pause)
+        pause = max(EXAMINE_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
+        ended = {other.pk for other in others}
+        jobs.finish(job, subjects=ended, again_after_seconds=pause, rest_seconds=EXAMINE_PAUSE_SECONDS)
 
     if conversation is None:
         finish()

@@ -288,7 +288,10 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TIMEZONE = "UTC"
 # Beat sweeps by itself, in its own process, so that work goes on when the broker is away, broken or emptied.
 CELERY_BEAT_SCHEDULER = "inspector.tasks:Sweeper"
-CELERY_BEAT_SCHEDULE = {"sweep": {"task": "inspector.sweep", "schedule": 2.0}}
+CELERY_BEAT_SCHEDULE = {
+    "sweep": {"task": "inspector.sweep", "schedule": 2.0},
+    "tidy": {"task": "inspector.tidy", "schedule": 60.0},
+}
 # A worker waits for its broker as long as it takes.
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 

@@ -33,10 +33,15 @@ def work() -> None:
 @shared_task(name="inspector.sweep", ignore_result=True)
 def sweep() -> bool:
     """Find the work that no doorbell was heard for: after a crash, a lost queue, a pause that is over."""
+    return pipeline.sweep()
+
+
+@shared_task(name="inspector.tidy", ignore_result=True)
+def tidy() -> None:
+    """Throw away what was kept for hours or days."""
     discard_expired()
     forget_announcements()
     drop_expired()
-    return pipeline.sweep()
 
 
 class Sweeper(Scheduler):

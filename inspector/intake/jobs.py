@@ -65,8 +65,8 @@ class LostLeaseError(Exception):
 def ask(*, kind: str, subjects: Iterable[uuid.UUID], workspace_id: uuid.UUID, delay_seconds: float = 0) -> None:
     """Ask for work on these subjects; call inside the transaction that makes the work necessary.
 
-    A job that is queued or running is not doubled: its count of requests grows, so that it runs once more. A dead
-    letter that is asked for again has its attempts anew.
+    A job that is queued or running is not doubled: its count of requests grows, so that it runs once more. One that
+    has ended is due when it has rested. A dead letter that is asked for again has its attempts anew.
     """
     rows = [(uuid.uuid4(), subject) for subject in sorted(subjects)]
     if not rows:
@@ -84,7 +84,8 @@ def ask(*, kind: str, subjects: Iterable[uuid.UUID], workspace_id: uuid.UUID, de
                SET requests = job.requests + 1,
                    updated_at = now(),
                    attempts = CASE WHEN job.state IN ('done', 'dead') THEN 0 ELSE job.attempts END,
-                   due_at = CASE WHEN job.state IN ('done', 'dead') THEN excluded.due_at ELSE job.due_at END,
+                   due_at = CASE WHEN job.state = 'done' THEN GREATEST(excluded.due_at, job.due_at)
+                                 WHEN job.state = 'dead' THEN excluded.due_at ELSE job.due_at END,
                    state = CASE WHEN job.state IN ('done', 'dead') THEN 'queued' ELSE job.state END
             """,
             {
@@ -106,10 +107,11 @@ def hurry(*, kind: str, workspace_id: uuid.UUID) -> None:
     Job.objects.filter(pk__in=free).update(due_at=timezone.now())
 
 
-def is_under_way(*, kind: str, workspace_id: uuid.UUID) -> bool:
-    """Whether work of a kind is asked for or going on in a workspace."""
+def is_half_done(*, kind: str, workspace_id: uuid.UUID) -> bool:
+    """Whether work of a kind has begun in a workspace and goes on: some of it was kept, and more of it is to come."""
     states = [Job.State.QUEUED, Job.State.RUNNING]
-    return Job.objects.filter(kind=kind, workspace_id=workspace_id, state__in=states).exists()
+    begun = Job.objects.filter(kind=kind, workspace_id=workspace_id, state__in=states).exclude(checkpoint={})
+    return begun.exists()
 
 
 def ring() -> None:
@@ -397,13 +399,16 @@ def together(job: Job) -> Iterator[None]:
         raise
 
 
-def finish(job: Job, *, subjects: Collection[uuid.UUID] = (), again_after_seconds: float = 0) -> None:
+def finish(
+    job: Job, *, subjects: Collection[uuid.UUID] = (), again_after_seconds: float = 0, rest_seconds: float = 0
+) -> None:
     """End the job; if it was asked for again since it was claimed, it is queued once more after this long.
 
     Args:
         job: leased.
         subjects: of its companions, which end with it; the others are given back.
         again_after_seconds: the pause.
+        rest_seconds: how long it is not due again, whenever it is asked for.
 
     Raises:
         LostLeaseError: if the lease has passed to another worker.
@@ -414,8 +419,8 @@ def finish(job: Job, *, subjects: Collection[uuid.UUID] = (), again_after_second
             """
             UPDATE intake_job AS job
                SET state = CASE WHEN is_done AND job.requests = held.requests THEN 'done' ELSE 'queued' END,
-                   due_at = %(now)s + CASE WHEN NOT is_done OR job.requests = held.requests THEN 0 ELSE %(pause)s END
-                                      * interval '1 second',
+                   due_at = %(now)s + CASE WHEN NOT is_done THEN 0 WHEN job.requests = held.requests THEN %(rest)s
+                                           ELSE %(pause)s END * interval '1 second',
                    attempts = 0, failure = '', lease_token = NULL, lease_until = NULL, updated_at = %(now)s
               FROM unnest(%(ids)s::uuid[], %(requests)s::bigint[], %(done)s::boolean[]) AS held (id, requests, is_done)
              WHERE job.id = held.id AND lease_token = %(token)s AND state = 'running'
@@ -426,6 +431,7 @@ def finish(job: Job, *, subjects: Collection[uuid.UUID] = (), again_after_second
                 "done": [each is job or each.subject in subjects for each in held],
                 "token": job.lease_token,
                 "pause": again_after_seconds,
+                "rest": rest_seconds,
                 "now": timezone.now(),
             },
         )

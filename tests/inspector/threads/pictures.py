@@ -129,6 +129,6 @@ def differences(one: Any, other: Any, at: str = "") -> list[str]:
 
 
 def forget() -> None:
-    """Empty the tables, and what this worker foresees."""
+    """Empty the tables."""
     for model in (Job, Message, Conversation, Trace, Record, Delivery):
         model.objects.all().delete()
