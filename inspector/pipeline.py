@@ -1,8 +1,8 @@
 """The way of one message after intake, on one page: framing, and the jobs that follow it.
 
     intake      frame, identify, order: record + sighting + job, durable before the answer is sent
-    ingest      a delivery, in batches, or small ones at once:  dialects.read, messages inserted, and small conversations
-                at rest resolved with them; the others are marked
+    ingest      a delivery, in batches, or small ones at once:  dialects.read, messages inserted, and small
+                conversations that are at rest resolved with them; the others are marked
     weigh       a delivery that was withdrawn or holds what was:  hide or show its records, mark their conversations
     settle      a conversation, alone under its lease:  resolved block by block (`threads.resolving`); its traces marked
     open        a conversation with sealed messages, where there are keys:  try these, keep apart what they open

@@ -6,12 +6,11 @@ import json
 import uuid
 from typing import Any
 
-from inspector.threads.tasks.ledger import read_steps
-
 from inspector.audit.models import Finding
 from inspector.intake.models import Delivery, Job, Record
 from inspector.threads.models import Appearance, Conversation, Declaration, Exchange, Message, Task, Trace
 from inspector.threads.placing.numbering import load_places
+from inspector.threads.tasks.rows import read_steps
 from inspector.threads.trees.windows import Tree
 
 from .plain_trees import read_lines
