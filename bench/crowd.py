@@ -129,7 +129,7 @@ def _check_traces() -> list[str]:
     standing = _picture_traces()
     TreeGroup.objects.filter(trace__isnull=False).delete()
     for trace in Trace.objects.all():
-        draw_traces(trace=trace, fence=lambda: None, finish=lambda: None)
+        draw_traces(trace=trace, fence=lambda: None, finish=lambda done: None)
     whole = _picture_traces()
     return [f"trace {name} stands otherwise than drawn whole" for name in whole if standing.get(name) != whole[name]]
 

@@ -234,13 +234,8 @@ def settle_conversation(job: Job) -> None:
     """Settle a conversation, and small ones that are due together with it; while it grows, again after a pause."""
     started = time.monotonic()
     conversation, others = _load(Conversation, job)
-    done: set[uuid.UUID] = set()
 
-    def end_others(ids: set[uuid.UUID]) -> set[uuid.UUID]:
-        done.update(ids)
-        return ids
-
-    def finish() -> None:
+    def finish(done: set[uuid.UUID]) -> None:
         pause = max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
         if jobs.is_half_done(kind=Job.Kind.INGEST, workspace_id=job.workspace_id):
             pause = max(pause, HALF_READ_SECONDS)
@@ -255,7 +250,6 @@ def settle_conversation(job: Job) -> None:
         fence=lambda: jobs.checkpoint(job, {}),
         finish=finish,
         others=others,
-        end_others=end_others,
     )
 
 
@@ -316,25 +310,19 @@ def draw_trace(job: Job) -> None:
     """Sum a trace up, and those small ones that are due together with it; while it grows, after a pause."""
     started = time.monotonic()
     trace, others = _load(Trace, job)
-    done: set[uuid.UUID] = set()
 
-    def end_others(ids: set[uuid.UUID]) -> set[uuid.UUID]:
-        done.update(ids)
-        return ids
-
-    def finish() -> None:
+    def finish(done: set[uuid.UUID]) -> None:
         pause = max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
         jobs.finish(job, subjects=done, again_after_seconds=pause)
 
     if trace is None:
-        finish()
+        jobs.finish(job)
         return
     draw_traces(
         trace=trace,
         fence=lambda: jobs.checkpoint(job, {}),
         finish=finish,
         others=others,
-        end_others=end_others,
     )
 
 

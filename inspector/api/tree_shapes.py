@@ -7,7 +7,7 @@ from typing import Any, Final
 from rest_framework import serializers
 
 from inspector.threads.models import Conversation
-from inspector.threads.placing.several import MOST_BEARERS
+from inspector.threads.placing.citations import MOST_BEARERS
 from inspector.threads.trees.lines import Kind, Outcome
 
 from .choosing import ChosenMembers

@@ -20,7 +20,7 @@ from .feed import Snapshot
 from .messages import read_body, select_messages_of_delivery
 from .models import Conversation, Message
 from .placing.numbering import PLACES, load_places, number_messages
-from .resolving.tallies import GREETING, Tally, read_tally
+from .resolving.summaries import GREETING, Tally, read_tally
 from .tasks.measures import annotate_stands
 from .trees.lines import Kind
 from .trees.windows import Place, load_tree

@@ -17,11 +17,11 @@ from django.db.models import Case, F, TextField, Value, When
 from django.db.models.functions import MD5, Left, Length
 
 from .models import Conversation, Message
+from .placing.citations import SEVERAL, count_bearers
 from .placing.links import name_cited
 from .placing.numbering import load_places
 from .placing.places import Places
-from .placing.several import SEVERAL, count_bearers
-from .resolving.tallies import FAILING
+from .resolving.summaries import FAILING
 
 WINDOW_STEPS: Final = 100
 # Two alike are soon read; three and more are one arrow with their number.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from .arriving.arrivals import hold_records
 from .arriving.inserts import read_record
 from .arriving.marking import ask_to_examine, mark_conversations
-from .resolving.arrivals import insert_arrivals, prepare
+from .resolving.arrivals import follow_weighing, insert_arrivals, prepare
 from .resolving.resolver import resolve
-from .resolving.withdrawing import follow_weighing
 from .trees.tracing import draw_traces
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from inspector.threads.placing.several import SEVERAL, count_bearers, write_bearers
+from inspector.threads.placing.citations import SEVERAL, count_bearers, write_bearers
 from inspector.threads.tasks.rows import read_steps
 
 from ..findings.scene import Scene, Seen

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from inspector.threads.models import Message
+from inspector.threads.placing.citations import count_bearers
 from inspector.threads.placing.links import name_cited
-from inspector.threads.placing.several import count_bearers
 from inspector.threads.selectors import TreeRow
 
 from ..agents.rows import write_term

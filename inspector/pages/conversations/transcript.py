@@ -14,8 +14,8 @@ from inspector.accounts.models import Workspace
 from inspector.audit.models import Finding
 from inspector.threads.messages import find_messages_by_ids, load_records
 from inspector.threads.models import Conversation, Message
+from inspector.threads.placing.citations import SEVERAL, count_bearers, write_bearers
 from inspector.threads.placing.links import name_cited
-from inspector.threads.placing.several import SEVERAL, count_bearers, write_bearers
 from inspector.threads.selectors import TreeRow
 
 from ..agents.marks import Cast

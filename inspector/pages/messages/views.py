@@ -17,8 +17,8 @@ from inspector.accounts.models import Membership
 from inspector.audit.findings.listing import list_of_message
 from inspector.threads.messages import find_message, find_neighbours, list_beside, read_body, unfold
 from inspector.threads.models import Message
+from inspector.threads.placing.citations import count_bearers
 from inspector.threads.placing.links import name_cited
-from inspector.threads.placing.several import count_bearers
 from inspector.threads.selectors import find_openings
 
 from ..agents.marks import cast_conversation

@@ -15,7 +15,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from inspector.audit.findings.listing import OpenRule
-from inspector.threads.placing.several import write_bearers
+from inspector.threads.placing.citations import write_bearers
 from inspector.threads.sequence import Arrow, Step
 
 from ..agents.marks import Cast

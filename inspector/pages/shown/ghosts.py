@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.threads.placing.several import write_bearers
+from inspector.threads.placing.citations import write_bearers
 
 NOT_RECEIVED = "was not received"
 

@@ -12,8 +12,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from inspector.threads.models import Conversation, Trace
+from inspector.threads.placing.citations import write_bearers
 from inspector.threads.placing.instants import count_microseconds, read_instant
-from inspector.threads.placing.several import write_bearers
 from inspector.threads.trees.lines import Kind, Line, Outcome
 from inspector.threads.trees.windows import Band, WindowRow
 

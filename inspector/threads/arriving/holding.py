@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
-from django.db import connection
+from django.db import connection, transaction
 
 
 def hold_channels(channel_ids: Iterable[uuid.UUID], *, is_shared: bool) -> None:
@@ -27,3 +28,16 @@ def hold_conversations(conversation_ids: Iterable[uuid.UUID]) -> None:
             "SELECT id FROM threads_conversation WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE",
             (sorted(conversation_ids),),
         )
+
+
+# Called inside every writing transaction, and as the sign of life between them; raises when another has taken over.
+Fence = Callable[[], None]
+
+
+@contextmanager
+def hold_alone(conversation_ids: Iterable[uuid.UUID], fence: Fence) -> Iterator[None]:
+    """A transaction that locks conversations and then their jobs, in the order in which arriving locks them."""
+    with transaction.atomic():
+        hold_conversations(conversation_ids)
+        fence()
+        yield

@@ -10,8 +10,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from ..arriving.holding import hold_channels
-from .citations import Citation, Elsewhere
-from .several import MOST_BEARERS
+from .citations import MOST_BEARERS, Citation, Elsewhere
 
 # Each id finds its few bearers by the index, however many there are; one more is asked for than is counted.
 _BEARERS = """

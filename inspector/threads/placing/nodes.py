@@ -174,31 +174,24 @@ def _hash_link(parent: uuid.UUID | None, cited: bytes | None, basis: str, why: s
     return hash(() if parent is not None and basis == "adjacency" else (parent, cited, basis, why))
 
 
-@dataclass(slots=True)
-class Timeline:
-    """The nodes of one conversation in order key."""
-
-    nodes: list[StoredNode]
-
-
-def load_timelines(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Timeline]:
+def load_timelines(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[StoredNode]]:
     """The nodes of each of these conversations, without those that a withdrawal hides; one statement."""
-    timelines = {conversation_id: Timeline([]) for conversation_id in conversation_ids}
+    timelines: dict[uuid.UUID, list[StoredNode]] = {conversation_id: [] for conversation_id in conversation_ids}
     # What many nodes share is one object.
     _load(timelines, Q(conversation_id__in=list(conversation_ids)), {})
     return timelines
 
 
-def _load(timelines: Mapping[uuid.UUID, Timeline], wanted: Q, known: dict[Any, Any]) -> None:
+def _load(timelines: Mapping[uuid.UUID, list[StoredNode]], wanted: Q, known: dict[Any, Any]) -> None:
     rows = (
         _read_rows(wanted)
         .order_by("conversation_id", "order_time", "order_source", "order_index", "record_id", "part")
         .values_list(*_COLUMNS)
     )
     for (conversation_id, *_), same in groupby(rows.iterator(chunk_size=_CHUNK), key=itemgetter(0, 1, 2, 3)):
-        timeline = timelines[conversation_id]
+        nodes = timelines[conversation_id]
         for row in order_by_identity(list(same)):
-            timeline.nodes.append(_make_node(row, len(timeline.nodes), known))
+            nodes.append(_make_node(row, len(nodes), known))
 
 
 def load_chunk(
@@ -219,7 +212,7 @@ def load_chunk(
     Returns:
         the nodes, and whether there are no more of them.
     """
-    timeline = Timeline([])
+    nodes: list[StoredNode] = []
     rows: QuerySet[Message] = _read_rows(Q(conversation_id=conversation_id))
     compared = "(threads_message.order_time, threads_message.order_source, threads_message.order_index)"
     for sign, key in ((">=", start), ("<", end)):
@@ -240,8 +233,8 @@ def load_chunk(
     known: dict[Any, Any] = {}
     for _, same in groupby(found, key=itemgetter(1, 2, 3)):
         for row in order_by_identity(list(same)):
-            timeline.nodes.append(_make_node(row, len(timeline.nodes), known))
-    return timeline.nodes, is_all
+            nodes.append(_make_node(row, len(nodes), known))
+    return nodes, is_all
 
 
 def load_nodes(conversation_id: uuid.UUID, wanted: Q) -> list[StoredNode]:

@@ -18,12 +18,22 @@ from django.utils import timezone
 
 from inspector.accounts.models import make_id
 from inspector.intake.bulk import copy_rows, insert_rows
-from inspector.intake.models import HiddenRecord
+from inspector.intake.models import HiddenRecord, Record
 from inspector.intake.text import make_storable
+from inspector.intake.withdrawals import Weighing
 
 from ..arriving.arrivals import are_read_before, find_citing, insert_conversations, insert_masked, list_shown
 from ..arriving.holding import hold_channels
-from ..arriving.inserts import MESSAGE_COLUMNS, Arrival, NewMessage, Shown, key_of_order, make_new, make_unplaced
+from ..arriving.inserts import (
+    MESSAGE_COLUMNS,
+    Arrival,
+    NewMessage,
+    Shown,
+    key_of_order,
+    make_new,
+    make_unplaced,
+    read_record,
+)
 from ..arriving.marking import mark_conversations, mark_traces
 from ..models import Conversation, MaskedWire
 from ..models import Message as MessageRow
@@ -33,10 +43,10 @@ from ..placing.citations import Citation, Elsewhere
 from ..placing.keys import key_of_id
 from ..placing.nodes import StoredNode, find_misread, load_timelines, merge_new
 from ..telling.wordings import History, keep_moved
+from ..trees.lines import take_down
 from .blocks import is_one_block
 from .passes import Pass, list_citations
-from .small import go_through, write_together
-from .together import TOGETHER
+from .small import TOGETHER, go_through, write_together
 
 # A conversation is gone through whole for what is new in it: where it holds more than so many times as much, and these
 # more where nothing follows soon, it waits until there is more.
@@ -150,7 +160,7 @@ def _choose(
     timelines = load_timelines([each.pk for each in found if each.generation])
     chosen = []
     for each in found:
-        nodes = merge_new(timelines[each.pk].nodes if each.pk in timelines else [], new[each.pk])
+        nodes = merge_new(timelines.get(each.pk, ()), new[each.pk])
         # A dialect that was guessed may have to be decided: its job reads the record again.
         if is_one_block(len(nodes)) and next(find_misread(nodes, {}), None) is None:
             chosen.append((each, nodes))
@@ -293,3 +303,26 @@ def _prove(
         for each in standing
         if all(bearers[each.conversation.channel_id].get(name) == bearer for name, bearer in each.cited.items())
     ]
+
+
+def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
+    """Mark what records that were hidden, shown or moved belong to; call inside the transaction that weighed them.
+
+    A record with another place or other facts is read again, for it may belong to another conversation now.
+    """
+    rows = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=weighing.turned)
+    turned = list(rows.values_list("conversation_id", "channel_id", "id_key"))
+    hold_channels({channel_id for _, channel_id, _ in turned}, is_shared=True)
+    borne: dict[uuid.UUID, dict[bytes, set[uuid.UUID]]] = defaultdict(lambda: defaultdict(set))
+    for conversation_id, channel_id, key in turned:
+        if key is not None:
+            borne[channel_id][bytes(key)].add(conversation_id)
+    dirty = {conversation_id for conversation_id, *_ in turned} | find_citing(borne, workspace_id)
+    if weighing.moved:
+        arrivals = [read_record(record) for record in Record.objects.filter(pk__in=weighing.moved).order_by("identity")]
+        insert_arrivals(arrivals=arrivals, workspace_id=workspace_id, moved=weighing.moved, also_dirty=dirty)
+    else:
+        mark_conversations(conversation_ids=dirty, workspace_id=workspace_id)
+    take_down(record_ids=weighing.turned)
+    # What is hidden or shown again belongs to its trace no longer, or again, before its conversation is settled.
+    mark_traces(messages=rows, workspace_id=workspace_id, is_whole=True)

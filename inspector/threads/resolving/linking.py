@@ -18,10 +18,9 @@ from django.db.models import Q
 from dialects import get_dialect
 
 from ..models import Conversation
-from ..placing.citations import Citation, Elsewhere
+from ..placing.citations import Citation, Elsewhere, say_several
 from ..placing.links import Way
 from ..placing.nodes import StoredNode, load_nodes
-from ..placing.several import say_several
 from .refs import (
     Pair,
     Ref,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..agents.aggregates import Exchanges, gather_exchanges, write_counted
+from ..arriving.holding import Fence
 from ..models import Appearance, Conversation, Exchange
 from ..multiset import Multiset
 from ..placing.citations import Citation, Elsewhere
@@ -13,7 +14,6 @@ from ..placing.nodes import StoredNode
 from ..placing.places import make_place
 from ..telling.retelling import Retelling
 from ..telling.wordings import History
-from .alone import Fence
 from .assigning import Assigner
 from .blocks import Segment
 from .digests import Moment

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from django.db import transaction
 
 from inspector.intake.models import Record
 
 from ..arriving.arrivals import find_citing, find_keys, replace_parts
-from ..arriving.holding import hold_channels, hold_conversations
+from ..arriving.holding import Fence, hold_channels, hold_conversations
 from ..arriving.inserts import read_record
 from ..arriving.marking import mark_conversations
+from ..models import Conversation
 from ..placing.links import Guess, guess_of
+from ..placing.nodes import StoredNode, find_misread
 from ..telling.wordings import History
 
 
-def read_again(
-    history: History, record_id: uuid.UUID, dialect: str | None, guess: Guess | None, fence: Callable[[], None]
-) -> None:
+def read_again(history: History, record_id: uuid.UUID, dialect: str | None, guess: Guess | None, fence: Fence) -> None:
     """Put the messages of a record that is read otherwise in the place of its earlier ones, and mark who cites them."""
     conversation = history.conversation
     arrival = read_record(Record.objects.get(pk=record_id), dialect=dialect)
@@ -33,3 +33,22 @@ def read_again(
         mark_conversations(conversation_ids=citing, workspace_id=conversation.workspace_id)
         history.read_anew(record_id, is_outdated=dialect is None)
         replace_parts(arrival, conversation, guess, at=history.at)
+
+
+def read_misread(
+    conversation: Conversation, nodes: Sequence[StoredNode], spoken: dict[str, None], history: History, fence: Fence
+) -> bool:
+    """Read again what is to be read otherwise; whether there was anything. Its messages have to be loaded again then.
+
+    Args:
+        conversation: theirs.
+        nodes: messages of it, in order key.
+        spoken: the dialects that were spoken before them.
+        history: of the conversation's wordings.
+        fence: called before each; raises when another worker has taken over.
+    """
+    misread = list(find_misread(nodes, spoken))
+    for record_id, dialect, guess in misread:
+        fence()
+        read_again(history, record_id, dialect, guess, fence)
+    return bool(misread)

@@ -23,23 +23,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ..agents.aggregates import add_rows, prune_declarations, write_declarations, write_exchanges
+from ..arriving.holding import Fence, hold_alone
 from ..decryption import ask_opening
 from ..messages import count_hidden_by_conversation
 from ..models import Conversation, Task
 from ..placing.bearers import find_bearers_alone
 from ..placing.nodes import StoredNode
 from ..telling.wordings import History, note_rest
-from .alone import Fence, hold_alone
 from .blocks import CHUNK, Segment, Timeline, begins_block, cut, is_long
 from .linking import load_bearers
-from .misread import read_misread
 from .passes import Pass, begin_pass, list_citations
+from .rereading import read_misread
 from .rows import read_state_of, write_rows, write_touched
-from .small import EndOthers, Small
+from .small import Small
 from .storing import mark_readers, write_blocks, write_facts
 from .summaries import add_up, read_summary, with_elements
 from .tables import FIRST, Block, Fact
-from .together import find_together
 from .view import Facts, View, digest_key
 from .writing import write_changes
 
@@ -51,9 +50,8 @@ def resolve(
     *,
     conversation: Conversation,
     fence: Fence,
-    finish: Callable[[], None],
+    finish: Callable[[set[uuid.UUID]], None],
     others: Sequence[Conversation] = (),
-    end_others: EndOthers = set,
 ) -> None:
     """Link, assign and tell what is dirty of a conversation, and note up to which generation it is resolved.
 
@@ -61,21 +59,20 @@ def resolve(
         conversation: the row; its generation as loaded is what this run resolves.
         fence: called inside every writing transaction, and as the sign of life between them; raises when another
             worker has taken over.
-        finish: called inside the last one, so that the job ends together with its work.
-        others: more conversations of the same workspace: those of them that are small are resolved in the same last
-            transaction.
-        end_others: called inside it with the ids of those that were resolved; says which of them are still to be
-            written. Not called where there are none.
+        finish: called inside the last one, so that the job ends together with its work; with the ids of those of the
+            others that it has resolved.
+        others: more conversations of the same workspace, of which nobody else works on one: those of them that are
+            small are resolved in the same last transaction.
     """
     if not is_long(conversation):
-        small = Small(find_together(conversation, others), fence)
+        small = Small([conversation, *others], fence)
         if not small.is_long:
-            small.resolve(finish, end_others)
+            small.resolve(finish)
             return
     resolver = Resolver(conversation, fence)
     while resolver.dirty:
         resolver.resolve_first()
-    resolver.finish(finish)
+    resolver.finish(lambda: finish(set()))
 
 
 class Resolver:

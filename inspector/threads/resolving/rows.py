@@ -18,8 +18,7 @@ from ..placing.places import BEYOND
 from ..tasks.replay import Play
 from ..tasks.rows import TaskRow, make_row, write_tasks
 from ..tasks.states import Found, derive_state, make_task_id
-from .summaries import Total
-from .tallies import write_tally
+from .summaries import Total, write_tally
 from .tasks import Part, add_parts, read_task
 from .view import Facts, digest_key
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+from django.db.models import Count
+
 from ..agents.aggregates import write_exchanges
+from ..arriving.holding import Fence, hold_alone
 from ..decryption import ask_opening
 from ..messages import count_hidden_by_conversation
 from ..models import Conversation
+from ..models import Message as MessageRow
 from ..placing.bearers import find_bearers_alone
 from ..placing.citations import Citation, Elsewhere
 from ..placing.nodes import StoredNode, find_misread, load_timelines
@@ -18,53 +22,49 @@ from ..tasks.replay import Play
 from ..tasks.rows import make_row, write_tasks
 from ..telling.retelling import load_together
 from ..telling.wordings import History, note_rest
-from .alone import Fence, hold_alone
 from .blocks import Segment, is_one_block
 from .linking import Outside
-from .misread import read_misread
 from .passes import Pass, begin_pass, list_citations
+from .rereading import read_misread
 from .rows import derive_state_of, write_rows
 from .storing import write_only_blocks
 from .summaries import add_up
 from .tables import FIRST
-from .together import bound
 from .view import Facts, View
 from .writing import Changes, write_changes
 
-EndOthers = Callable[[set[uuid.UUID]], set[uuid.UUID]]
+# Conversations of at most so many messages and bytes are resolved together, and so many of theirs at once.
+SMALL, TOGETHER = 1000, 2000
+SMALL_BYTES, TOGETHER_BYTES = 512 * 1024, 1024 * 1024
 
 
 class Small:
     """Conversations of one block each, but for what reading some of their records again may add.
 
     Args:
-        conversations: the first of which is the one whose job it is.
+        conversations: the first of which is the one whose job it is; the others as far as they are small.
         fence: as `resolve` takes it.
     """
 
     def __init__(self, conversations: Sequence[Conversation], fence: Fence) -> None:
-        self._first = conversations[0]
+        first, *others = find_together(conversations)
+        self._first = first
         self._fence = fence
-        self._histories = {each.pk: History(each) for each in conversations}
-        timelines = load_timelines([each.pk for each in conversations])
-        first, *others = conversations
-        while read_misread(first, timelines[first.pk].nodes, {}, self._histories[first.pk], fence):
-            timelines |= load_timelines([first.pk])
-        # A companion has no lease: what is to be read again of it, its own job reads. Read here, it could take the
-        # place of what that job has told meanwhile, and nobody would tell it again.
-        whole = [first, *(each for each in others if next(find_misread(timelines[each.pk].nodes, {}), None) is None)]
-        self._nodes = {pk: timeline.nodes for pk, timeline in timelines.items()}
-        self._together = [
-            each for each in bound(whole, timelines) if each is self._first or is_one_block(len(self._nodes[each.pk]))
-        ]
+        self._histories = {each.pk: History(each) for each in (first, *others)}
+        self._nodes = load_timelines([first.pk, *(each.pk for each in others)])
+        while read_misread(first, self._nodes[first.pk], {}, self._histories[first.pk], fence):
+            self._nodes |= load_timelines([first.pk])
+        # What is to be read again of the others, their own jobs read.
+        whole = [each for each in others if next(find_misread(self._nodes[each.pk], {}), None) is None]
+        self._together = [first, *self._bound(whole)]
 
     @property
     def is_long(self) -> bool:
         """Whether the first of them turns out to be more than one block."""
         return not is_one_block(len(self._nodes[self._first.pk]))
 
-    def resolve(self, finish: Callable[[], None], end_others: EndOthers) -> None:
-        """Go through all of them and write them."""
+    def resolve(self, finish: Callable[[set[uuid.UUID]], None]) -> None:
+        """Go through all of them and write them; `finish` is called with the ids of those after the first."""
         passes = go_through(
             [(self._histories[each.pk], self._nodes[each.pk]) for each in self._together],
             self._fence,
@@ -72,12 +72,19 @@ class Small:
             write=self._write_window,
         )
         with hold_alone(passes, self._fence):
-            kept = {self._first.pk}
-            if len(passes) > 1:
-                kept |= end_others(passes.keys() - kept)
-            settled = [passes[each.pk] for each in self._together if each.pk in kept]
-            write_together(settled, [self._histories[each.conversation.pk] for each in settled])
-            finish()
+            write_together(list(passes.values()), [self._histories[pk] for pk in passes])
+            finish(passes.keys() - {self._first.pk})
+
+    def _bound(self, conversations: Sequence[Conversation]) -> list[Conversation]:
+        """Those of one block that are not too much together: what is told of them is held until they are written."""
+        found, held = [], 0
+        for each in conversations:
+            nodes = self._nodes[each.pk]
+            size = sum(node.size_bytes for node in nodes)
+            if size <= SMALL_BYTES and held + size <= TOGETHER_BYTES and is_one_block(len(nodes)):
+                held += size
+                found.append(each)
+        return found
 
     def _write_window(self, changes: Changes) -> None:
         with hold_alone([self._first.pk], self._fence):
@@ -158,3 +165,22 @@ def write_together(passes: Sequence[Pass], histories: Sequence[History], *, read
 
 def _list_plays(each: Pass) -> list[Play]:
     return [state.play for state in each.tasks.states.values() if state.play.message_count]
+
+
+def find_together(conversations: Sequence[Conversation]) -> list[Conversation]:
+    """The first of these conversations, and those of the others that are few messages together with it."""
+    first, *others = conversations
+    if not others:
+        return [first]
+    # Those that were resolved, as their rows say, and those that came since.
+    rows = MessageRow.objects.filter(conversation_id__in=[each.pk for each in conversations], place__isnull=True)
+    counts = Counter({each.pk: each.message_count for each in conversations})
+    counts.update(dict(rows.values_list("conversation_id").annotate(count=Count("id")).order_by()))
+    held = counts[first.pk]
+    found = [first]
+    for other in others:
+        count = counts[other.pk]
+        if count <= SMALL and held + count <= TOGETHER:
+            held += count
+            found.append(other)
+    return found

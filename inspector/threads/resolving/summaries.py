@@ -9,6 +9,7 @@ import base64
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Any, Final
 
@@ -16,10 +17,9 @@ import msgspec
 
 from ..models import Message
 from ..multiset import WIDTH_BYTES, Multiset, read_multiset
+from ..placing.citations import count_bearers
 from ..placing.nodes import StoredNode
-from ..placing.several import count_bearers
 from .digests import Moment, list_elements
-from .tallies import ASKING, FAILING, GREETING, MOST_GRAVE, MOST_SENDERS, Tally
 
 _NO_ACT: Final = ""
 
@@ -196,3 +196,43 @@ def add_up(summaries: Iterable[Summary], *, elements: Multiset | None = None, hi
         subject_of=uuid.UUID(hex=subject) if subject else None,
         digest=elements.seal(),
     )
+
+
+# The acts that ask somebody for something.
+ASKING: Final = ("request", "query", "delegate", "propose", "subscribe")
+# The acts that say it did not work.
+FAILING: Final = ("failure", "not-understood")
+# What such a message is about is the exchange itself, or what another has named before.
+GREETING: Final = ("acknowledge", "handshake", "control")
+MOST_GRAVE = 3
+# The first agents of a conversation are counted one by one.
+MOST_SENDERS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Counts of a conversation's messages.
+
+    `asked` is the place, in hexadecimal, of the first that asks for something. `severities` counts messages by their
+    gravest note (0 is none), `senders` by who sent them, for the agents that appear first. `gravest` are places.
+    `hidden` counts those that a withdrawal hides; nothing else here counts them.
+    """
+
+    asked: str | None
+    asked_count: int
+    failed_count: int
+    malformed_count: int
+    severities: dict[int, int]
+    senders: dict[str, int]
+    gravest: list[str]
+    hidden: int = 0
+
+
+def write_tally(tally: Tally) -> str:
+    """The tally as JSON text."""
+    return msgspec.json.encode(tally).decode()
+
+
+def read_tally(text: str) -> Tally:
+    """The tally that `write_tally` wrote."""
+    return msgspec.json.decode(text, type=Tally)

@@ -19,9 +19,9 @@ import msgspec
 
 from ..models import Conversation
 from ..multiset import Multiset, read_multiset
+from ..placing.citations import SEVERAL
 from ..placing.instants import count_microseconds, read_instant
 from ..placing.links import read_links
-from ..placing.several import SEVERAL
 from ..tasks.events import ASKS
 from .lines import ADJACENCY, Placed
 

@@ -18,9 +18,9 @@ from inspector.lookups import IsAny
 
 from ..agents.names import select_naming
 from ..models import Conversation, Message, Trace
+from ..placing.citations import count_bearers
 from ..placing.keys import RANDOM
 from ..placing.links import name_cited
-from ..placing.several import count_bearers
 from .lines import ADJACENCY, Kind
 from .windows import Tree, WindowRow
 

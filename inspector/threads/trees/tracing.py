@@ -48,32 +48,27 @@ def draw_traces(
     *,
     trace: Trace,
     fence: Callable[[], None],
-    finish: Callable[[], None],
+    finish: Callable[[set[uuid.UUID]], None],
     others: Sequence[Trace] = (),
-    end_others: Callable[[set[uuid.UUID]], set[uuid.UUID]] = set,
 ) -> None:
     """Sum a trace up and draw its headings and ghosts, and note up to which generation that is.
 
     `fence` is called inside every writing transaction and raises when another worker has taken over, `finish` inside
-    the last one. Those of the `others` that are small are drawn together with it, as far as `end_others` says.
+    the last one, with the ids of those of the `others` that are small and so were drawn together with it.
     """
     if trace.message_count > MAX_PART or len(select_members([trace]).values_list("pk")[: MAX_PART + 1]) > MAX_PART:
-        while _read_stale(trace, fence, finish):
+        while _read_stale(trace, fence, lambda: finish(set())):
             pass
         return
     together = _find_together(trace, others)
     with transaction.atomic():
         hold_traces(together)
         fence()
-        kept = {trace.pk}
-        if len(together) > 1:
-            kept |= end_others({each.pk for each in together} - kept)
-        drawn = [each for each in together if each.pk in kept]
-        members = load_together(drawn)
-        TreeGroup.objects.filter(trace__in=drawn, kind=TreeGroup.Kind.PART).delete()
-        sums = _take_in(members, whole=drawn)
+        members = load_together(together)
+        TreeGroup.objects.filter(trace__in=together, kind=TreeGroup.Kind.PART).delete()
+        sums = _take_in(members, whole=together)
         _write(sums)
-        finish()
+        finish({each.pk for each in together} - {trace.pk})
 
 
 def _read_stale(trace: Trace, fence: Callable[[], None], finish: Callable[[], None]) -> bool:

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from inspector.audit.models import Finding
 from inspector.threads.models import Conversation, Message, Trace
-from inspector.threads.placing.several import MOST_BEARERS, count_bearers, say_several, write_bearers
+from inspector.threads.placing.citations import MOST_BEARERS, count_bearers, say_several, write_bearers
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db

@@ -12,11 +12,12 @@ from django.db import connection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inspector import pipeline
 from inspector.intake.models import Job
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.links import Way
-from inspector.threads.placing.nodes import StoredNode, Timeline
-from inspector.threads.resolving import together
+from inspector.threads.placing.nodes import StoredNode
+from inspector.threads.resolving import small
 from inspector.threads.telling import terms
 
 from ..conftest import Cast, deliver, settle_all
@@ -126,29 +127,17 @@ def test_who_answers_whom_is_what_a_plain_search_finds(whom: str) -> None:
             answered.update({expected} if expected else ())
 
 
-def test_conversations_are_settled_together_up_to_a_bound_of_bytes() -> None:
-    def make(size_bytes: int) -> tuple[Conversation, Timeline]:
-        conversation = Conversation(pk=uuid.uuid4())
-        node = StoredNode(
-            id=uuid.uuid4(),
-            record=uuid.uuid4(),
-            part=1,
-            rank=0,
-            dialect="prose",
-            sender=None,
-            receivers=(),
-            key=None,
-            correlation=(),
-            task=None,
-            turn=None,
-            ways=(),
-            size_bytes=size_bytes,
-        )
-        return conversation, Timeline([node])
-
-    sizes = [10 * together.TOGETHER_BYTES, together.SMALL_BYTES, together.SMALL_BYTES + 1, together.SMALL_BYTES, 1]
-    conversations = [make(size) for size in sizes]
-    timelines = {each.pk: timeline for each, timeline in conversations}
-    settled = together.bound([each for each, _ in conversations], timelines)
+@pytest.mark.django_db
+def test_conversations_are_resolved_together_up_to_so_many_bytes(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [10 * small.TOGETHER_BYTES, small.SMALL_BYTES, small.SMALL_BYTES + 1, small.SMALL_BYTES, 1]
+    deliver(cast, *(json.dumps({"raw": "Hello.", "conversation": f"c{at}"}).encode() + b"\n" for at in range(5)))
+    pipeline.run_due(seconds=30, only=(Job.Kind.INGEST,))
+    conversations = list(Conversation.objects.order_by("native_id"))
+    timelines = small.load_timelines([each.pk for each in conversations])
+    for each, size in zip(conversations, sizes, strict=True):
+        timelines[each.pk][0].size_bytes = size
+    monkeypatch.setattr(small, "load_timelines", lambda ids: {pk: timelines[pk] for pk in ids})
+    done: list[set[uuid.UUID]] = []
+    small.Small(conversations, lambda: None).resolve(done.append)
     # The first is the job's own, however long; one is too large, and one comes when the measure is full.
-    assert [conversations.index((each, timelines[each.pk])) for each in settled] == [0, 1, 3]
+    assert done == [{conversations[1].pk, conversations[3].pk}]

@@ -72,7 +72,7 @@ def test_records_of_equal_order_keys_are_gone_through_by_identity(cast: Cast) ->
             deliver(cast, b"same first line\n" + line(raw, conversation="c", at="2026-11-21T09:00:00Z"))
         settle_all()
         conversation = Conversation.objects.get(native_id="c")
-        nodes = load_timelines([conversation.pk])[conversation.pk].nodes
+        nodes = load_timelines([conversation.pk])[conversation.pk]
         identities = {record.pk: bytes(record.identity) for record in Record.objects.all()}
         conversations.append([identities[node.record] for node in nodes])
     assert conversations[0] == conversations[1]

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from inspector.threads.models import Conversation, Message
-from inspector.threads.resolving.tallies import ASKING, FAILING, MOST_GRAVE, read_tally
+from inspector.threads.resolving.summaries import ASKING, FAILING, MOST_GRAVE, read_tally
 from inspector.threads.selectors import find_openings, sum_up
 from inspector.threads.sequence import Arrow, read_sequence
 from tests.inspector.conftest import Cast, deliver, settle_all

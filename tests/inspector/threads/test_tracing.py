@@ -92,7 +92,7 @@ def agree() -> None:
         part, tracing.MAX_PART = tracing.MAX_PART, 10_000
         Trace.objects.filter(pk=trace.pk).update(message_count=0)
         trace.refresh_from_db()
-        draw_traces(trace=trace, fence=lambda: None, finish=lambda: None)
+        draw_traces(trace=trace, fence=lambda: None, finish=lambda done: None)
         tracing.MAX_PART = part
         assert say(trace) == in_parts, trace.native_id
 
@@ -141,7 +141,7 @@ def test_one_late_message_reads_its_part_alone(cast: Cast, monkeypatch: pytest.M
     settle_all()
     agree()
     trace = find(RANDOM)
-    draw_traces(trace=trace, fence=lambda: None, finish=lambda: None)
+    draw_traces(trace=trace, fence=lambda: None, finish=lambda done: None)
     read: list[int] = []
     load = tracing.load_members
 
