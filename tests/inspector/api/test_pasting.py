@@ -21,9 +21,9 @@ from inspector.threads.agents.tables import Agent
 from inspector.threads.models import Message
 
 from ..conftest import Cast, settle_all
-from .test_server import find_database, port
+from .test_server import find_database, port, server_folder
 
-__all__ = ["port"]
+__all__ = ["port", "server_folder"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,12 +14,15 @@ from inspector.threads.tasks.ledger import read_steps
 from inspector.threads.telling import foretelling
 from inspector.threads.trees.windows import Tree
 
+from .test_agents import check_totals
+
 
 def picture() -> dict[str, Any]:
     """Everything that settling decides, each message and record named by what it is and not by its random id."""
     records = {str(record.pk): bytes(record.identity).hex() for record in Record.objects.all()}
     names = {message.pk: f"{records[str(message.record_id)]}/{message.part}" for message in Message.objects.all()}
     shown: dict[str, Any] = {}
+    check_totals()
     for conversation in Conversation.objects.select_related("channel"):
         assert conversation.is_settled
         rows = []
