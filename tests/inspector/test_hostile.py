@@ -1,4 +1,4 @@
-"""Hostile inputs through the three doors: the outcome of each, and the record after it is still taken.
+"""Hostile inputs through the three doors, in turns: the outcome of each, and the record after it is still taken.
 
 The numbers are those of the list of hostile inputs that the product promises an outcome for; docs/reliability.md says
 where each of them is tested. `read` is stored and read, `malformed` is stored and shown without an act, `quarantined`
@@ -19,9 +19,8 @@ from inspector.intake.selectors import rebuild_stream
 from inspector.threads.models import Conversation, Message
 
 from ..each import for_each
-from ..lanes import begin_with
 from .conftest import settle_all
-from .doors import DOORS, Way
+from .doors import Way, in_turns
 
 pytestmark = pytest.mark.django_db
 
@@ -153,19 +152,9 @@ CASES: dict[str, tuple[bytes, str]] = {
 
 
 NUMBERS = list(dict.fromkeys(name.partition(" ")[0] for name in CASES))
-NINTH = -NUMBERS.index("9")
 
 
-# Each number comes in by one door, the doors in turns; by the two others it comes in the long lane. Of number nine,
-# which has most inputs, the first is the quickest.
-BY_DOORS = [
-    case
-    for at, number in enumerate(NUMBERS)
-    for case in begin_with(1, ((DOORS[(at + NINTH + turn) % 3], number) for turn in range(3)), seconds=6)
-]
-
-
-@pytest.mark.parametrize(("way", "number"), BY_DOORS, indirect=["way"])
+@pytest.mark.parametrize(("way", "number"), in_turns({number: number for number in NUMBERS}), indirect=["way"])
 def test_the_record_is_kept_and_the_next_one_is_read(way: Way, number: str) -> None:
     """Each input of a number is a log in a channel of its own."""
     cases = [name for name in CASES if name.partition(" ")[0] == number]

@@ -9,7 +9,6 @@ import uuid
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext

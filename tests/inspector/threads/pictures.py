@@ -8,6 +8,7 @@ from typing import Any
 
 from inspector.audit.models import Finding
 from inspector.intake.models import Delivery, Job, Record
+from inspector.threads.agents.tables import AgentTotal, PairTotal
 from inspector.threads.models import Appearance, Conversation, Declaration, Exchange, Message, Task, Trace
 from inspector.threads.placing.numbering import load_places
 from inspector.threads.tasks.ledger import read_steps
@@ -131,6 +132,6 @@ def differences(one: Any, other: Any, at: str = "") -> list[str]:
 
 def forget() -> None:
     """Empty the tables, and what this worker foresees."""
-    for model in (Job, Message, Conversation, Trace, Record, Delivery):
-        model.objects.all().delete()
+    for model in (Job, Message, Conversation, Trace, Record, Delivery, AgentTotal, PairTotal):
+        model._default_manager.all().delete()
     foretelling._of_thread.__dict__.clear()
