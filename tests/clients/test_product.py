@@ -16,10 +16,10 @@ import pytest
 from inspector.intake import abandoned
 from inspector.intake.models import Delivery, Record
 from inspector_client import Client, RefusedError
-from tests.inspector.api.test_server import find_port, port, serve
+from tests.inspector.api.test_server import find_port, port, serve, server_folder
 from tests.inspector.conftest import Cast, cast, token
 
-__all__ = ["cast", "port", "token"]
+__all__ = ["cast", "port", "server_folder", "token"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

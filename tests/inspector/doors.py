@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
@@ -83,3 +85,17 @@ class Way:
         except CommandError:
             return said.getvalue()
         return ""
+
+
+def in_turns(inputs: Mapping[str, Any]) -> list[Any]:
+    """A door and an input: each comes in by one door, the doors in turns, and by the two others in the long lane."""
+    return [
+        pytest.param(
+            door,
+            given,
+            id=f"{door}-{name}",
+            marks=[pytest.mark.long(seconds=6)] if (at + turn + 1) % len(DOORS) else [],
+        )
+        for at, (name, given) in enumerate(inputs.items())
+        for turn, door in enumerate(DOORS)
+    ]

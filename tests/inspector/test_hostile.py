@@ -1,4 +1,4 @@
-"""Hostile inputs through the three doors: the outcome of each, and the record after it is still taken.
+"""Hostile inputs through the three doors, in turns: the outcome of each, and the record after it is still taken.
 
 The numbers are those of the list of hostile inputs that the product promises an outcome for; docs/reliability.md says
 where each of them is tested. `read` is stored and read, `malformed` is stored and shown without an act, `quarantined`
@@ -20,7 +20,7 @@ from inspector.threads.models import Conversation, Message
 
 from ..each import for_each
 from .conftest import settle_all
-from .doors import DOORS, Way
+from .doors import Way, in_turns
 
 pytestmark = pytest.mark.django_db
 
@@ -154,15 +154,7 @@ CASES: dict[str, tuple[bytes, str]] = {
 NUMBERS = list(dict.fromkeys(name.partition(" ")[0] for name in CASES))
 
 
-# Those of number nine are a hundred, all of which come in by the first door.
-BY_DOORS = [
-    pytest.param(door, number, marks=[pytest.mark.long(seconds=12)] if number == "9" and door != DOORS[0] else [])
-    for number in NUMBERS
-    for door in DOORS
-]
-
-
-@pytest.mark.parametrize(("way", "number"), BY_DOORS, indirect=["way"])
+@pytest.mark.parametrize(("way", "number"), in_turns({number: number for number in NUMBERS}), indirect=["way"])
 def test_the_record_is_kept_and_the_next_one_is_read(way: Way, number: str) -> None:
     """Each input of a number is a log in a channel of its own."""
     cases = [name for name in CASES if name.partition(" ")[0] == number]

@@ -21,7 +21,7 @@ from inspector.threads.models import Conversation, Message
 from tests.lanes import begin_with
 
 from .conftest import Cast, settle_all
-from .doors import DOORS, Way
+from .doors import DOORS, Way, in_turns
 from .intake.test_containers import HOSTILE
 
 pytestmark = pytest.mark.django_db
@@ -149,7 +149,7 @@ def spell() -> Iterator[tuple[str, bytes]]:
     yield "an array that ends in a comma", b"[\n" + one + b",\n" + two + b",\n]\n"
 
 
-@pytest.mark.parametrize("log", [log for _, log in spell()], ids=[name for name, _ in spell()])
+@pytest.mark.parametrize(("way", "log"), in_turns(dict(spell())), indirect=["way"])
 def test_20_however_its_lines_end_a_log_has_the_same_messages(way: Way, log: bytes) -> None:
     delivery = deliver(way, log, "x.json" if log.startswith(b"[") else "x.jsonl")
     assert sorted(Message.objects.values_list("native_id", flat=True)) == ["m1", "m2"]
@@ -173,7 +173,7 @@ PACKED: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("log", PACKED.values(), ids=PACKED.keys())
+@pytest.mark.parametrize(("way", "log"), in_turns(PACKED), indirect=["way"])
 def test_22_a_container_that_is_none_leaves_exact_counts_and_the_next_log_is_taken(way: Way, log: bytes) -> None:
     said = way.send(log, "x.jsonl.gz")
     # A program and a shell are told at once what could not be taken whole; a person sees it on the delivery's page.

@@ -58,8 +58,9 @@ class Site:
         return total
 
 
-@pytest.fixture
-def site(token: str, tmp_path: Path) -> Iterator[Site]:
+@contextlib.contextmanager
+def serve(tmp_path: Path) -> Iterator[tuple[int, Path]]:
+    """The port of the front while it serves, and the folder for temporary files."""
     port = find_port()
     spool = tmp_path / "spool"
     spool.mkdir()
@@ -85,7 +86,7 @@ def site(token: str, tmp_path: Path) -> Iterator[Site]:
             )
             stack.callback(process.wait, 20)
             stack.callback(process.terminate)
-        one = Site(port, spool, token)
+        one = Site(port, spool, "")
         until = time.monotonic() + 60
         while True:
             try:
@@ -94,7 +95,26 @@ def site(token: str, tmp_path: Path) -> Iterator[Site]:
             except (ConnectionError, TimeoutError):
                 assert time.monotonic() < until, (tmp_path / "front.log").read_text()
                 time.sleep(0.1)
-        yield one
+        yield port, spool
+
+
+@pytest.fixture(scope="module")
+def address(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
+    """Processes that serve one test after the other."""
+    with serve(tmp_path_factory.mktemp("site")) as given:
+        yield given
+
+
+@pytest.fixture
+def crowded_site(token: str, tmp_path: Path) -> Iterator[Site]:
+    """Processes of a test's own: what a crowd leaves them to do ends with them, before the tables are emptied."""
+    with serve(tmp_path) as given:
+        yield Site(*given, token)
+
+
+@pytest.fixture
+def site(address: tuple[int, Path], token: str) -> Site:
+    return Site(*address, token)
 
 
 def post_greedily(site: Site, path: str, framing: str) -> tuple[bytes, int]:
@@ -207,10 +227,10 @@ def stay_slow(site: Site, head: str, piece: bytes, stop: threading.Event) -> Non
                 line.sendall(piece)
 
 
-def test_slow_clients_stop_nobody(site: Site) -> None:
+def test_slow_clients_stop_nobody(crowded_site: Site) -> None:
     start = "POST {} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     body = "Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
-    key = f"Authorization: Bearer {site.token}\r\n"
+    key = f"Authorization: Bearer {crowded_site.token}\r\n"
     crowd = [(start.format("/sign-in/"), b"X-A: b\r\n")] * 16
     crowd += [(start.format("/sign-in/") + body, chunk(b"x"))] * 8 + [
         (start.format("/api/v1/messages") + body, chunk(b"x"))
@@ -218,15 +238,16 @@ def test_slow_clients_stop_nobody(site: Site) -> None:
     crowd += [(start.format("/api/v1/messages") + key + body, chunk(b"x"))] * 16
     crowd += [(start.format("/api/v1/messages") + key + body, chunk(b"a whole record each second\n"))] * 10
     check_while(
-        site, [lambda stop, head=head, piece=piece: stay_slow(site, head, piece, stop) for head, piece in crowd]
+        crowded_site,
+        [lambda stop, head=head, piece=piece: stay_slow(crowded_site, head, piece, stop) for head, piece in crowd],
     )
 
 
-def test_sign_ins_at_once_stop_nobody(site: Site) -> None:
+def test_sign_ins_at_once_stop_nobody(crowded_site: Site) -> None:
     statuses: list[int] = []
 
     def enter(stop: threading.Event) -> None:
-        line = http.client.HTTPConnection("127.0.0.1", site.port, timeout=60)
+        line = http.client.HTTPConnection("127.0.0.1", crowded_site.port, timeout=60)
         token = "a" * 32
         form = f"username=nobody&password=wrong-but-long&csrfmiddlewaretoken={token}"
         headers = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": f"csrftoken={token}"}
@@ -234,7 +255,7 @@ def test_sign_ins_at_once_stop_nobody(site: Site) -> None:
         statuses.append(line.getresponse().status)
         line.close()
 
-    check_while(site, [enter] * 150, seconds=4)
+    check_while(crowded_site, [enter] * 150, seconds=4)
     assert len(statuses) == 150
     assert set(statuses) <= {422, 429}
     assert statuses.count(429) >= 100

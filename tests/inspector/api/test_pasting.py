@@ -20,9 +20,9 @@ from inspector.intake.models import Delivery
 from inspector.threads.models import Agent, Message
 
 from ..conftest import Cast, settle_all
-from .test_server import find_database, port
+from .test_server import find_database, port, server_folder
 
-__all__ = ["port"]
+__all__ = ["port", "server_folder"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

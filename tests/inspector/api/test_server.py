@@ -54,7 +54,7 @@ def find_database() -> str:
 
 @contextmanager
 def serve(number: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A web server of its own on the database of this test, with a broker that nobody answers at; it leads a group."""
+    """A web server of its own on the database of the tests, with a broker that nobody answers at; it leads a group."""
     (folder / "server.py").write_text(IMPATIENT)
     command = [sys.executable, "-m", "gunicorn", "inspector.wsgi:application", f"--bind=127.0.0.1:{number}"]
     command += ["--worker-class=gthread", "--workers=1", "--threads=4", f"--config={folder / 'server.py'}"]
@@ -85,11 +85,17 @@ def serve(number: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.wait(20)
 
 
-@pytest.fixture
-def port(db: None, tmp_path: Path) -> Iterator[int]:
-    """Where a web server of its own listens."""
+@pytest.fixture(scope="module")
+def server_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the server of a module keeps its files."""
+    return tmp_path_factory.mktemp("server")
+
+
+@pytest.fixture(scope="module")
+def port(django_db_setup: None, server_folder: Path) -> Iterator[int]:
+    """Where a web server listens that serves the tests of a module, one after the other."""
     number = find_port()
-    with serve(number, tmp_path):
+    with serve(number, server_folder):
         yield number
 
 
@@ -236,7 +242,7 @@ def test_twins_at_the_same_time_have_one_effect(port: int, token: str) -> None:
     assert Record.objects.count() == 40
 
 
-def test_who_goes_away_in_the_middle_leaves_no_complaint(port: int, token: str, tmp_path: Path) -> None:
+def test_who_goes_away_in_the_middle_leaves_no_complaint(port: int, token: str, server_folder: Path) -> None:
     """A body that is given up before its end hands the line back while it is open: nothing is tried on a closed one."""
     head = f"POST /api/v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
     for header in ("Content-Length: 100000", "Transfer-Encoding: chunked"):
@@ -252,13 +258,13 @@ def test_who_goes_away_in_the_middle_leaves_no_complaint(port: int, token: str, 
     said = send(port, token, map(chunk, [b"x" * 65_536] * 8), "Transfer-Encoding: chunked", address="decode")
     assert said.startswith(b"HTTP/1.1 413"), said
     assert answer(port, token, b"hello\n")[0] == 202
-    log = (tmp_path / "web.log").read_text()
+    log = (server_folder / "web.log").read_text()
     assert "Bad file descriptor" not in log
     assert "Exception ignored" not in log
 
 
 def test_the_access_log_names_the_key_by_its_prefix_and_keeps_neither_query_nor_link(
-    port: int, tmp_path: Path, token: str
+    port: int, server_folder: Path, token: str
 ) -> None:
     for path in ("/api/v1/messages?q=marmalade", "/sign-in/marmalade-link/"):
         asked = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
@@ -268,7 +274,7 @@ def test_the_access_log_names_the_key_by_its_prefix_and_keeps_neither_query_nor_
     log, until = "", time.monotonic() + 10
     while "/sign-in/" not in log and time.monotonic() < until:
         time.sleep(0.1)
-        log = (tmp_path / "web.log").read_text()
+        log = (server_folder / "web.log").read_text()
     prefix = token.split("_")[1]
     assert '"GET /api/v1/messages" 200' in log
     assert f"key {prefix}," in log

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from inspector.intake import facts, jobs, letters
 from inspector.intake.models import DeadLetter, Delivery, Door, Job, Record
 from inspector.intake.selectors import find_progress
 from inspector.threads.models import Message
+from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
 from .processes import PROJECT, make_environment
@@ -320,9 +321,9 @@ def live(tmp_path: Path) -> Iterator[Callable[[], int]]:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("poisoned", [(0,), (17,), (39,), (8, 9)], ids=str)
+@pytest.mark.parametrize("poisoned", begin_with(2, ([17], [8, 9], [0], [39]), seconds=8), ids=str)
 def test_a_record_that_kills_its_worker_kills_it_three_times_at_most(
-    cast: Cast, live: Callable[[], int], tmp_path: Path, poisoned: tuple[int, ...]
+    cast: Cast, live: Callable[[], int], tmp_path: Path, poisoned: Sequence[int]
 ) -> None:
     delivery = deliver(cast, write_log(*poisoned))
     deaths = 0

@@ -8,12 +8,23 @@ from typing import Any
 
 from inspector.audit.models import Finding
 from inspector.intake.models import Delivery, Job, Record
-from inspector.threads.models import Appearance, Conversation, Declaration, Exchange, Message, Task, Trace
+from inspector.threads.models import (
+    AgentTotal,
+    Appearance,
+    Conversation,
+    Declaration,
+    Exchange,
+    Message,
+    PairTotal,
+    Task,
+    Trace,
+)
 from inspector.threads.placing.numbering import load_places
 from inspector.threads.tasks.rows import read_steps
 from inspector.threads.trees.windows import Tree
 
 from .plain_trees import read_lines
+from .test_agents import check_totals
 
 
 def picture() -> dict[str, Any]:
@@ -21,6 +32,7 @@ def picture() -> dict[str, Any]:
     records = {str(record.pk): bytes(record.identity).hex() for record in Record.objects.all()}
     names = {message.pk: f"{records[str(message.record_id)]}/{message.part}" for message in Message.objects.all()}
     shown: dict[str, Any] = {}
+    check_totals()
     for conversation in Conversation.objects.select_related("channel"):
         assert conversation.is_settled
         rows = []
@@ -129,5 +141,5 @@ def differences(one: Any, other: Any, at: str = "") -> list[str]:
 
 def forget() -> None:
     """Empty the tables."""
-    for model in (Job, Message, Conversation, Trace, Record, Delivery):
-        model.objects.all().delete()
+    for model in (Job, Message, Conversation, Trace, Record, Delivery, AgentTotal, PairTotal):
+        model._default_manager.all().delete()

@@ -1,4 +1,4 @@
-"""Agents: who said how much to whom, what they declared, what auditors call them, and that order decides nothing."""
+"""Agents: who said how much to whom, what they declared, and what auditors call them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import base64
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import replace
-from itertools import permutations
 from typing import Any
 
 import pytest
@@ -37,7 +35,6 @@ from inspector.threads.models import (
     AgentTotal,
     AgentWord,
     Appearance,
-    Conversation,
     Declaration,
     Exchange,
     Message,
@@ -45,7 +42,6 @@ from inspector.threads.models import (
     make_agent_id,
 )
 from inspector.threads.selectors import filter_conversations, find_openings
-from inspector.threads.services import mark_conversations
 from inspector.threads.tasks.outcomes import count_asked_between
 from inspector.threads.trees.traces import select_traces
 
@@ -87,21 +83,6 @@ def pairs_of(cast: Cast, **names: Any) -> dict[tuple[str | None, str | None, boo
 
 def agent_of(cast: Cast, name: str, channel: Channel | None = None) -> Agent:
     return Agent.objects.get(pk=make_agent_id(cast.workspace.pk, (channel or cast.channel).pk, name))
-
-
-def picture() -> dict[str, set[tuple[Any, ...]]]:
-    """Every row without the random ids of its conversation and its message."""
-    return {
-        model.__name__: set(model._default_manager.values_list("conversation__native_id", *columns))
-        for model, columns in (
-            (Appearance, ("agent__name", "dialect", "sent", "received", "failures", "first_at", "last_at")),
-            (
-                Exchange,
-                ("sender", "receiver", "is_broadcast", "dialect", "messages", "failures", "first_at", "last_at"),
-            ),
-            (Declaration, ("agent__name", "dialect", "kind", "value", "name", "at")),
-        )
-    }
 
 
 def check_totals() -> None:
@@ -168,24 +149,6 @@ def test_what_an_agent_declares_names_the_message_that_said_it(cast: Cast) -> No
     ]
     message = Message.objects.get(native_id="k3")
     assert {row.message for row in Declaration.objects.filter(agent__name="bob")} == {message.pk}
-
-
-@pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_the_rows_do_not_depend_on_what_came_first(cast: Cast, order: Iterable[int]) -> None:
-    blocks = [STORY[:3], STORY[3:5], STORY[5:]]
-    for number in order:
-        deliver(cast, *blocks[number], door=Door.API)
-        settle_all()
-    check_totals()
-    stepwise = picture()
-    for model in (Appearance, Exchange, Declaration, AgentTotal, PairTotal):
-        model._default_manager.all().delete()
-    conversations = set(Conversation.objects.values_list("pk", flat=True))
-    mark_conversations(conversation_ids=conversations, workspace_id=cast.workspace.pk)
-    settle_all()
-    assert picture() == stepwise
-    check_totals()
-    assert len(stepwise["Exchange"]) == 8
 
 
 def test_only_rows_that_came_out_otherwise_are_written(cast: Cast) -> None:

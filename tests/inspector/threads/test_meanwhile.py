@@ -77,15 +77,17 @@ def assert_all_whole() -> None:
     assert not differences(stored, picture())
 
 
-@pytest.mark.parametrize("name", MEANWHILE)
-def test_what_comes_between_the_load_and_the_write_is_settled_next(
-    cast: Cast, monkeypatch: pytest.MonkeyPatch, name: str
+@pytest.mark.parametrize(
+    ("name", "when"),
+    [*((name, "between") for name in MEANWHILE), *begin_with(3, ((name, "after") for name in MEANWHILE), seconds=2)],
+)
+def test_what_comes_between_the_load_and_the_write_or_after_it_is_settled(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, name: str, when: str
 ) -> None:
-    deliver(cast, *(say(at, f"m{at}", **{"from": f"a{at % 3}"}) for at in range(10)), door=Door.API)
-    deliver(cast, *(say(at, f"m{at}", **{"from": f"a{at % 3}"}) for at in range(10, 30)), door=Door.API)
+    for start, end in ((0, 10), (10, 30)):
+        deliver(cast, *(say(at, f"m{at}", **{"from": f"a{at % 3}"}) for at in range(start, end)), door=Door.API)
     settle_all()
     came: list[str] = []
-
     write = Resolver._write
 
     def interrupt(self: Resolver, *given: Any, **more: Any) -> set[bytes]:
@@ -95,25 +97,14 @@ def test_what_comes_between_the_load_and_the_write_is_settled_next(
             assert pipeline.run_due(only=READING)
         return write(self, *given, **more)
 
-    monkeypatch.setattr(Resolver, "_write", interrupt)
+    if when == "between":
+        monkeypatch.setattr(Resolver, "_write", interrupt)
     deliver(cast, say(30, "m30", parent="lost"), door=Door.API)
     settle_all()
-    assert came
-    assert_all_whole()
-    deliver(cast, say(40, "m40", parent="m30"), say(41, parent="lost"), door=Door.API)
-    settle_all()
-    assert_all_whole()
-
-
-@pytest.mark.parametrize("name", begin_with(3, MEANWHILE, seconds=2))
-def test_what_comes_after_it_is_settled_as_well(cast: Cast, name: str) -> None:
-    for start, end in ((0, 10), (10, 30)):
-        deliver(cast, *(say(at, f"m{at}", **{"from": f"a{at % 3}"}) for at in range(start, end)), door=Door.API)
+    if when == "after":
+        MEANWHILE[name](cast)
         settle_all()
-    deliver(cast, say(30, "m30", parent="lost"), door=Door.API)
-    settle_all()
-    MEANWHILE[name](cast)
-    settle_all()
+    assert bool(came) == (when == "between")
     assert_all_whole()
     deliver(cast, say(40, "m40", parent="m30"), say(41, parent="lost"), door=Door.API)
     settle_all()

@@ -17,6 +17,7 @@ from inspector.threads.trees import tracing
 from inspector.threads.trees.lines import ORDERS
 from inspector.threads.trees.tracing import draw_traces
 from inspector.threads.trees.windows import Tree
+from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
 from .plain_trees import draw_trace, list_members, read_lines
@@ -25,6 +26,7 @@ from .test_traces import RANDOM, STORY, clowl, find, prose
 pytestmark = pytest.mark.django_db
 
 SEEDS = int(os.environ.get("SEEDS", "2"))
+STORIES = begin_with(1, ((-1, 24), *((seed, 60) for seed in range(SEEDS))), seconds=30)
 ACTS = ["REQ", "DLGT", "INF", "DONE", "FAIL", "ACK", "PROG", "CXL"]
 
 
@@ -97,11 +99,10 @@ def agree() -> None:
         assert say(trace) == in_parts, trace.native_id
 
 
-@pytest.mark.long(seconds=30)
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_what_is_late_by_anything_stands_as_if_drawn_at_once(cast: Cast, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "length"), STORIES)
+def test_what_is_late_by_anything_stands_as_if_drawn_at_once(cast: Cast, seed: int, length: int) -> None:
     chance = random.Random(f"late {seed}")
-    story = disorder(chance, write_story(chance, 60))
+    story = disorder(chance, write_story(chance, length))
     at = 0
     while at < len(story):
         size = chance.choice([1, 2, 5, 9])
@@ -113,12 +114,11 @@ def test_what_is_late_by_anything_stands_as_if_drawn_at_once(cast: Cast, seed: i
     agree()
 
 
-@pytest.mark.long(seconds=30)
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_what_is_late_in_two_channels_or_withdrawn_stands_so_too(cast: Cast, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "length"), STORIES)
+def test_what_is_late_in_two_channels_or_withdrawn_stands_so_too(cast: Cast, seed: int, length: int) -> None:
     chance = random.Random(f"withdrawn {seed}")
     other = Channel.objects.create(workspace=cast.workspace, name="other")
-    story = disorder(chance, write_story(chance, 60))
+    story = disorder(chance, write_story(chance, length))
     deliveries, withdrawn, at = [], [], 0
     while at < len(story):
         size = chance.choice([2, 5, 9])
