@@ -20,7 +20,7 @@ from inspector.threads import messages as message_reads
 from inspector.threads import selectors
 from inspector.threads.messages import Provenance, find_provenance
 from inspector.threads.models import Conversation, Message
-from inspector.threads.tasks.measures import find_state
+from inspector.threads.tasks.measures import get_state
 from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH
 from inspector.threads.telling.wordings import Earlier, list_wordings
 
@@ -110,7 +110,7 @@ def show_conversation(conversation: Conversation) -> dict[str, Any]:
         "native_id": conversation.native_id,
         "channel": conversation.channel.name,
         "subject": conversation.subject,
-        "state": find_state(conversation),
+        "state": get_state(conversation),
         "agents": conversation.agents,
         "dialects": conversation.dialects,
         "message_count": conversation.message_count,

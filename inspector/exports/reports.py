@@ -17,7 +17,7 @@ from inspector.audit.reviews.tables import Review
 from inspector.audit.rules import RULES
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.numbering import number_messages
-from inspector.threads.tasks.measures import find_state
+from inspector.threads.tasks.measures import get_state
 
 from .lines import SEVERITIES, write_second
 from .manifests import EXACT_RULE, MASK_RULE, OPENED_RULE, PRINTED_RULE, say_secrets
@@ -49,7 +49,7 @@ def write_beginning(export: Export, conversation: Conversation) -> bytes:
         ("Id in the messages", show(conversation.native_id, LONGEST_TITLE)),
         ("Channel", show(conversation.channel.name)),
         ("Workspace", show(export.workspace.name)),
-        ("State", find_state(conversation)),
+        ("State", get_state(conversation)),
         ("Messages", f"{export.listed or 0:,}"),
         ("Processed", write_second(conversation.settled_at) if conversation.settled_at else "not processed yet"),
         ("Digest as processed", write_hash(conversation.settled_digest)),

@@ -15,7 +15,7 @@ from inspector.audit.reviews.tables import Review
 from inspector.audit.samples.drawing import list_drawn
 from inspector.audit.samples.strata import say_stratum
 from inspector.audit.samples.tables import AuditSample, SampledConversation
-from inspector.threads.tasks.measures import find_state
+from inspector.threads.tasks.measures import get_state
 
 from .lines import write_instant, write_second
 from .manifests import OPENED_RULE, PRINTED_RULE
@@ -128,7 +128,7 @@ def write_drawn(sample: AuditSample, place: int) -> bytes:
         ("Id in the messages", show(conversation.native_id, LONGEST_TITLE)),
         ("Identity", write_hash(each.identity)),
         ("Stratum", show(say_stratum(sample, each.stratum), LONGEST_TITLE)),
-        ("State", find_state(conversation)),
+        ("State", get_state(conversation)),
         ("Processed", write_second(conversation.settled_at) if conversation.settled_at else "not processed yet"),
         ("Digest as processed", write_hash(conversation.settled_digest)),
     ))  # fmt: skip

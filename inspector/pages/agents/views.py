@@ -30,7 +30,7 @@ from inspector.threads.agents.directory import (
 from inspector.threads.agents.names import CONVENTIONS, label_by_convention, list_candidates
 from inspector.threads.agents.pairs import survey_pairs
 from inspector.threads.models import Agent, AgentTotal, Declaration
-from inspector.threads.tasks.measures import find_state, list_channels_at, measure_agent
+from inspector.threads.tasks.measures import get_state, list_channels_at, measure_agent
 from inspector.threads.tasks.outcomes import Outcome, count_asked_between, count_asked_of
 
 from ..shell import render_page, within_workspace
@@ -182,7 +182,7 @@ def answer_agent(
             {
                 "url": reverse("pages:conversation", args=[slug, each.pk]),
                 "title": shorten((not is_named(each) and vars(each)["opening"]) or name_conversation(each), 60),
-                "state": find_state(each),
+                "state": get_state(each),
                 "last_at": each.last_at,
             }
             for each in conversations

@@ -19,7 +19,7 @@ from inspector.threads.messages import count_hidden_in, read_body
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import Digest, find_conversation, find_openings
 from inspector.threads.sequence import WINDOW_STEPS, Missing, find_missing
-from inspector.threads.tasks.measures import find_state
+from inspector.threads.tasks.measures import get_state
 
 from ..reviews.words import describe_verdicts
 from ..shown.budgets import shorten_name
@@ -129,7 +129,7 @@ def _describe(conversation: Conversation) -> dict[str, Any]:
         "id": conversation.pk,
         "native_id": shorten_name(conversation.native_id),
         "channel": conversation.channel.name,
-        "state": find_state(conversation),
+        "state": get_state(conversation),
         "reversal": "",
         "is_settled": conversation.is_settled,
         "settled_at": conversation.settled_at,

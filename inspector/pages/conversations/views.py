@@ -36,7 +36,7 @@ from inspector.threads.selectors import (
     select_conversations,
     sum_up,
 )
-from inspector.threads.tasks.measures import find_state
+from inspector.threads.tasks.measures import get_state
 
 from ..agents.marks import Casts, cast_conversation
 from ..forms import ConversationFilter, VerdictForm
@@ -155,7 +155,7 @@ def _make_row(
     reversals: Mapping[tuple[uuid.UUID, str], str],
 ) -> dict[str, Any]:
     agents = conversation.agents[:MOST_TILES]
-    state = find_state(conversation)
+    state = get_state(conversation)
     reversed_end = reversals.get((conversation.pk, state))
     return {
         "id": conversation.pk,

@@ -33,9 +33,7 @@ from ..models import (
 )
 from ..placing.instants import count_microseconds, read_instant
 from ..placing.nodes import StoredNode
-
-# The acts that say that something did not work.
-FAILING: Final = frozenset({"failure", "not-understood"})
+from ..tasks.events import FAILING
 
 Row = tuple[Any, ...]
 Table = type[models.Model]

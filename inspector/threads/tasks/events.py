@@ -18,6 +18,8 @@ WISHES: Final[Mapping[str, Wish]] = {
     "subscribe": "news",
 }
 ASKS: Final = frozenset(WISHES)
+# The acts that say that something did not work.
+FAILING: Final = frozenset({"failure", "not-understood"})
 
 # What the status words of the wires mean to a task; what is not here means nothing to it.
 STATUS_WORDS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -93,7 +93,7 @@ def annotate_stands(conversations: QuerySet[Conversation]) -> QuerySet[Any]:
     )
 
 
-def find_state(conversation: Conversation) -> str:
+def get_state(conversation: Conversation) -> str:
     """How a conversation stands: as of its channel's latest record where it was asked for so, else what is stored."""
     return str(getattr(conversation, "stands", conversation.state))
 

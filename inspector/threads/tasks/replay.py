@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from ..placing.nodes import StoredNode
 from .events import FAILURES, LINKED, Wish, find_event
-from .states import ENDED, NOT_BEGUN, STANDING, Found, find_end_of_part, follow
+from .states import ENDED, NOT_BEGUN, STANDING, Found, follow, get_end_of_part
 
 # A deadline further off is none.
 MAX_SECONDS: Final = 10**9
@@ -162,7 +162,7 @@ class Playing:
                 play.finished_at = node.at if state in ENDED and node.is_timed else None
             cause = None
             if has_changed and state in ENDED and play.within is not None:
-                cause = find_end_of_part(play.wish, play.mode, state)
+                cause = get_end_of_part(play.wish, play.mode, state)
                 play = play.within
 
 

@@ -112,7 +112,7 @@ TRANSFERRED: Final[Mapping[str, str]] = {
 ASKED_BACK: Final[Mapping[str, str]] = {State.DONE: "answered-back"}
 
 
-def find_end_of_part(wish: str, mode: str, state: str) -> str:
+def get_end_of_part(wish: str, mode: str, state: str) -> str:
     """The event that the end of a task is to the task above it, by what was asked (`events.WISHES`) and its mode."""
     ends = TRANSFERRED if mode == "transfer" else ASKED_BACK if wish == "answer" else {}
     return ends.get(state, "help-ended")

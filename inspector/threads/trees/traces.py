@@ -81,8 +81,9 @@ def select_trace() -> Case:
 
 def find_traces_of(*, messages: Sequence[Message]) -> list[dict[str, str]]:
     """`id` and `name` of the traces that these messages belong to, in their order; those not drawn yet are left out."""
-    rows = Message.objects.filter(IsAny("id", [message.pk for message in messages])).order_by()
-    held = dict(rows.values_list("pk", select_trace())) if messages else {}
+    named = [message.pk for message in messages if message.trace_key]
+    rows = Message.objects.filter(IsAny("id", named)).order_by().values_list("pk", select_trace()) if named else ()
+    held = dict(rows)
     found = {trace["id"]: trace for message in messages if (trace := held.get(message.pk))}
     return list(found.values())
 
