@@ -1,31 +1,26 @@
 """What a record costs: processor time by step, bytes on disk by relation, and what one posted alone costs.
 
 Processor time and not time: other work on the machine changes it little, and a waiting disk not at all. In bulk, one
-process frames, reads, resolves and examines a log, and the database's process that serves it is counted with it. Posted
-alone, the product runs whole, and all its processes are counted until the last message is told.
+process frames, reads, resolves and examines a log, and the database's process that serves it is counted with it. What
+posting costs is in `posted`.
 """
 
 from __future__ import annotations
 
-import http.client
-import json
 import time
 from argparse import Namespace
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import itemgetter
 
 import psutil
 
 from .installation import Installation
 from .logs import Log
 from .measure import Goal, Row
+from .posted import measure_posted
 from .product import Product, enter_product
 
 BULK = Goal("P26", "milliseconds of processor time a record, in bulk", 1.0, 0.6, is_share=True)
-ALONE = Goal("P26", "the same, posted alone, all processes, until it is told", 10, 4, is_share=True)
-FIVE = Goal("P26", "the same, five a POST", 4, 1.5, is_share=True)
 DISK = Goal("P26", "bytes on disk a message", 4000, 2500, is_share=True)
 WAL = Goal("P26", "bytes of write-ahead log a record", 8000, 5000, is_share=True)
 # What is due after a pause is worked off at once here: only processor time is measured.
@@ -36,10 +31,6 @@ STEPS = {
     "traces summed up": ("trace",),
     "examined": ("examine", "alert"),
 }
-# What stands in the command line of a program, and so names it.
-PROGRAMS = ("postgres", "celery", "posting", "gunicorn", "front")
-# Posts a second stay far below what the machine can take, as agents that post what they say do.
-POSTS, PAUSE_S, SETTLE_S = 200, 0.05, 120.0
 
 
 @dataclass(frozen=True)
@@ -56,8 +47,7 @@ def measure_cost(options: Namespace) -> Iterator[Row]:
     with Installation() as installation:
         with enter_product(installation) as product:
             yield from measure_bulk(product, options.records)
-        yield measure_posts(installation, ALONE, records=1)
-        yield measure_posts(installation, FIVE, records=5)
+        yield from measure_posted(installation)
 
 
 def measure_bulk(product: Product, records: int) -> Iterator[Row]:
@@ -105,59 +95,6 @@ def measure_disk(product: Product) -> Iterator[Row]:
             heap, long, indexes = (size / messages for size in sizes)
             print(f"{name:24} {heap:8,.0f} {long:9,.0f} {indexes:8,.0f}")
     yield Row(DISK, total / messages, remark=f"{messages:,} messages")
-
-
-def measure_posts(installation: Installation, goal: Goal, *, records: int) -> Row:
-    """Records posted a few at a time, and all processes until the last job has ended."""
-    installation.start()
-    try:
-        door = installation.door
-        headers = {"Authorization": f"Bearer {door.token}", "Content-Type": "application/x-ndjson"}
-        server = http.client.HTTPConnection(door.host, door.port, timeout=60)
-        lines = iter(Log(seed=100 + records, records=(POSTS + 20) * records).lines())
-
-        def post(count: int) -> int:
-            accepted = 0
-            for _ in range(count):
-                body = b"\n".join(next(lines) for _ in range(records))
-                server.request("POST", "/api/v1/messages", body, headers)
-                response = server.getresponse()
-                accepted += json.loads(response.read())["received"]
-                time.sleep(PAUSE_S)
-            return accepted
-
-        post(20)
-        installation.wait_until_idle(seconds=SETTLE_S)
-        before, started = _count_by_program(), time.perf_counter()
-        accepted = post(POSTS)
-        posted = time.perf_counter() - started
-        installation.wait_until_idle(seconds=SETTLE_S)
-        waited = time.perf_counter() - started - posted
-        spent = {name: seconds - before.get(name, 0) for name, seconds in _count_by_program().items()}
-        server.close()
-    finally:
-        installation.stop()
-    print(f"{'program':24} {'ms a record':>12}, {records} a POST")
-    for name, seconds in sorted(spent.items(), key=itemgetter(1), reverse=True):
-        print(f"{name:24} {seconds / accepted * 1e3:12.2f}")
-    return Row(
-        goal,
-        sum(spent.values()) / accepted * 1e3,
-        remark=f"{accepted:,} records in {posted:.1f} s, idle {waited:.1f} s later",
-    )
-
-
-def _count_by_program() -> dict[str, float]:
-    """Processor seconds of this process's children and theirs, those that ended included, by what they are."""
-    total: Counter[str] = Counter()
-    for process in psutil.Process().children(recursive=True):
-        try:
-            times, command = process.cpu_times(), " ".join(process.cmdline())
-        except psutil.NoSuchProcess:
-            continue
-        name = next((name for name in PROGRAMS if name in command), command[:24])
-        total[name] += times.user + times.system + times.children_user + times.children_system
-    return total
 
 
 def _look(product: Product) -> Spent:

@@ -316,7 +316,7 @@ LIMITS = {
     "delivery_bytes": env.int("LIMIT_DELIVERY_BYTES", 2 * 1024 * 1024 * 1024),
     "export_bytes": env.int("LIMIT_EXPORT_BYTES", 2 * 1024 * 1024 * 1024),
     "waiting_bytes": env.int("LIMIT_WAITING_BYTES", 8 * 1024 * 1024 * 1024),
-    "backlog_records": env.int("LIMIT_BACKLOG_RECORDS", 2_000_000),
+    "backlog_seconds": env.int("LIMIT_BACKLOG_SECONDS", 600),
     "decode_bytes": env.int("LIMIT_DECODE_BYTES", 256 * 1024),
     "requests_per_minute": env.int("LIMIT_REQUESTS_PER_MINUTE", 6_000),
     "sign_ins_per_minute": env.int("LIMIT_SIGN_INS_PER_MINUTE", 30),

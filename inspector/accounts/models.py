@@ -150,6 +150,9 @@ class ApiKey(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
+    # How many requests were left at that moment: see `services.reserve_requests`. Null before the first.
+    requests_left = models.FloatField(null=True, blank=True)
+    requests_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         # Serves the settings page: the keys of a workspace, newest first.

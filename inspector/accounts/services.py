@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from zoneinfo import available_timezones
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from inspector.tokens import hide_tokens
@@ -229,6 +229,30 @@ def note_api_key_use(*, key: ApiKey) -> None:
     now = timezone.now()
     if key.last_used_at is None or now - key.last_used_at > timedelta(minutes=1):
         ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
+
+
+def reserve_requests(*, key: ApiKey, count: int, most: int) -> bool:
+    """Take requests out of what a key may send, which all processes share; whether there were so many.
+
+    What is left fills evenly, up to a minute's worth.
+
+    Args:
+        key: whose.
+        count: how many.
+        most: requests a minute.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE accounts_apikey AS held SET requests_left = stood.there - %(count)s, requests_at = clock_timestamp()
+              FROM (SELECT id, LEAST(%(most)s, COALESCE(requests_left, %(most)s) + %(most)s / 60.0 * COALESCE(
+                           EXTRACT(epoch FROM clock_timestamp() - requests_at)::double precision, 0)) AS there
+                      FROM accounts_apikey WHERE id = %(key)s FOR UPDATE) AS stood
+             WHERE held.id = stood.id AND stood.there >= %(count)s
+            """,
+            {"key": key.pk, "count": count, "most": float(most)},
+        )
+        return bool(cursor.rowcount)
 
 
 def choose_time_zone(*, user: User, time_zone: str) -> None:

@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from inspector.accounts import selectors as accounts
 from inspector.accounts import services as account_services
 from inspector.accounts.models import ApiKey, Channel
-from inspector.intake import selectors, services
+from inspector.intake import services
 from inspector.intake.framing import series_of
 from inspector.intake.models import Delivery, Door
 from inspector.intake.staging import count_waiting_bytes
@@ -26,6 +26,7 @@ from inspector.tokens import hide_tokens
 from inspector.trail.acting import find_address
 
 from .authentication import caller_of
+from .backlog import refuse_backlog
 from .beginnings import look_at_beginning
 from .bodies import EMPTY, BrokenBodyError, find_length, is_asked_first, read_body
 from .endpoints import Endpoint
@@ -93,8 +94,7 @@ class MessagesView(Endpoint):
     def post(self, request: Request) -> Response:
         """Take messages in. The answer comes after every complete record of the body is durable."""
         key = caller_of(request)
-        if selectors.is_backlog_over(settings.LIMITS["backlog_records"]):
-            raise ProblemError(503, "too many records wait to be read: send this again later", retry_after=30)
+        refuse_backlog(settings.LIMITS["backlog_seconds"])
         length = find_length(request._request)
         if (length is None or length > LARGE_BYTES) and (
             count_waiting_bytes(workspace=key.workspace) > settings.LIMITS["waiting_bytes"]

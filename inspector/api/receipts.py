@@ -15,6 +15,7 @@ from inspector.intake.warnings import list_warnings
 from inspector.intake.withdrawals import find_withdrawal, is_weighing
 from inspector.threads.models import Message
 
+from .backlog import tell_wait
 from .choosing import ChosenMembers
 
 LISTED_STATES: Final = [state for state in Delivery.State.values if state != Delivery.State.STAGED]
@@ -48,6 +49,9 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     stored = serializers.IntegerField()
     duplicate = serializers.IntegerField()
     quarantined = serializers.IntegerField()
+    told_in_seconds = serializers.IntegerField(
+        help_text="about how long until its messages are told in English, by what waits now; 0 when all are read"
+    )
     problems = ProblemRowSerializer(many=True)
     warnings = WarningRowSerializer(many=True, help_text="the first hundred, and the first of each code")
     warnings_total = serializers.IntegerField()
@@ -143,6 +147,7 @@ def make_receipt(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
         "stored": delivery.stored,
         "duplicate": delivery.duplicate,
         "quarantined": delivery.quarantined,
+        "told_in_seconds": tell_wait(delivery),
         "problems": [
             {
                 "index": problem.index,

@@ -58,9 +58,9 @@ class LimitsSerializer(serializers.Serializer[Any]):
     export_bytes = serializers.IntegerField(help_text="an export whose file would be longer is refused")
     decode_bytes = serializers.IntegerField(help_text="a longer body of POST decode or encode is answered with 413")
     decode_records = serializers.IntegerField(help_text="more records in a body of POST decode are answered with 413")
-    backlog_records = serializers.IntegerField(help_text="when more wait to be read, POST messages gets 503")
+    backlog_seconds = serializers.IntegerField(help_text="when told_in_seconds would be more, POST messages gets 503")
     requests_per_minute = serializers.IntegerField(
-        help_text="what one key may send to each web process; more is answered with 429; 0 is no limit"
+        help_text="what one key may send; more is answered with 429; 0 is no limit"
     )
     waiting_bytes = serializers.IntegerField(help_text="when more wait to be loaded or framed, large bodies get 503")
     sign_ins_per_minute = serializers.IntegerField(help_text="what one address may try on each web process; then 429")

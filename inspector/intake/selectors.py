@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import time
 import uuid
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -14,10 +13,11 @@ from typing import Any, Final
 
 from django.db.models import BinaryField, Count, Exists, F, Func, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Length
+from django.utils import timezone
 
 from inspector.accounts.models import Channel, Workspace
 
-from .models import DeadLetter, Delivery, Job, Record, Sighting, Withdrawal
+from .models import DeadLetter, Delivery, Door, Job, Record, Sighting, Withdrawal
 
 # A longer record is fetched in pieces: whole, it would be held several times over on its way from the database.
 PIECE_BYTES: Final = 1024 * 1024
@@ -253,20 +253,23 @@ def _open_letters(workspace: Workspace) -> QuerySet[DeadLetter]:
     return DeadLetter.objects.filter(workspace=workspace).exclude(state=DeadLetter.State.READ)
 
 
-# No process receives more records in a second: so long is known that the backlog has not grown over its limit.
-_MOST_PER_SECOND: Final = 100_000
-_within: tuple[int, float] = (0, 0.0)
+def find_lag() -> float:
+    """For how many seconds the reading or telling has been due that has waited longest; 0 where none waits."""
+    waiting = Job.objects.filter(
+        state=Job.State.QUEUED, kind__in=[Job.Kind.INGEST, Job.Kind.SETTLE], due_at__lte=timezone.now()
+    )
+    since = waiting.order_by("due_at").values_list("due_at", flat=True).first()
+    return (timezone.now() - since).total_seconds() if since else 0.0
 
 
-def is_backlog_over(limit: int) -> bool:
-    """Whether more stored records wait to be read than this; counted at most once a second while they are far fewer."""
-    global _within
-    now = time.monotonic()
-    if _within[0] == limit and now < _within[1]:
-        return False
-    count = count_backlog()
-    _within = (limit, now + min(1.0, (limit - count) / _MOST_PER_SECOND))
-    return count > limit
+def count_posted() -> int:
+    """How many posted records wait to be read of which nothing has been read yet, over all workspaces.
+
+    Files do not keep what is posted waiting: they are read in slices, between which others are read.
+    """
+    waiting = Job.objects.filter(kind=Job.Kind.INGEST, state=Job.State.QUEUED)
+    rows = Delivery.objects.filter(pk__in=waiting.values("subject"), door=Door.API, read=0)
+    return rows.aggregate(total=Sum("stored"))["total"] or 0
 
 
 def count_backlog() -> int:

@@ -17,6 +17,7 @@ class Receipt:
         problems: what was quarantined, as the inspector tells it: `index` in its delivery, `line`, `reason`, `raw`.
         warnings: what is likely not as it was meant: `index`, `line`, `code`, `reason` and, what to change, `hint`; of
             each delivery the first.
+        told_in_seconds: about how long until the last of it is told in English, by what waits at the inspector.
     """
 
     received: int = 0
@@ -26,6 +27,7 @@ class Receipt:
     deliveries: tuple[str, ...] = ()
     problems: tuple[Mapping[str, Any], ...] = ()
     warnings: tuple[Mapping[str, Any], ...] = ()
+    told_in_seconds: int = 0
 
     def __add__(self, other: Receipt) -> Receipt:
         return Receipt(
@@ -36,6 +38,7 @@ class Receipt:
             deliveries=self.deliveries + other.deliveries,
             problems=self.problems + other.problems,
             warnings=self.warnings + other.warnings,
+            told_in_seconds=max(self.told_in_seconds, other.told_in_seconds),
         )
 
 
@@ -51,6 +54,7 @@ def read_receipt(body: bytes) -> Receipt | None:
             deliveries=(str(said["delivery"]),),
             problems=tuple(said.get("problems", ())),
             warnings=tuple(dict(warning) for warning in said.get("warnings", ())),
+            told_in_seconds=int(said.get("told_in_seconds", 0)),
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None

@@ -7,9 +7,10 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from inspector.api.backlog import estimate_told
 from inspector.audit.findings.dueness import is_noted
 from inspector.audit.findings.listing import count_open_by_severity, of_delivery
-from inspector.intake.models import Delivery, Job
+from inspector.intake.models import Delivery, Door, Job
 from inspector.intake.selectors import Progress, find_progress
 from inspector.intake.withdrawals import is_weighing
 from inspector.threads.models import Message
@@ -45,7 +46,11 @@ def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) ->
             total,
             f"{size(progress.framed_bytes)} of {size(total)}{lines} · {delivery.received:,} records",
         ),
-        "reading": (progress.read, progress.stored, f"{progress.read:,} of {progress.stored:,} records read"),
+        "reading": (
+            progress.read,
+            progress.stored,
+            f"{progress.read:,} of {progress.stored:,} records read{_tell_wait(delivery, progress)}",
+        ),
         "settling": (0, 0, "its conversations are being built"),
         "examining": (0, 0, "the rules look at its conversations"),
         "weighing": (0, 0, "its records are being hidden or shown, as the withdrawals in force say"),
@@ -87,6 +92,12 @@ def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) ->
         "duplicate": delivery.duplicate,
         "quarantined": delivery.quarantined,
     }
+
+
+def _tell_wait(delivery: Delivery, progress: Progress) -> str:
+    """How long it takes until what is posted is told, as its receipt says; of a file that is begun nobody knows."""
+    seconds = estimate_told() if delivery.door == Door.API and not progress.read else 0
+    return f" · told in about {seconds:,} s" if seconds else ""
 
 
 def link_messages(delivery: Delivery, slug: str, *, by: str = "delivery") -> str:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
+import uuid
+from datetime import timedelta
 from typing import Any
 
 import pytest
 import zstandard
 from django.test import Client
+from django.utils import timezone
 
 from inspector.accounts.services import create_api_key, ensure_channel, revoke_api_key
-from inspector.intake.models import Delivery, Record
+from inspector.api import backlog
+from inspector.intake.models import Delivery, Job, Record
+from inspector.threads.arriving.announcements import Announcement
 
-from ..conftest import Cast, settle_all
+from ..conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
 
@@ -189,14 +194,39 @@ def test_an_idempotency_key_whose_twin_is_running_is_409(token: str, cast: Cast)
     assert response["Retry-After"]
 
 
-def test_a_backlog_that_is_too_long_is_503(token: str, settings: Any) -> None:
-    post(token, b"one\ntwo\n", "text/plain")
-    settings.LIMITS = {**settings.LIMITS, "backlog_records": 1}
-    response = post(token, b"three\n", "text/plain")
+def test_a_receipt_says_when_it_is_told_and_a_backlog_of_ten_minutes_is_503(
+    token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backlog, "LOOK_SECONDS", 0.0)
+    first = post(token, b"one\ntwo\n", "text/plain")
+    assert first.json()["told_in_seconds"] == backlog.QUIET_SECONDS
+    waiting = Job.objects.filter(kind=Job.Kind.INGEST)
+    waiting.update(due_at=timezone.now() - timedelta(seconds=500))
+    assert 500 <= post(token, b"three\n", "text/plain").json()["told_in_seconds"] < 600
+    waiting.update(due_at=timezone.now() - timedelta(seconds=700))
+    response = post(token, b"four\n", "text/plain")
     assert response.status_code == 503
-    assert int(response["Retry-After"]) > 0
+    assert 100 <= int(response["Retry-After"]) <= 300
     settle_all()
-    assert post(token, b"three\n", "text/plain").status_code == 202
+    assert post(token, b"four\n", "text/plain").status_code == 202
+    answer = Client().get(first.json()["links"]["self"], headers={"Authorization": f"Bearer {token}"})
+    assert answer.json()["told_in_seconds"] == 0
+
+
+def test_what_waits_is_told_by_the_measured_pace(cast: Cast, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backlog, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(backlog, "LEAST_PACE", 0.1)
+    post(token, b"one\ntwo\n", "text/plain")
+    assert backlog.estimate_told() == backlog.QUIET_SECONDS + 20
+    told = [[uuid.uuid4() for _ in range(count)] for count in (100, 20)]
+    Announcement.objects.bulk_create(
+        Announcement(workspace=cast.workspace, transaction=1, at=timezone.now(), messages=ids) for ids in told
+    )
+    assert backlog.measure_pace() == 2
+    assert backlog.estimate_told() == backlog.QUIET_SECONDS + 1
+    # A file keeps nobody waiting: others are read between its slices.
+    deliver(cast, b"a\n" * 50)
+    assert backlog.estimate_told() == backlog.QUIET_SECONDS + 1
 
 
 def test_a_delivery_tells_its_progress(token: str) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from inspector.accounts.services import create_api_key
-from inspector.api import rates
+from inspector.accounts.models import ApiKey
+from inspector.accounts.services import create_api_key, reserve_requests
 from inspector.api.endpoints import admits
 from inspector.pace import Buckets
 
@@ -140,10 +144,7 @@ def test_no_refusal_speaks_in_words_of_the_framework(token: str) -> None:
     assert "Bearer" in nobody["detail"]
 
 
-def test_a_key_that_asks_too_often_is_429_and_says_for_how_long(
-    cast: Cast, token: str, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rates, "_buckets", Buckets())
+def test_a_key_that_asks_too_often_is_429_and_says_for_how_long(cast: Cast, token: str, settings: Any) -> None:
     settings.LIMITS = {**settings.LIMITS, "requests_per_minute": 3}
     answers = [ask(token, "v1/limits") for _ in range(5)]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
@@ -153,6 +154,27 @@ def test_a_key_that_asks_too_often_is_429_and_says_for_how_long(
     assert ask(other, "v1/limits").status_code == 200
     settings.LIMITS = {**settings.LIMITS, "requests_per_minute": 0}
     assert ask(token, "v1/limits").status_code == 200
+
+
+def test_what_a_key_may_send_is_shared_by_all_processes(cast: Cast, token: str, settings: Any) -> None:
+    settings.LIMITS = {**settings.LIMITS, "requests_per_minute": 120}
+    key = ApiKey.objects.get(prefix=token.split("_")[1])
+    with CaptureQueriesContext(connection) as captured:
+        assert ask(token, "v1/limits").status_code == ask(token, "v1/limits").status_code == 200
+    # A process takes a second's worth at a time.
+    assert sum("requests_left =" in each["sql"] for each in captured) == 1
+    key.refresh_from_db()
+    assert key.requests_left == 118
+    # Other processes have sent the rest of it; so that time adds nothing meanwhile, they did so in an hour.
+    ApiKey.objects.update(requests_at=timezone.now() + timedelta(hours=1), requests_left=0)
+    assert ask(token, "v1/limits").status_code == 429
+    # It fills evenly, and never beyond a minute's worth.
+    ApiKey.objects.update(requests_at=timezone.now() - timedelta(seconds=30), requests_left=0)
+    assert not reserve_requests(key=key, count=70, most=120)
+    assert reserve_requests(key=key, count=59, most=120)
+    ApiKey.objects.update(requests_at=timezone.now() - timedelta(hours=1), requests_left=0)
+    assert not reserve_requests(key=key, count=121, most=120)
+    assert reserve_requests(key=key, count=120, most=120)
 
 
 def test_a_bucket_fills_evenly_and_never_beyond_a_minute(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
