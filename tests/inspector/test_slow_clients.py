@@ -128,6 +128,16 @@ def test_a_stranger_fills_no_disk(site: Site, framing: str) -> None:
     assert not Delivery.objects.exists()
 
 
+def test_a_refusal_arrives_whatever_of_the_body_was_read(site: Site) -> None:
+    headers = {"Content-Type": "application/x-ndjson", "Authorization": f"Bearer {site.token}"}
+    for size in (1000, 300_000, 1024 * 1024):
+        for path, status in (("/sign-in/", 403), ("/api/v1/decode", 200 if size == 1000 else 413)):
+            line = http.client.HTTPConnection("127.0.0.1", site.port, timeout=20)
+            line.request("POST", path, b"x" * size, headers)
+            assert line.getresponse().status == status, (path, size)
+            line.close()
+
+
 def test_a_long_body_of_a_known_key_is_taken(site: Site) -> None:
     lines = b"".join(b"line %d of many\n" % number for number in range(20_000))
     said = send(site.port, site.token, [lines], f"Content-Length: {len(lines)}")
