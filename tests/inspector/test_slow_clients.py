@@ -146,6 +146,14 @@ def test_a_long_body_of_a_known_key_is_taken(site: Site) -> None:
     assert Delivery.objects.get().remote_address == "127.0.0.1"
 
 
+def test_a_slow_head_is_told_so(site: Site) -> None:
+    with socket.create_connection(("127.0.0.1", site.port), timeout=20) as line:
+        line.sendall(b"GET /sign-in/ HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+        said = line.recv(65536)
+    assert said.startswith(b"HTTP/1.1 408"), said
+    assert b"too slowly" in said
+
+
 @pytest.mark.parametrize("framing", ["Content-Length: 100000", "Transfer-Encoding: chunked"])
 def test_a_slow_body_is_told_what_was_kept(site: Site, framing: str) -> None:
     said = send(site.port, site.token, LINES if "Length" in framing else map(chunk, LINES), framing)
