@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import json
 import logging
+import socket
 from collections import Counter
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -157,12 +159,9 @@ class Front:
         Raises:
             AnsweredError: when they would not.
         """
-        upstream, out = await self._connect(self.posting)
-        try:
-            out.write(head.write(address, body="asked"))
-            answer = await upstream.read()
-        finally:
-            out.close()
+        with await self._connect(self.posting) as line:
+            await _send(line, head.write(address, body="asked"))
+            answer = b"".join([piece async for piece in _receive(line)])
         if not answer.startswith(b"HTTP/1.1 204 "):
             raise AnsweredError(answer)
 
@@ -175,9 +174,9 @@ class Front:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        upstream, out = await self._connect(self.posting if head.is_for_posting else self.pages)
+        line = await self._connect(self.posting if head.is_for_posting else self.pages)
         gone = asyncio.create_task(_wait_until_gone(reader, has_ended=failure is not None))
-        relay = asyncio.create_task(_relay(head, address, body, failure, upstream, out, writer))
+        relay = asyncio.create_task(_relay(head, address, body, failure, line, writer))
         try:
             await asyncio.wait({gone, relay}, return_when=asyncio.FIRST_COMPLETED)
             if relay.done():
@@ -186,20 +185,40 @@ class Front:
             for task in (gone, relay):
                 task.cancel()
             await asyncio.gather(gone, relay, return_exceptions=True)
-            out.close()
+            line.close()
 
-    async def _connect(self, path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection to one of the sockets; while its processes are started again, whoever asks waits."""
-        until = asyncio.get_running_loop().time() + RESTART_SECONDS
+    async def _connect(self, path: Path) -> socket.socket:
+        """A line to one of the sockets; while its processes are started again, whoever asks waits."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + RESTART_SECONDS
         while True:
+            line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            line.setblocking(False)
             try:
-                return await asyncio.open_unix_connection(path)
+                await loop.sock_connect(line, str(path))
             except OSError as error:
-                if asyncio.get_running_loop().time() > until:
+                line.close()
+                if loop.time() > until:
                     raise RefusedError(
                         HTTPStatus.SERVICE_UNAVAILABLE, "the server is being started: try again", retry_after=5
                     ) from error
                 await asyncio.sleep(0.1)
+            else:
+                return line
+
+
+async def _send(line: socket.socket, data: bytes) -> None:
+    await asyncio.get_running_loop().sock_sendall(line, data)
+
+
+async def _receive(line: socket.socket) -> AsyncIterator[bytes]:
+    """What is answered, to its end: also by a process that closed the line without reading all that it was sent.
+
+    A stream of asyncio would throw the answer away when sending fails.
+    """
+    with contextlib.suppress(ConnectionError):
+        while piece := await asyncio.get_running_loop().sock_recv(line, PIECE_BYTES):
+            yield piece
 
 
 async def _relay(
@@ -207,25 +226,23 @@ async def _relay(
     address: str,
     body: Kept,
     failure: BrokenError | None,
-    upstream: asyncio.StreamReader,
-    out: asyncio.StreamWriter,
+    line: socket.socket,
     writer: asyncio.StreamWriter,
 ) -> None:
     """Send the request on, and its answer back; what answers is done with its work as soon as the buffer holds it."""
     said = {"body": "slow"} if isinstance(failure, SlowError) else {}
     with contextlib.suppress(ConnectionError):  # It may have answered without reading all of the body.
-        out.write(head.write(address, **said))
+        await _send(line, head.write(address, **said))
         for piece in body.read():
-            out.write(b"%x\r\n%b\r\n" % (len(piece), piece) if head.is_chunked else piece)
-            await out.drain()
+            await _send(line, b"%x\r\n%b\r\n" % (len(piece), piece) if head.is_chunked else piece)
         if head.is_chunked and not failure:
-            out.write(b"0\r\n\r\n")
+            await _send(line, b"0\r\n\r\n")
         if failure:
-            out.write_eof()
+            line.shutdown(socket.SHUT_WR)
     body.close()
     writer.transport.set_write_buffer_limits(high=ANSWER_BUFFER_BYTES)
     has_answered = False
-    while piece := await upstream.read(PIECE_BYTES):
+    async for piece in _receive(line):
         has_answered = True
         writer.write(piece)
         async with asyncio.timeout(READER_SECONDS):

@@ -148,12 +148,30 @@ def test_a_stranger_fills_no_disk(site: Site, framing: str) -> None:
     assert not Delivery.objects.exists()
 
 
+def test_a_refusal_arrives_whatever_of_the_body_was_read(site: Site) -> None:
+    headers = {"Content-Type": "application/x-ndjson", "Authorization": f"Bearer {site.token}"}
+    for size in (1000, 300_000, 1024 * 1024):
+        for path, status in (("/sign-in/", 403), ("/api/v1/decode", 200 if size == 1000 else 413)):
+            line = http.client.HTTPConnection("127.0.0.1", site.port, timeout=20)
+            line.request("POST", path, b"x" * size, headers)
+            assert line.getresponse().status == status, (path, size)
+            line.close()
+
+
 def test_a_long_body_of_a_known_key_is_taken(site: Site) -> None:
     lines = b"".join(b"line %d of many\n" % number for number in range(20_000))
     said = send(site.port, site.token, [lines], f"Content-Length: {len(lines)}")
     assert said.startswith(b"HTTP/1.1 202"), said
     assert wait_for_end(Delivery.State.FRAMED).stored == 20_000
     assert Delivery.objects.get().remote_address == "127.0.0.1"
+
+
+def test_a_slow_head_is_told_so(site: Site) -> None:
+    with socket.create_connection(("127.0.0.1", site.port), timeout=20) as line:
+        line.sendall(b"GET /sign-in/ HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+        said = line.recv(65536)
+    assert said.startswith(b"HTTP/1.1 408"), said
+    assert b"too slowly" in said
 
 
 @pytest.mark.parametrize("framing", ["Content-Length: 100000", "Transfer-Encoding: chunked"])
