@@ -37,8 +37,8 @@ OPENED_RULE: Final = "Sealed messages stay sealed: text decrypted by the keyring
 def say_secrets(count: int) -> str:
     """How many messages of a conversation hold a secret that a rule found, in words."""
     if not count:
-        return "the rules found none"
-    return f"the rules found one in {count:,} {'message' if count == 1 else 'messages'}"
+        return "none found"
+    return f"found in {count:,} {'message' if count == 1 else 'messages'}"
 
 
 def make_manifest(export: Export) -> dict[str, Any]:

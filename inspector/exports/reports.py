@@ -52,9 +52,9 @@ def write_beginning(export: Export, conversation: Conversation) -> bytes:
         ("State", find_state(conversation)),
         ("Messages", f"{export.listed or 0:,}"),
         ("Processed", write_second(conversation.settled_at) if conversation.settled_at else "not processed yet"),
-        ("Digest as processed", write_hash(conversation.settled_digest)),
+        ("Digest", write_hash(conversation.settled_digest)),
         *list_making(export),
-        ("Secrets known", say_secrets(count_secrets(workspace=export.workspace, conversation_id=conversation.pk))),
+        ("Secrets", say_secrets(count_secrets(workspace=export.workspace, conversation_id=conversation.pk))),
     ))  # fmt: skip
     markup = format_html(
         '{}<h1>{}</h1>\n<p class="quiet">A report of one conversation, by the Inspector. {} {}</p>\n{}\n'
@@ -84,8 +84,8 @@ def list_making(export: Export) -> list[tuple[str, Any]]:
         ("Snapshot", write_second(export.fixed_at) if export.fixed_at else ""),
         ("Report", format_html('<span class="hash">{}</span>', export.pk)),
         ("Decoders", export.decoder),
-        ("Shape of the record", SHAPE_VERSION),
-        ("Secrets", MASK_RULE if export.is_masked else EXACT_RULE),
+        ("Record version", SHAPE_VERSION),
+        ("Masking", MASK_RULE if export.is_masked else EXACT_RULE),
     ]
 
 
@@ -155,7 +155,7 @@ def _write_verdict(review: Review, standing: Standing) -> SafeString:
     facts = list_facts((
         ("Queue", show(review.item.queue.name)),
         ("Bound to", f"{review.seen_messages:,} messages"),
-        ("Digest of what was seen", write_hash(review.binding.digest if review.binding else review.seen_digest)),
+        ("Digest at sign-off", write_hash(review.binding.digest if review.binding else review.seen_digest)),
         ("Status", tell_standing(standing)),
     ))  # fmt: skip
     return format_html(
