@@ -170,7 +170,7 @@ def show(page: Page, stranger: Page, name: str) -> Page:
     shown = stranger if name in OUTSIDE else page
     shown.goto(PAGES[name]())
     if name == "api-docs":
-        expect(shown.locator(".opblock").first).to_be_visible()
+        expect(shown.locator(".opblock").first).to_be_visible(timeout=60_000)
     return shown
 
 
@@ -202,9 +202,9 @@ def fill_workspace(cast: Cast) -> None:
     for query in ("from:radar", "x" * 300):
         make_export(ask_for(cast, query=query, title=query))
     stop_export(export=make_export(ask_for(cast, title="all")), membership=cast.owner)
-    ask_for(cast, title="<b>all</b>\u202e")
     story = Conversation.objects.get(native_id="story")
     make_export(ask_for(cast, conversation_id=story.pk, form="html", is_masked=True, title="story"))
+    ask_for(cast, title="<b>all</b>\u202e")
     stage_file(membership=cast.owner, channel=cast.channel, chunks=[STORY], choices=Choices(), file_name="waiting.log")
     invite_member(workspace=cast.workspace, name="a-rather-long-name-of-somebody-invited", role="viewer")
 
