@@ -9,6 +9,9 @@ from typing import TypeGuard
 
 import pytest
 
+from dialects import all_dialects
+from dialects.clowl.tables import FIELDS
+
 PROJECT = Path(__file__).parents[1]
 # What an auditor reads: pages, the words that Python gives them, and the documents.
 READ = (
@@ -220,5 +223,18 @@ def test_every_head_of_a_column_says_what_stands_below_it() -> None:
     ]
     assert len(heads) > 100
     assert [
-        each for each in heads if ' scope="col"' not in each[1] or not re.search(r' title="[^"]{5,}"', each[1])
+        each
+        for each in heads
+        if ' scope="col"' not in each[1]
+        or not re.search(r' title="[^"]{5,}"', each[1])
+        or re.search(r' title="(?:How|Since|That|What|When|Where|Whether|Which|Who|Why)\b', each[1])
     ] == []
+
+
+def test_a_meaning_is_no_clause() -> None:
+    """Of a word of a dialect's glossary, and of the fields of CLowl."""
+    meanings = [entry.meaning for dialect in all_dialects() for entry in dialect.glossary]
+    meanings += [meaning for _, meaning in FIELDS.values()]
+    assert len(meanings) > 800
+    clause = re.compile(r"(?:to )?(?:how|what|when|where|whether|which|who|whom|whose|why)\b", re.IGNORECASE)
+    assert [meaning for meaning in meanings if clause.match(meaning)] == []

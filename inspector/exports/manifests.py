@@ -12,14 +12,14 @@ from .models import Export
 # Of the lines and columns. It changes when one of them means something else; a new name alone does not change it.
 SCHEMA_VERSION: Final = "1"
 SET_RULE: Final = (
-    "All messages that were stored at fixed_at, matched the query and were not withdrawn, in the order of the "
-    "timeline. Each is told as it was between fixed_at and finished_at. "
-    "listed = messages + withdrawn (since fixed_at) + gone (replaced by another reading since fixed_at)."
+    "All messages that were stored at the snapshot (fixed_at), matched the query and were not withdrawn, in order of "
+    "time. The English of each is that of the time of writing, before finished_at. "
+    "listed = messages + withdrawn since the snapshot + gone (re-read since the snapshot)."
 )
 # The same for whoever reads a report.
 PRINTED_RULE: Final = (
-    "It holds the messages of the snapshot, in the order of the timeline, each as it was told "
-    "then. Its end says how many were withdrawn or read otherwise while it was written."
+    "It holds the messages of the snapshot in order of time. Its end counts the messages that were withdrawn or "
+    "re-read while it was written."
 )
 MASK_RULE: Final = (
     "Secrets are masked: each character of one is U+2022. The SHA-256 beside a record is of its exact bytes."
@@ -37,8 +37,8 @@ OPENED_RULE: Final = "Sealed messages stay sealed: text decrypted by the keyring
 def say_secrets(count: int) -> str:
     """How many messages of a conversation hold a secret that a rule found, in words."""
     if not count:
-        return "the rules found none"
-    return f"the rules found one in {count:,} {'message' if count == 1 else 'messages'}"
+        return "none found"
+    return f"found in {count:,} {'message' if count == 1 else 'messages'}"
 
 
 def make_manifest(export: Export) -> dict[str, Any]:

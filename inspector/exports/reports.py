@@ -52,9 +52,9 @@ def write_beginning(export: Export, conversation: Conversation) -> bytes:
         ("State", get_state(conversation)),
         ("Messages", f"{export.listed or 0:,}"),
         ("Processed", write_second(conversation.settled_at) if conversation.settled_at else "not processed yet"),
-        ("Digest as processed", write_hash(conversation.settled_digest)),
+        ("Digest", write_hash(conversation.settled_digest)),
         *list_making(export),
-        ("Secrets known", say_secrets(count_secrets(workspace=export.workspace, conversation_id=conversation.pk))),
+        ("Secrets", say_secrets(count_secrets(workspace=export.workspace, conversation_id=conversation.pk))),
     ))  # fmt: skip
     markup = format_html(
         '{}<h1>{}</h1>\n<p class="quiet">A report of one conversation, by the Inspector. {} {}</p>\n{}\n'
@@ -81,11 +81,11 @@ def list_making(export: Export) -> list[tuple[str, Any]]:
     return [
         ("Requested by", show(export.asked_by)),
         ("Requested", write_second(export.asked_at)),
-        ("Set fixed", write_second(export.fixed_at) if export.fixed_at else ""),
+        ("Snapshot", write_second(export.fixed_at) if export.fixed_at else ""),
         ("Report", format_html('<span class="hash">{}</span>', export.pk)),
         ("Decoders", export.decoder),
-        ("Shape of the record", SHAPE_VERSION),
-        ("Secrets", MASK_RULE if export.is_masked else EXACT_RULE),
+        ("Record version", SHAPE_VERSION),
+        ("Masking", MASK_RULE if export.is_masked else EXACT_RULE),
     ]
 
 
@@ -97,7 +97,7 @@ def write_hash(digest: bytes | memoryview | None) -> SafeString | str:
 def _tell_sign_off(sign_off: SignOff | None) -> SafeString:
     """What the conversation came to, before all that was said of it."""
     if sign_off is None:
-        return SafeString('<p class="quiet">It is not signed off, or what was said must not be told yet.</p>')
+        return SafeString('<p class="quiet">Not signed off, or its verdicts are not public yet.</p>')
     return format_html(
         '<p>Signed off: <span class="grave">{}</span>, by {}, {}. The sign-off {}.</p>',
         Review.Verdict(sign_off.verdict).label.lower(),
@@ -112,7 +112,7 @@ def write_findings(conversation: Conversation) -> SafeString:
     found = list_here(conversations=[conversation.pk])
     rows = list(found.order_by(GRADE.desc(), "at", "rule", "key")[:MOST_FINDINGS])
     if not rows:
-        return SafeString('<p class="quiet">None that holds.</p>')
+        return SafeString('<p class="quiet">No current findings.</p>')
     messages = Message.objects.shown().filter(conversation=conversation, record__in={row.record_id for row in rows})
     shown = list(messages.only("conversation_id", "record_id", "part", "place"))
     number_messages(shown)
@@ -144,7 +144,7 @@ def write_verdicts(conversation: Conversation) -> SafeString:
     """The verdicts on a conversation that anybody may know, the newest first, each with what it is bound to."""
     reviews = list_reviews(conversation=conversation, reader_id=None, limit=MOST_VERDICTS)
     if not reviews:
-        return SafeString('<p class="quiet">None that may be told.</p>')
+        return SafeString('<p class="quiet">No public verdicts.</p>')
     standings = find_standings(reviews=reviews, conversation=conversation, is_compared=True)
     rows = ((_write_verdict(review, standings[review.pk]),) for review in reviews)
     return format_html_join("\n", "{}", rows)
@@ -155,7 +155,7 @@ def _write_verdict(review: Review, standing: Standing) -> SafeString:
     facts = list_facts((
         ("Queue", show(review.item.queue.name)),
         ("Bound to", f"{review.seen_messages:,} messages"),
-        ("Digest of what was seen", write_hash(review.binding.digest if review.binding else review.seen_digest)),
+        ("Digest at sign-off", write_hash(review.binding.digest if review.binding else review.seen_digest)),
         ("Status", tell_standing(standing)),
     ))  # fmt: skip
     return format_html(

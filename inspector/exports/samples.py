@@ -130,7 +130,7 @@ def write_drawn(sample: AuditSample, place: int) -> bytes:
         ("Stratum", show(say_stratum(sample, each.stratum), LONGEST_TITLE)),
         ("State", get_state(conversation)),
         ("Processed", write_second(conversation.settled_at) if conversation.settled_at else "not processed yet"),
-        ("Digest as processed", write_hash(conversation.settled_digest)),
+        ("Digest", write_hash(conversation.settled_digest)),
     ))  # fmt: skip
     title = format_html("{}: {}", f"{place:,}", show(name_conversation(conversation), LONGEST_TITLE))
     return encode(format_html("\n<h2>{}</h2>\n{}\n<h4>Verdicts</h4>\n{}\n", title, facts, write_verdicts(conversation)))

@@ -56,6 +56,7 @@ LONGEST_ASKED: Final = 200
 PLOT_HEIGHT: Final = 48
 # A shorter stretch is told by the time of day, a longer one by the day.
 CLOCK_BELOW: Final = timedelta(days=2)
+SECONDS_BELOW: Final = timedelta(minutes=8)
 
 
 # How long an unanswered message has waited: up to the latest of its channel. Within the hour it would not be a finding,
@@ -219,13 +220,20 @@ def show_activity(request: HttpRequest, membership: Membership) -> HttpResponse:
         "plots": _draw(counted or [], span, workspace.slug, within) if span else [],
         "ticks": [span.start + span.width * (SLOTS * quarter // 4) for quarter in range(4)] if span else [],
         "slot": write_elapsed(span.width) if span else "",
-        "form": "clock" if span and span.end - span.start < CLOCK_BELOW else "day",
+        "form": _choose_form(span),
         "time_zone": membership.user.time_zone,
         "workspace": workspace,
     }
     response = render(request, "overview/_activity.html", context)
     response["Cache-Control"] = "no-store, private"
     return response
+
+
+def _choose_form(span: Span | None) -> str:
+    """How the times below the bars are written: as exactly as tells them apart."""
+    if span is None or span.end - span.start >= CLOCK_BELOW:
+        return "day"
+    return "clock" if span.end - span.start < SECONDS_BELOW else "hour"
 
 
 def _draw(counted: list[tuple[str, int, int]], span: Span, slug: str, within: str) -> list[Plot]:

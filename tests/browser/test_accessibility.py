@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Literal
@@ -11,9 +12,11 @@ from typing import Final, Literal
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from django.urls import reverse
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from inspector.accounts.invitations import invite_member
+from inspector.accounts.models import User, Workspace
+from inspector.accounts.services import create_sign_in_link
 from inspector.audit.comments.life import reply, turn, write_comment
 from inspector.audit.models import AuditSample, Finding, ReviewItem, ReviewQueue
 from inspector.audit.samples.drawing import draw_sample
@@ -21,6 +24,7 @@ from inspector.audit.services import claim, create_queue, fill_queue, give_verdi
 from inspector.exports.models import Export
 from inspector.exports.services import stop_export
 from inspector.intake.models import Delivery
+from inspector.intake.staging import Choices, stage_file
 from inspector.keyring.models import EscrowedKey
 from inspector.threads.models import Agent, Conversation, Message, Trace
 from tests.browser.conftest import Open
@@ -49,6 +53,11 @@ def find_trace() -> Trace:
 
 PAGES: dict[str, Callable[[], str]] = {
     "sign-in": lambda: reverse("pages:sign-in"),
+    "sign-in-link": lambda: reverse(
+        "pages:sign-in-link", args=[create_sign_in_link(user=User.objects.get(username="olivia"))]
+    ),
+    "invitation": lambda: reverse("pages:invitation", args=[invite_stranger()]),
+    "api-docs": lambda: reverse("api:docs"),
     "overview": lambda: address("overview"),
     "conversations": lambda: address("conversations"),
     "agents": lambda: address("agents"),
@@ -115,6 +124,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "translator": lambda: address("translator"),
     "glossary": lambda: reverse("pages:glossary", args=[SLUG, "lambda_lang"]),
     "upload": lambda: address("upload"),
+    "staged": lambda: reverse("pages:staged", args=[SLUG, Delivery.objects.get(file_name="waiting.log").pk]),
     "deliveries": lambda: address("deliveries"),
     "delivery": lambda: reverse("pages:delivery", args=[SLUG, Delivery.objects.get(quarantined=1).pk]),
     "exports": lambda: address("exports"),
@@ -125,6 +135,7 @@ PAGES: dict[str, Callable[[], str]] = {
         )
         for state in ("done", "queued", "removed")
     },
+    "report": lambda: reverse("pages:export-file", args=[SLUG, Export.objects.get(form="html").pk]) + "?open",
     "reviews": lambda: address("reviews"),
     "new-queue": lambda: address("new-queue"),
     "queue": lambda: reverse("pages:queue", args=[SLUG, ReviewQueue.objects.get(name__startswith="Grave").pk]),
@@ -144,6 +155,23 @@ PAGES: dict[str, Callable[[], str]] = {
     "opened-conversation": lambda: reverse("pages:conversation", args=[SLUG, find_opened().conversation_id]),
     "opened-message": lambda: reverse("pages:message", args=[SLUG, find_opened().pk]),
 }
+
+
+# For who is not signed in.
+OUTSIDE: Final = frozenset({"sign-in", "sign-in-link", "invitation", "api-docs"})
+
+
+def invite_stranger() -> str:
+    return invite_member(workspace=Workspace.objects.get(slug=SLUG), name=f"n-{uuid.uuid4().hex}", role="viewer")[1]
+
+
+def show(page: Page, stranger: Page, name: str) -> Page:
+    """Open one of the pages, as the member or as a stranger."""
+    shown = stranger if name in OUTSIDE else page
+    shown.goto(PAGES[name]())
+    if name == "api-docs":
+        expect(shown.locator(".opblock").first).to_be_visible(timeout=60_000)
+    return shown
 
 
 def find_opened() -> Message:
@@ -174,7 +202,10 @@ def fill_workspace(cast: Cast) -> None:
     for query in ("from:radar", "x" * 300):
         make_export(ask_for(cast, query=query, title=query))
     stop_export(export=make_export(ask_for(cast, title="all")), membership=cast.owner)
+    story = Conversation.objects.get(native_id="story")
+    make_export(ask_for(cast, conversation_id=story.pk, form="html", is_masked=True, title="story"))
     ask_for(cast, title="<b>all</b>\u202e")
+    stage_file(membership=cast.owner, channel=cast.channel, chunks=[STORY], choices=Choices(), file_name="waiting.log")
     invite_member(workspace=cast.workspace, name="a-rather-long-name-of-somebody-invited", role="viewer")
 
 
@@ -185,10 +216,10 @@ def test_every_page(open_page: Open, cast: Cast, width: int) -> None:
     faults = []
     page = open_page(cast.owner, address("overview"), width=width)
     stranger = open_page(None, reverse("pages:sign-in"), width=width)
-    for name, find in PAGES.items():
-        shown = stranger if name == "sign-in" else page
-        shown.emulate_media(color_scheme="light")
-        shown.goto(find())
+    for name in PAGES:
+        for each in (page, stranger):
+            each.emulate_media(color_scheme="light")
+        shown = show(page, stranger, name)
         faults += [f"{name}: {fault}" for fault in find_faults(shown)]
         keep_picture(shown, f"{name}-{width}-light")
         shown.emulate_media(color_scheme="dark")

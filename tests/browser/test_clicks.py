@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 
 from tests.browser.conftest import Open
-from tests.browser.test_accessibility import PAGES, address, fill_workspace
+from tests.browser.test_accessibility import PAGES, address, fill_workspace, show
 from tests.inspector.conftest import Cast
 
 SIZES: Final = ((360, 640), (1366, 768), (768, 1024), (1920, 1080))
@@ -45,9 +45,9 @@ def test_nothing_takes_the_click_of_another(open_page: Open, cast: Cast, width: 
     page = open_page(cast.owner, address("overview"), width=width)
     stranger = open_page(None, reverse("pages:sign-in"), width=width)
     faults = []
-    for name, find in PAGES.items():
-        shown = stranger if name == "sign-in" else page
-        shown.set_viewport_size({"width": width, "height": height})
-        shown.goto(find())
+    for each in (page, stranger):
+        each.set_viewport_size({"width": width, "height": height})
+    for name in PAGES:
+        shown = show(page, stranger, name)
         faults += [f"{name}: {fault}" for fault in shown.evaluate(FIND_COVERED)]
     assert not faults, "\n".join(faults)

@@ -12,13 +12,16 @@ from playwright.sync_api import Route, expect
 from inspector.audit.findings.life import judge
 from inspector.audit.models import Finding
 from inspector.audit.overview import count_standing
+from inspector.audit.samples.drawing import draw_sample
 from inspector.exports.services import ask_for_export
 from inspector.intake.models import Delivery, Job
 from inspector.pipeline import run_due
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Agent, Conversation, Message
 from tests.browser.conftest import Open, wait_for_rest
+from tests.browser.test_walk import LOG
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.pages.conftest import STORY
+from tests.inspector.pages.test_planted import PLANTED
 
 pytestmark = pytest.mark.long(seconds=6)
 
@@ -271,7 +274,7 @@ SCROLLS = {"Messages of this window", "fields", "Who said how much to whom"}
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_no_list_is_cut_at_its_side(open_page: Open, cast: Cast, width: int) -> None:
-    deliver(cast, STORY, name="story.log")
+    deliver(cast, STORY, *PLANTED, LOG.encode(), name="story.log")
     settle_all()
     query = "from:oscar to:radar performative:request,query dialect:clowl after:2026-01-01 has:reply"
     ask_for_export(workspace=cast.workspace, membership=cast.owner, query=query, form="csv", is_masked=False)
@@ -281,6 +284,9 @@ def test_no_list_is_cut_at_its_side(open_page: Open, cast: Cast, width: int) -> 
     names = ("overview", "conversations", "traces", "findings", "reviews", "samples", "agents", "agents-graph")
     names = (*names, "deliveries", "exports", "trail", "settings", "keyring")
     addresses = [reverse(f"pages:{name}", args=[SLUG]) for name in names]
+    sample = draw_sample(membership=cast.auditor, name="October", stratum="pair", wanted=4, seed="s")
+    addresses += [reverse("pages:sample", args=[SLUG, sample.pk])]
+    addresses += [reverse("pages:agent", args=[SLUG, Agent.objects.get(name="coordinator").pk])]
     views = ("conversation", "conversation-tasks", "conversation-findings", "conversation-tree", "sequence")
     addresses += [reverse(f"pages:{name}", args=[SLUG, conversation.pk]) for name in views]
     addresses += [reverse("pages:message", args=[SLUG, message.pk]), reverse("pages:glossary", args=[SLUG, "clowl"])]

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Open
 from tests.browser.test_accessibility import find_faults, keep_picture
+from tests.browser.test_clicks import FIND_COVERED
 from tests.inspector.conftest import Cast
 
 pytestmark = pytest.mark.long(seconds=20)
@@ -27,7 +28,7 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("width", [360, 768, 1280, 1920])
 def test_every_page_of_an_error(open_page: Open, cast: Cast, settings: Any, forgiven: set[str], width: int) -> None:
     settings.ROOT_URLCONF = "tests.browser.faults"
     forgiven.add("Failed to load resource")
@@ -40,6 +41,7 @@ def test_every_page_of_an_error(open_page: Open, cast: Cast, settings: Any, forg
             assert answer.status == (403 if name == "form" else int(name))
             expect(page.get_by_role("heading", level=1)).to_have_text(words)
             assert find_faults(page) == [], (name, theme)
+            assert page.evaluate(FIND_COVERED) == [], name
             keep_picture(page, f"error-{name}-{width}-{theme}")
         page.get_by_role("main").get_by_role("link").last.click()
         expect(page).to_have_url(re.compile("/sign-in/|/overview/"))

@@ -40,7 +40,7 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "array": ("a JSON list is kept as one text", "send a list as application/json, or one JSON object a line"),
     "unknown-json": (
-        "JSON of an unknown kind: no dialect reads it, and what it quotes is not read either",
+        "JSON of an unknown kind: no dialect reads it, and its quotations are not read either",
         "put the text that an agent sent under `raw`, or send that text itself",
     ),
     "twice-encoded": ("the text is JSON in a JSON string: it was encoded twice", "encode the object once"),

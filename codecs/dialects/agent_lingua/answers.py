@@ -35,8 +35,7 @@ _REPORTS = {
 }
 
 # By status, what is said where no correlation id names the request.
-_UNNAMED = dict.fromkeys("01289", ", in answer to a request that it does not name")
-_UNNAMED |= dict.fromkeys("3A", " (the request is not named)")
+_UNNAMED = dict.fromkeys("012389A", " (the request is not named)")
 
 # By status and `accepted`: a payload that says the contrary of its status must be heard as such.
 _CONTRADICTIONS = {

@@ -57,7 +57,7 @@ UNDOCUMENTED_STATUS = _row(
 LOWER_CASE = _row("lower-case", "notice", "assumption", "A code in lower case, read as its capital.", _SYNTAX)
 UNKNOWN_FIELD = _row("unknown-field", "warning", "undecoded", "A field whose sigil the grammar does not have.", _SYNTAX)
 REPEATED_FIELD = _row(
-    "repeated-field", "warning", "protocol", "A field given twice: which counts is not defined.", _SYNTAX
+    "repeated-field", "warning", "protocol", "A field given twice; no rule says which one counts.", _SYNTAX
 )
 REPEATED_MODIFIER = _row("repeated-modifier", "notice", "protocol", "A modifier given twice.", "0.4.0 Modifiers")
 EMPTY_FIELD = _row("empty-field", "notice", "protocol", "Nothing between two separators, or after a sigil.", _SYNTAX)
@@ -116,7 +116,7 @@ AFTER_SIGNATURE = _row(
 # Security.
 PLAINTEXT = _row("plaintext", "notice", "security", "A payload in plaintext ($r:, for debugging only).", _SECURITY)
 MODIFIER_DISAGREES = _row(
-    "modifier-disagrees", "warning", "security", "Modifier 7 or 8 promises what the prefix does not.", _SECURITY
+    "modifier-disagrees", "warning", "security", "Modifier 7 or 8 promises more than the prefix.", _SECURITY
 )
 MODIFIER_MISSING = _row(
     "modifier-missing", "info", "protocol", "A compressed payload without modifier 8.", "0.4.0 Modifiers"
@@ -152,8 +152,8 @@ SEALED_UNREAD = _row(
 NOT_AUTHENTIC = _row(
     "not-authentic", "error", "security", "No key held opens it: the authentication tag does not fit.", _SECURITY
 )
-DOWNGRADE = _row("downgrade", "warning", "security", "A level agreed below what both sides offered.", _SECURITY)
-BELOW_OFFER = _row("below-offer", "info", "security", "A level agreed below what one side offered.", _SECURITY)
+DOWNGRADE = _row("downgrade", "warning", "security", "A level agreed below the offer of both sides.", _SECURITY)
+BELOW_OFFER = _row("below-offer", "info", "security", "A level agreed below the offer of one side.", _SECURITY)
 KEY_CHANGED = _row("key-changed", "warning", "security", "An agent's public key or fingerprint changed.", _SECURITY)
 KEY_MISLABELLED = _row(
     "key-mislabelled", "warning", "security", "A key called X25519 whose prefix says Ed25519.", _SECURITY

@@ -272,9 +272,7 @@ def _say_unknown(sentence: Sentence, statement: Statement, message: Message) -> 
         sentence.say(f"the unknown action “{show(statement.action)}”", code_span(statement, 1), basis="unknown")
     else:
         code = f"{action.name} ({action.meaning})"
-        sentence.say(
-            f"what the action table calls {code}" if domain is None else f"action {code}", code_span(statement, 1)
-        )
+        sentence.say(f"action {code}", code_span(statement, 1))
     part = statement.standing.get("identifier")
     if part is not None and not names_session(statement):
         sentence.say(" on ").say(show(part.value), span_of(part))

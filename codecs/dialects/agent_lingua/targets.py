@@ -47,7 +47,7 @@ def read_target(value: str, domain: str | None, start: int) -> Aim:
     if value.isdecimal():
         notes = (TARGET_NUMBER.note(f"@{value} is a number that only Moltbook defines: kept as a name", span),)
     elif not kind:
-        notes = (TARGET_ASSUMED.note(f"nothing says what {value} is: taken for an agent", span),)
+        notes = (TARGET_ASSUMED.note(f"the kind of {value} is not given: taken for an agent", span),)
     target = Target(raw=value, name=value, kind=cast("Kind", kind or "agent"))
     return Aim(target, {"": "agent", "place": "place", "object": "object"}.get(kind, "agent"), notes=notes)
 

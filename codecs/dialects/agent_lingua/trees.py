@@ -55,7 +55,7 @@ def _signature_field(signature: Signature, wire: str) -> Field:
     if version[1] > version[0]:
         children.append(_valued("version", "protocol version", wire, *version))
     if source[1] > source[0]:
-        children.append(_valued("source", "where the protocol is described; never fetched", wire, *source))
+        children.append(_valued("source", "the address of the protocol's description; never fetched", wire, *source))
     whole = leaf("signature", "protocol signature", wire, signature.start, signature.end)
     return whole.replace(children=tuple(children))
 
@@ -166,7 +166,7 @@ def _condition_field(part: Part, wire: str) -> Field:
     if condition is None or condition.subject is None:
         return whole
     subject, operator = start + 2, start + 1 + condition.operator_end
-    children = [_valued("subject", "what is compared", wire, start, subject, CONDITIONS[wire[subject - 1]][1])]
+    children = [_valued("subject", "the compared value", wire, start, subject, CONDITIONS[wire[subject - 1]][1])]
     if condition.relation is not None:
         children.append(_valued("operator", "comparison", wire, subject, operator, condition.relation))
     children.append(_valued("operand", "compared with", wire, operator, part.end))

@@ -125,12 +125,12 @@ def find_weakness(part: Part, nodes: Sequence[Node]) -> Note | None:
 
 def say_apart(nodes: Sequence[Node], mood: str) -> str:
     """What is not written where words stand side by side: a verb to order or to ask with, or what joins them."""
-    what = {"request": "ordered", "query": "asked"}.get(mood)
+    what = {"request": "order", "query": "question"}.get(mood)
     words = [node for node in nodes if node.kind in ("word", "mixed")]
     if what is None or any("v" in node.uses or "m" in node.uses for node in words) or _has_marked_verb(nodes):
-        return f"the words stand side by side: how they belong together is not written{_say_outcome(nodes)}"
+        return f"the words stand side by side without a link{_say_outcome(nodes)}"
     is_known = all(node.basis != "unknown" and node.kind == "word" for node in words)
-    return f"no {'' if is_known else 'known '}verb is written: what is {what} is not said"
+    return f"no {'' if is_known else 'known '}verb is written: the {what} is not named"
 
 
 def _has_marked_verb(nodes: Sequence[Node]) -> bool:

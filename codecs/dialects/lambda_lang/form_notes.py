@@ -15,7 +15,7 @@ JSON_FORM = NoteKind(
     code="lambda_lang.json-form",
     severity="info",
     group="protocol",
-    about="The statement stands inside JSON; what is told comes from its Lambda text.",
+    about="The statement stands inside JSON; the English comes from its Lambda text.",
     cites="v0.9 §7.1",
 )
 OWN_ENGLISH = NoteKind(
@@ -64,7 +64,7 @@ GLOSS = NoteKind(
     code="lambda_lang.glossed",
     severity="info",
     group="assumption",
-    about="The sender's gloss in brackets settles which of an atom's meanings is meant.",
+    about="The sender's gloss in brackets chooses one of an atom's meanings.",
     cites="v0.8 §5.2",
 )
 GLOSS_OTHER = NoteKind(

@@ -135,7 +135,7 @@ def _read_names(value: Any) -> tuple[str, ...]:
 
 
 def _note_form(wire: str, form: JsonForm, inner: Reading) -> Iterator[Note]:
-    text = f"the message stands in {_TITLES[form.kind]}: what is told comes from its Lambda text"
+    text = f"the message stands in {_TITLES[form.kind]}: the English comes from its Lambda text"
     yield JSON_FORM.note(text, _at(form))
     seen: set[str] = set()
     for member in form.members[:_MOST_NOTED]:

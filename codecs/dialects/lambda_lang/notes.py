@@ -71,7 +71,7 @@ TOO_DEEP = NoteKind(
     code="lambda_lang.too-deep",
     severity="warning",
     group="protocol",
-    about="Brackets are nested deeper than the ten levels allowed; what lies deeper is shown as text.",
+    about="Brackets are nested deeper than the ten levels allowed; deeper content is shown as text.",
     cites="v0.9",
 )
 TOO_LONG = NoteKind(
@@ -120,7 +120,7 @@ MINUS = NoteKind(
     code="lambda_lang.minus",
     severity="notice",
     group="assumption",
-    about="A minus is “not” or “less”: which of the two is read may not be the one that is meant.",
+    about="A minus is “not” or “less”: the sender may mean the other one.",
     cites="v0.1",
 )
 WORD_BY_WORD = NoteKind(
@@ -141,7 +141,7 @@ TWO_MEANINGS = NoteKind(
     code="lambda_lang.two-meanings",
     severity="info",
     group="assumption",
-    about="The vocabulary gives an atom two meanings side by side, and nothing written says which is meant.",
+    about="The vocabulary gives an atom two meanings side by side, and the message does not choose.",
     cites="v0.7",
 )
 OTHER_DOMAIN = NoteKind(
@@ -155,7 +155,7 @@ MARKED = NoteKind(
     code="lambda_lang.marker-unmet",
     severity="notice",
     group="assumption",
-    about="A marker asks for a use of a word that no meaning in force has; what it may mean is shown beside it.",
+    about="A marker asks for a use of a word that no meaning in force has; a likely meaning is shown beside it.",
     cites="v0.8",
 )
 CHECKSUM = NoteKind(

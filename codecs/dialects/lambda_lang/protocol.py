@@ -28,7 +28,7 @@ TYPES = {
     "#": Act(name="remark", performative="inform", verb="tells", meaning="says something about the exchange"),
     ">": Act(name="offer", performative="propose", verb="offers", meaning="offers something"),
 }
-UNTYPED = Act(name="untyped statement", performative="inform", verb="tells", meaning="no type symbol says what it is")
+UNTYPED = Act(name="untyped statement", performative="inform", verb="tells", meaning="a statement without a type")
 
 ACKS = {
     "<": Act(

@@ -230,7 +230,7 @@ def _read_statement(
     if act is None:
         given |= {"performative": "inform", "native_act": "untyped"}
         doubt = "" if any(item.kind != "speaker" for item in part.items) else ": possible Lambda only (low)"
-        notes.append(NO_TYPE.note(f"no type symbol says what this is{doubt}", (0, *part.body)))
+        notes.append(NO_TYPE.note(f"the statement has no type symbol{doubt}", (0, *part.body)))
     else:
         given |= {"performative": act.performative, "native_act": part.symbol[0]}
         if len(part.symbol) > 1:

@@ -49,7 +49,7 @@ def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: 
             break
         depth += (node.kind == "open") - (node.kind == "close")
         if depth == 11 and node.kind == "open":
-            notes.append(TOO_DEEP.note("what lies deeper than ten brackets is shown as text", node.span))
+            notes.append(TOO_DEEP.note("content deeper than ten brackets is shown as text", node.span))
         if node.kind == "space":
             continue
         if node.kind == "domain":

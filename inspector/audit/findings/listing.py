@@ -230,10 +230,12 @@ def survey_conversations(
 
 
 def took_back() -> Exists:
-    """Of a task: whether who did it reported it done after another end, in the same conversation."""
+    """Of a task: whether it was reported done after another end."""
     done = [text for (_, after), text in TAKEN_BACK.items() if after == "done"]
     rows = Finding.objects.filter(COUNTS, rule=TAKEN_BACK_RULE, text__in=done, workspace=OuterRef("workspace"))
-    return Exists(rows.filter(conversation=OuterRef("conversation"), sender=OuterRef("performer")))
+    rows = rows.filter(conversation=OuterRef("conversation"), sender=OuterRef("performer"))
+    its = Message.objects.filter(record=OuterRef("record"), part=OuterRef("part"), task=OuterRef(OuterRef("pk")))
+    return Exists(rows.filter(Exists(its)))
 
 
 class Placed(Protocol):

@@ -168,10 +168,13 @@ BASES = {
 
 
 def make_monogram(name: str) -> str:
-    """Two letters for a name: `oscar` Os, `agent-b` aB, `A` A; a name without letters or digits is `?`."""
+    """Two letters for a name: `oscar` Os, `agent-b` aB, `pump-3` p3, `agent-17` 17, `A` A; without any it is `?`."""
     words = [word for word in re.split(r"[\W_]+", HIDDEN.sub("", name)) if word]
     if not words:
         return "?"
+    if len(words) > 1 and words[-1].isdecimal():
+        # Of many of a kind only the number tells them apart.
+        return (words[0][0] + words[-1])[-2:]
     if len(words) > 1:
         return words[0][0] + words[-1][0].upper()
     return words[0][0].upper() + words[0][1:2]

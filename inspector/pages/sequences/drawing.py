@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
+from textwrap import wrap
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -30,6 +31,8 @@ ARROW_HEIGHT, BUCKET_HEIGHT, LOOP_HEIGHT, BAND_HEIGHT, GHOST_HEIGHT = 44, 56, 54
 # What a line below an arrow takes that names what rules found of it.
 ALARM_HEIGHT: Final = 16
 MOST_ALARMS: Final = 2
+# As much of it as fits over two columns of the least width.
+ALARM_WIDTH: Final = 30
 # How much of a text a label holds; the whole stands in its title and in the table.
 LONGEST_LABEL: Final = 34
 LONGEST_NAME: Final = 48
@@ -89,8 +92,8 @@ class Shape:
     cast: str
     basis: str
     state: str
-    # Its open findings: the severity of each, its words, and how far above the next arrow they stand.
-    alarms: Sequence[tuple[str, str, int]] = ()
+    # Its open findings: the severity of each, its words line by line, and how far above the next arrow they begin.
+    alarms: Sequence[tuple[str, Sequence[str], int]] = ()
     kind: str = "arrow"
 
     @property
@@ -208,7 +211,8 @@ class _Pen:
         alarm = "; ".join(words for _, words in alarms)
         if len(alarms) > MOST_ALARMS:
             alarms[MOST_ALARMS - 1 :] = [(alarms[MOST_ALARMS - 1][0], f"{len(rules) - MOST_ALARMS + 1} more findings")]
-        height += ALARM_HEIGHT * len(alarms)
+        lines = [wrap(words, ALARM_WIDTH) for _, words in alarms]
+        height += ALARM_HEIGHT * sum(map(len, lines))
         return Shape(
             step=step,
             count=arrow.count,
@@ -228,7 +232,10 @@ class _Pen:
             cast="broadcast" if step.is_broadcast else "",
             basis="inferred" if step.is_inferred else "",
             state="failed" if step.is_failed else "",
-            alarms=[(*each, ALARM_HEIGHT * (len(alarms) - at) + 8) for at, each in enumerate(alarms, 1)],
+            alarms=[
+                (severity, lines[at], ALARM_HEIGHT * (sum(map(len, lines[at:])) - 1) + 8)
+                for at, (severity, _) in enumerate(alarms)
+            ],
         )
 
     def _find_ends(self, step: Step) -> tuple[int, list[int]]:

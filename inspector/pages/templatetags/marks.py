@@ -239,7 +239,8 @@ def moment(context: Any, value: datetime | None, form: str = "full") -> SafeStri
     """A time in the reader's zone, ISO 8601 for the pointer.
 
     `form` is full (with date and zone), short (to the minute, with the date), brief (short, without the
-    year where it is this one), day, or clock (time of day only, where date and zone stand nearby).
+    year where it is this one), day, clock (time of day only, where date and zone stand nearby) or hour (that without
+    seconds).
     """
     if value is None:
         return SafeString('<span class="quiet">no time</span>')
@@ -253,6 +254,7 @@ def moment(context: Any, value: datetime | None, form: str = "full") -> SafeStri
         else f"{here.day} {here:%b %Y}",
         "day": f"{here.day} {here:%b}",
         "clock": f"{here:%H:%M:%S}",
+        "hour": f"{here:%H:%M}",
     }[form]
     iso = value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     return fill('<time datetime="{}" title="{}">{}</time>', iso, iso, shown)

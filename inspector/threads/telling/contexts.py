@@ -24,7 +24,7 @@ from django.conf import settings
 from dialects import SHAPE_VERSION, Context, Entry, to_json_type
 
 # Raised when a decoder reads or tells what is stored otherwise than before: the sweep then has every record read anew.
-DECODER_VERSION = f"7.{SHAPE_VERSION}"
+DECODER_VERSION = f"8.{SHAPE_VERSION}"
 
 _MODULUS = 1 << 128
 

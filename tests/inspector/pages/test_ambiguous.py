@@ -63,7 +63,7 @@ def test_the_transcript_says_how_many_bear_it_and_leads_to_them(auditor: Client,
     said = open_page(auditor, "conversation", citing.conversation_id, order=order)
     assert "answers twice 2 messages bear that id" in said
     assert "answers never not received" in said
-    assert "May be incomplete: 1 parent that is cited was not received" in said
+    assert "May be incomplete: 1 missing parent" in said
 
 
 def test_the_way_to_what_is_missing_passes_it_over(auditor: Client, citing: Message) -> None:

@@ -55,7 +55,7 @@ def test_a_transcript_answers_the_questions(viewer: Client, conversation: Conver
     page = text_of(viewer.get(reverse("pages:conversation", args=[SLUG, conversation.pk])))
     assert "oscar asks radar" in page
     assert "m3 was not received. m4 cites it." in page
-    assert "May be incomplete: 1 parent that is cited was not received" in page
+    assert "May be incomplete: 1 missing parent" in page
     assert "Not reviewed" in page
     assert "answers m1" in page
 
