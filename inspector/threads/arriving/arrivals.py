@@ -20,6 +20,7 @@ from ..models import Conversation, MaskedWire
 from ..models import Message as MessageRow
 from ..placing.keys import key_of_id
 from ..placing.links import Guess
+from ..placing.places import slot_of
 from ..telling.masks import find_masked
 from .inserts import MESSAGE_COLUMNS, Arrival, Shown, make_new, make_unplaced, order_of, read_record
 from .marking import mark_traces
@@ -161,21 +162,27 @@ def insert_conversations(
     return {(channel, bytes(key)): conversation for channel, key, conversation in rows}
 
 
-def find_citing(borne: Mapping[uuid.UUID, Mapping[bytes, Set[uuid.UUID]]], workspace_id: uuid.UUID) -> set[uuid.UUID]:
-    """The conversations that cite a message which has now arrived elsewhere in the channel.
+def find_citing(
+    borne: Mapping[uuid.UUID, Mapping[bytes, Set[uuid.UUID]]], workspace_id: uuid.UUID
+) -> dict[uuid.UUID, set[bytes]]:
+    """The conversations that cite a message which has now arrived elsewhere in the channel, or is now gone.
 
     A ghost of theirs is filled, or a parent that they had found is no longer the only message of its id.
 
     Args:
         borne: by channel, the keys of the ids that messages bear, each with the conversations that these came into:
-            one that alone cites and bears an id sees it when it is settled, and is left out.
+            one that alone cites and bears an id sees it when it is resolved, and is left out.
         workspace_id: the workspace.
+
+    Returns:
+        of each the slots of the citing messages.
     """
-    found: set[uuid.UUID] = set()
+    found: dict[uuid.UUID, set[bytes]] = {}
     rows = MessageRow.objects.filter(workspace_id=workspace_id)
     for channel_id, arrived in borne.items():
         citing = rows.filter(channel_id=channel_id, parent_key__in=list(arrived))
-        for conversation_id, key in citing.values_list("conversation_id", "parent_key").distinct():
+        columns = ("conversation_id", "parent_key", "order_time", "order_source", "order_index")
+        for conversation_id, key, at, source, index in citing.values_list(*columns):
             if arrived[bytes(key or b"")] != {conversation_id}:
-                found.add(conversation_id)
+                found.setdefault(conversation_id, set()).add(slot_of(at, bytes(source), index))
     return found

@@ -11,8 +11,11 @@ import struct
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import accumulate
 from typing import Final, NamedTuple
+
+from .instants import count_microseconds
 
 # Time, source and index of an order key, and four bytes that are zero.
 _SLOT: Final = struct.Struct(">Q16sQI")
@@ -34,6 +37,11 @@ class BlockSize(NamedTuple):
 def name_slot(instant: int, source: bytes, line: int) -> bytes:
     """The place of a message of this order key where it begins a block; it sorts as its timeline does."""
     return _SLOT.pack(instant + _HALF, source[:16], line + _HALF, 0) + _RANK.pack(0)
+
+
+def slot_of(at: datetime, source: bytes, index: int) -> bytes:
+    """The border of a block that would begin with a message of this order key."""
+    return name_slot(count_microseconds(at), source, index)[:KEY_BYTES]
 
 
 def make_place(border: bytes, rank: int) -> bytes:

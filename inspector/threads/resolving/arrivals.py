@@ -12,6 +12,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 from django.utils import timezone
@@ -35,18 +36,21 @@ from ..arriving.inserts import (
     read_record,
 )
 from ..arriving.marking import mark_conversations, mark_traces
-from ..models import Conversation, MaskedWire
+from ..models import Conversation, Declaration, MaskedWire
 from ..models import Message as MessageRow
 from ..placing.across import suspect_answers
 from ..placing.bearers import find_bearers
 from ..placing.citations import Citation, Elsewhere
 from ..placing.keys import key_of_id
+from ..placing.links import read_links
 from ..placing.nodes import StoredNode, find_misread, load_timelines, merge_new
+from ..placing.places import slot_of
 from ..telling.wordings import History, keep_moved
 from ..trees.lines import take_down
 from .blocks import is_one_block
 from .passes import Pass, list_citations
 from .small import TOGETHER, go_through, write_together
+from .storing import mark_blocks
 
 # A conversation is gone through whole for what is new in it: where it holds more than so many times as much, and these
 # more where nothing follows soon, it waits until there is more.
@@ -177,7 +181,7 @@ def insert_arrivals(
     workspace_id: uuid.UUID,
     prepared: Prepared | None = None,
     moved: Sequence[uuid.UUID] = (),
-    also_dirty: Iterable[uuid.UUID] = (),
+    also_stale: Mapping[uuid.UUID, set[bytes]] = MappingProxyType({}),
     settle_after_seconds: float = 0,
     reader: uuid.UUID | None = None,
 ) -> None:
@@ -189,7 +193,8 @@ def insert_arrivals(
         prepared: what was made of them, or of more; without it all of their conversations are marked.
         moved: ids of those among the records whose order key or facts changed: their messages are inserted anew, each
             with the id that it had, so that its address holds.
-        also_dirty: conversations to be marked together with theirs, all in one order.
+        also_stale: conversations to be marked together with theirs, all in one order, each with the slots at which
+            something else has changed.
         settle_after_seconds: how long the settling of those that are marked may wait for more.
         reader: the job that reads the last of a delivery with them.
     """
@@ -199,7 +204,7 @@ def insert_arrivals(
     hold_channels({arrival.record.channel_id for arrival in arrivals}, is_shared=not is_citing)
     old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
     # Those of which more changes than that messages are added to them.
-    changed: set[uuid.UUID] = {*also_dirty, *(old.values_list("conversation_id", flat=True) if moved else ())}
+    changed = set(old.values_list("conversation_id", flat=True)) if moved else set()
     arrivals = sorted(arrivals, key=key_of_order)
     conversations = insert_conversations(arrivals, prepared.conversations, workspace_id)
     added_to: set[uuid.UUID] = set()
@@ -211,26 +216,29 @@ def insert_arrivals(
             added_to.add(conversation)
             if message.message_id:
                 borne[arrival.record.channel_id][key_of_id(message.message_id)].add(conversation)
-    changed.update(find_citing(borne, workspace_id))
+    stale = _merge(find_citing(borne, workspace_id), also_stale)
+    reached = changed | added_to | stale.keys()
     is_read_before = are_read_before([arrival.record.pk for arrival in arrivals])
     now = timezone.now()
     # Conversations before their messages: settling locks them in the same order.
-    rows = Conversation.objects.filter(pk__in=changed | added_to).order_by("pk").select_for_update(no_key=True)
-    generations = {each.pk: each.generation for each in rows.only("pk", "generation") if each.pk not in changed}
+    rows = Conversation.objects.filter(pk__in=reached).order_by("pk").select_for_update(no_key=True)
+    others = changed | stale.keys()
+    generations = {each.pk: each.generation for each in rows.only("pk", "generation") if each.pk not in others}
     ready = [] if is_read_before else _prove(prepared.ready, arrivals, generations, workspace_id)
     resolved = {each.conversation.pk for each in ready}
     mark_conversations(
-        conversation_ids=changed | added_to,
+        conversation_ids=reached,
         workspace_id=workspace_id,
-        added_to=added_to - changed,
+        added_to=reached - changed,
         resolved=resolved,
         settle_after_seconds=settle_after_seconds,
     )
+    mark_blocks(stale)
     before: Mapping[uuid.UUID, Mapping[int, Shown]] = {}
     if moved:
         mark_traces(messages=old, workspace_id=workspace_id, is_whole=True)
         keep_moved(messages=old, at=now)
-        suspect_answers(moved=old, among=changed | added_to)
+        suspect_answers(moved=old, among=reached)
         before = list_shown(old)
         old.delete()
         MaskedWire.objects.filter(record__in=moved).delete()
@@ -278,7 +286,7 @@ def _prove(
     Args:
         ready: as they were resolved.
         arrivals: the records as they are held.
-        generations: of the conversations that are held, but for those of which more has changed.
+        generations: of the conversations that are held, but for those in which something else has changed.
         workspace_id: theirs.
     """
     held = {arrival.record.pk: arrival for arrival in arrivals}
@@ -311,18 +319,35 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
     A record with another place or other facts is read again, for it may belong to another conversation now.
     """
     rows = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=weighing.turned)
-    turned = list(rows.values_list("conversation_id", "channel_id", "id_key"))
-    hold_channels({channel_id for _, channel_id, _ in turned}, is_shared=True)
+    order = ("order_time", "order_source", "order_index")
+    turned = list(rows.values_list("conversation_id", "channel_id", "id_key", "links", *order))
+    hold_channels({channel_id for _, channel_id, *_ in turned}, is_shared=True)
     borne: dict[uuid.UUID, dict[bytes, set[uuid.UUID]]] = defaultdict(lambda: defaultdict(set))
-    for conversation_id, channel_id, key in turned:
+    slots: dict[uuid.UUID, set[bytes]] = defaultdict(set)
+    names: set[tuple[uuid.UUID, bytes]] = set()
+    for conversation_id, channel_id, key, links, at, source, index in turned:
+        slots[conversation_id].add(slot_of(at, bytes(source), index))
+        names |= {(conversation_id, name) for name in (read_links(links).correlation if links else ())}
         if key is not None:
+            names.add((conversation_id, bytes(key)))
             borne[channel_id][bytes(key)].add(conversation_id)
-    dirty = {conversation_id for conversation_id, *_ in turned} | find_citing(borne, workspace_id)
+    stale = _merge(find_citing(borne, workspace_id), slots)
     if weighing.moved:
         arrivals = [read_record(record) for record in Record.objects.filter(pk__in=weighing.moved).order_by("identity")]
-        insert_arrivals(arrivals=arrivals, workspace_id=workspace_id, moved=weighing.moved, also_dirty=dirty)
+        insert_arrivals(arrivals=arrivals, workspace_id=workspace_id, moved=weighing.moved, also_stale=stale)
     else:
-        mark_conversations(conversation_ids=dirty, workspace_id=workspace_id)
+        mark_conversations(conversation_ids=set(stale), workspace_id=workspace_id, added_to=stale.keys())
+    mark_blocks(stale, names)
+    Declaration.objects.filter(message__in=rows.values("pk")).delete()
     take_down(record_ids=weighing.turned)
     # What is hidden or shown again belongs to its trace no longer, or again, before its conversation is settled.
     mark_traces(messages=rows, workspace_id=workspace_id, is_whole=True)
+
+
+def _merge(*marks: Mapping[uuid.UUID, set[bytes]]) -> dict[uuid.UUID, set[bytes]]:
+    """Slots of conversations, together."""
+    merged: dict[uuid.UUID, set[bytes]] = defaultdict(set)
+    for each in marks:
+        for conversation_id, slots in each.items():
+            merged[conversation_id] |= slots
+    return merged

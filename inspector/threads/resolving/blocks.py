@@ -110,7 +110,9 @@ class Timeline:
         dirty = {
             block.start
             for block in self.blocks
-            if block.is_stale or block.form != form or block.generation < conversation.whole_generation
+            if block.is_stale
+            or block.form != form
+            or block.generation < max(block.changed_generation, conversation.whole_generation)
         }
         rows = Message.objects.shown().filter(conversation=conversation, place__isnull=True)
         if len(borders) == 1:

@@ -17,6 +17,7 @@ from ..models import Conversation
 from ..placing.links import Guess, guess_of
 from ..placing.nodes import StoredNode, find_misread
 from ..telling.wordings import History
+from .storing import mark_blocks
 
 
 def read_again(history: History, record_id: uuid.UUID, dialect: str | None, guess: Guess | None, fence: Fence) -> None:
@@ -30,7 +31,9 @@ def read_again(history: History, record_id: uuid.UUID, dialect: str | None, gues
         citing = find_citing(borne, conversation.workspace_id)
         hold_conversations({conversation.pk, *citing})
         fence()
-        mark_conversations(conversation_ids=citing, workspace_id=conversation.workspace_id)
+        ids = citing.keys()
+        mark_conversations(conversation_ids=set(ids), workspace_id=conversation.workspace_id, added_to=ids)
+        mark_blocks(citing)
         history.read_anew(record_id, is_outdated=dialect is None)
         replace_parts(arrival, conversation, guess, at=history.at)
 

@@ -198,6 +198,7 @@ class Resolver:
             changed = write_facts(conversation, old, passes)
             if is_moved and passes:
                 changed.behind.append((digest_key(("count",)), passes[-1].segment.border))
+            is_quiet = generation == conversation.generation
             touched = {state.found.id for each in passes for state in each.tasks.states.values()}
             # From here on all that is known is stored.
             self._facts.written()
@@ -208,13 +209,14 @@ class Resolver:
                 conversation,
                 old,
                 [(each.segment, with_elements(each.summary, each.elements)) for each in passes],
+                is_quiet=is_quiet,
             )
             stale = mark_readers(
                 conversation,
                 changed,
                 [each.segment.border for each in passes],
                 has_behind=has_behind,
-                is_quiet=generation == conversation.generation,
+                is_quiet=is_quiet,
             )
         return written, stale
 

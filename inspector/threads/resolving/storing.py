@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.db import connection
+from django.db.models import Max
 
 from inspector.intake.bulk import copy_rows
 
@@ -176,9 +177,14 @@ def _delete(statement: str, conversation: Conversation, rows: Sequence[tuple[byt
 
 
 def write_blocks(
-    conversation: Conversation, old: Sequence[bytes], rows: Sequence[tuple[Segment, Summary]]
+    conversation: Conversation, old: Sequence[bytes], rows: Sequence[tuple[Segment, Summary]], *, is_quiet: bool
 ) -> list[Block]:
-    """Put the rows of blocks in the place of those that were there."""
+    """Put the rows of blocks in the place of those that were there.
+
+    Unless it is quiet somebody has marked the conversation meanwhile, and perhaps one of these: they stay marked.
+    """
+    held = Block.objects.filter(conversation=conversation, border__in=list(old))
+    changed = 0 if is_quiet else held.aggregate(latest=Max("changed_generation"))["latest"] or 0
     borders = {segment.border for segment, _ in rows}
     gone = [border for border in old if border not in borders]
     if gone:
@@ -193,6 +199,7 @@ def write_blocks(
             count=summary.count,
             generation=conversation.generation,
             form=name_form(),
+            changed_generation=changed,
             is_linked=True,
             summary=write_summary(summary),
         )
@@ -203,9 +210,45 @@ def write_blocks(
         blocks,
         update_conflicts=True,
         unique_fields=["conversation", "border"],
-        update_fields=["is_forced", "count", "generation", "form", "is_stale", "is_linked", "summary"],
+        update_fields=[
+            *("is_forced", "count", "generation", "form", "is_stale", "changed_generation", "is_linked", "summary")
+        ],
     )
     return blocks
+
+
+def mark_blocks(slots: Mapping[uuid.UUID, Iterable[bytes]], names: Iterable[tuple[uuid.UUID, bytes]] = ()) -> None:
+    """Mark blocks as dirty: those that messages stand in, and those that have looked for an id that a message bears.
+
+    Call it inside the transaction that holds their conversations and counts them up.
+
+    Args:
+        slots: of the messages, by conversation, as far as the borders of blocks are long: see `places`.
+        names: conversations, and the keys of ids that are no longer borne in them, or are borne again.
+    """
+    pairs = [(pk, slot) for pk, each in slots.items() for slot in each]
+    read = [(pk, digest_everywhere(digest_key(("id", key.hex())))) for pk, key in names]
+    with connection.cursor() as cursor:
+        for found, statement in ((pairs, _MARK_SLOTS), (read, _MARK_NAMES)):
+            if found:
+                cursor.execute(statement, [[pk for pk, _ in found], [each for _, each in found]])
+
+
+_MARK_SLOTS: Final = """
+UPDATE threads_block AS block SET changed_generation = conversation.generation
+  FROM unnest(%s::uuid[], %s::bytea[]) AS mark (conversation_id, slot)
+  JOIN threads_conversation AS conversation ON conversation.id = mark.conversation_id CROSS JOIN LATERAL (
+    SELECT id FROM threads_block AS held WHERE held.conversation_id = mark.conversation_id AND held.border <= mark.slot
+     ORDER BY held.border DESC LIMIT 1) AS held
+ WHERE block.id = held.id
+"""
+_MARK_NAMES: Final = """
+UPDATE threads_block AS block SET changed_generation = conversation.generation
+  FROM unnest(%s::uuid[], %s::bytea[]) AS mark (conversation_id, key)
+  JOIN threads_conversation AS conversation ON conversation.id = mark.conversation_id
+  JOIN threads_read AS read ON read.conversation_id = mark.conversation_id AND read.key = mark.key
+ WHERE block.conversation_id = read.conversation_id AND block.border = read.border
+"""
 
 
 def mark_readers(

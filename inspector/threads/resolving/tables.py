@@ -37,8 +37,11 @@ class Block(models.Model):
     # The generation of the conversation that it was resolved in, and by which decoders and secret (`view.name_form`).
     generation = models.BigIntegerField(default=0)
     form = models.CharField(max_length=64, blank=True)
-    # Something that it read has changed since.
+    # Something that it read has changed since, by what another block of the same resolving gave.
     is_stale = models.BooleanField(default=False)
+    # The latest generation in which something else has changed in it: a withdrawal, or who bears an id that it cites.
+    # It is dirty where that is later than its own.
+    changed_generation = models.BigIntegerField(default=0, db_default=0)
     # Whether its facts and reads are stored: those of a conversation's only block are not.
     is_linked = models.BooleanField(default=False)
     summary = models.TextField(blank=True)

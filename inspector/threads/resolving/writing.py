@@ -44,8 +44,6 @@ class Changes:
     fresh: list[uuid.UUID] = field(default_factory=list)
     traced: list[uuid.UUID] = field(default_factory=list)
     size_bytes: int = 0
-    # Whether all of its messages were placed anew.
-    is_whole: bool = False
 
     @property
     def is_window(self) -> bool:
@@ -124,7 +122,7 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
             written.extend(row[0] for row in held)
             ghosts |= {at.above: row[1] for row, at in found if at.is_ghost}
             left |= {at.was_above for _, at in found if at.was_above is not None and at.was_above != at.above}
-    keep_ghosts(ghosts, left=left, whole={each.conversation_id for each in changes if each.is_whole})
+    keep_ghosts(ghosts, left=left)
     # What the statement joins grows with the square of how many it is given.
     for start in range(0, len(written), WINDOW):
         look_across(messages=written[start : start + WINDOW])

@@ -173,15 +173,20 @@ Home = tuple[uuid.UUID, uuid.UUID, bytes, uuid.UUID | None, uuid.UUID | None]
 def take_down(*, record_ids: Collection[uuid.UUID]) -> None:
     """Take the messages of hidden records out of their trees, and put those of shown ones back."""
     rows = Message.objects.filter(record_id__in=record_ids)
-    rows.hidden().update(above=None, trace_above=None)
+    hidden = rows.hidden().filter(above__isnull=False)
+    left = {above for above in hidden.values_list("above", flat=True) if above is not None}
+    hidden.update(above=None, trace_above=None)
     back = rows.shown().filter(place__isnull=False, above__isnull=True)
     columns = ("id", "conversation_id", "parent", "parent_key", "parent_basis")
-    placed = [
-        Placed(pk, conversation_id, parent, bytes(key) if key else None, basis)
+    placed = {
+        pk: Placed(pk, conversation_id, parent, bytes(key) if key else None, basis)
         for pk, conversation_id, parent, key, basis in back.values_list(*columns)
-    ]
-    hung = [(pk, each.above, each.trace_above) for pk, each in hang(placed).items()]
-    update_rows(model=Message, columns=("id", "above", "trace_above"), rows=hung)
+    }
+    hung = hang(placed.values())
+    rows_back = [(pk, each.above, each.trace_above) for pk, each in hung.items()]
+    update_rows(model=Message, columns=("id", "above", "trace_above"), rows=rows_back)
+    ghosts = {each.above: placed[pk].conversation_id for pk, each in hung.items() if each.is_ghost}
+    keep_ghosts(ghosts, left=left)
 
 
 def find_firsts(column: Column, lines: Collection[uuid.UUID]) -> dict[uuid.UUID, First]:
@@ -204,21 +209,15 @@ def find_firsts(column: Column, lines: Collection[uuid.UUID]) -> dict[uuid.UUID,
         }
 
 
-def keep_ghosts(
-    ghosts: Mapping[uuid.UUID, uuid.UUID], *, left: Collection[uuid.UUID], whole: Collection[uuid.UUID]
-) -> None:
+def keep_ghosts(ghosts: Mapping[uuid.UUID, uuid.UUID], *, left: Collection[uuid.UUID]) -> None:
     """Keep the ghosts of conversations where the first message stands that cites them; call where these are held.
 
     Args:
         ghosts: those that messages stand below now which were placed otherwise, with their conversations.
         left: lines below which messages stood until now; they may be ghosts.
-        whole: conversations of which all ghosts are looked at.
     """
     known = TreeGroup.objects.filter(pk__in=left) if left else TreeGroup.objects.none()
     held = set(known.values_list("pk", flat=True))
-    if whole:
-        rows = TreeGroup.objects.filter(conversation__in=list(whole), trace=None)
-        held.update(rows.values_list("pk", flat=True))
     if not ghosts and not held:
         return
     firsts = find_firsts("above", {*ghosts, *held})

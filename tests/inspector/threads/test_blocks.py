@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
+from typing import Any
 
 import pytest
 from django.db.models import F
 
-from inspector.intake.models import Door
+from inspector.intake.models import Delivery, Door
+from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.models import Block, Conversation, Fact, Message, Read
 from inspector.threads.resolving import blocks, resolver
 from inspector.threads.resolving.runs import LATE
@@ -65,6 +67,58 @@ def test_any_order(cast: Cast, monkeypatch: pytest.MonkeyPatch, seed: int, spaci
         resolve_anew()
         found = differences(expected, picture())
         assert not found, f"anew {shuffle}\n" + "\n".join(found[:12])
+
+
+@pytest.mark.parametrize("seed", begin_with(2, range(4 * SEEDS), seconds=10))
+def test_what_is_withdrawn_and_restored(cast: Cast, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Only the blocks that it stands in, and those that have read of it, are gone through again."""
+    shrink(monkeypatch, 4)
+    chance = random.Random(seed)
+    lines = list(Babbler(seed).babble(BABBLED))
+    deliveries = []
+    while lines:
+        size = chance.randint(1, 9)
+        deliveries.append(deliver(cast, *lines[:size], door=Door.API))
+        del lines[:size]
+    settle_all()
+    expected = picture()
+    for delivery in chance.sample(deliveries, 3):
+        act = {"membership": cast.owner, "delivery": Delivery.objects.get(pk=delivery.pk), "reason": "a mistake"}
+        withdraw_delivery(**act)
+        settle_all()
+        withdrawn = picture()
+        resolve_anew()
+        found = differences(picture(), withdrawn)
+        assert not found, "withdrawn\n" + "\n".join(found[:12])
+        take_back(**act)
+        settle_all()
+        found = differences(expected, picture())
+        assert not found, "restored\n" + "\n".join(found[:12])
+
+
+def test_a_withdrawal_goes_through_its_block_alone(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    shrink(monkeypatch, 4)
+    said = [
+        json.dumps({"raw": f"Step {at}.", "at": f"2026-11-01T08:{at:02}:00Z", "conversation": "c"}).encode() + b"\n"
+        for at in range(60)
+    ]
+    deliver(cast, *said[:30], *said[31:])
+    mistake = deliver(cast, said[30])
+    settle_all()
+    assert Block.objects.count() > 6
+    passed: list[int] = []
+    go_through = resolver.Resolver._pass
+
+    def count(self: resolver.Resolver, segment: blocks.Segment, *given: Any) -> Any:
+        passed.append(len(segment.nodes))
+        return go_through(self, segment, *given)
+
+    monkeypatch.setattr(resolver.Resolver, "_pass", count)
+    delivery = Delivery.objects.get(pk=mistake.pk)
+    withdraw_delivery(membership=cast.owner, delivery=delivery, reason="a mistake")
+    settle_all()
+    assert Conversation.objects.get().message_count == 59
+    assert 1 <= len(passed) <= 3
 
 
 def test_a_turn_that_comes_long_after_later_ones_says_so(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
