@@ -172,7 +172,7 @@ class Exchange(models.Model):
 
 
 class AgentTotal(models.Model):
-    """What the appearances of an agent come to: in a dialect, or in all ("" as dialect); kept by `totals`."""
+    """What the appearances of an agent come to: in a dialect, or in all ("" as dialect); kept by `aggregates`."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
     channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
@@ -198,7 +198,7 @@ class AgentTotal(models.Model):
 
 
 class PairTotal(models.Model):
-    """What the exchanges of a pair in a dialect come to; kept by `totals`."""
+    """What the exchanges of a pair in a dialect come to; kept by `aggregates`."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
     channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)

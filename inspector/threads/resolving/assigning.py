@@ -2,7 +2,7 @@
 
 In this order: its task id (and run) says so; it asks for something, and so is a task itself; it answers, however far
 above, a message that belongs to one; it answers what was not received. What no link of the wire says is inferred, and
-says by which rule (`memberships.LINKS`). A message that answers one which stands later than itself belongs to the task
+says by which rule (`events.LINKS`). A message that answers one which stands later than itself belongs to the task
 that the other one names or is.
 """
 
