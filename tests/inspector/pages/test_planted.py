@@ -374,3 +374,24 @@ def test_of_two_done_tasks_only_the_reversed_one_counts_so(
     row = next(row for row in re.findall(r"<tr.*?</tr>", read(auditor, "agents")) if ">payer<" in row)
     assert "1 done after another outcome" in row
     assert 'data-state="done"' in row
+
+
+def test_an_agent_has_the_colour_of_its_transcript_everywhere(auditor: Client, conversation: Conversation) -> None:
+    def find_colours(page: str) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for colour, name in re.findall(r'data-agent="(\d)"><i class="tile"[^>]*>\w+</i><bdi>(\w+)</bdi>', page):
+            found.setdefault(name, set()).add(colour)
+        return found
+
+    transcript = find_colours(read(auditor, "conversation", conversation.pk))
+    assert set(transcript) == {"clerk", "payer", "controller", "bank"}
+    assert len({frozenset(colours) for colours in transcript.values()}) == len(transcript)
+    lists = {
+        **{name: read(auditor, name, conversation.pk) for name in ("conversation-findings", "sequence")},
+        "findings": read(auditor, "findings", order="worst"),
+        "search": read(auditor, "search", q="from:payer").partition('class="hit"')[2].partition("<aside")[0],
+    }
+    for where, page in lists.items():
+        colours = find_colours(page)
+        assert colours, where
+        assert {name: colours[name] for name in colours} == {name: transcript[name] for name in colours}, where
