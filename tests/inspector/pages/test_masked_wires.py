@@ -18,7 +18,7 @@ from inspector.intake.models import Record
 from inspector.pages.shown.fields import cut_layers
 from inspector.pages.shown.markup import Stretch
 from inspector.pages.shown.wires import mask_wire
-from inspector.threads import selectors
+from inspector.threads import messages
 from inspector.threads.messages import reread
 from inspector.threads.models import Message
 
@@ -138,5 +138,5 @@ def test_a_wire_without_any_hint_is_not_read(wire: str, monkeypatch: pytest.Monk
         raise AssertionError("it was read")
 
     slug = dialects.read(wire).dialect
-    monkeypatch.setattr(selectors, "read_with_facts", refuse)
+    monkeypatch.setattr(messages, "read_with_facts", refuse)
     assert mask_wire(make_message(wire, slug)) == (wire, ())

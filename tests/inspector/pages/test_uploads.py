@@ -202,6 +202,7 @@ def test_hostile_text_is_inert(auditor: Client, cast: Cast) -> None:
     assert "<img src=x" not in page
 
 
+@pytest.mark.usefixtures("resolved_apart")
 def test_done_is_said_only_when_everything_is_settled(auditor: Client, cast: Cast) -> None:
     decide(auditor, stage(auditor, STORY), "load")
     delivery = Delivery.objects.get()
