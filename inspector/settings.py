@@ -317,7 +317,7 @@ LIMITS = {
     "export_bytes": env.int("LIMIT_EXPORT_BYTES", 2 * 1024 * 1024 * 1024),
     "waiting_bytes": env.int("LIMIT_WAITING_BYTES", 8 * 1024 * 1024 * 1024),
     "backlog_seconds": env.int("LIMIT_BACKLOG_SECONDS", 600),
-    "decode_bytes": env.int("LIMIT_DECODE_BYTES", 256 * 1024),
+    "decode_bytes": env.int("LIMIT_DECODE_BYTES", 64 * 1024),
     "requests_per_minute": env.int("LIMIT_REQUESTS_PER_MINUTE", 6_000),
     "sign_ins_per_minute": env.int("LIMIT_SIGN_INS_PER_MINUTE", 30),
     "channels": env.int("LIMIT_CHANNELS", 1_000),

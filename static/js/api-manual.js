@@ -5,6 +5,19 @@ SwaggerUIBundle({
   url: document.getElementById("manual").dataset.description,
   dom_id: "#manual",
   presets: [SwaggerUIBundle.presets.apis],
+  plugins: [
+    ({ React: { createElement } }) => ({
+      wrapComponents: {
+        // A link within a button cannot be reached by keys or a screen reader: the button itself opens the address.
+        DeepLink: () => (given) => createElement("span", { className: "nostyle" }, given.text),
+        InfoContainer: (InfoContainer) => (given) =>
+          createElement("section", { "aria-label": "About the API" }, createElement(InfoContainer, given)),
+        // The subjects are headings of the third level.
+        operations: (Operations) => (given) =>
+          createElement("div", null, createElement("h2", null, "Operations"), createElement(Operations, given)),
+      },
+    }),
+  ],
   layout: "BaseLayout",
   deepLinking: true,
   // No service is asked whether the description is valid.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.pages.conftest import STORY
 
 from .conftest import Open
+from .test_accessibility import find_faults
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long(seconds=6)]
 
@@ -35,6 +37,16 @@ def test_operations_stand_below_their_subjects_with_a_summary_and_follow_the_the
     expect(root).to_have_css("background-color", "rgb(28, 32, 34)")
     page.emulate_media(color_scheme="light")
     expect(root).not_to_have_class("dark-mode")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_manual_can_be_used_by_everybody(open_page: Open, theme: str) -> None:
+    page = open_page(None, "/api/docs/", theme=theme)
+    expect(page.get_by_text("List exports", exact=True)).to_be_visible(timeout=60_000)
+    assert not find_faults(page)
+    page.get_by_role("button", name="List exports").first.click()
+    expect(page).to_have_url(re.compile("#/"))
+    assert not find_faults(page)
 
 
 def test_theme_and_help_are_reached_on_a_small_screen(open_page: Open, cast: Cast) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
 from inspector.budget import MOST_BYTES, fit_answer
 from inspector.threads.models import Message
 from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH
+from tests.timing import is_within
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -24,6 +27,34 @@ RECORDS = {
     "many words": json.dumps({"raw": "?Uk/co" + "/co" * 8_000, "id": "m1"}),
     "no ASCII": json.dumps({"raw": "\N{DROMEDARY CAMEL}" * 400_000, "id": "m1"}, ensure_ascii=False),
 }
+
+
+# Of each dialect what takes longest for its length, as far as is known.
+DEAREST = {
+    "lambda_lang": "?Uk/co" + "/co" * 30_000,
+    "nslip": "@a3|f0|c1|S0|d1|T1|k1|" + 't"x"|' * 20_000 + "#",
+    "clowl": json.dumps(MANY | {"body": {"t": "x", "d": {f"k{number}": number for number in range(8_000)}}}),
+    "agent_lingua": "\U0001f47d73|@1|$j:" + json.dumps([{"a": number} for number in range(9_000)]),
+    "prose": TEXT,
+}
+
+
+@pytest.mark.parametrize("dialect", DEAREST)
+def test_the_largest_body_is_decoded_in_a_second_or_two(dialect: str, token: str) -> None:
+    body = DEAREST[dialect].encode()[: settings.LIMITS["decode_bytes"]].decode(errors="ignore").encode()
+
+    def decode() -> float:
+        started = time.thread_time()
+        answer = Client().post(
+            f"/api/v1/decode?format=tree&dialect={dialect}",
+            body,
+            content_type="text/plain",
+            headers={"Authorization": f"Bearer {token}"},
+        )
+        assert answer.status_code == 200, answer.content[:300]
+        return time.thread_time() - started
+
+    assert is_within(2.5, decode)
 
 
 def get(token: str, path: str, **query: Any) -> Any:
@@ -85,7 +116,8 @@ def test_the_windows_of_fields_give_the_whole_tree(cast: Cast, token: str) -> No
 
 
 @pytest.mark.parametrize("form", ["json", "tree"])
-def test_decoding_a_small_body_gives_no_huge_answer(form: str, token: str) -> None:
+def test_decoding_a_small_body_gives_no_huge_answer(form: str, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(settings.LIMITS, "decode_bytes", 256 * 1024)
     body = json.dumps(MANY | {"body": {"t": "x", "d": {f"k{number}": number for number in range(12_000)}}})
     answer = Client().post(
         f"/api/v1/decode?format={form}", body, content_type="text/plain", headers={"Authorization": f"Bearer {token}"}

@@ -69,7 +69,7 @@ def test_any_order(cast: Cast, monkeypatch: pytest.MonkeyPatch, seed: int, spaci
         assert not found, f"anew {shuffle}\n" + "\n".join(found[:12])
 
 
-@pytest.mark.parametrize("seed", begin_with(2, range(4 * SEEDS), seconds=10))
+@pytest.mark.parametrize("seed", begin_with(1, range(4 * SEEDS), seconds=10))
 def test_what_is_withdrawn_and_restored(cast: Cast, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Only the blocks that it stands in, and those that have read of it, are gone through again."""
     shrink(monkeypatch, 4)

@@ -19,6 +19,7 @@ from inspector.threads.placing.links import Way
 from inspector.threads.placing.nodes import StoredNode
 from inspector.threads.resolving import small
 from inspector.threads.telling import terms
+from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
 from .test_placing import place
@@ -26,7 +27,7 @@ from .test_placing import place
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("kind", ["short", "long", "CJK", "places"])
+@pytest.mark.parametrize("kind", begin_with(2, ["short", "CJK", "long", "places"], seconds=4))
 def test_any_number_of_words_can_be_indexed(kind: str) -> None:
     chance = random.Random(3)
     letters = {"CJK": "".join(map(chr, range(0x4E00, 0x5E00)))}.get(kind, "abcdefghijklmnopqrstuvwxyz")

@@ -18,6 +18,7 @@ from inspector.threads.trees import walking, windows
 from inspector.threads.trees.lines import Outcome
 from inspector.threads.trees.walking import Fold
 from inspector.threads.trees.windows import Place, Tree, read_place
+from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
 from .plain_trees import Knot, cut_circles, draw, find_outcome, fold, read_lines
@@ -109,7 +110,7 @@ FOLDS = [
 ]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", begin_with(1, ["random", "chain", "star"], seconds=7))
 def test_windows_put_together_are_the_whole_tree(cast: Cast, monkeypatch: pytest.MonkeyPatch, shape: str) -> None:
     monkeypatch.setattr(windows, "MIN_BELOW", COUNT)
     monkeypatch.setattr(windows, "MAX_BELOW", COUNT)
