@@ -15,12 +15,15 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inspector.embedded.state import PROJECT
 
 from .installation import Installation
 from .product import Product, enter_product
+
+if TYPE_CHECKING:
+    from inspector.threads.trees.windows import Tree
 
 START = datetime(2026, 11, 1, 8, tzinfo=UTC)
 CONVERSATIONS = 12
@@ -144,10 +147,21 @@ def _picture_traces() -> dict[str, tuple[object, ...]]:
         trace.native_id: (
             [getattr(trace, name) for name in sums + times],
             bytes(trace.digest or b""),
-            list(tree.read_all()) if (tree := load_tree(trace)) is not None else [],
+            _read_lines(tree) if (tree := load_tree(trace)) is not None else [],
         )
         for trace in Trace.objects.filter(last_at__isnull=False)
     }
+
+
+def _read_lines(tree: Tree) -> list[tuple[int, object]]:
+    """Every line of a tree with its depth, window by window."""
+    lines: list[tuple[int, object]] = []
+    window = tree.read_window(limit=1000)
+    while True:
+        lines += ((row.depth, row.line) for row in window.rows)
+        if window.next is None:
+            return lines
+        window = tree.read_window(at=window.next, limit=1000)
 
 
 def main() -> int:

@@ -134,7 +134,6 @@ PAGES: dict[str, Callable[[], str]] = {
         )
         for state in ("done", "queued", "removed")
     },
-    "report": lambda: reverse("pages:export-file", args=[SLUG, Export.objects.get(form="html").pk]) + "?open",
     "reviews": lambda: address("reviews"),
     "new-queue": lambda: address("new-queue"),
     "queue": lambda: reverse("pages:queue", args=[SLUG, ReviewQueue.objects.get(name__startswith="Grave").pk]),
@@ -199,8 +198,6 @@ def fill_workspace(cast: Cast) -> None:
     for query in ("from:radar", "x" * 300):
         make_export(ask_for(cast, query=query, title=query))
     stop_export(export=make_export(ask_for(cast, title="all")), membership=cast.owner)
-    story = Conversation.objects.get(native_id="story")
-    make_export(ask_for(cast, conversation_id=story.pk, form="html", is_masked=True, title="story"))
     ask_for(cast, title="<b>all</b>\u202e")
     stage_file(membership=cast.owner, channel=cast.channel, chunks=[STORY], choices=Choices(), file_name="waiting.log")
     invite_member(workspace=cast.workspace, name="a-rather-long-name-of-somebody-invited", role="viewer")

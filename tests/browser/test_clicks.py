@@ -16,6 +16,8 @@ SIZES: Final = ((360, 640), (1366, 768), (768, 1024), (1920, 1080))
 FIND_COVERED: Final = """() => {
   const covered = [];
   for (const each of document.querySelectorAll("a[href]:not(.skip), button, summary, input[type=submit]")) {
+    // What no reader is told of is there for the Enter key alone.
+    if (each.ariaHidden === "true") continue;
     if (each.disabled || !each.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
     each.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
     const boxes = Array.from(each.getClientRects()).filter((box) => box.width > 1 && box.height > 1);
