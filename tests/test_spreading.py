@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, cast
 
 import pytest
 
+from .each import for_each
 from .spreading import spread
 
 
@@ -52,8 +54,7 @@ def test_what_is_not_long_keeps_its_order() -> None:
     assert [item for item in order(EVERY, 4) if not item.seconds] == SHORT
 
 
-@pytest.mark.parametrize("workers", range(2, 9))
-@pytest.mark.parametrize("short", [0, 1, 10])
+@for_each(product(range(2, 9), [0, 1, 10]))
 def test_every_test_is_there_once(workers: int, short: int) -> None:
     items = [*SHORT[:short], *PAIR, WAITING, LONG, LONGEST]
     ordered = order(items, workers)

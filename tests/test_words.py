@@ -11,6 +11,7 @@ import pytest
 
 from dialects import all_dialects
 from dialects.clowl.tables import FIELDS
+from tests.each import for_each
 
 PROJECT = Path(__file__).parents[1]
 # What an auditor reads: pages, the words that Python gives them, and the documents.
@@ -151,7 +152,7 @@ _TAG = re.compile(r"<[^>]*>")
 _SAID = re.compile(r'\b(?:title|aria-label|placeholder)="([^"]*)"')
 
 
-@pytest.mark.parametrize("phrase", REPLACED)
+@for_each(REPLACED)
 def test_a_replaced_phrase_stays_away(phrase: str) -> None:
     files = [path for pattern in READ for path in PROJECT.glob(pattern)]
     assert len(files) > 200
