@@ -13,6 +13,7 @@ from inspector.accounts.models import Workspace
 from inspector.search.selectors import narrow
 from inspector.threads.models import Message
 from inspector.threads.telling.marks import has_term, mark_workspace
+from tests.each import for_each
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -34,7 +35,7 @@ QUERIES = {
 def log(cast: Cast) -> Cast:
     prose = '{"raw": "Look at billing now 🚀", "from": "ada", "to": ["bob"]}\n'
     deliver(cast, prose.encode(), b'{"clowl": "0.5", "op": "REQ", "p": {"a": 1}}\n')
-    settle_all()
+    settle_all(is_examined=False)
     return cast
 
 
@@ -64,14 +65,14 @@ def explain(workspace: Workspace, query: str) -> list[tuple[str, int]]:
     return list(list_scans(plan["Plan"]))
 
 
-@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+@for_each(QUERIES.values(), of=["query"])
 def test_the_indexes_hold_nothing_of_strangers_for_a_query(log: Cast, query: str) -> None:
     scans = explain(log.stranger.workspace, query)
     assert scans
     assert [found for _, found in scans] == [0] * len(scans)
 
 
-@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+@for_each(QUERIES.values(), of=["query"])
 def test_the_indexes_find_the_own_messages(log: Cast, query: str) -> None:
     # An index has earlier versions of a row too until they are vacuumed.
     assert all(found for _, found in explain(log.workspace, query))

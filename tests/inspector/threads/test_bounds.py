@@ -21,7 +21,7 @@ from inspector.threads.resolving import small
 from inspector.threads.telling import terms
 from tests.lanes import begin_with
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, take_in
 from .test_placing import place
 
 pytestmark = pytest.mark.django_db
@@ -64,8 +64,7 @@ def test_a_record_of_many_words_and_many_receivers_is_settled(cast: Cast) -> Non
     chance = random.Random(4)
     words = " ".join("".join(chance.choices("abcdefghijklmnop", k=5)) for _ in range(60_000))
     names = ["".join(chance.choices("abcdefghijklmnop", k=200)) for _ in range(3000)]
-    deliver(cast, json.dumps({"raw": words, "to": names, "from": words, "conversation": words}).encode())
-    settle_all()
+    take_in(cast, json.dumps({"raw": words, "to": names, "from": words, "conversation": words}).encode())
     assert not Job.objects.filter(state=Job.State.DEAD).exists()
     assert Message.objects.get().told_digest is not None
 

@@ -16,7 +16,7 @@ from inspector.threads.tasks.events import EVENT_RULES, EVENTS, LINKS, STATUS_WO
 from inspector.threads.tasks.rows import read_steps
 from inspector.threads.tasks.states import TRANSITIONS, State, derive_state, follow
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, settle_all, take_in
 
 
 def say(name: str, raw: str | dict[str, Any], sender: str = "", receiver: str = "", **more: object) -> dict[str, Any]:
@@ -46,8 +46,7 @@ def coordinated(name: str, act: str, state: str, task: str) -> dict[str, Any]:
 
 def tell(cast: Cast, *lines: dict[str, Any]) -> list[Task]:
     """Deliver a story, a second a line, and settle it; its tasks in their order."""
-    deliver(cast, *write(lines))
-    settle_all()
+    take_in(cast, *write(lines))
     return list(Task.objects.order_by("conversation__native_id", "place"))
 
 
@@ -153,11 +152,7 @@ STORIES: dict[str, Story] = {
         ],
     ),
     "clowl: asked back, it waits for the answer": (
-        [
-            clowl("a", "REQ", "ada", "bob"),
-            clowl("b", "QRY", "bob", "ada", "a"),
-            clowl("c", "INF", "ada", "bob", "b"),
-        ],
+        [clowl("a", "REQ", "ada", "bob"), clowl("b", "QRY", "bob", "ada", "a"), clowl("c", "INF", "ada", "bob", "b")],
         [
             ("ada", "bob", "in-progress", "a asked open, b asked-back waiting, c answered-back in-progress"),
             ("bob", "ada", "done", "b asked open, c answered done"),
@@ -208,11 +203,7 @@ STORIES: dict[str, Story] = {
         ],
     ),
     "nslip: a commitment acknowledges, and what is accepted is done": (
-        [
-            say("", "@a3|f0|c1|S0|d1|T1|k2#"),
-            say("", "@a5|f0|c1|S1|d0|T2|k2#"),
-            say("", "@a6|f0|c1|S0|d1|T3|k2#"),
-        ],
+        [say("", "@a3|f0|c1|S0|d1|T1|k2#"), say("", "@a5|f0|c1|S1|d0|T2|k2#"), say("", "@a6|f0|c1|S0|d1|T3|k2#")],
         [("0", "1", "done", "T1 asked open, T2 acknowledged acknowledged, T3 accepted done")],
     ),
     "nslip: a refusal": (
@@ -220,11 +211,7 @@ STORIES: dict[str, Story] = {
         [("0", "1", "failed", "T1 asked open, T2 refused failed")],
     ),
     "lambda: a question is answered by the next word of the one asked": (
-        [
-            say("a", "?Uk/co", "ada", "bob"),
-            say("b", "!Ik/co", "bob", "ada"),
-            say("c", "!Ik/co", "bob", "ada"),
-        ],
+        [say("a", "?Uk/co", "ada", "bob"), say("b", "!Ik/co", "bob", "ada"), say("c", "!Ik/co", "bob", "ada")],
         [("ada", "bob", "done", "a asked open, b answered done")],
     ),
     "lambda: an offer is agreed to, another turned down": (
@@ -304,10 +291,7 @@ STORIES: dict[str, Story] = {
         [("ada", "bob", "failed", "a asked open, b failed-for-now open, c failed failed")],
     ),
     "lingua: a subscription is under way until it is given up": (
-        [
-            say("a", "👽77|@builders", "ada", "bob"),
-            say("b", "👽78|@builders", "ada", "bob", parent="a"),
-        ],
+        [say("a", "👽77|@builders", "ada", "bob"), say("b", "👽78|@builders", "ada", "bob", parent="a")],
         [("ada", "bob", "cancelled", "a asked open, b cancelled cancelled")],
     ),
     "lingua: the end of a subscription names none on the wire: it is the latest that its sender asked for": (
@@ -346,10 +330,7 @@ STORIES: dict[str, Story] = {
         ],
     ),
     "lingua: an answer that names another id is none to what was asked": (
-        [
-            say("a", "👽21|@x|#r2", "ada", "bob"),
-            say("b", "^0|#r1|$aGk=\n--👽lingua/0.4@agent-lingua", "bob", "ada"),
-        ],
+        [say("a", "👽21|@x|#r2", "ada", "bob"), say("b", "^0|#r1|$aGk=\n--👽lingua/0.4@agent-lingua", "bob", "ada")],
         [("ada", "bob", "open", "a asked open"), ("", "bob", "done", "b done done")],
     ),
     "clowl: a cancellation that names none withdraws the latest thing that its sender asked and that has not ended": (
@@ -393,10 +374,7 @@ STORIES: dict[str, Story] = {
         [("ada", "", "open", "a asked open"), ("eve", "bob", "done", "b asked open, c done done")],
     ),
     "prose: what links to a request belongs to it": (
-        [
-            clowl("a", "REQ", "ada", "bob"),
-            say("b", "I am on it.", "bob", "ada", parent="a"),
-        ],
+        [clowl("a", "REQ", "ada", "bob"), say("b", "I am on it.", "bob", "ada", parent="a")],
         [("ada", "bob", "acknowledged", "a asked open, b spoke acknowledged")],
     ),
 }
@@ -505,15 +483,13 @@ def test_only_what_came_out_otherwise_is_written(cast: Cast) -> None:
     before = {task.pk: task for task in Task.objects.all()}
     rows = list_versions()
     answer = clowl("z", "DONE", "bob4", "ada", "a4")
-    deliver(cast, json.dumps(answer | {"at": "2026-11-21T09:30:00Z"}).encode() + b"\n")
-    settle_all()
+    take_in(cast, json.dumps(answer | {"at": "2026-11-21T09:30:00Z"}).encode() + b"\n")
     after = list_versions()
     written = [before[pk].performer for pk in rows if rows[pk] != after[pk]]
     assert written == ["bob4"]
     assert Task.objects.get(performer="bob4").state == "done"
     late = clowl("first", "REQ", "ada", "eve")
-    deliver(cast, json.dumps(late | {"at": "2026-11-21T08:00:00Z"}).encode() + b"\n")
-    settle_all()
+    take_in(cast, json.dumps(late | {"at": "2026-11-21T08:00:00Z"}).encode() + b"\n")
     assert list(Task.objects.order_by("place").values_list("performer", flat=True)) == [
         *("eve", "bob0", "bob1", "bob2", "bob3", "bob4")
     ]
@@ -529,8 +505,7 @@ def list_versions() -> dict[Any, str]:
 
 @pytest.mark.django_db
 def test_what_is_withdrawn_leaves_no_task(cast: Cast) -> None:
-    delivery = deliver(cast, *(json.dumps(clowl("a", "REQ", "ada", "bob")).encode(),))
-    settle_all()
+    delivery = take_in(cast, *(json.dumps(clowl("a", "REQ", "ada", "bob")).encode(),))
     assert Task.objects.count() == 1
     withdraw_delivery(delivery=delivery, membership=cast.owner, reason="not ours")
     settle_all()
