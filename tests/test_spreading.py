@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from .each import for_each
-from .spreading import spread
+from .spreading import order_places, spread
 
 
 @dataclass(frozen=True)
@@ -60,3 +61,12 @@ def test_every_test_is_there_once(workers: int, short: int) -> None:
     ordered = order(items, workers)
     assert len(ordered) == len(items)
     assert set(ordered) == set(items)
+
+
+def test_files_come_before_the_folders_beside_them_and_what_is_in_these(tmp_path: Path) -> None:
+    for name in ("a/b/test_d.py", "a/b/test_e.py", "a/test_c.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    named = ["a/b/test_d.py::test_one", "a/b", "a/test_c.py", "a", "a/b/test_e.py"]
+    expected = ["a/test_c.py", "a", "a/b/test_d.py::test_one", "a/b/test_e.py", "a/b"]
+    assert order_places(named, tmp_path) == expected
