@@ -13,7 +13,6 @@ from inspector.accounts.models import Workspace
 from inspector.search.selectors import narrow
 from inspector.threads.models import Message
 from inspector.threads.telling.marks import has_term, mark_workspace
-from tests.each import for_each
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -65,14 +64,14 @@ def explain(workspace: Workspace, query: str) -> list[tuple[str, int]]:
     return list(list_scans(plan["Plan"]))
 
 
-@for_each(QUERIES.values(), of=["query"])
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_the_indexes_hold_nothing_of_strangers_for_a_query(log: Cast, query: str) -> None:
     scans = explain(log.stranger.workspace, query)
     assert scans
     assert [found for _, found in scans] == [0] * len(scans)
 
 
-@for_each(QUERIES.values(), of=["query"])
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_the_indexes_find_the_own_messages(log: Cast, query: str) -> None:
     # An index has earlier versions of a row too until they are vacuumed.
     assert all(found for _, found in explain(log.workspace, query))
