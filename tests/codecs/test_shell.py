@@ -240,7 +240,7 @@ def test_files_follow_one_another_and_gzip_is_opened(tmp_path: Path) -> None:
 )
 def test_a_damaged_archive_gives_what_is_whole(tmp_path: Path, damage: Any, complaint: str) -> None:
     packed = tmp_path / "x.gz"
-    packed.write_bytes(damage(gzip.compress(b"".join(b"line %d\n" % number for number in range(50_000)))))
+    packed.write_bytes(damage(gzip.compress(b"".join(b"line %d\n" % number for number in range(10_000)))))
     done = subprocess.run(
         [sys.executable, "-m", "dialects", "detect", packed],
         capture_output=True,
@@ -248,7 +248,7 @@ def test_a_damaged_archive_gives_what_is_whole(tmp_path: Path, damage: Any, comp
         timeout=120,
     )
     assert done.returncode == 1
-    assert done.stdout.count(b"\n") > 40_000
+    assert done.stdout.count(b"\n") > 8_000
     assert complaint in done.stderr.decode()
     assert done.stderr.count(b"\n") == 1
 
