@@ -99,7 +99,7 @@ def test_many_speakers_are_placed_in_linear_time(whom: str) -> None:
     def measure(count: int) -> float:
         nodes = make_nodes(whom, count)
         started = time.process_time()
-        placed = place(nodes, lambda _: {})
+        placed = place(*nodes)
         spent = time.process_time() - started
         assert [node.parent for node in placed[1::2]] == [node.id for node in placed[::2]]
         return spent
@@ -118,7 +118,7 @@ def test_who_answers_whom_is_what_a_plain_search_finds(whom: str) -> None:
             if chance.random() < 0.4:
                 node.ways = () if node.ways else nodes[1].ways
         answered: set[uuid.UUID] = set()
-        for node, placed in zip(nodes, place(nodes, lambda _: {}), strict=True):
+        for node, placed in zip(nodes, place(*nodes), strict=True):
             earlier = [one for one in nodes[: placed.position] if one.sender != node.sender]
             if whom == "latest-unanswered-of-other":
                 earlier = [one for one in earlier if not one.ways and one.id not in answered]
