@@ -18,7 +18,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from inspector import memory
 
 from .emptying import empty_by_deleting, give_pages_back
-from .spreading import spread
+from .spreading import order_places, spread
 
 # Each has a server, an interpreter and, for a while, a browser of its own: about a gigabyte.
 MOST_WORKERS = 4
@@ -38,6 +38,12 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
         return 0
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores + 1, MOST_WORKERS) if cores > 1 else 0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Go through what was named in an order in which every test finds its fixtures."""
+    session.config.args[:] = order_places(session.config.args, session.config.invocation_params.dir)
 
 
 @pytest.hookimpl(trylast=True)

@@ -12,13 +12,28 @@ made, and whoever takes the end of another's stretch has them in that order anyw
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
 AnyItem = TypeVar("AnyItem", bound=pytest.Item)
+
+
+def order_places(places: Iterable[str], folder: Path) -> list[str]:
+    """What was named on the command line in this folder, files and outer folders first.
+
+    A file makes pytest go through its folder anew: the tests of a folder in that one, where it comes after the file and
+    had come before, would not find the fixtures of their conftest.
+    """
+
+    def rank(place: str) -> tuple[int, bool]:
+        path = folder / place.partition("::")[0]
+        return len(path.parts) - path.is_file(), path.is_dir()
+
+    return sorted(places, key=rank)
 
 
 def spread(items: Sequence[AnyItem], count: int) -> list[AnyItem]:

@@ -9,6 +9,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from .each import for_each
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -126,6 +128,8 @@ def test_the_linter_of_imports_holds_the_same_layers() -> None:
     assert [tuple(row.replace("|", ":").replace(" ", "").split(":")) for row in layers] == list(LAYERS)
 
 
+# `make lint` asks it too, and what is imported is held by the tests above.
+@pytest.mark.long(seconds=15)
 def test_the_linter_of_imports_is_content() -> None:
     code = "from importlinter.cli import lint_imports_command as lint; lint()"
     told = subprocess.run(

@@ -14,6 +14,7 @@ import yaml
 from django.urls import reverse
 
 from inspector.pages.live import write_events_path
+from tests.each import for_each
 
 PROJECT = Path(__file__).resolve().parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((PROJECT / "docker-compose.yml").read_text())
@@ -61,14 +62,12 @@ def test_only_migrating_knows_the_role_that_owns_the_tables() -> None:
     assert application.groups() == ("inspector_app", "POSTGRES_APP_PASSWORD")
 
 
-@pytest.mark.parametrize(
-    "name", sorted({*SERVICES["migrate"]["environment"], *read_image_environment()} - NOT_SETTINGS)
-)
+@for_each(sorted({*SERVICES["migrate"]["environment"], *read_image_environment()} - NOT_SETTINGS))
 def test_each_variable_is_one_that_the_settings_read(name: str) -> None:
     assert name in read_setting_names()
 
 
-@pytest.mark.parametrize("name", PRODUCT)
+@for_each(PRODUCT)
 def test_each_command_is_a_real_entry_point(name: str) -> None:
     in_image = [word.strip('" ') for word in re.findall(r'"[^"]*"', DOCKERFILE.split("\nCMD ")[1])]
     command = SERVICES[name].get("command", in_image)

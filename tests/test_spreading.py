@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from .spreading import spread
+from .each import for_each
+from .spreading import order_places, spread
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,18 @@ def test_what_is_not_long_keeps_its_order() -> None:
     assert [item for item in order(EVERY, 4) if not item.seconds] == SHORT
 
 
-@pytest.mark.parametrize("workers", range(2, 9))
-@pytest.mark.parametrize("short", [0, 1, 10])
+@for_each(product(range(2, 9), [0, 1, 10]))
 def test_every_test_is_there_once(workers: int, short: int) -> None:
     items = [*SHORT[:short], *PAIR, WAITING, LONG, LONGEST]
     ordered = order(items, workers)
     assert len(ordered) == len(items)
     assert set(ordered) == set(items)
+
+
+def test_files_come_before_the_folders_beside_them_and_what_is_in_these(tmp_path: Path) -> None:
+    for name in ("a/b/test_d.py", "a/b/test_e.py", "a/test_c.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    named = ["a/b/test_d.py::test_one", "a/b", "a/test_c.py", "a", "a/b/test_e.py"]
+    expected = ["a/test_c.py", "a", "a/b/test_d.py::test_one", "a/b/test_e.py", "a/b"]
+    assert order_places(named, tmp_path) == expected

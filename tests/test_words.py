@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
-import pytest
-
 from dialects import all_dialects
 from dialects.clowl.tables import FIELDS
+from tests.each import for_each
 
 PROJECT = Path(__file__).parents[1]
 # What an auditor reads: pages, the words that Python gives them, and the documents.
@@ -151,14 +151,20 @@ _TAG = re.compile(r"<[^>]*>")
 _SAID = re.compile(r'\b(?:title|aria-label|placeholder)="([^"]*)"')
 
 
-@pytest.mark.parametrize("phrase", REPLACED)
+@cache
+def read_files() -> dict[Path, str]:
+    texts = {path: path.read_text() for pattern in READ for path in PROJECT.glob(pattern)}
+    assert len(texts) > 200
+    return texts
+
+
+@for_each(REPLACED)
 def test_a_replaced_phrase_stays_away(phrase: str) -> None:
-    files = [path for pattern in READ for path in PROJECT.glob(pattern)]
-    assert len(files) > 200
     found = [
         f"{path.relative_to(PROJECT)}:{number}"
-        for path in files
-        for number, line in enumerate(path.read_text().splitlines(), 1)
+        for path, text in read_files().items()
+        if phrase in text
+        for number, line in enumerate(text.splitlines(), 1)
         if phrase in line
     ]
     assert not found, f"say “{REPLACED[phrase]}”"
@@ -198,17 +204,23 @@ def is_described(node: ast.AST) -> TypeGuard[ast.ClassDef | ast.FunctionDef]:
     return isinstance(node, ast.FunctionDef) and node.name in ("get", "post", "put", "patch", "delete")
 
 
-@pytest.mark.parametrize("clause", CLAUSES)
-def test_the_subject_comes_first(clause: str) -> None:
+@cache
+def read_texts() -> dict[Path, str]:
+    """What is read and said, without code and markup."""
     texts = {
         **{path: read_document(path) for path in (*PROJECT.glob("docs/*.md"), PROJECT / "README.md")},
         **{path: read_page(path) for path in PROJECT.glob("templates/**/*.html")},
         **{path: read_strings(path) for place in SPEAKING for path in PROJECT.glob(place)},
     }
     assert len(texts) > 300
+    return texts
+
+
+@for_each(CLAUSES)
+def test_the_subject_comes_first(clause: str) -> None:
     found = [
         f"{path.relative_to(PROJECT)}: {line.strip()[:120]}"
-        for path, text in texts.items()
+        for path, text in read_texts().items()
         for line in text.splitlines()
         if re.search(clause, line.strip(), re.IGNORECASE if clause.startswith(r"\b") else 0)
     ]

@@ -257,7 +257,7 @@ def test_generated_statements_read_as_they_were_made(seed: int) -> None:
     assert "".join(leaf.raw for leaf in leaves(reading.fields)) == wire
 
 
-@pytest.mark.parametrize("seed", range(100))
+@for_each(range(100))
 def test_fields_mean_the_same_in_any_order(seed: int) -> None:
     variant = Variant(seed)
     fields = variant.fields()
@@ -266,7 +266,7 @@ def test_fields_mean_the_same_in_any_order(seed: int) -> None:
     assert observe(message) == variant.expect()
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each(range(60))
 def test_statements_joined_and_lined_up_read_alike(seed: int) -> None:
     """The same statements by `;;` or on lines of their own give the same messages over one signature."""
     variants = [Variant(seed * 7 + number) for number in range(3)]
@@ -321,7 +321,7 @@ WORST: dict[str, Callable[[int], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", WORST)
+@for_each(WORST)
 def test_time_grows_with_the_text_and_no_faster(name: str) -> None:
     """Without the collector of garbage, whose own work grows with everything else that is alive."""
 
@@ -385,7 +385,7 @@ def test_duplicate_keys_are_both_told() -> None:
     assert dialects.encode(reading).wire == reading.wire
 
 
-@pytest.mark.parametrize("digits", ["9007199254740993", "18446744073709551616", "9" * 4301, "1e400", "-0", "1.50"])
+@for_each(["9007199254740993", "18446744073709551616", "9" * 4301, "1e400", "-0", "1.50"])
 def test_numbers_keep_their_digits(digits: str) -> None:
     (message,) = dialects.decode("👽73|@1|$j:" + base64_of(f'{{"v":{digits}}}')).messages
     assert f"value {digits}." in message.sentence
@@ -397,8 +397,7 @@ def test_a_lone_surrogate_is_shown_as_its_escape() -> None:
     assert dialects.encode(reading).wire == reading.wire
 
 
-@pytest.mark.parametrize(
-    "text",
+@for_each(
     [
         "the 👽 emoji in a sentence",
         "we saw 👽73|@1 in the log",
@@ -412,14 +411,13 @@ def test_a_lone_surrogate_is_shown_as_its_escape() -> None:
         "?Uk/co",
         "!er:pa",
         "write to ops@example.org",
-    ],
+    ]
 )
 def test_look_alikes_are_not_taken(text: str) -> None:
     assert "agent_lingua" not in {candidate.dialect for candidate in dialects.detect(text)}
 
 
-@pytest.mark.parametrize(
-    ("text", "least", "most"),
+@for_each(
     [
         ("👽73|@1|$aGk=", 0.9, 1),
         ("👽00", 0.9, 1),
@@ -433,7 +431,7 @@ def test_look_alikes_are_not_taken(text: str) -> None:
         ("!E1", 0.3, 0.499),
         ("All is well.\n\n👽00", 0.7, 1),
         ("All is well.\n--👽lingua/0.4@agent-lingua", 0.7, 1),
-    ],
+    ]
 )
 def test_the_score_says_how_sure_it_is(text: str, least: float, most: float) -> None:
     found = next(each for each in dialects.detect(text) if each.dialect == "agent_lingua")
@@ -471,8 +469,7 @@ def frame(log: str) -> list[str]:
     return [item.wire for item in framed if isinstance(item, dialects.LogRecord) and item.wire is not None]
 
 
-@pytest.mark.parametrize(
-    ("log", "records"),
+@for_each(
     [
         ("👽00\n--👽lingua/0.4@agent-lingua\n👽06|@bob\n", ["👽00\n--👽lingua/0.4@agent-lingua", "👽06|@bob"]),
         ("👽00\n👽06|@bob\n", ["👽00", "👽06|@bob"]),
@@ -486,7 +483,7 @@ def frame(log: str) -> list[str]:
         ("👽 hello\n--👽lingua/0.4@agent-lingua\n", ["👽 hello\n--👽lingua/0.4@agent-lingua"]),
         ("👽00 --👽lingua/0.4@agent-lingua\nx\n", ["👽00 --👽lingua/0.4@agent-lingua", "x"]),
         ("!E2W\n--👽lingua/0.4@agent-lingua\n!E1\n", ["!E2W\n--👽lingua/0.4@agent-lingua", "!E1"]),
-    ],
+    ]
 )
 def test_a_log_is_framed_into_records(log: str, records: list[str]) -> None:
     assert frame(log) == records
@@ -503,8 +500,7 @@ def test_a_record_of_another_dialect_is_written_with_its_losses() -> None:
     assert (again.performative, again.content, again.receivers) == ("query", "Which tide?", ("bob",))
 
 
-@pytest.mark.parametrize(
-    ("act", "opening"),
+@for_each(
     [
         ("request", "👽13"),
         ("subscribe", "👽17"),
@@ -516,7 +512,7 @@ def test_a_record_of_another_dialect_is_written_with_its_losses() -> None:
         ("failure", "^9"),
         ("not-understood", "!E1"),
         ("inform", "👽 "),
-    ],
+    ]
 )
 def test_each_act_that_exists_can_be_written(act: str, opening: str) -> None:
     message = dialects.Message(performative=act, native_act="OTHER", content="north")
@@ -526,14 +522,14 @@ def test_each_act_that_exists_can_be_written(act: str, opening: str) -> None:
     assert (again.performative, again.content) == (act, "north")
 
 
-@pytest.mark.parametrize("act", ["propose", "commit", "delegate", "cancel", "acknowledge", None])
+@for_each(["propose", "commit", "delegate", "cancel", "acknowledge", None])
 def test_an_act_the_dialect_lacks_is_refused(act: str | None) -> None:
     with pytest.raises(dialects.EncodeError) as refused:
         dialects.encode([dialects.Message(part=2, performative=act, native_act="OTHER")], "agent_lingua")
     assert refused.value.part == 2
 
 
-@pytest.mark.parametrize("name", ["A", "H", "S", "7", "a|b", "a;b", "a\nb", " a", ""])
+@for_each(["A", "H", "S", "7", "a|b", "a;b", "a\nb", " a", ""])
 def test_a_name_that_the_wire_would_misread_is_lost_and_not_written(name: str) -> None:
     message = dialects.Message(performative="request", native_act="REQ", content="x", receivers=(name,))
     written = dialects.encode([message], "agent_lingua")
@@ -556,7 +552,7 @@ PIECES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(12))
+@for_each(range(12))
 def test_pieces_in_any_order_are_read_whole(seed: int) -> None:
     """No order of the dialect's own pieces breaks reading, hides a character, or makes `encode` fail otherwise."""
     pick = random.Random(seed)
@@ -597,15 +593,14 @@ def test_the_glossary_explains_every_code() -> None:
     assert all(term.meaning for term in LINGUA.glossary)
 
 
-@pytest.mark.parametrize(
-    ("fields", "said"),
+@for_each(
     [
         ("|@bob|@S", "Someone tells itself (or bob: the target is given twice, and the documents"),
         ("|@A|@bob|@S", "Someone tells itself (or everyone or bob: the target is given 3 times, and the documents"),
         ("|#n-1|#n-2", "n-2 (or “n-1”: the identifier is given twice, and the documents"),
         ("|~+1h|~+2h", "in 2 hours (or “+1h”: the time is given twice, and the documents"),
         ("|$YQ==|$Yg==", "“b”; the payload is given twice, earlier as “YQ==”, and the documents"),
-    ],
+    ]
 )
 def test_a_field_given_again_is_told_with_all_its_values(fields: str, said: str) -> None:
     """No document says which one counts, so no sentence may settle on one of them."""

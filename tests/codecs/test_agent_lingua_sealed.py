@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 import dialects
 from dialects._scan import leaves
 from dialects.agent_lingua import sealing
+from tests.each import for_each
 
 SIGNATURE = "\n--👽lingua/0.4@agent-lingua"
 PSK = bytes(range(100, 132))
@@ -113,7 +114,7 @@ LOW_ORDER = [
 ]
 
 
-@pytest.mark.parametrize("public", LOW_ORDER, ids=lambda public: public.hex()[:12])
+@for_each(LOW_ORDER)
 def test_a_public_key_of_low_order_is_refused(public: bytes) -> None:
     assert sealing.is_weak(public)
     assert sealing.agree(bytes(range(32)), public) is None
@@ -194,7 +195,7 @@ def test_no_key_is_kept_in_a_context() -> None:
         assert base64_of(PSK) not in written
 
 
-@pytest.mark.parametrize("bit", range(0, 21 * 8, 5))
+@for_each(range(0, 21 * 8, 5))
 def test_a_flipped_bit_yields_no_plaintext(bit: int) -> None:
     name = SESSION.encode()
     sealed = bytearray(AESGCM(sealing.derive_key(PSK, info=name)).encrypt(NONCE, b"hello", None))
@@ -215,7 +216,7 @@ def test_data_authenticated_beside_the_text_does_not_open() -> None:
     assert codes_of(reading) == ["not-authentic"]
 
 
-@pytest.mark.parametrize("size", [0, 1, 8, 11, 13, 16, 24])
+@for_each([0, 1, 8, 11, 13, 16, 24])
 def test_a_nonce_of_another_size_is_never_tried(size: int) -> None:
     wire = f"👽137|@bob|#{SESSION}|$e:{base64_of(bytes(size))}:{base64_of(bytes(30))}{SIGNATURE}"
     reading = decode(wire)
@@ -237,15 +238,14 @@ def test_a_key_of_another_session_is_not_tried() -> None:
     assert "cannot be read without the key" in reading.messages[0].sentence
 
 
-@pytest.mark.parametrize(
-    "key",
+@for_each(
     [
         dialects.Key(psk=b""),
         dialects.Key(private=b"short", peer=b"short"),
         dialects.Key(private=bytes(32)),
         dialects.Key(peer=bytes(range(32))),
         dialects.Key(),
-    ],
+    ]
 )
 def test_a_broken_key_opens_nothing_and_breaks_nothing(key: dialects.Key) -> None:
     reading = decode(sealed_wire(), keys=dialects.KeyList([key]))
@@ -358,8 +358,7 @@ def test_a_key_without_a_known_speaker_changes_nobody() -> None:
     assert "key-changed" not in codes_of(dialects.decode(second, prior=[(first, None)]))
 
 
-@pytest.mark.parametrize(
-    ("asked", "able", "agreed", "code"),
+@for_each(
     [
         ("PBE", "PBE", "E", None),
         ("PBE", "PBE", "B", "downgrade"),
@@ -370,7 +369,7 @@ def test_a_key_without_a_known_speaker_changes_nobody() -> None:
         ("P", "PBE", "P", None),
         ("PB", None, "P", "below-offer"),
         ("PB", None, "B", None),
-    ],
+    ]
 )
 def test_a_level_below_what_both_offered_is_a_downgrade(
     asked: str, able: str | None, agreed: str, code: str | None

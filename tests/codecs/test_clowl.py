@@ -8,16 +8,17 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dialects
 from dialects._scan import leaves
 from dialects.clowl import DIALECT, reading
 from dialects.clowl.parts import divide
+from tests.lanes import generated
 
 from ..each import for_each
 from ..timing import is_within
@@ -127,7 +128,7 @@ def make_message(seed: int) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     return record, {key: data[key] for key in keys}, said
 
 
-@pytest.mark.parametrize("case", WITH_LINES, ids=str)
+@for_each(WITH_LINES)
 def test_the_reference_line_of_a_vector(case: Case) -> None:
     assert [message.reference_line for message in case.decode().messages] == case.data["reference_lines"]
 
@@ -175,8 +176,7 @@ odd_values = st.recursive(
 changes = st.dictionaries(members, odd_values, max_size=3)
 
 
-@settings(max_examples=500, deadline=None)
-@given(seed=st.integers(0, 500), change=changes, dropped=st.sets(members, max_size=2))
+@generated(500, seed=st.integers(0, 500), change=changes, dropped=st.sets(members, max_size=2))
 def test_the_short_way_never_hides_what_the_general_way_would_note(
     seed: int, change: dict[str, Any], dropped: set[str]
 ) -> None:
@@ -195,8 +195,7 @@ def test_the_short_way_never_hides_what_the_general_way_would_note(
     assert_covers(short)
 
 
-@settings(max_examples=300, deadline=None)
-@given(seed=st.integers(0, 500), change=changes)
+@generated(300, seed=st.integers(0, 500), change=changes)
 def test_what_is_written_reads_back_but_for_the_losses(seed: int, change: dict[str, Any]) -> None:
     before = dialects.decode(json.dumps({**make_message(seed)[1], **change, "clowl": "0.2"}))
     written = dialects.encode(before)
@@ -208,8 +207,7 @@ def test_what_is_written_reads_back_but_for_the_losses(seed: int, change: dict[s
 
 
 # A repeated key is never read in silence, wherever it stands and however it is spaced.
-@pytest.mark.parametrize(
-    "wire",
+@for_each(
     [
         '"p":"REQ","body":{"t":"x","d":{}},"p":"DONE"',
         '"p" :"REQ","p":"DONE","body":{"t":"x","d":{}}',
@@ -219,7 +217,7 @@ def test_what_is_written_reads_back_but_for_the_losses(seed: int, change: dict[s
         '"p":"REQ","body":{"t":"x","t":"y","d":{}}',
         '"p":"REQ","body":{"t":"x","d":{"k":"\\":","k" :1}}',
         '"p":"REQ","body":{"t":"x","d":{"a":"b : c","k":0,"k":0}}',
-    ],
+    ]
 )
 def test_a_repeated_key_is_always_noted(wire: str) -> None:
     wire = f'{{"clowl":"0.2","mid":"a","ts":1709078400,"from":"a","to":"b","cid":"c",{wire}}}'
@@ -228,9 +226,8 @@ def test_a_repeated_key_is_always_noted(wire: str) -> None:
     assert any("stood before" in part.text for part in message.also)
 
 
-@pytest.mark.parametrize(
-    "digits",
-    ["9007199254740993", "9223372036854775808", "18446744073709551616", "9" * 4300, "9" * 5000, "-0", "1e400", "1.10"],
+@for_each(
+    ["9007199254740993", "9223372036854775808", "18446744073709551616", "9" * 4300, "9" * 5000, "-0", "1e400", "1.10"]
 )
 def test_numbers_keep_their_digits(digits: str) -> None:
     wire = (
@@ -253,8 +250,7 @@ REST = '"p":"REQ","from":"a","to":"b","cid":"c"'
 BODY = '"body":{"t":"x","d":{}}'
 
 
-@pytest.mark.parametrize(
-    "wire",
+@for_each(
     [
         '{"clowl":"0.2","mid":"a","ts":1709078400,REST,"body":{"t":"x","d":{"h":"Bearer TOKEN"}},"auth":"TOKEN"}',
         '{"clowl":"0.2",REST,"body":{"t":"TOKEN","d":{}},"auth":["TOKEN"]}',
@@ -269,7 +265,7 @@ BODY = '"body":{"t":"x","d":{}}'
         '{"clowl":"0.2","auth":"TOKEN","p":"TOKEN","from":"a","to":["TOKEN"],"cid":"c",BODY,"TOKEN":1}',
         '{"p":"REQ","from":"a","to":"b","task":"x","data":{"was":{"clowl":"0.2","p":"REQ","auth":"TOKEN"}},"auth":"TOKEN"}',
         '{"clowl":"0.2",REST,"body":{"t":"x","d":{"was":{"clowl":"0.2","p":"REQ","auth":"TOKEN"}}}}',
-    ],
+    ]
 )
 def test_a_token_shows_nowhere_but_in_the_wire(wire: str) -> None:
     wire = wire.replace("REST", REST).replace("BODY", BODY).replace("TOKEN", TOKEN)
@@ -338,7 +334,7 @@ def measure(text: str) -> float:
         gc.enable()
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@for_each(HOSTILE)
 def test_time_grows_with_length_alone(name: str) -> None:
     small, large = HOSTILE[name](2_000), HOSTILE[name](20_000)
 
@@ -352,7 +348,7 @@ def test_time_grows_with_length_alone(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@for_each(HOSTILE)
 def test_hostile_text_is_covered_whole(name: str) -> None:
     assert_covers(dialects.decode(HOSTILE[name](3_000), dialect="clowl"))
 
@@ -449,7 +445,7 @@ def test_a_pretty_list_is_one_record() -> None:
     assert [message.part for message in dialects.decode("\n".join(lines)).messages] == [1, 2]
 
 
-@pytest.mark.parametrize("line", ["[INFO] started", "{def:x=1}", "plain", "", "}", "[1, 2", "@a|f0"])
+@for_each(["[INFO] started", "{def:x=1}", "plain", "", "}", "[1, 2", "@a|f0"])
 def test_other_lines_open_no_block(line: str) -> None:
     assert DIALECT.opens(line) is None
 
@@ -457,8 +453,7 @@ def test_other_lines_open_no_block(line: str) -> None:
 # --- detection, replies, writing
 
 
-@pytest.mark.parametrize(
-    ("wire", "score"),
+@for_each(
     [
         ('{"clowl":"0.2","mid":"a"', 0.98),
         ('  {\n "p": "REQ", "clowl" : "0.2"}', 0.98),
@@ -479,7 +474,7 @@ def test_other_lines_open_no_block(line: str) -> None:
         ('the key "clowl" is required', None),
         ("{def:x=1}", None),
         ("[INFO] up", None),
-    ],
+    ]
 )
 def test_detection_scores_what_the_text_as_a_whole_is(wire: str, score: float | None) -> None:
     candidate = DIALECT.sniff(wire)
@@ -538,15 +533,14 @@ def test_a_told_message_keeps_its_telling_when_names_are_given_anew() -> None:
     assert message == dialects.Message(**{name: getattr(message, name) for name in message._order})
 
 
-@pytest.mark.parametrize(
-    ("details", "said"),
+@for_each(
     [
         ({"overdue_days": 30}, "with overdue days 30."),
         ({"rows-lost": 0, "retryAfter": 5}, "with rows lost 0 and retry after 5."),
         ({"sha_SHA256": 1, "x": 2, "URL": 3}, "with sha SHA256 1, x 2 and URL 3."),
         ({"a_bit": 1, "aBit": 2}, "with a_bit 1 and aBit 2."),
         ({"search:web": 1, "two words": 2}, "with search:web 1 and “two words” 2."),
-    ],
+    ]
 )
 def test_a_key_of_several_words_is_told_in_words(details: dict[str, Any], said: str) -> None:
     wire = json.dumps(
@@ -613,8 +607,7 @@ def test_the_glossary_holds_every_act_code_mode_and_field() -> None:
     assert all(term.meaning for term in DIALECT.glossary)
 
 
-@pytest.mark.parametrize("slug", ["nslip", "lambda_lang", "agent_lingua", "prose"])
-@pytest.mark.parametrize("act", ACTS)
+@for_each(product(["nslip", "lambda_lang", "agent_lingua", "prose"], ACTS))
 def test_a_told_message_is_written_in_another_dialect_or_refused(slug: str, act: str) -> None:
     body = {"t": "deploy", "d": {"delegation_mode": "fork"} if act == "DLGT" else {"code": "E005", "msg": "no"}}
     told = dialects.decode(json.dumps({**make_message(3)[1], "p": act, "body": body}))
@@ -624,7 +617,7 @@ def test_a_told_message_is_written_in_another_dialect_or_refused(slug: str, act:
         assert "conversation_id" in lost or slug == "nslip"
 
 
-@pytest.mark.parametrize("act", ACTS)
+@for_each(ACTS)
 def test_what_one_message_says_is_never_told_of_another_of_its_form(act: str) -> None:
     """Values that decide on the words, that are equal and spelled otherwise, and that look like gaps."""
     odd = ["0", "-0.0", "0.0", "0.00", "1", "true", "false", "null", '""', '"failed"', '"ok"', '"E002"', '"E006"', "[]"]

@@ -9,11 +9,11 @@ import json
 from typing import Any
 
 import clowl
-import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dialects
+from tests.each import for_each
+from tests.lanes import generated
 
 ACTS = ["REQ", "INF", "ACK", "ERR", "DLGT", "DONE", "CNCL", "QRY", "PROG", "CAPS"]
 
@@ -87,8 +87,7 @@ def is_invented(data: dict[str, Any]) -> bool:
     )
 
 
-@settings(max_examples=800, deadline=None)
-@given(data=messages)
+@generated(800, data=messages)
 def test_the_line_is_the_reference_s_wherever_that_neither_invents_nor_fails(data: dict[str, Any]) -> None:
     expected = ask_reference(data)
     line = line_of(json.dumps(data))
@@ -99,9 +98,11 @@ def test_the_line_is_the_reference_s_wherever_that_neither_invents_nor_fails(dat
         assert "[authenticated]" not in line
 
 
-@settings(max_examples=300, deadline=None)
-@given(
-    data=messages, key=st.sampled_from(["p", "from", "to", "cid", "body", "ts", "ctx", "tid", "pid", "det"]), odd=values
+@generated(
+    300,
+    data=messages,
+    key=st.sampled_from(["p", "from", "to", "cid", "body", "ts", "ctx", "tid", "pid", "det"]),
+    odd=values,
 )
 def test_a_field_of_any_type_gives_a_line(data: dict[str, Any], key: str, odd: object) -> None:
     data = {**data, "clowl": "0.2", key: odd}
@@ -120,14 +121,13 @@ BASE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("act", ACTS)
+@for_each(ACTS)
 def test_every_act_reads_as_in_the_reference(act: str) -> None:
     data = {**BASE, "p": act, "body": {"t": "survey", "d": {"delegation_mode": "fork", "note": "half", "pct": 50}}}
     assert line_of(json.dumps(data)) == ask_reference(data)
 
 
-@pytest.mark.parametrize(
-    ("change", "line"),
+@for_each(
     [
         ({"ts": 0}, "[ts 0] planner → scout: REQUEST survey"),
         ({"ts": None}, "[ts null] planner → scout: REQUEST survey"),
@@ -144,7 +144,7 @@ def test_every_act_reads_as_in_the_reference(act: str) -> None:
         ),
         ({"ctx": "a.md"}, "[2024-02-28 00:00:00 UTC] planner → scout: REQUEST survey | ctx: a.md"),
         ({"body": None}, "[2024-02-28 00:00:00 UTC] planner → scout: REQUEST ?"),
-    ],
+    ]
 )
 def test_where_the_reference_invents_or_fails_the_line_is_honest(change: dict[str, Any], line: str) -> None:
     data = {**BASE, **change}
@@ -158,8 +158,7 @@ def test_what_is_valid_here_is_valid_for_the_reference() -> None:
     assert clowl.CLowlMessage.from_dict(BASE).validate() == []
 
 
-@settings(max_examples=300, deadline=None)
-@given(data=messages)
+@generated(300, data=messages)
 def test_whatever_the_reference_finds_wrong_is_noted(data: dict[str, Any]) -> None:
     if ask_reference(data) is None or not data.get("mid") or not data.get("ts"):
         return  # the library fails, or fills the gap itself

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.each import for_each
 
 from .fuzzing import MOST_MS, SOUP, fuzz
 
 
-@pytest.mark.parametrize("dialect", list(SOUP))
+@for_each(list(SOUP))
 def test_nothing_raises_and_nothing_is_slow(dialect: str) -> None:
     report = fuzz(dialect, 1500, seed=1)
     assert report.inputs == 1500

@@ -135,7 +135,7 @@ def test_a_generated_statement_holds_what_was_built(seed: int) -> None:
     assert (written.wire, written.losses) == (re.sub(r"\}(?=[?!.~])", "}", wire), ())
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each(range(60))
 def test_several_statements_are_several_messages(seed: int) -> None:
     rng = random.Random(seed)
     built = [build(rng) for _ in range(rng.randrange(2, 6))]
@@ -146,7 +146,7 @@ def test_several_statements_are_several_messages(seed: int) -> None:
     ]
 
 
-@pytest.mark.parametrize("word", ["alpha", "before", "deploy", "which", "about", "cannot", "rollback"])
+@for_each(["alpha", "before", "deploy", "which", "about", "cannot", "rollback"])
 def test_an_english_word_is_never_divided(word: str) -> None:
     (message,) = dialects.decode(f"!nd {word} ok", dialect="lambda_lang").messages
     assert f'unknown "{word}"' in message.sentence
@@ -166,8 +166,7 @@ def test_two_readings_are_both_named() -> None:
     assert "read" in note.text
 
 
-@pytest.mark.parametrize(
-    ("wire", "said"),
+@for_each(
     [
         ("!I-av", "not"),
         ("!I nr av", "never"),
@@ -180,7 +179,7 @@ def test_two_readings_are_both_named() -> None:
         ("!vn-=2 ok", "not"),
         ("!nd rn<ss-op", "not"),
         ("!ta-ok", "not"),
-    ],
+    ]
 )
 def test_no_negation_is_lost(wire: str, said: str) -> None:
     (message,) = dialects.decode(wire, dialect="lambda_lang").messages
@@ -252,8 +251,7 @@ def test_telling_twice_says_the_same() -> None:
     assert [one.to_dict() for one in told_in_order(*said)] == [one.to_dict() for one in told_in_order(*said)]
 
 
-@pytest.mark.parametrize(
-    "text",
+@for_each(
     [
         "The deploy window opens at nine.",
         "# A title",
@@ -298,15 +296,14 @@ def test_telling_twice_says_the_same() -> None:
         "A: hello there",
         "@a3|f0|c1|S0|d1|T1|k1#",
         "👽06|@agent-b",
-    ],
+    ]
 )
 def test_a_look_alike_is_not_taken(text: str) -> None:
     candidate = DIALECT.sniff(text)
     assert candidate is None or candidate.score < 0.3, candidate
 
 
-@pytest.mark.parametrize(
-    ("wire", "least"),
+@for_each(
     [
         ("@v0.6#h", 0.9),
         ("?Uk/co", 0.9),
@@ -315,7 +312,7 @@ def test_a_look_alike_is_not_taken(text: str) -> None:
         ("@A1: !Ik", 0.9),
         ("A: ?Uk/co", 0.9),
         ("<", 0.31),
-    ],
+    ]
 )
 def test_what_is_certain_scores_high(wire: str, least: float) -> None:
     candidate = DIALECT.sniff(wire)
@@ -353,7 +350,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@for_each(HOSTILE)
 def test_a_hostile_text_is_read_whole(name: str) -> None:
     text = HOSTILE[name](20_000)
     for dialect in ("lambda_lang", None):
@@ -370,7 +367,7 @@ def seconds(text: str) -> float:
     return time.thread_time() - start
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@for_each(HOSTILE)
 def test_time_grows_with_the_text_alone(name: str) -> None:
     short, long = HOSTILE[name](2_000), HOSTILE[name](20_000)
     small = min(seconds(short) for _ in range(3))
@@ -382,8 +379,7 @@ def test_the_limits_are_named() -> None:
     assert "lambda_lang.too-long" in {note.code for note in reading.notes}
 
 
-@pytest.mark.parametrize(
-    ("wire", "whom"),
+@for_each(
     [
         ("<+", ["latest-of-other"]),
         ("!er:un/co", ["latest-of-other"]),
@@ -394,7 +390,7 @@ def test_the_limits_are_named() -> None:
         ("!Ik", []),
         ("@v2.0#h !Ik", []),
         ("?Uk", []),
-    ],
+    ]
 )
 def test_the_parent_is_looked_for_as_ruled(wire: str, whom: list[str]) -> None:
     message = dialects.decode(wire, dialect="lambda_lang").messages[0]
@@ -423,8 +419,7 @@ def feed(lines: list[str]) -> tuple[int, bool]:
     return taken, block.is_complete
 
 
-@pytest.mark.parametrize(
-    ("lines", "taken"),
+@for_each(
     [
         (["!st{", "  ta:kiln,", "  pr:75%", "}", "!Ik"], 4),
         (["{def:", '  zz="a}"', "}!Ik", "?Uk"], 3),
@@ -434,7 +429,7 @@ def feed(lines: list[str]) -> tuple[int, bool]:
         (["{", '  "p": "REQ"', "}"], 1),
         (["if (x) {", "  y();", "}"], 1),
         (['{"p": "REQ",', '"a": 1}'], 1),
-    ],
+    ]
 )
 def test_a_block_over_lines_is_one_record(lines: list[str], taken: int) -> None:
     assert feed(lines)[0] == taken
@@ -454,8 +449,7 @@ def test_identity_comes_from_the_header_alone() -> None:
     assert dialects.identify("!ta id=alpha ok").id is None
 
 
-@pytest.mark.parametrize(
-    ("given", "wire", "lost"),
+@for_each(
     [
         ({"performative": "inform", "content": "the kiln is hot"}, '!"the kiln is hot"', set()),
         ({"performative": "query", "content": "why?", "sender": "oscar"}, 'oscar: ?"why?"', set()),
@@ -467,7 +461,7 @@ def test_identity_comes_from_the_header_alone() -> None:
             {"priority"},
         ),
         ({"performative": "inform", "topic": "load", "turn": 4}, '!"load"', {"topic", "turn"}),
-    ],
+    ]
 )
 def test_another_dialects_record_is_written_with_its_losses(given: dict[str, Any], wire: str, lost: set[str]) -> None:
     written = dialects.encode([dialects.Message(**given)], "lambda_lang")
@@ -525,8 +519,7 @@ _VF = 'vf (means "count the files", as defined in message 1)'
 _INV = 'inv (means "the invoices", as defined in message 1)'
 
 
-@pytest.mark.parametrize(
-    ("wire", "said"),
+@for_each(
     [
         (".vf/inv", f"Orders: {_VF} about {_INV}."),
         (".-vf/inv", f"Orders: not {_VF} about {_INV}."),
@@ -540,22 +533,21 @@ _INV = 'inv (means "the invoices", as defined in message 1)'
         ("!vf/inv=412", f"States: {_VF} about {_INV} = 412."),
         ("?inv/ok", f"Asks: {_INV} about success?"),
         ("!Ipvf", 'States, word by word: I, unknown "pvf".'),
-    ],
+    ]
 )
 def test_a_defined_word_is_told_where_its_vocabulary_would_have_a_verb(wire: str, said: str) -> None:
     (message,) = dialects.decode(wire, dialect="lambda_lang", prior=[(_GIVEN, None)]).messages
     assert message.sentence == said
 
 
-@pytest.mark.parametrize(
-    ("wire", "said"),
+@for_each(
     [
         ("!re/da=412", "States: result of data = 412."),
         ("?re/ok", "Asks: result about success?"),
         ("!Ipc/ke/da", "I could keep data."),
         ("?Uuc/ke/da", "Will you be able to keep data?"),
         ("!Iuc/la", "I will be able to (use) language."),
-    ],
+    ]
 )
 def test_a_statement_has_one_verb_in_its_own_tense(wire: str, said: str) -> None:
     (message,) = dialects.decode(wire, dialect="lambda_lang").messages

@@ -33,7 +33,7 @@ LOOK_ALIKES = {
 }
 
 
-@pytest.mark.parametrize("name", LOOK_ALIKES)
+@for_each(LOOK_ALIKES)
 def test_other_json_is_not_taken(name: str) -> None:
     assert dialects.detect(LOOK_ALIKES[name])[0].dialect == "prose"
     # Whoever forces the dialect is answered all the same.
@@ -86,7 +86,7 @@ def test_a_generated_envelope_tells_what_its_text_tells(seed: int) -> None:
     assert json.loads(written.wire) == given
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@for_each(TEXTS)
 def test_every_segment_points_at_the_text_it_came_from(text: str) -> None:
     """What is told of a text in JSON points at the same characters, on the layer of that text."""
     wire = json.dumps({"type": "lambda", "lambda": text})
@@ -134,7 +134,7 @@ def is_linear(make: Callable[[int], str], size: int) -> bool:
     return is_within(50 * min(measure(short) for _ in range(3)) + 0.2, lambda: measure(long))
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@for_each(HOSTILE)
 def test_a_hostile_envelope_is_read_whole_and_in_time(name: str) -> None:
     make = HOSTILE[name]
     for size in (1, 50, 150, 900, 3000):
@@ -182,9 +182,7 @@ def test_ordinary_english_stays_prose() -> None:
     assert taken == {}
 
 
-@pytest.mark.parametrize(
-    "wire", ["@* !fn", "@cd fn", "@v", "@soc", "!pItd", "mIt", "##[bi/la]", "!ta bk wa/lk", "@v1.0 is out", "<1", "!0"]
-)
+@for_each(["@* !fn", "@cd fn", "@v", "@soc", "!pItd", "mIt", "##[bi/la]", "!ta bk wa/lk", "@v1.0 is out", "<1", "!0"])
 def test_what_is_too_little_is_possible_at_best(wire: str) -> None:
     """Prose by itself, and Lambda where its conversation speaks Lambda."""
     scores = {found.dialect: found.score for found in dialects.detect(wire)}
@@ -223,7 +221,7 @@ def test_a_generated_modal_or_passive_says_who_does_what(seed: int) -> None:
     assert dialects.encode(reading).wire == wire
 
 
-@pytest.mark.parametrize("atom", ["de", "tr", "ch", "fe", "lo", "be", "wo", "ne"])
+@for_each(["de", "tr", "ch", "fe", "lo", "be", "wo", "ne"])
 def test_a_gloss_that_misleads_is_shown_as_the_senders(atom: str) -> None:
     reading = dialects.decode(f"!I k/{atom}(approval)")
     message = reading.messages[0]
@@ -262,9 +260,7 @@ def test_a_long_id_is_kept_whole_and_noted() -> None:
         assert "lambda_lang.long-id" in {note.code for note in notes}
 
 
-@pytest.mark.parametrize(
-    "text", ["{def:", "@" * 100_000, "!" + "☃" * 100_000, '{def:ta="x', "~v~" * 30_000, "$" * 100_000]
-)
+@for_each(["{def:", "@" * 100_000, "!" + "☃" * 100_000, '{def:ta="x', "~v~" * 30_000, "$" * 100_000])
 def test_what_is_broken_or_unknown_is_shown_in_time(text: str) -> None:
     start = time.thread_time()
     reading = dialects.decode(text, dialect="lambda_lang")
@@ -282,8 +278,7 @@ def test_a_number_of_many_digits_is_kept_to_the_last() -> None:
     assert digits in message.sentence
 
 
-@pytest.mark.parametrize(
-    "make",
+@for_each(
     [
         lambda n: "!" + "mIk;" * (n // 4),
         lambda n: "!" + "$" * n,
@@ -293,7 +288,7 @@ def test_a_number_of_many_digits_is_kept_to_the_last() -> None:
         lambda n: "!" + "k(abc" * (n // 5) + ")" * (n // 5),
         lambda n: "< " * (n // 2),
         lambda n: "{a:1}" * (n // 5) + "!Ik",
-    ],
+    ]
 )
 def test_marks_take_linear_time(make: Callable[[int], str]) -> None:
     for text in (make(2_000), make(20_000)):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dialects
 from dialects._scan import leaves
+from tests.lanes import generated
 
 from ..each import for_each
 from .cases import Case, cases, plain
@@ -97,7 +97,7 @@ def test_what_is_encoded_decodes_to_the_same(case: Case) -> None:
         assert differing <= lost, f"missing from both the result and the losses: {differing - lost}"
 
 
-@pytest.mark.parametrize("slug", SLUGS)
+@for_each(SLUGS)
 def test_at_most_one_vector_in_ten_states_a_loss(slug: str) -> None:
     own = [case for case in cases("valid") if case.dialect == slug]
     assert sum("loss" in case.data for case in own) * 10 <= len(own)
@@ -105,7 +105,7 @@ def test_at_most_one_vector_in_ten_states_a_loss(slug: str) -> None:
 
 @for_each(EVERY)
 def test_no_prefix_of_a_wire_makes_read_raise(case: Case) -> None:
-    read_prefixes(case, 12)
+    read_prefixes(case, 6)
 
 
 @pytest.mark.long(seconds=30)
@@ -119,9 +119,7 @@ def read_prefixes(case: Case, count: int) -> None:
         assert_covers(dialects.decode(case.wire[:end], dialect=case.dialect))
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-@settings(max_examples=150, deadline=None)
-@given(text=st.text(max_size=300))
+@generated(800, slug=st.sampled_from(SLUGS), text=st.text(max_size=300))
 def test_no_random_text_makes_read_raise(slug: str, text: str) -> None:
     dialects.identify(text, slug)
     assert_covers(dialects.decode(text, dialect=slug))

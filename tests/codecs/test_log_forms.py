@@ -9,6 +9,7 @@ import pytest
 import dialects
 from dialects import LogOptions, LogRecord, Scaffold, read_log
 from dialects._log import prefixes
+from tests.each import for_each
 
 NINE = "2026-11-21T09:00:00Z"
 TAG = '@a3|f0|c1|S0|d1|T1|k1|t"x"#'
@@ -148,7 +149,7 @@ def plain(record: LogRecord) -> Any:
     return record.wire, {name: value for name, value in record.envelope.to_dict().items() if value}
 
 
-@pytest.mark.parametrize("case", FORMS.values(), ids=FORMS)
+@for_each(FORMS.values())
 def test_a_form_is_framed(case: tuple[Any, ...]) -> None:
     log, expected, *options = case
     assert [plain(record) for record in frame(log, *options or ({},))] == expected
@@ -222,7 +223,7 @@ def test_a_prefix_becomes_the_envelope(case: tuple[str, str, dict[str, Any] | No
     assert plain(record) == ((wire, envelope) if envelope else wire)
 
 
-@pytest.mark.parametrize("case", PREFIXES.values(), ids=PREFIXES)
+@for_each(PREFIXES.values())
 def test_prefixes_can_be_switched_off(case: tuple[str, str, dict[str, Any] | None]) -> None:
     [record] = frame(case[0], {"prefixes": False})
     assert plain(record) == case[0]
@@ -269,7 +270,7 @@ BLOCKS: dict[str, tuple[str, list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("case", BLOCKS.values(), ids=BLOCKS)
+@for_each(BLOCKS.values())
 def test_a_block_is_one_record(case: tuple[str, list[Any]]) -> None:
     log, expected = case
     assert [plain(record) for record in frame(log, {})] == expected

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dialects import Item, LogOptions, LogReader, LogRecord, Piece, Scaffold, read_log
 from dialects._log import blocks, forms, tape
+from tests.each import for_each
+from tests.lanes import generated
 
 from .log_samples import OPENERS, logs, text_logs
 
-MANY = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 # Limits so small that the generated logs pass them: records over the limit, cut blocks, scaffold in links.
 options = st.builds(
     LogOptions,
@@ -46,8 +46,7 @@ def pieces_of(data: bytes, cuts: list[int]) -> Iterator[bytes]:
         yield data[start:end]
 
 
-@MANY
-@given(data=logs, chosen=options)
+@generated(400, data=logs, chosen=options)
 def test_scaffold_and_slices_give_the_stream_back(data: bytes, chosen: LogOptions) -> None:
     at = 0
     for item in frame(data, chosen):
@@ -64,8 +63,7 @@ def test_scaffold_and_slices_give_the_stream_back(data: bytes, chosen: LogOption
     assert at == len(data)
 
 
-@MANY
-@given(data=logs, chosen=options, cuts=st.lists(st.integers(0, 10_000), max_size=12))
+@generated(400, data=logs, chosen=options, cuts=st.lists(st.integers(0, 10_000), max_size=12))
 def test_chunks_make_no_difference(data: bytes, chosen: LogOptions, cuts: list[int]) -> None:
     whole = LogReader(chosen)
     expected = [*whole.feed(data), *whole.close()]
@@ -75,14 +73,12 @@ def test_chunks_make_no_difference(data: bytes, chosen: LogOptions, cuts: list[i
     assert reader.ending == whole.ending
 
 
-@MANY
-@given(data=logs, chosen=options)
+@generated(400, data=logs, chosen=options)
 def test_single_bytes_make_no_difference(data: bytes, chosen: LogOptions) -> None:
     assert list(read_log((data[at : at + 1] for at in range(len(data))), chosen)) == frame(data, chosen)
 
 
-@MANY
-@given(data=logs, chosen=options, cuts=st.lists(st.integers(0, 10_000), min_size=1, max_size=6))
+@generated(400, data=logs, chosen=options, cuts=st.lists(st.integers(0, 10_000), min_size=1, max_size=6))
 def test_another_reader_goes_on_from_a_checkpoint(data: bytes, chosen: LogOptions, cuts: list[int]) -> None:
     expected = frame(data, chosen)
     reader, found, fed = LogReader(chosen), [], 0
@@ -106,7 +102,7 @@ KNOWING = {
 }
 
 
-@pytest.mark.parametrize("case", KNOWING.values(), ids=KNOWING)
+@for_each(KNOWING.values())
 def test_a_checkpoint_at_any_byte_knows_enough(case: tuple[bytes, int]) -> None:
     data, limit = case
     chosen = LogOptions(max_record_bytes=limit, max_block_lines=3)
@@ -119,8 +115,7 @@ def test_a_checkpoint_at_any_byte_knows_enough(case: tuple[bytes, int]) -> None:
         assert [*found, *other.feed(data[state["offset"] :]), *other.close()] == expected
 
 
-@MANY
-@given(data=logs, chosen=options)
+@generated(400, data=logs, chosen=options)
 def test_records_are_counted_and_placed(data: bytes, chosen: LogOptions) -> None:
     records = [item for item in frame(data, chosen) if isinstance(item, LogRecord)]
     assert [record.index for record in records] == list(range(len(records)))
@@ -131,8 +126,7 @@ def test_records_are_counted_and_placed(data: bytes, chosen: LogOptions) -> None
             assert record.offset <= record.problem.offset <= record.offset + record.length
 
 
-@MANY
-@given(data=logs, chosen=options)
+@generated(400, data=logs, chosen=options)
 def test_the_chain_stands_for_all_bytes_so_far(data: bytes, chosen: LogOptions) -> None:
     items = frame(data, chosen)
     chain, waiting = bytes(32), b""
@@ -150,8 +144,7 @@ def test_the_chain_stands_for_all_bytes_so_far(data: bytes, chosen: LogOptions) 
             chain = sha256(chain + item.data).digest()
 
 
-@MANY
-@given(data=text_logs, more=text_logs, chosen=options)
+@generated(400, data=text_logs, more=text_logs, chosen=options)
 def test_a_grown_log_keeps_the_chains_of_what_stood_before(data: bytes, more: bytes, chosen: LogOptions) -> None:
     """Up to the last records of the shorter log, which may have been cut, the longer one begins alike."""
     chosen = chosen.replace(form="lines", max_block_lines=1)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from dialects import LogOptions, LogReader, LogRecord, Piece, Problem, read_log
+from tests.each import for_each
 from tests.lanes import begin_with
 
 MEGABYTE = 1024 * 1024
@@ -18,16 +19,14 @@ def records_of(log: bytes, **options: object) -> list[LogRecord]:
     return [item for item in read_log(log, LogOptions(**options)) if isinstance(item, LogRecord)]
 
 
-@pytest.mark.parametrize(
-    ("log", "place", "byte"),
+@for_each(
     [
         (b"one\nbad \xe9 here\r\nthree", 8, 0xE9),
         (b"\xef\xbb\xbfone\n\xc3\nthree", 7, 0xC3),
         (b'["one", "a\xffb", "three"]', 10, 0xFF),
         (b"from,text\na,one\nb,\xed\xa0\x80\nc,three", 18, 0xED),
         (b'one\n{"a":\n"\xe9"}\nthree', None, None),
-    ],
-    ids=["Latin-1", "cut character", "array", "CSV surrogate", "second line of an object"],
+    ]
 )
 def test_bytes_that_are_not_utf_8_are_quarantined(log: bytes, place: int | None, byte: int | None) -> None:
     records = records_of(log)

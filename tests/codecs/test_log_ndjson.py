@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import Any
 
-import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialects import LogOptions, LogRecord, detect, read_log
+from tests.each import for_each
+from tests.lanes import generated
 
 TAG = '@a3|f0|c1|S0|d1|T1|k1|t"two words"#'
 CLOWL = {"clowl": "0.2", "mid": "m1", "p": "REQ", "from": "a", "to": ["b"], "cid": "c", "body": {"d": [1, {"k": {}}]}}
@@ -50,8 +51,7 @@ def frame(lines: list[str], form: Any = "ndjson") -> dict[int, Any]:
     }
 
 
-@pytest.mark.parametrize("line", LINES)
-@pytest.mark.parametrize("behind", [OBJECTS[0], OBJECTS[1], TAG, '"a"', '"k": {"x": 1}}', "]}"])
+@for_each(product(LINES, [OBJECTS[0], OBJECTS[1], TAG, '"a"', '"k": {"x": 1}}', "]}"]))
 def test_a_line_cut_anywhere_takes_nothing_of_the_next(line: str, behind: str) -> None:
     expected = frame([behind, OBJECTS[1]])
     for cut in range(len(line)):
@@ -59,8 +59,7 @@ def test_a_line_cut_anywhere_takes_nothing_of_the_next(line: str, behind: str) -
         assert {place: found[place + 1] for place in expected} == expected, line[:cut]
 
 
-@settings(max_examples=300, deadline=None)
-@given(lines=bodies, place=st.integers(0, 6), cut=st.integers(0, 200))
+@generated(300, lines=bodies, place=st.integers(0, 6), cut=st.integers(0, 200))
 def test_cutting_a_line_changes_no_other_record(lines: list[str], place: int, cut: int) -> None:
     place %= len(lines)
     whole = frame(lines)
@@ -70,8 +69,7 @@ def test_cutting_a_line_changes_no_other_record(lines: list[str], place: int, cu
     assert found == whole
 
 
-@settings(max_examples=300, deadline=None)
-@given(lines=bodies, order=st.lists(st.integers(0, 6), max_size=12))
+@generated(300, lines=bodies, order=st.lists(st.integers(0, 6), max_size=12))
 def test_repeating_and_moving_lines_changes_no_record(lines: list[str], order: list[int]) -> None:
     alone = {line: frame([line]).get(0) for line in lines}
     chosen = [lines[place % len(lines)] for place in order]
@@ -79,8 +77,7 @@ def test_repeating_and_moving_lines_changes_no_record(lines: list[str], order: l
     assert [found.get(place) for place in range(len(chosen))] == [alone[line] for line in chosen]
 
 
-@pytest.mark.parametrize("line", [*OBJECTS, TAG])
-@pytest.mark.parametrize("behind", OBJECTS)
+@for_each(product([*OBJECTS, TAG], OBJECTS))
 def test_an_object_in_a_log_of_text_is_taken_by_no_line_that_was_cut(line: str, behind: str) -> None:
     """Where an object may be printed over lines too, a whole one on a line is the next record."""
     expected = frame([behind, OBJECTS[1]], "lines")

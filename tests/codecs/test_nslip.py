@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dialects
@@ -18,6 +18,7 @@ from dialects import Context, Entry, Failure, Message, NoKeys, Priority
 from dialects.nslip import DIALECT
 from dialects.nslip.base62 import read_number, write_number
 from dialects.nslip.tables import ACTS, FRAMES, LARGEST, SLOTS
+from tests.lanes import generated
 
 from ..each import for_each
 from ..timing import is_within
@@ -111,8 +112,7 @@ def write_tag(fields: dict[str, Any], order: list[str] | None = None) -> str:
     return f"@{'|'.join(name + written[name] for name in order or fields)}#"
 
 
-@settings(max_examples=300, deadline=None)
-@given(fields=tags())
+@generated(300, fields=tags())
 def test_a_tag_reads_as_the_record_it_was_written_from(fields: dict[str, Any]) -> None:
     wire = write_tag(fields)
     reading = decode(wire)
@@ -122,8 +122,7 @@ def test_a_tag_reads_as_the_record_it_was_written_from(fields: dict[str, Any]) -
     assert_covers(reading)
 
 
-@settings(max_examples=300, deadline=None)
-@given(fields=tags())
+@generated(300, fields=tags())
 def test_the_sentence_and_what_it_leaves_out_name_every_value(fields: dict[str, Any]) -> None:
     (message,) = decode(write_tag(fields)).messages
     told = "\n".join([message.sentence, *(part.text for part in message.also)])
@@ -134,8 +133,7 @@ def test_the_sentence_and_what_it_leaves_out_name_every_value(fields: dict[str, 
     assert len(spans) == len(fields)
 
 
-@settings(max_examples=300, deadline=None)
-@given(fields=tags(), seed=st.randoms(use_true_random=False))
+@generated(300, fields=tags(), seed=st.randoms(use_true_random=False))
 def test_fields_may_stand_in_any_order(fields: dict[str, Any], seed: random.Random) -> None:
     order = list(fields)
     seed.shuffle(order)
@@ -144,8 +142,7 @@ def test_fields_may_stand_in_any_order(fields: dict[str, Any], seed: random.Rand
     assert len(reading.messages[0].gloss) == 2 * len(fields) - 1
 
 
-@settings(max_examples=200, deadline=None)
-@given(fields=tags(), missing=st.sets(st.sampled_from(HEADER), min_size=1, max_size=2))
+@generated(200, fields=tags(), missing=st.sets(st.sampled_from(HEADER), min_size=1, max_size=2))
 def test_a_missing_header_field_is_absent_and_noted(fields: dict[str, Any], missing: set[str]) -> None:
     # Without an upper-case S or T, a lower-case s would be the sender of v0.0; without act and frame, numbers that
     # look like words could be names.
@@ -164,23 +161,22 @@ def test_a_missing_header_field_is_absent_and_noted(fields: dict[str, Any], miss
             dialects.encode(reading)
 
 
-@settings(max_examples=200, deadline=None)
-@given(fields=tags())
+@generated(200, fields=tags())
 def test_the_short_way_and_the_long_way_agree(fields: dict[str, Any]) -> None:
     wire = write_tag(fields)
     assert DIALECT.read(wire, None).messages == DIALECT.read(f" {wire}", None).messages
 
 
-@settings(max_examples=200, deadline=None)
-@given(fields=tags())
+@generated(200, fields=tags())
 def test_writing_gives_the_wire_back(fields: dict[str, Any]) -> None:
     wire = write_tag({prefix: fields[prefix] for prefix in SLOTS if prefix in fields})
     written = dialects.encode(decode(wire))
     assert (written.wire, written.losses) == (wire, ())
 
 
-@settings(max_examples=200, deadline=None)
-@given(first=tags(), second=tags(), between=st.sampled_from(["", " ", "\n", ", ", " then ", " 🛰 ", " a@b.org "]))
+@generated(
+    200, first=tags(), second=tags(), between=st.sampled_from(["", " ", "\n", ", ", " then ", " 🛰 ", " a@b.org "])
+)
 def test_two_tags_are_two_messages_and_prose_between_is_one(
     first: dict[str, Any], second: dict[str, Any], between: str
 ) -> None:
@@ -193,8 +189,7 @@ def test_two_tags_are_two_messages_and_prose_between_is_one(
     assert reading.dialect == "nslip"
 
 
-@settings(max_examples=200, deadline=None)
-@given(fields=tags(), cut=st.integers(1, 40))
+@generated(200, fields=tags(), cut=st.integers(1, 40))
 def test_a_tag_that_is_cut_off_is_malformed_where_it_ends(fields: dict[str, Any], cut: int) -> None:
     wire = write_tag(fields)
     cut = min(cut, len(wire) - 8)
@@ -211,8 +206,7 @@ def test_a_tag_that_is_cut_off_is_malformed_where_it_ends(fields: dict[str, Any]
     assert wire[:-cut] in message.sentence
 
 
-@settings(max_examples=200, deadline=None)
-@given(number=st.integers(0, LARGEST))
+@generated(200, number=st.integers(0, LARGEST))
 def test_a_number_is_written_and_read_alike(number: int) -> None:
     assert write_number(number) == in_base62(number)
     assert read_number(in_base62(number)) == number
@@ -223,8 +217,7 @@ def test_a_number_beyond_64_bits_is_not_read(number: int) -> None:
     assert read_number(in_base62(number)) is None
 
 
-@settings(max_examples=200, deadline=None)
-@given(text=st.text(st.characters(codec="utf-8"), max_size=40))
+@generated(200, text=st.text(st.characters(codec="utf-8"), max_size=40))
 def test_any_text_survives_its_quotes(text: str) -> None:
     wire = f"@a1|f0|c1|S2|d0|T1|t{in_quotes(text)}#"
     (message,) = decode(wire).messages
@@ -237,8 +230,7 @@ SOUP = st.lists(
 )
 
 
-@settings(max_examples=500, deadline=None)
-@given(soup=SOUP.map("".join))
+@generated(500, soup=SOUP.map("".join))
 def test_no_soup_of_marks_makes_reading_raise(soup: str) -> None:
     DIALECT.identify(soup)
     DIALECT.sniff(soup)
@@ -294,7 +286,7 @@ LOOK_ALIKES = [
 ]
 
 
-@pytest.mark.parametrize("text", LOOK_ALIKES)
+@for_each(LOOK_ALIKES)
 def test_look_alikes_are_not_taken_for_tags(text: str) -> None:
     candidate = DIALECT.sniff(text)
     assert candidate is None or candidate.score < 0.3, candidate
@@ -306,8 +298,7 @@ def test_other_dialects_messages_are_not_taken_for_tags(case: Case) -> None:
     assert candidate is None or candidate.score < 0.3, candidate
 
 
-@pytest.mark.parametrize(
-    ("text", "least"),
+@for_each(
     [
         ("@a3|f0|c1|S0|d1|T1#", 0.9),
         ("@|a8|f3|c3|s0|d1|t1|s8#", 0.9),
@@ -316,8 +307,7 @@ def test_other_dialects_messages_are_not_taken_for_tags(case: Case) -> None:
         ("log: @a3|f0|c1|S0|d1|T1|k1# end", 0.5),
         *((f"@a3|f{'Z' * length}|c1|S0|d1|T1#", 0.9) for length in (500, 1000, 70_000)),
         (f"@a{'Z' * 600}|f{'Z' * 600}|c{'Z' * 600}|S0|d1|T1#", 0.9),
-    ],
-    ids=lambda value: str(value)[:30],
+    ]
 )
 def test_tags_are_taken_for_tags(text: str, least: float) -> None:
     candidate = DIALECT.sniff(text)
@@ -408,8 +398,7 @@ def test_prose_and_malformed_text_answer_nothing_by_turn() -> None:
         assert DIALECT.replies(decode(wire).messages[0]) == ()
 
 
-@pytest.mark.parametrize(
-    ("wire", "conversation"),
+@for_each(
     [
         ("@a3|f0|cB|S0|d1|T1#", "11"),
         ("@T1|S0|d1|c10|f0|a3#", "62"),
@@ -420,7 +409,7 @@ def test_prose_and_malformed_text_answer_nothing_by_turn() -> None:
         ("@a3|f0|c-1|S0|d1|T1#", None),
         ("nothing here", None),
         ("", None),
-    ],
+    ]
 )
 def test_identity_is_the_conversation_alone(wire: str, conversation: str | None) -> None:
     identity = dialects.identify(wire, "nslip")
@@ -450,7 +439,7 @@ def test_a_separator_at_the_end_of_a_line_goes_on() -> None:
     assert block.feed("S2|d0|T1#") == "last"
 
 
-@pytest.mark.parametrize("line", ["@a1|f0|c1|S2|d0|T1#", "@a1|f0|c1|S2|d0", "mail a@b.org #x", "", '"quoted"'])
+@for_each(["@a1|f0|c1|S2|d0|T1#", "@a1|f0|c1|S2|d0", "mail a@b.org #x", "", '"quoted"'])
 def test_a_line_that_is_whole_or_merely_cut_opens_no_block(line: str) -> None:
     assert DIALECT.opens(line) is None
 
@@ -489,14 +478,13 @@ def test_another_dialects_request_is_written_and_its_missing_frame_is_a_loss() -
     assert [loss.name for loss in written.losses] == ["frame"]
 
 
-@pytest.mark.parametrize(("performative", "code"), list(zip(PERFORMATIVES, DIGITS, strict=False)))
+@for_each(list(zip(PERFORMATIVES, DIGITS, strict=False)))
 def test_every_act_that_exists_here_is_written(performative: str, code: str) -> None:
     written = DIALECT.encode([FOREIGN.replace(performative=performative)])
     assert written.wire.startswith(f"@a{code}|f")
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "lost"),
+@for_each(
     [
         ("message_id", "m-1", "message_id"),
         ("sent_at", "2026-01-02T03:04:05Z", "sent_at"),
@@ -517,7 +505,7 @@ def test_every_act_that_exists_here_is_written(performative: str, code: str) -> 
         ("attributes", {"unread": {"f": "0.5"}}, "attributes"),
         ("references", (dialects.Reference(ref="a/b"),), "references"),
         ("path", ("1", "2"), "path"),
-    ],
+    ]
 )
 def test_what_a_tag_cannot_hold_is_listed(name: str, value: Any, lost: str) -> None:
     written = DIALECT.encode([FOREIGN.replace(frame="TASK", **{name: value})])
@@ -530,8 +518,7 @@ def test_what_a_tag_cannot_hold_is_listed(name: str, value: Any, lost: str) -> N
     assert differing <= {lost, "native_act"}
 
 
-@pytest.mark.parametrize(
-    "changes",
+@for_each(
     [
         {"sender": None},
         {"sender": "alice"},
@@ -549,7 +536,7 @@ def test_what_a_tag_cannot_hold_is_listed(name: str, value: Any, lost: str) -> N
         {"performative": "subscribe"},
         {"performative": "unknown", "native_act": "42"},
         {"performative": "unknown", "native_act": None, "frame": "TASK"},
-    ],
+    ]
 )
 def test_what_cannot_be_written_at_all_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(dialects.EncodeError) as caught:
@@ -569,7 +556,7 @@ def test_text_that_would_read_as_a_tag_is_not_written_around_tags() -> None:
 # Hostile input.
 
 
-@pytest.mark.parametrize("prefix", ["f", "c", "S", "d", "T"])
+@for_each(["f", "c", "S", "d", "T"])
 def test_a_number_of_100_kb_is_kept_as_text_at_once(prefix: str) -> None:
     header = {"f": "0", "c": "1", "S": "0", "d": "1", "T": "1"} | {prefix: "z" * 100_000}
     wire = "|".join(["@a3", *(f"{name}{value}" for name, value in header.items())]) + "#"
@@ -634,7 +621,7 @@ WORST = {
 }
 
 
-@pytest.mark.parametrize("name", WORST)
+@for_each(WORST)
 def test_time_grows_linearly(name: str) -> None:
     short, long = WORST[name](1_000), WORST[name](10_000)
     assert is_within(40 * min(measure(short) for _ in range(5)) + 0.02, lambda: measure(long), tries=5)
@@ -652,8 +639,7 @@ def test_no_sentence_has_doubled_or_missing_spaces() -> None:
         assert told.endswith(".")
 
 
-@settings(max_examples=200, deadline=None)
-@given(text=texts, plain_text=texts)
+@generated(200, text=texts, plain_text=texts)
 def test_escaped_quotes_read_as_plain_ones(text: str, plain_text: str) -> None:
     """A tag as a program's source holds it, every quote and backslash escaped once more, reads as the tag itself."""
     wire = f"@a1|f2|c7|S2|d0|T3|k5|u{in_quotes(plain_text)}|t{in_quotes(text)}#"

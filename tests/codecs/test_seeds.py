@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import dialects
+from tests.each import for_each
 
 
 class Example(NamedTuple):
@@ -332,7 +333,7 @@ EXAMPLES = [
 IDS = [f"{slug}-{example.section}-{example.wire[:30]!r}" for slug, example in EXAMPLES]
 
 
-@pytest.mark.parametrize(("slug", "example"), EXAMPLES, ids=IDS)
+@for_each(EXAMPLES)
 def test_an_example_reads_as_its_document_says(slug: str, example: Example) -> None:
     reading = dialects.decode(example.wire, prior=[(wire, None) for wire in example.prior])
     assert reading.dialect == slug
@@ -349,7 +350,7 @@ def _all_told(message: dialects.Message) -> list[str]:
     return [message.sentence, *(segment.text for segment in message.also), *(note.text for note in message.notes)]
 
 
-@pytest.mark.parametrize(("digits", "number"), BASE62)
+@for_each(BASE62)
 def test_base62_reads_as_the_skill_counts(digits: str, number: int) -> None:
     (message,) = dialects.decode(f"@a3|f0|c1|S0|d1|T1|g{digits}|k{digits}#").messages
     assert (message.trace_id, message.task_id) == (str(number), str(number))

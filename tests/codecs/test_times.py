@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialects import envelope_of
 from dialects._time import assumption_of, instant_of_log
+from tests.each import for_each
+from tests.lanes import generated
 
 NINE = "2026-11-21T09:00:00Z"
 UNIX = "2023-11-14T22:13:20"
@@ -50,7 +50,7 @@ TIMES: dict[str, tuple[str | None, str | None]] = {
 }
 
 
-@pytest.mark.parametrize("said", TIMES)
+@for_each(TIMES)
 def test_a_time_is_read_with_what_was_assumed(said: str) -> None:
     instant, assumed = TIMES[said]
     assert instant_of_log(said) == instant
@@ -58,13 +58,12 @@ def test_a_time_is_read_with_what_was_assumed(said: str) -> None:
         assert assumption_of(said) == assumed
 
 
-@pytest.mark.parametrize("said", [1700000000, 1700000000000, 1700000000000000, 1700000000000000000, 1.7e18])
+@for_each([1700000000, 1700000000000, 1700000000000000, 1700000000000000000, 1.7e18])
 def test_a_number_in_json_is_read_by_its_size(said: float) -> None:
     assert envelope_of({"at": said}).at == f"{UNIX}Z"
 
 
-@settings(max_examples=500, deadline=None)
-@given(said=st.text() | st.from_regex(r"[0-9TZ:+\-. ,eE]{1,70}", fullmatch=True))
+@generated(500, said=st.text() | st.from_regex(r"[0-9TZ:+\-. ,eE]{1,70}", fullmatch=True))
 def test_no_text_stops_it(said: str) -> None:
     instant = instant_of_log(said)
     assert instant is None or instant.endswith("Z")

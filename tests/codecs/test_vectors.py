@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 import dialects
 
 from ..each import for_each
 from .cases import HOME, Case, cases, load, plain
 
 
-@pytest.mark.parametrize("dialect", [dialect.slug for dialect in dialects.all_dialects()])
+@for_each([dialect.slug for dialect in dialects.all_dialects()])
 def test_every_dialect_has_vectors(dialect: str) -> None:
     assert (HOME / f"{dialect}.json").exists(), f"{dialect} has no vector file"
     assert load(dialect)["spec"]

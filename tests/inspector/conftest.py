@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.hashers import make_password
@@ -19,6 +20,7 @@ from inspector.intake.models import Delivery, Door
 from inspector.intake.services import open_delivery, take_stream
 from inspector.trail.models import Deed
 from inspector.trail.services import Thing, record_deed
+from tests.lanes import begin_with
 
 from .doors import DOORS, Way
 
@@ -91,9 +93,9 @@ def stranger_token(cast: Cast) -> str:
     return create_api_key(workspace=cast.stranger.workspace, name="test", scopes=["ingest", "read"])[1]
 
 
-@pytest.fixture(params=DOORS)
+@pytest.fixture(params=begin_with(1, DOORS, seconds=5))
 def way(request: pytest.FixtureRequest, cast: Cast, token: str, tmp_path: Path) -> Way:
-    """Each of the doors, with the auditor before it."""
+    """Each of the doors, with the auditor before it: the first in the short lane, unless a test says in which turn."""
     return Way(request.param, cast.auditor, token, tmp_path)
 
 
@@ -105,6 +107,13 @@ def deliver(
         workspace=cast.workspace, channel=channel or cast.channel, door=door, file_name=name if door != Door.API else ""
     )
     return take_stream(delivery=delivery, chunks=pieces)
+
+
+def take_in(cast: Cast, *pieces: bytes, is_examined: bool = True, **names: Any) -> Delivery:
+    """Take a log in and settle what comes of it."""
+    delivery = deliver(cast, *pieces, **names)
+    settle_all(is_examined=is_examined)
+    return delivery
 
 
 def ask_to_resolve() -> None:

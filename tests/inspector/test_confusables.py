@@ -7,10 +7,10 @@ import time
 import pytest
 
 from inspector.confusables import find_likenesses, find_oddities
+from tests.each import for_each
 
 
-@pytest.mark.parametrize(
-    ("name", "other", "why"),
+@for_each(
     [
         ("r\u0430dar", "radar", "looks alike, and this one mixes Latin and Cyrillic letters"),
         ("rad\u200bar", "radar", "looks alike, and this one holds a character that cannot be seen (U+200B"),
@@ -22,7 +22,7 @@ from inspector.confusables import find_likenesses, find_oddities
         ("planer", "planner", "differs by one letter"),
         ("coordiantor", "coordinator", "differs by two letters that are swapped"),
         ("ｒａｄａｒ", "radar", "looks alike"),
-    ],
+    ]
 )
 def test_what_can_be_taken_for_another(name: str, other: str, why: str) -> None:
     found = find_likenesses([name, other, "something", "else"])
@@ -31,8 +31,7 @@ def test_what_can_be_taken_for_another(name: str, other: str, why: str) -> None:
     assert found[name][0].why.startswith(why), found[name][0].why
 
 
-@pytest.mark.parametrize(
-    "names",
+@for_each(
     [
         ("worker-1", "worker-2", "worker-12"),
         ("agent-a", "agent-b"),
@@ -41,7 +40,7 @@ def test_what_can_be_taken_for_another(name: str, other: str, why: str) -> None:
         ("ink", "inc"),
         ("radar", "sonar", "oscar", "muse"),
         ("研究", "編集"),
-    ],
+    ]
 )
 def test_what_people_tell_apart_is_left_alone(names: tuple[str, ...]) -> None:
     assert find_likenesses(names) == {}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from inspector.starting import RefusedStartError, check_secret, check_shared_settings, is_local
+from tests.each import for_each
 
 PROJECT = Path(__file__).parents[2]
 REMOTE = "postgresql://ada:hunter2secret@db.example.org/inspector"
@@ -81,8 +82,7 @@ def test_a_database_on_another_machine_with_all_that_is_shared_is_taken() -> Non
         check_shared_settings(database_host="db.example.org", given=given, broker="filesystem://")
 
 
-@pytest.mark.parametrize(
-    ("host", "expected"),
+@for_each(
     [
         ("", True),
         ("/run/postgresql", True),
@@ -93,7 +93,7 @@ def test_a_database_on_another_machine_with_all_that_is_shared_is_taken() -> Non
         ("10.0.0.7", False),
         ("db", False),
         ("localhost.example.org", False),
-    ],
+    ]
 )
 def test_which_database_is_on_this_machine(host: str, expected: bool) -> None:
     assert is_local(host) is expected

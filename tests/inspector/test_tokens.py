@@ -6,9 +6,8 @@ import random
 import time
 from pathlib import Path
 
-import pytest
-
 from inspector.tokens import MARKS, SHAPES, alias_of, find_tokens, has_hint, hide_tokens
+from tests.each import for_each
 
 _KEY = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"
 # (name of the shape, text, the secret of it)
@@ -47,7 +46,7 @@ PASSED = (
 )
 
 
-@pytest.mark.parametrize(("name", "text", "secret"), FOUND, ids=lambda value: str(value)[:30])
+@for_each(FOUND)
 def test_a_token_is_known_in_its_surroundings(name: str, text: str, secret: str) -> None:
     found = find_tokens(text)
     assert [token.name for token in found] == [name]
@@ -59,7 +58,7 @@ def test_a_token_is_known_in_its_surroundings(name: str, text: str, secret: str)
     assert hidden.startswith(text[: found[0].start])
 
 
-@pytest.mark.parametrize("text", PASSED, ids=lambda text: text[:30])
+@for_each(PASSED)
 def test_what_only_looks_like_one_is_left_alone(text: str) -> None:
     assert find_tokens(text) == []
     assert hide_tokens(text) is text

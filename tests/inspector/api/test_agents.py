@@ -23,7 +23,7 @@ CAPS = (
 @pytest.fixture
 def story(cast: Cast) -> Delivery:
     delivery = deliver(cast, STORY, CAPS)
-    settle_all()
+    settle_all(is_examined=False)
     return delivery
 
 

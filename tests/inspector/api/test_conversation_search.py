@@ -37,7 +37,7 @@ def names(token: str, **query: Any) -> list[str]:
 
 def test_conversations_are_found_by_what_is_said_in_them(cast: Cast, token: str, stranger_token: str) -> None:
     deliver(cast, LOG)
-    settle_all()
+    settle_all(is_examined=False)
     assert sorted(names(token)) == ["coffee", "sealed", "tea"]
     assert names(token, q="green") == ["tea"]
     assert names(token, q="brew dialect:prose") == ["coffee", "tea"]
@@ -56,7 +56,7 @@ def test_conversations_are_found_by_what_is_said_in_them(cast: Cast, token: str,
 
 def test_no_conversation_tells_what_is_masked_in_it(cast: Cast, token: str) -> None:
     deliver(cast, LOG)
-    settle_all()
+    settle_all(is_examined=False)
     _, seeing = create_api_key(workspace=cast.workspace, name="sees", scopes=["read", "secrets"])
     for part, found in (("cocoa", ["sealed"]), ("s3cret", [])):
         assert names(token, q=f'raw:"{part}"') == found
@@ -82,7 +82,7 @@ def test_traces_are_found_by_what_is_said_in_them(cast: Cast, token: str, strang
     for channel in ("third", "other"):
         where = Channel.objects.get(workspace=cast.workspace, name=channel)
         deliver(cast, (around % f"around-{channel}").encode(), channel=where)
-    settle_all()
+    settle_all(is_examined=False)
     messages = list(Message.objects.exclude(trace_id=""))
     assert len({message.trace_basis for message in messages}) == 3
     for message in messages:

@@ -6,9 +6,6 @@ import base64
 import gzip
 import json
 import logging
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +16,7 @@ import dialects
 from inspector.api.decoding import MOST_RECORDS
 from inspector.api.shapes import DECODED, describe_type, describe_value
 from inspector.intake.models import Delivery, Record
+from tests.codecs.test_shell import run_here
 
 pytestmark = pytest.mark.django_db
 
@@ -36,13 +34,7 @@ def send(token: str, address: str, body: Any, kind: str = "application/json", **
 
 
 def print_shell(*arguments: str, fed: bytes) -> list[Any]:
-    told = subprocess.run(
-        [sys.executable, "-m", "dialects", *arguments],
-        input=fed,
-        capture_output=True,
-        env={"PYTHONPATH": str(ROOT / "codecs"), "PATH": os.environ["PATH"]},
-        check=False,
-    )
+    told = run_here(*arguments, given=fed)
     assert not told.stderr, told.stderr
     return [json.loads(line) for line in told.stdout.splitlines()]
 

@@ -28,7 +28,7 @@ def test_windows_end_to_end_hold_every_message_once(client: Client, cast: Cast, 
         for number in range(70)
     ]
     deliver(cast, *(json.dumps(line).encode() + b"\n" for line in lines))
-    settle_all()
+    settle_all(is_examined=False)
     address = reverse("api:sequence", args=[Conversation.objects.get(native_id="c").pk])
 
     def ask(**query: object) -> Any:

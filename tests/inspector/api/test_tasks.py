@@ -32,7 +32,7 @@ def test_tasks_with_their_steps_and_measures(cast: Cast, token: str, stranger_to
         clowl(3, "b", "DONE", "bob", "ada"),
         clowl(9, "c", "REQ", "ada", "bob"),
     )
-    settle_all()
+    settle_all(is_examined=False)
     address = f"conversations/{Conversation.objects.get().pk}/tasks"
     answer = ask(token, f"{address}?limit=1&order=begin")
     assert answer.status_code == 200
@@ -62,7 +62,7 @@ def test_tasks_with_their_steps_and_measures(cast: Cast, token: str, stranger_to
 @pytest.mark.parametrize("query", ["as_of=yesterday", "as_of=2024-11-21T12:00:00", "state=asleep", "cursor=x"])
 def test_what_cannot_be_read_is_refused_by_name(cast: Cast, token: str, query: str) -> None:
     deliver(cast, clowl(0, "a", "REQ", "ada", "bob"))
-    settle_all()
+    settle_all(is_examined=False)
     answer = ask(token, f"conversations/{Conversation.objects.get().pk}/tasks?{query}")
     assert answer.status_code == 400
     assert answer.json()["parameter"] == query.partition("=")[0]

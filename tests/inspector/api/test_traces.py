@@ -34,7 +34,7 @@ def trace(cast: Cast) -> Trace:
         say(5, "three", "INF", "lost"),
     ]
     deliver(cast, *lines)
-    settle_all()
+    settle_all(is_examined=False)
     return Trace.objects.get()
 
 

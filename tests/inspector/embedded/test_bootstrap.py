@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from inspector.embedded import bootstrap
+from tests.each import for_each
 
 PROJECT = Path(__file__).resolve().parents[3]
 BOOTSTRAP = PROJECT / "inspector" / "embedded" / "bootstrap.py"
@@ -204,8 +205,7 @@ def test_the_script_is_readable_for_an_old_python() -> None:
     ast.parse(BOOTSTRAP.read_text(), feature_version=(3, 6))
 
 
-@pytest.mark.parametrize(
-    ("output", "sentence"),
+@for_each(
     [
         (
             "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device",
@@ -225,7 +225,7 @@ def test_the_script_is_readable_for_an_old_python() -> None:
         ),
         ("ERROR: No matching distribution found for a-b.c==1", "The package a-b.c has no wheel for Python"),
         ("PermissionError: [Errno 13] Permission denied: '/x/.venv'", "The folder /x/.venv cannot be written"),
-    ],
+    ]
 )
 def test_what_pip_says_is_told_in_one_sentence(output: str, sentence: str) -> None:
     told = bootstrap.explain(output, Path("/x/.venv"), Path("/x/requirements/base.txt"))

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from inspector.embedded.homes import make_cluster
+from inspector.embedded.migrated import find_kept
+from inspector.embedded.processes import Supervisor
 from inspector.embedded.state import open_state
 from tests.inspector.embedded.conftest import find_processes
 
@@ -30,7 +33,16 @@ def start(folder: Path, *arguments: str, **changes: str) -> subprocess.Completed
 
 
 def test_once_starts_every_process_and_proves_that_they_work(private_folder: Path) -> None:
-    """What `make run ARGS=--once` does, by the environment that is here: the sample goes from the door to a page."""
+    """What `make run ARGS=--once` does, by the environment that is here: the sample goes from the door to a page.
+
+    It finds a migrated database, as any but the first start does; from nothing it begins in tests/test_run.py.
+    """
+    state = open_state(private_folder)
+    cluster = make_cluster(state, is_throw_away=True)
+    cluster.prepare()
+    with Supervisor(say=print) as supervisor:
+        find_kept(cluster).give(cluster, supervisor)
+    state.release()
     told = start(private_folder, "--once", "--port", "0", DATABASE_URL="")
     assert told.returncode == 0, told.stdout + told.stderr
     assert "agree with an independent count" in told.stdout

@@ -23,6 +23,7 @@ from inspector.embedded.errors import (
 )
 from inspector.embedded.state import find_state_root, open_state
 from inspector.embedded.terminal import Terminal
+from tests.each import for_each
 
 
 def test_the_folder_is_private_whatever_the_umask_says(tmp_path: Path) -> None:
@@ -118,7 +119,7 @@ def test_a_port_that_is_not_allowed_is_one_sentence(monkeypatch: pytest.MonkeyPa
         listener.open_listener(80)
 
 
-@pytest.mark.parametrize("text", ["", "x", "-1", "65536", "80.5", "８０８０８０"])
+@for_each(["", "x", "-1", "65536", "80.5", "８０８０８０"])
 def test_what_is_no_port_is_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="is no port"):
         run.read_port(text)

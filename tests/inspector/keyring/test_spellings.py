@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.keyring.spellings import SpellingError, read_keys, read_public
+from tests.each import for_each
 
 PRIVATE = x25519.X25519PrivateKey.from_private_bytes(bytes(range(32)))
 RAW = PRIVATE.private_bytes_raw()
@@ -39,8 +40,7 @@ def url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-@pytest.mark.parametrize(
-    "written",
+@for_each(
     [
         pack(RAW),
         url(RAW),
@@ -50,14 +50,14 @@ def url(data: bytes) -> str:
         pack(DER),
         DER.hex(),
         PEM.decode(),
-    ],
+    ]
 )
 def test_a_private_key_in_every_form(written: str) -> None:
     (key,) = read_keys(written.encode(), kind="x25519", peer=pack(PUBLIC), session=" s1 ")
     assert (key.kind, key.secret, key.peer, key.session) == ("x25519", RAW, PUBLIC, "s1")
 
 
-@pytest.mark.parametrize("written", [pack(PUBLIC), PUBLIC.hex(), pack(PUBLIC_DER), PUBLIC_PEM.decode(), url(PUBLIC)])
+@for_each([pack(PUBLIC), PUBLIC.hex(), pack(PUBLIC_DER), PUBLIC_PEM.decode(), url(PUBLIC)])
 def test_a_public_key_in_every_form(written: str) -> None:
     assert read_public(written) == PUBLIC
 
@@ -98,8 +98,7 @@ SIGNING_PUBLIC = SIGNING.public_key().public_bytes(Encoding.DER, PublicFormat.Su
 RSA_PEM = rsa.generate_private_key(65537, 1024).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
-@pytest.mark.parametrize(
-    ("data", "said", "words"),
+@for_each(
     [
         (b"", {}, "no key yet"),
         (b" \n", {}, "no key yet"),
@@ -134,9 +133,7 @@ RSA_PEM = rsa.generate_private_key(65537, 1024).private_bytes(Encoding.PEM, Priv
         (pack(RAW).encode(), {"peer": pack(SIGNING_PUBLIC)}, "Ed25519"),
         (pack(RAW).encode(), {"peer": pack(PRIVATE.public_key().public_bytes_raw())}, "of this key itself"),
         (pack(RAW).encode(), {"session": "s" * 300}, "at most 200"),
-    ],
-    # Some data are keys made anew in each process, and a test has one name in all of them.
-    ids=lambda value: "data" if isinstance(value, bytes) else None,
+    ]
 )
 def test_what_is_no_key_is_refused_with_a_reason(data: bytes, said: dict[str, Any], words: str) -> None:
     with pytest.raises(SpellingError, match=words) as refused:

@@ -6,12 +6,12 @@ import hashlib
 import re
 from itertools import product
 
-import pytest
 from django.conf import settings
 
 from dialects import PERFORMATIVES
 from inspector.pages.templatetags.marks import FAMILIES, STATES
 from inspector.threads.models import Conversation
+from tests.each import for_each
 
 STATIC = settings.BASE_DIR / "static"
 TEMPLATES = settings.BASE_DIR / "templates"
@@ -53,11 +53,11 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
-@pytest.mark.parametrize(("front", "back", "least"), PAIRS, ids=lambda value: str(value))
-def test_contrast(front: str, back: str, least: float, theme: int) -> None:
+@for_each(PAIRS)
+def test_contrast(front: str, back: str, least: float) -> None:
     tokens = read_tokens()
-    assert contrast(tokens[front][theme], tokens[back][theme]) >= least
+    for theme in (0, 1):
+        assert contrast(tokens[front][theme], tokens[back][theme]) >= least, ("light", "dark")[theme]
 
 
 def test_colours_stand_in_the_tokens_alone() -> None:

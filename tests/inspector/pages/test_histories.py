@@ -34,11 +34,11 @@ def test_the_page_and_the_api_tell_what_was_said_before_and_why(
     cast: Cast, sign_in: Callable[[Membership], Client], token: str
 ) -> None:
     deliver(cast, line("ask", "?Uk/fp", 5, dialect="lambda_lang"), door=Door.API)
-    settle_all()
+    settle_all(is_examined=False)
     before = Message.objects.get().english
     definition = '{def:fp="<b>flash\u202e point</b>"}!ta'
     deliver(cast, line("def", definition, 1, dialect="lambda_lang"), door=Door.API)
-    settle_all()
+    settle_all(is_examined=False)
     asked, defined = Message.objects.get(native_id="ask"), Message.objects.get(native_id="def")
     client = sign_in(cast.viewer)
     page = read(client, asked)
@@ -62,7 +62,7 @@ def test_why_a_message_stands_without_the_parent_that_it_names_is_said(
     cast: Cast, sign_in: Callable[[Membership], Client]
 ) -> None:
     deliver(cast, line("me", "I said so.", 1, parent="me"), door=Door.API)
-    settle_all()
+    settle_all(is_examined=False)
     assert "it names itself as the message it answers" in read(sign_in(cast.viewer), Message.objects.get())
 
 

@@ -21,6 +21,7 @@ from inspector.pages.shown.wires import mask_wire
 from inspector.threads import messages
 from inspector.threads.messages import reread
 from inspector.threads.models import Message
+from tests.each import for_each
 
 from ...codecs.fuzzing import ODD, SOUP, make_inputs, mutate
 
@@ -112,7 +113,7 @@ def test_secrets_in_all_kinds_of_wires_are_masked_alike() -> None:
     assert set(masked) == set(SLUGS), "there has to be something to mask in every dialect"
 
 
-@pytest.mark.parametrize("slug", SLUGS)
+@for_each(SLUGS)
 def test_mutated_wires_with_secrets_in_them_are_masked_alike(slug: str) -> None:
     chance = random.Random(f"masked {slug}")
     wires = [wire for secret in SECRETS for wire in wrap(secret)]

@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from inspector.intake.models import Delivery
 from inspector.threads.models import Conversation, Message
+from tests.each import for_each
 from tests.inspector.conftest import Cast
 
 SLUG = "acme"
@@ -114,7 +115,7 @@ def test_a_search_that_finds_nothing_says_so(viewer: Client, story: Delivery) ->
     assert "No message matches zebra" in page
 
 
-@pytest.mark.parametrize("code", [400, 403, 404, 413, 429, 500])
+@for_each([400, 403, 404, 413, 429, 500])
 def test_every_error_page_says_what_happened_and_what_was_kept(code: int) -> None:
     page = render_to_string(f"{code}.html")
     assert f'<p class="label">{code}</p>' in page

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from inspector.pages.shown.markup import (
     write_visible,
     write_wire,
 )
+from tests.each import for_each
 
 TAGS = re.compile(r"<[^>]*>")
 ANY_TEXT = st.text(st.characters(categories=None), max_size=60)
@@ -59,15 +59,13 @@ HIDDEN_CASES = {
 }
 
 
-@pytest.mark.parametrize(("text", "code", "name"), HIDDEN_CASES.values(), ids=HIDDEN_CASES)
+@for_each(HIDDEN_CASES.values())
 def test_a_hidden_character_becomes_a_badge_that_names_it(text: str, code: str, name: str) -> None:
     assert f'<span class="hidden-character" title="{code} {name}">{code}</span>' in write_visible(text)
     assert f"[{code}]" in spell_hidden(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["line\n\tindented", "👩\u200d💻", "✔️", "1️⃣", "👍🏽", "👽42|@S", "é", "e\u0301", "日本", "א", "\u00a0"]
-)
+@for_each(["line\n\tindented", "👩\u200d💻", "✔️", "1️⃣", "👍🏽", "👽42|@S", "é", "e\u0301", "日本", "א", "\u00a0"])
 def test_what_can_be_seen_is_left_alone(text: str) -> None:
     assert write_visible(text) == text
     assert spell_hidden(text) == text
@@ -102,7 +100,7 @@ def test_cutting_changes_no_character(text: str, ranges: list[tuple[int, int]], 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> {{ x }} &amp;"
 
 
-@pytest.mark.parametrize("kind", ["field", "syntax", "unread", "mark", "plain", "no-such-kind"])
+@for_each(["field", "syntax", "unread", "mark", "plain", "no-such-kind"])
 def test_hostile_text_stays_text(kind: str) -> None:
     markup = write_wire(HOSTILE, [Stretch(start=3, end=40, kind=kind, spans=((0, 3, 40),))], is_linked=True)
     assert "<script" not in markup
@@ -125,8 +123,7 @@ WIRE = [Stretch(start=0, end=3, spans=((0, 0, 3),)), Stretch(start=3, end=4, kin
 WIRE.append(Stretch(start=4, end=7, spans=((0, 4, 7),)))
 
 
-@pytest.mark.parametrize(
-    ("light", "layer", "exact", "lit"),
+@for_each(
     [
         ([(0, 1, 2)], 0, ["b"], 1),
         ([(0, 0, 3)], 0, [], 1),
@@ -136,7 +133,7 @@ WIRE.append(Stretch(start=4, end=7, spans=((0, 4, 7),)))
         ([(0, 1, 2)], None, [], 1),
         ([(1, 1, 2)], 0, [], 0),
         ([(0, 6, 900)], 0, ["f"], 1),
-    ],
+    ]
 )
 def test_characters_of_a_piece_are_lit_exactly(
     light: list[tuple[int, int, int]], layer: int | None, exact: list[str], lit: int

@@ -34,7 +34,7 @@ QUERIES = {
 def log(cast: Cast) -> Cast:
     prose = '{"raw": "Look at billing now 🚀", "from": "ada", "to": ["bob"]}\n'
     deliver(cast, prose.encode(), b'{"clowl": "0.5", "op": "REQ", "p": {"a": 1}}\n')
-    settle_all()
+    settle_all(is_examined=False)
     return cast
 
 

@@ -10,6 +10,7 @@ import pytest
 from inspector.search.language import QueryError, parse
 from inspector.search.registry import names
 from inspector.search.selectors import find_messages
+from tests.each import for_each
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -25,13 +26,12 @@ LOG = [
 @pytest.fixture
 def log(cast: Cast) -> Cast:
     deliver(cast, b"".join(json.dumps(line).encode() + b"\n" for line in LOG))
-    settle_all()
+    settle_all(is_examined=False)
     return cast
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("query", "expected"),
+@for_each(
     [
         ("billing", [0]),
         ("refactorauth", [0]),
@@ -62,6 +62,7 @@ def log(cast: Cast) -> Cast:
         ("zeppelin", []),
         ("%s", []),
     ],
+    of=("query", "expected"),
 )
 def test_finds(log: Cast, query: str, expected: list[int]) -> None:
     found = find_messages(workspace=log.workspace, query=query)
@@ -92,15 +93,15 @@ def test_refuses_with_place_and_hint(query: str, says: str, start: int, end: int
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("query", ["dialect:nslipp", "performative:reqest", "reviewed:maybe"])
+@for_each(["dialect:nslipp", "performative:reqest", "reviewed:maybe"], of=["query"])
 def test_refuses_a_value_that_can_never_be_found(log: Cast, query: str) -> None:
     with pytest.raises(QueryError, match=r"did you mean|values are"):
         find_messages(workspace=log.workspace, query=query)
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    "query", ["a & | !", "' OR 1=1 --", "x" * 3000, "%_\\", "a\x00b", "(" * 500, ":" * 100, "' \\' \\\\", "!!!"]
+@for_each(
+    ["a & | !", "' OR 1=1 --", "x" * 3000, "%_\\", "a\x00b", "(" * 500, ":" * 100, "' \\' \\\\", "!!!"], of=["query"]
 )
 def test_hostile_queries_get_a_result_or_an_error(log: Cast, query: str) -> None:
     answer: object

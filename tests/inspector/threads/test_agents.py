@@ -45,7 +45,7 @@ from inspector.threads.selectors import filter_conversations, find_openings
 from inspector.threads.tasks.outcomes import count_asked_between
 from inspector.threads.trees.traces import select_traces
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, settle_all, take_in
 
 pytestmark = pytest.mark.django_db
 
@@ -109,8 +109,7 @@ def check_totals() -> None:
 
 
 def test_who_said_how_much_to_whom(cast: Cast) -> None:
-    deliver(cast, *STORY)
-    settle_all()
+    take_in(cast, *STORY, is_examined=False)
     check_totals()
     assert pairs_of(cast) == {
         ("ada", "bob", False): (2, 0),
@@ -133,8 +132,7 @@ def test_who_said_how_much_to_whom(cast: Cast) -> None:
 def test_what_an_agent_declares_names_the_message_that_said_it(cast: Cast) -> None:
     key = {"capabilities": ["1", "7"], "pubkey": "MCowBQYDK2VuAyEA" + "x" * 32, "security": ["P"]}
     offer = f"👽09|@bob|$j:{base64.b64encode(json.dumps(key).encode()).decode()}"
-    deliver(cast, *STORY, line(9, offer, **{"from": "ada", "conversation": "hello"}))
-    settle_all()
+    take_in(cast, *STORY, line(9, offer, **{"from": "ada", "conversation": "hello"}), is_examined=False)
     said = [
         (row.agent.name, row.kind, row.value[:16], row.name)
         for name in ("ada", "bob")
@@ -152,34 +150,30 @@ def test_what_an_agent_declares_names_the_message_that_said_it(cast: Cast) -> No
 
 
 def test_only_rows_that_came_out_otherwise_are_written(cast: Cast) -> None:
-    deliver(cast, *STORY)
-    settle_all()
+    take_in(cast, *STORY, is_examined=False)
     before = set(Exchange.objects.values_list("pk", flat=True))
-    deliver(cast, clowl(11, "REQ", "ada", "bob", t="again"))
-    settle_all()
+    take_in(cast, clowl(11, "REQ", "ada", "bob", t="again"), is_examined=False)
     after = set(Exchange.objects.values_list("pk", flat=True))
     assert len(after - before) == len(before - after) == 1
 
 
 def test_what_is_withdrawn_is_nobodys_word(cast: Cast) -> None:
     deliver(cast, *STORY[3:])
-    delivery = deliver(cast, *STORY[:3], name="other.log")
-    settle_all()
+    delivery = take_in(cast, *STORY[:3], name="other.log", is_examined=False)
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="test")
-    settle_all()
+    settle_all(is_examined=False)
     assert ("bob", "ada", False) not in pairs_of(cast)
     assert not Declaration.objects.exists()
     check_totals()
     withdraw_delivery(membership=cast.auditor, delivery=Delivery.objects.exclude(pk=delivery.pk).get(), reason="test")
-    settle_all()
+    settle_all(is_examined=False)
     check_totals()
     assert not pairs_of(cast)
     assert not list_agents(workspace=cast.workspace)
 
 
 def test_the_directory_and_the_graph_are_paged_by_key_in_a_constant_number_of_statements(cast: Cast) -> None:
-    deliver(cast, *STORY)
-    settle_all()
+    take_in(cast, *STORY, is_examined=False)
     whole = [row.agent.pk for row in list_agents(workspace=cast.workspace)]
     paged, after = [], None
     while page := list_agents(workspace=cast.workspace, after=after, limit=2):
@@ -209,7 +203,7 @@ def test_an_auditor_names_an_agent_of_one_channel_and_search_finds_it_by_both(ca
     other = Channel.objects.create(workspace=cast.workspace, name="second")
     for channel in (cast.channel, other):
         deliver(cast, line(1, "Hello.", **{"from": "x7", "to": ["ada"]}), door=Door.API, channel=channel)
-    settle_all()
+    settle_all(is_examined=False)
     agent = agent_of(cast, "x7")
     word = name_agent(membership=cast.auditor, agent=agent, friendly_name="  Billing  bot ", reason="their manual")
     assert word.friendly_name == "Billing bot"
@@ -228,8 +222,9 @@ def test_an_auditor_names_an_agent_of_one_channel_and_search_finds_it_by_both(ca
 
 
 def test_the_convention_of_a_dialect_is_found_until_an_auditor_says_otherwise(cast: Cast) -> None:
-    deliver(cast, *STORY, line(8, "I am zero.", **{"from": "0", "to": ["ada"], "conversation": "talk"}))
-    settle_all()
+    take_in(
+        cast, *STORY, line(8, "I am zero.", **{"from": "0", "to": ["ada"], "conversation": "talk"}), is_examined=False
+    )
 
     def found(query: str) -> list[str]:
         return [message.dialect for message in find_messages(workspace=cast.workspace, query=query)]
@@ -248,7 +243,7 @@ def test_two_names_are_one_agent_when_an_auditor_says_so_and_two_again_when_it_i
     deliver(
         cast, line(9, "It is me.", **{"from": "bob-2", "to": ["eve"], "conversation": "z"}), channel=other, name="b"
     )
-    settle_all()
+    settle_all(is_examined=False)
     alias, principal = agent_of(cast, "bob-2", other), agent_of(cast, "bob")
     word = join_agents(membership=cast.auditor, agent=alias, same_as=principal, reason="one key")
     rows = {row.agent.name: row for row in list_agents(workspace=cast.workspace)}
@@ -273,8 +268,7 @@ def test_conversations_and_traces_are_narrowed_by_whatever_an_agent_is_called(ca
     said = {"to": ["ada"], "conversation": "z", "trace": "work"}
     deliver(cast, line(1, "It is me.", **{"from": "bob", **said}))
     deliver(cast, line(2, "Me too.", **{"from": "bob-2", **said, "trace": "more"}), channel=other, name="b")
-    deliver(cast, line(3, '@a3|f0|c1|S0|d1|T1|g1|k1|t"go"#'), name="c")
-    settle_all()
+    take_in(cast, line(3, '@a3|f0|c1|S0|d1|T1|g1|k1|t"go"#'), name="c", is_examined=False)
 
     def found(name: str) -> tuple[set[str], set[str]]:
         conversations = filter_conversations(workspace=cast.workspace, agent=name)
@@ -291,8 +285,7 @@ def test_conversations_and_traces_are_narrowed_by_whatever_an_agent_is_called(ca
 
 
 def test_who_may_not_and_what_may_not_be_said(cast: Cast) -> None:
-    deliver(cast, *STORY)
-    settle_all()
+    take_in(cast, *STORY, is_examined=False)
     agent = agent_of(cast, "ada")
     for membership in (cast.viewer, cast.stranger):
         with pytest.raises(PermissionDenied):
@@ -307,15 +300,13 @@ def test_who_may_not_and_what_may_not_be_said(cast: Cast) -> None:
 
 def test_a_name_longer_than_any_index_takes_is_an_agent_like_others(cast: Cast) -> None:
     name = "".join(chr(0x4E00 + number % 20000) for number in range(5000))
-    deliver(cast, line(1, "Hello.", **{"from": name, "to": ["ada"], "conversation": "long"}))
-    settle_all()
+    take_in(cast, line(1, "Hello.", **{"from": name, "to": ["ada"], "conversation": "long"}), is_examined=False)
     assert {row.agent.name for row in list_agents(workspace=cast.workspace)} == {name, "ada"}
     assert compare_names(workspace=cast.workspace).are_all_compared
 
 
 def test_the_page_of_an_agent_sums_as_the_lists_do(cast: Cast) -> None:
-    deliver(cast, *STORY)
-    settle_all()
+    take_in(cast, *STORY, is_examined=False)
     agents = {agent.name: agent for agent in Agent.objects.all()}
     join_agents(membership=cast.auditor, agent=agents["cid"], same_as=agents["bob"], reason="one key")
     outcomes = count_asked_between(

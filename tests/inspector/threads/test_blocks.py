@@ -17,7 +17,7 @@ from inspector.threads.resolving import blocks, resolver
 from inspector.threads.resolving.runs import LATE
 from tests.lanes import begin_with
 
-from ..conftest import Cast, ask_to_resolve, deliver, settle_all
+from ..conftest import Cast, ask_to_resolve, deliver, settle_all, take_in
 from .babble import Babbler
 from .pictures import differences, forget, picture
 
@@ -48,8 +48,7 @@ def shrink(monkeypatch: pytest.MonkeyPatch, spacing: int) -> None:
 def test_any_order(cast: Cast, monkeypatch: pytest.MonkeyPatch, seed: int, spacing: int) -> None:
     shrink(monkeypatch, spacing)
     lines = list(Babbler(seed).babble(BABBLED))
-    deliver(cast, *lines, door=Door.API)
-    settle_all()
+    take_in(cast, *lines, door=Door.API)
     expected = picture()
     for shuffle in range(2):
         forget()
@@ -60,7 +59,7 @@ def test_any_order(cast: Cast, monkeypatch: pytest.MonkeyPatch, seed: int, spaci
             deliver(cast, *left[:size], door=Door.API)
             del left[:size]
             if chance.random() < 0.7:
-                settle_all()
+                settle_all(is_examined=False)
         settle_all()
         found = differences(expected, picture())
         assert not found, f"shuffle {shuffle}\n" + "\n".join(found[:12])
@@ -103,8 +102,7 @@ def test_a_withdrawal_goes_through_its_block_alone(cast: Cast, monkeypatch: pyte
         for at in range(60)
     ]
     deliver(cast, *said[:30], *said[31:])
-    mistake = deliver(cast, said[30])
-    settle_all()
+    mistake = take_in(cast, said[30])
     assert Block.objects.count() > 6
     passed: list[int] = []
     go_through = resolver.Resolver._pass
@@ -129,8 +127,7 @@ def test_a_turn_that_comes_long_after_later_ones_says_so(cast: Cast, monkeypatch
         return json.dumps({"raw": wire, "at": f"2026-11-01T08:00:{second:02}Z"}).encode() + b"\n"
 
     turns = "123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    deliver(cast, *(say(at, turn, at % 2) for at, turn in enumerate(turns)), say(50, "5", 4))
-    settle_all()
+    take_in(cast, *(say(at, turn, at % 2) for at, turn in enumerate(turns)), say(50, "5", 4))
     assert Block.objects.count() > 1
     (late,) = Message.objects.filter(sender="4")
     assert late.run == 1

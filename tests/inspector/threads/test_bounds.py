@@ -21,7 +21,7 @@ from inspector.threads.resolving import small
 from inspector.threads.telling import terms
 from tests.lanes import begin_with
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, take_in
 from .test_placing import place
 
 pytestmark = pytest.mark.django_db
@@ -64,8 +64,7 @@ def test_a_record_of_many_words_and_many_receivers_is_settled(cast: Cast) -> Non
     chance = random.Random(4)
     words = " ".join("".join(chance.choices("abcdefghijklmnop", k=5)) for _ in range(60_000))
     names = ["".join(chance.choices("abcdefghijklmnop", k=200)) for _ in range(3000)]
-    deliver(cast, json.dumps({"raw": words, "to": names, "from": words, "conversation": words}).encode())
-    settle_all()
+    take_in(cast, json.dumps({"raw": words, "to": names, "from": words, "conversation": words}).encode())
     assert not Job.objects.filter(state=Job.State.DEAD).exists()
     assert Message.objects.get().told_digest is not None
 
@@ -100,7 +99,7 @@ def test_many_speakers_are_placed_in_linear_time(whom: str) -> None:
     def measure(count: int) -> float:
         nodes = make_nodes(whom, count)
         started = time.process_time()
-        placed = place(nodes, lambda _: {})
+        placed = place(*nodes)
         spent = time.process_time() - started
         assert [node.parent for node in placed[1::2]] == [node.id for node in placed[::2]]
         return spent
@@ -119,7 +118,7 @@ def test_who_answers_whom_is_what_a_plain_search_finds(whom: str) -> None:
             if chance.random() < 0.4:
                 node.ways = () if node.ways else nodes[1].ways
         answered: set[uuid.UUID] = set()
-        for node, placed in zip(nodes, place(nodes, lambda _: {}), strict=True):
+        for node, placed in zip(nodes, place(*nodes), strict=True):
             earlier = [one for one in nodes[: placed.position] if one.sender != node.sender]
             if whom == "latest-unanswered-of-other":
                 earlier = [one for one in earlier if not one.ways and one.id not in answered]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from dialects import Context, Entry
 from inspector.threads.telling.contexts import TrackedContext
+from tests.each import for_each
 
 KINDS, NAMES, SPEAKERS = ["def", "task", "dialect"], ["a", "b", "c"], ["ada", "bob", None]
 
@@ -35,7 +34,7 @@ def ask(context: Context, questions: list[tuple[str, str, str | None]]) -> list[
     return [*answers, bool(context.size)]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@for_each(range(40))
 def test_what_is_allowed_is_what_a_plain_context_answers_alike(seed: int) -> None:
     chance = random.Random(seed)
     questions = [(chance.choice(KINDS), chance.choice(NAMES), chance.choice(SPEAKERS)) for _ in range(2)]

@@ -24,7 +24,7 @@ from inspector.threads.arriving.announcements import KEPT, Announcement, announc
 from inspector.threads.feed import LostPlaceError, Place, find_end, find_latest, read_feed
 from inspector.threads.models import Message
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, settle_all, take_in
 
 pytestmark = pytest.mark.django_db(transaction=True)  # What a reader follows is committed.
 
@@ -71,8 +71,7 @@ def test_a_message_is_announced_once_when_it_is_told_and_never_for_being_told_an
     found, after = follow(cast.workspace, place)
     assert found == list(Message.objects.order_by("place").values_list("pk", flat=True))
     # One that comes in before them moves both, and is the only one that is new.
-    deliver(cast, line("Zero.", id="0", at="2026-11-21T08:00:00Z"))
-    settle_all()
+    take_in(cast, line("Zero.", id="0", at="2026-11-21T08:00:00Z"))
     assert follow(cast.workspace, after)[0] == [Message.objects.get(native_id="0").pk]
     assert follow(cast.stranger.workspace, place)[0] == []
 

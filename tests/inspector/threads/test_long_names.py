@@ -11,7 +11,7 @@ from inspector.search.selectors import find_messages
 from inspector.threads.models import Message
 from inspector.threads.tasks.measures import measure_agent
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, take_in
 
 pytestmark = pytest.mark.django_db
 
@@ -27,8 +27,7 @@ def test_names_longer_than_an_entry_of_an_index(cast: Cast) -> None:
          "tid": start, "body": {"t": start, "d": {}}}
         for n, (sender, receiver) in enumerate([(names[0], names[1]), (names[1], names[2]), (names[0], names[1])])
     ]  # fmt: skip
-    deliver(cast, "\n".join(json.dumps(line) for line in lines).encode())
-    settle_all()
+    take_in(cast, "\n".join(json.dumps(line) for line in lines).encode())
     assert Message.objects.exclude(english="").count() == 3
     where = cast.channel.pk
     measured = measure_agent(workspace=cast.workspace, names=[(where, names[0])])

@@ -15,7 +15,7 @@ from inspector.threads.models import Conversation
 from inspector.threads.resolving.resolver import Resolver
 from tests.lanes import begin_with
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, settle_all, take_in
 from .pictures import differences, picture
 from .test_blocks import resolve_anew, shrink
 
@@ -99,21 +99,18 @@ def test_what_comes_between_the_load_and_the_write_or_after_it_is_settled(
 
     if when == "between":
         monkeypatch.setattr(Resolver, "_write", interrupt)
-    deliver(cast, say(30, "m30", parent="lost"), door=Door.API)
-    settle_all()
+    take_in(cast, say(30, "m30", parent="lost"), door=Door.API)
     if when == "after":
         MEANWHILE[name](cast)
         settle_all()
     assert bool(came) == (when == "between")
     assert_all_whole()
-    deliver(cast, say(40, "m40", parent="m30"), say(41, parent="lost"), door=Door.API)
-    settle_all()
+    take_in(cast, say(40, "m40", parent="m30"), say(41, parent="lost"), door=Door.API)
     assert_all_whole()
 
 
 def test_messages_without_a_time_and_of_one_time_are_gone_on_with(cast: Cast) -> None:
     for name in ("a", "b", "c"):
         deliver(cast, say(None, name), say(None, parent="a"), say(None), door=Door.API)
-        deliver(cast, *(say(7, f"{name}{at}", conversation="one") for at in range(3)), door=Door.API)
-        settle_all()
+        take_in(cast, *(say(7, f"{name}{at}", conversation="one") for at in range(3)), door=Door.API)
         assert_all_whole()

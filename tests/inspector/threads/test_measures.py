@@ -19,7 +19,7 @@ from inspector.threads.tasks.measures import (
     measure_conversation,
 )
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, settle_all, take_in
 
 pytestmark = pytest.mark.django_db
 
@@ -55,8 +55,7 @@ STORY = (
 
 
 def test_a_conversation_an_agent_and_a_pair_are_sums_over_their_tasks(cast: Cast) -> None:
-    deliver(cast, *STORY)
-    settle_all()
+    take_in(cast, *STORY, is_examined=False)
     conversation = Conversation.objects.get()
     whole = measure_conversation(conversation=conversation)
     assert (whole.asked, whole.answered, whole.unanswered) == (4, 2, 2)
@@ -75,31 +74,27 @@ def test_a_conversation_an_agent_and_a_pair_are_sums_over_their_tasks(cast: Cast
 
 
 def test_where_no_time_is_carried_nothing_is_measured(cast: Cast) -> None:
-    deliver(cast, clowl(None, "a", "REQ", "ada", "bob"), clowl(None, "b", "DONE", "bob", "ada", "a"))
-    settle_all()
+    take_in(cast, clowl(None, "a", "REQ", "ada", "bob"), clowl(None, "b", "DONE", "bob", "ada", "a"), is_examined=False)
     task = Task.objects.get()
     assert (task.state, task.is_answered) == ("done", True)
     assert (task.asked_at, task.acknowledge_seconds, task.finish_seconds) == (None, None, None)
 
 
 def test_an_answer_whose_clock_is_before_its_request_is_not_measured(cast: Cast) -> None:
-    deliver(cast, clowl(9, "a", "REQ", "ada", "bob"), clowl(5, "b", "DONE", "bob", "ada", "a"))
-    settle_all()
+    take_in(cast, clowl(9, "a", "REQ", "ada", "bob"), clowl(5, "b", "DONE", "bob", "ada", "a"), is_examined=False)
     task = Task.objects.get()
     assert (task.state, task.requester, task.finish_seconds) == ("done", "ada", None)
 
 
 @pytest.mark.long(seconds=2)
 def test_what_stands_too_long_while_its_channel_goes_on_is_stalled(cast: Cast) -> None:
-    deliver(cast, STORY[0])
-    settle_all()
+    take_in(cast, STORY[0], is_examined=False)
     conversation = Conversation.objects.get(native_id="story")
     (task,) = list_tasks(conversation=conversation, moment=find_moment(conversation=conversation))
     assert task.stands == "open"  # type: ignore[attr-defined]
     hour = STALLED_AFTER.total_seconds()
     for seconds, stands in ((hour, "open"), (hour + 1, "stalled")):
-        deliver(cast, say(seconds, "Elsewhere it goes on.", conversation="other"))
-        settle_all()
+        take_in(cast, say(seconds, "Elsewhere it goes on.", conversation="other"), is_examined=False)
         moment = find_moment(conversation=conversation)
         assert moment == NINE + timedelta(seconds=seconds)
         assert [row.stands for row in list_tasks(conversation=conversation, moment=moment)] == [stands]  # type: ignore[attr-defined]
@@ -114,8 +109,7 @@ def test_what_stands_too_long_while_its_channel_goes_on_is_stalled(cast: Cast) -
     }
     assert found == {"stalled": ["a"], "open": [], "stalled,open": ["a"], "done": []}
     # So does the list of conversations; one in which nobody asked for anything does not stand still.
-    deliver(cast, say(-9000, "Nobody asked.", conversation="quiet"))
-    settle_all()
+    take_in(cast, say(-9000, "Nobody asked.", conversation="quiet"), is_examined=False)
     listed = {row.native_id: row.stands for row in select_conversations(workspace=cast.workspace)}  # type: ignore[attr-defined]
     assert listed == {"story": "stalled", "other": "open", "quiet": "open"}
     stalled = select_conversations(workspace=cast.workspace, state="stalled")
@@ -132,13 +126,12 @@ def test_what_stands_beyond_its_deadline_is_timed_out_and_what_ended_after_it_la
         lamb(20, "!ta id=alpha st=rn", "bob", "ada"),
         lamb(30, "!ta id=beta st=rn", "bob", "ada"),
     )
-    settle_all()
+    settle_all(is_examined=False)
     conversation = Conversation.objects.get()
     alpha = Task.objects.get(native_id="alpha")
     assert alpha.deadline_at == NINE + timedelta(seconds=30)
     assert measure_conversation(conversation=conversation).states == {"in-progress": 2}
-    deliver(cast, lamb(40, "!ta id=beta st=done", "bob", "ada"))
-    settle_all()
+    take_in(cast, lamb(40, "!ta id=beta st=done", "bob", "ada"), is_examined=False)
     measures = measure_conversation(conversation=conversation)
     assert measures.states == {"timed-out": 1, "done": 1}
     assert measures.late == 1
@@ -146,16 +139,14 @@ def test_what_stands_beyond_its_deadline_is_timed_out_and_what_ended_after_it_la
 
 
 def test_a_deadline_that_counts_from_an_unknown_time_has_no_instant(cast: Cast) -> None:
-    deliver(cast, lamb(None, ".ta id=alpha {ti:30s}", "ada", "bob"))
-    settle_all()
+    take_in(cast, lamb(None, ".ta id=alpha {ti:30s}", "ada", "bob"), is_examined=False)
     task = Task.objects.get()
     assert (task.deadline, task.deadline_at) == ("30s", None)
 
 
 def test_the_moment_is_never_later_than_now(cast: Cast) -> None:
     ahead = (datetime.now(UTC) + timedelta(hours=20)).isoformat()
-    deliver(cast, json.dumps({"raw": "From ahead.", "conversation": "ahead", "at": ahead}).encode())
-    settle_all()
+    take_in(cast, json.dumps({"raw": "From ahead.", "conversation": "ahead", "at": ahead}).encode(), is_examined=False)
     moment = find_moment(conversation=Conversation.objects.get())
     assert moment is not None
     assert moment <= datetime.now(UTC)

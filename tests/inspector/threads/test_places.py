@@ -11,7 +11,7 @@ from django.db import connection
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.numbering import load_places
 from inspector.threads.placing.places import KEY_BYTES, BlockSize, Places, make_place, name_slot
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 
 
 def test_places_sort_as_the_timeline_and_say_its_numbers() -> None:
@@ -37,18 +37,15 @@ def test_a_late_message_near_the_front_leaves_the_rows_behind_its_block(cast: Ca
         said = {"raw": "So it is.", "id": name, "conversation": "c", "at": 1_795_251_600 + number}
         return json.dumps(said).encode() + b"\n"
 
-    deliver(cast, *(say(number, f"m{number}") for number in range(2500)))
-    settle_all()
+    take_in(cast, *(say(number, f"m{number}") for number in range(2500)))
     # Once it is known as several blocks.
-    deliver(cast, say(2600, "last"))
-    settle_all()
+    take_in(cast, say(2600, "last"))
     conversation = Conversation.objects.get()
     blocks = load_places(conversation).blocks
     assert len(blocks) > 2
     with connection.cursor() as cursor:
         cursor.execute("CREATE TEMPORARY TABLE before AS SELECT id, ctid AS row FROM threads_message")
-        deliver(cast, say(3.5, "late"))
-        settle_all()
+        take_in(cast, say(3.5, "late"))
         cursor.execute(
             "SELECT count(*) FROM threads_message AS now JOIN before ON before.id = now.id WHERE now.ctid <> before.row"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from dialects import Message
 from inspector.threads.models import Conversation
@@ -44,8 +44,8 @@ def node(number: int, **names: object) -> StoredNode:
 LookUp = Callable[[set[Citation]], Mapping[Citation, Elsewhere]]
 
 
-def place(given: Iterable[StoredNode], look_up: LookUp) -> list[StoredNode]:
-    """The messages of a conversation of one block, in the order of the timeline and linked."""
+def place(*given: StoredNode, look_up: LookUp = lambda citations: {}) -> list[StoredNode]:
+    """The messages of a conversation of one block, in the order of the timeline and linked; elsewhere is none."""
     facts = Facts(uuid.UUID(int=0), is_empty=True)
     view = View(facts, FIRST, is_first=True, is_only=True)
     nodes = order_nodes(sorted(given, key=lambda each: each.rank), view)
@@ -58,10 +58,6 @@ def place(given: Iterable[StoredNode], look_up: LookUp) -> list[StoredNode]:
 
 def cites(native_id: str) -> tuple[Way, ...]:
     return (Way("message-id", "explicit", "it names its parent", key_of_id(native_id)),)
-
-
-def nowhere(citations: object) -> dict[Citation, Elsewhere]:
-    return {}
 
 
 def shape(nodes: list[StoredNode]) -> list[tuple[int | None, int]]:
@@ -80,30 +76,31 @@ def shape(nodes: list[StoredNode]) -> list[tuple[int | None, int]]:
     return [(line.id.int if line.kind == Kind.MESSAGE else None, depth) for depth, line in draw(knots)]
 
 
+def parents(nodes: list[StoredNode]) -> list[int | None]:
+    return [each.parent.int if each.parent else None for each in nodes]
+
+
 def test_an_explicit_parent_may_come_later() -> None:
-    placed = place([node(1, ways=cites("b")), node(2, key=key_of_id("b"))], nowhere)
+    placed = place(node(1, ways=cites("b")), node(2, key=key_of_id("b")))
     assert shape(placed) == [(2, 0), (1, 1)]
 
 
 def test_orphans_hang_under_one_ghost() -> None:
-    placed = place([node(1, ways=cites("lost")), node(2, ways=cites("lost")), node(3)], nowhere)
+    placed = place(node(1, ways=cites("lost")), node(2, ways=cites("lost")), node(3))
     assert shape(placed) == [(None, 0), (1, 1), (2, 1), (3, 0)]
 
 
 def test_a_message_that_names_itself_is_a_root() -> None:
-    placed = place([node(1, key=key_of_id("a"), ways=cites("a"))], nowhere)
+    placed = place(node(1, key=key_of_id("a"), ways=cites("a")))
     assert placed[0].parent is None
     assert "itself" in placed[0].why
 
 
 def test_a_cycle_is_cut_at_its_smallest_order_key() -> None:
     placed = place(
-        [
-            node(3, key=key_of_id("c"), ways=cites("b")),
-            node(1, key=key_of_id("a"), ways=cites("c")),
-            node(2, key=key_of_id("b"), ways=cites("a")),
-        ],
-        nowhere,
+        node(3, key=key_of_id("c"), ways=cites("b")),
+        node(1, key=key_of_id("a"), ways=cites("c")),
+        node(2, key=key_of_id("b"), ways=cites("a")),
     )
     assert shape(placed) == [(1, 0), (2, 1), (3, 2)]
     assert "circle" in placed[0].why
@@ -111,13 +108,15 @@ def test_a_cycle_is_cut_at_its_smallest_order_key() -> None:
 
 def test_a_cited_message_elsewhere_is_no_ghost() -> None:
     other = Elsewhere(uuid.UUID(int=99))
-    placed = place([node(1, ways=cites("far"))], lambda citations: dict.fromkeys(citations, other))
+    placed = place(node(1, ways=cites("far")), look_up=lambda citations: dict.fromkeys(citations, other))
     assert placed[0].parent == other.id
     assert placed[0].ghost is None
 
 
 def test_an_id_that_several_bear_stays_unresolved() -> None:
-    placed = place([node(1, ways=cites("far"))], lambda citations: dict.fromkeys(citations, Elsewhere(None, count=2)))
+    placed = place(
+        node(1, ways=cites("far")), look_up=lambda citations: dict.fromkeys(citations, Elsewhere(None, count=2))
+    )
     assert placed[0].parent is None
     assert placed[0].ghost is not None
     assert "2 messages bear that id" in placed[0].why
@@ -125,7 +124,7 @@ def test_an_id_that_several_bear_stays_unresolved() -> None:
 
 def test_what_merely_follows_is_never_drawn_as_an_answer() -> None:
     follows = (Way("previous", "adjacency", "it follows"),)
-    placed = place([node(1), node(2, ways=follows)], nowhere)
+    placed = place(node(1), node(2, ways=follows))
     assert placed[1].parent == uuid.UUID(int=1)
     assert placed[1].basis == "adjacency"
     assert shape(placed) == [(1, 0), (2, 0)]
@@ -134,38 +133,32 @@ def test_what_merely_follows_is_never_drawn_as_an_answer() -> None:
 def test_a_response_answers_the_latest_unanswered_statement_of_the_other() -> None:
     answers = (Way("latest-unanswered-of-other", "turn", "inferred"),)
     placed = place(
-        [
-            node(1, sender="a"),
-            node(2, sender="a"),
-            node(3, sender="b", ways=answers),
-            node(4, sender="b", ways=answers),
-            node(5, sender="b", ways=answers),
-        ],
-        nowhere,
+        node(1, sender="a"),
+        node(2, sender="a"),
+        node(3, sender="b", ways=answers),
+        node(4, sender="b", ways=answers),
+        node(5, sender="b", ways=answers),
     )
-    assert [one.parent.int if one.parent else None for one in placed] == [None, None, 2, 1, None]
+    assert parents(placed) == [None, None, 2, 1, None]
 
 
 def test_without_a_known_sender_there_is_no_other() -> None:
     answers = (Way("latest-of-other", "turn", "inferred"),)
-    assert place([node(1, sender="a"), node(2, ways=answers)], nowhere)[1].parent is None
+    assert place(node(1, sender="a"), node(2, ways=answers))[1].parent is None
 
 
 def test_turns_order_before_the_key_within_a_run() -> None:
-    placed = place(
-        [node(9, dialect="nslip", sender="0", turn=1), node(1, dialect="nslip", sender="1", turn=2)], nowhere
-    )
+    placed = place(node(9, dialect="nslip", sender="0", turn=1), node(1, dialect="nslip", sender="1", turn=2))
     assert [one.turn for one in placed] == [1, 2]
 
 
 def test_a_turn_said_again_in_other_bytes_after_a_later_one_opens_a_new_run() -> None:
     said = [(1, "0", b"a"), (2, "1", b"b"), (1, "0", b"c"), (2, "1", b"b")]
     placed = place(
-        [
+        *[
             node(at, dialect="nslip", sender=sender, turn=turn, said=wire)
             for at, (turn, sender, wire) in enumerate(said)
-        ],
-        nowhere,
+        ]
     )
     assert [one.run for one in placed] == [1, 1, 2, 2]
     assert [one.why for one in placed if "run 2 begins" in one.why] == [placed[2].why]
@@ -174,11 +167,10 @@ def test_a_turn_said_again_in_other_bytes_after_a_later_one_opens_a_new_run() ->
 def test_a_turn_that_is_only_repeated_opens_no_run() -> None:
     said = [(1, "0", b"a"), (2, "1", b"b"), (1, "0", b"a"), (3, "0", b"c"), (3, "0", b"d")]
     placed = place(
-        [
+        *[
             node(at, dialect="nslip", sender=sender, turn=turn, said=wire)
             for at, (turn, sender, wire) in enumerate(said)
-        ],
-        nowhere,
+        ]
     )
     assert [(one.run, one.turn) for one in placed] == [(1, 1), (1, 1), (1, 2), (1, 3), (1, 3)]
 
@@ -189,14 +181,11 @@ TO_ME = (Way("latest-to-me", "turn", "inferred"), Way("previous", "adjacency", "
 def test_a_turn_answers_an_earlier_turn_and_none_of_its_own_number() -> None:
     """Two agents that speak in the same turn do not answer each other."""
     placed = place(
-        [
-            node(1, dialect="nslip", sender="0", receivers=("1",), turn=1, ways=TO_ME),
-            node(2, dialect="nslip", sender="0", receivers=("1",), turn=2, ways=TO_ME),
-            node(3, dialect="nslip", sender="1", receivers=("0",), turn=2, ways=TO_ME),
-            node(4, dialect="nslip", sender="0", receivers=("1",), turn=3, ways=TO_ME),
-            node(5, dialect="nslip", sender="2", receivers=("0",), turn=3, ways=TO_ME),
-        ],
-        nowhere,
+        node(1, dialect="nslip", sender="0", receivers=("1",), turn=1, ways=TO_ME),
+        node(2, dialect="nslip", sender="0", receivers=("1",), turn=2, ways=TO_ME),
+        node(3, dialect="nslip", sender="1", receivers=("0",), turn=2, ways=TO_ME),
+        node(4, dialect="nslip", sender="0", receivers=("1",), turn=3, ways=TO_ME),
+        node(5, dialect="nslip", sender="2", receivers=("0",), turn=3, ways=TO_ME),
     )
     found = [(one.parent.int if one.parent else None, one.basis) for one in placed]
     assert found == [(None, ""), (1, "adjacency"), (1, "turn"), (3, "turn"), (3, "adjacency")]
@@ -204,15 +193,12 @@ def test_a_turn_answers_an_earlier_turn_and_none_of_its_own_number() -> None:
 
 def test_a_turn_answers_what_shares_its_task() -> None:
     placed = place(
-        [
-            node(1, dialect="nslip", sender="0", receivers=("1",), turn=1, task="7", ways=TO_ME),
-            node(2, dialect="nslip", sender="0", receivers=("1",), turn=2, ways=TO_ME),
-            node(3, dialect="nslip", sender="1", receivers=("0",), turn=3, task="7", ways=TO_ME),
-            node(4, dialect="nslip", sender="1", receivers=("0",), turn=4, ways=TO_ME),
-        ],
-        nowhere,
+        node(1, dialect="nslip", sender="0", receivers=("1",), turn=1, task="7", ways=TO_ME),
+        node(2, dialect="nslip", sender="0", receivers=("1",), turn=2, ways=TO_ME),
+        node(3, dialect="nslip", sender="1", receivers=("0",), turn=3, task="7", ways=TO_ME),
+        node(4, dialect="nslip", sender="1", receivers=("0",), turn=4, ways=TO_ME),
     )
-    assert [one.parent.int if one.parent else None for one in placed] == [None, 1, 1, 2]
+    assert parents(placed) == [None, 1, 1, 2]
 
 
 CORRELATES = (
@@ -224,22 +210,17 @@ CORRELATES = (
 def test_a_correlation_id_means_the_latest_statement_that_bears_it() -> None:
     named = (key_of_id("job-1"),)
     placed = place(
-        [
-            node(1, sender="a", correlation=named),
-            node(2, sender="b", correlation=named, ways=CORRELATES),
-            node(3, sender="a", correlation=named),
-            node(4, sender="a"),
-            node(5, sender="b", correlation=named, ways=CORRELATES),
-        ],
-        nowhere,
+        node(1, sender="a", correlation=named),
+        node(2, sender="b", correlation=named, ways=CORRELATES),
+        node(3, sender="a", correlation=named),
+        node(4, sender="a"),
+        node(5, sender="b", correlation=named, ways=CORRELATES),
     )
-    assert [one.parent.int if one.parent else None for one in placed] == [None, 1, None, None, 3]
+    assert parents(placed) == [None, 1, None, None, 3]
 
 
 def test_a_correlation_id_is_found_also_where_clocks_put_the_statement_later() -> None:
-    placed = place(
-        [node(1, sender="b", ways=CORRELATES), node(2, sender="a", correlation=(key_of_id("job-1"),))], nowhere
-    )
+    placed = place(node(1, sender="b", ways=CORRELATES), node(2, sender="a", correlation=(key_of_id("job-1"),)))
     assert placed[0].parent == uuid.UUID(int=2)
 
 
@@ -247,16 +228,16 @@ def test_a_correlation_id_that_nobody_bears_is_a_ghost_and_never_what_bears_anot
     """It becomes the statement when that arrives; without any other id, what was said last may be meant."""
     another = node(1, sender="a", key=key_of_id("m1"), correlation=(key_of_id("job-2"), key_of_id("m1")))
     answer = node(2, sender="b", ways=CORRELATES)
-    place([another, answer], nowhere)
+    place(another, answer)
     assert (answer.parent, answer.basis, answer.ghost) == (None, "correlation", key_of_id("job-1"))
 
     late, again = node(3, sender="a", correlation=(key_of_id("job-1"),)), node(2, sender="b", ways=CORRELATES)
-    place([another, again, late], nowhere)
+    place(another, again, late)
     assert (again.parent, again.ghost) == (late.id, None)
 
     unnamed = node(1, sender="a", key=key_of_id("m1"), correlation=(key_of_id("m1"),))
     inferred = node(2, sender="b", ways=CORRELATES)
-    place([unnamed, inferred], nowhere)
+    place(unnamed, inferred)
     assert (inferred.parent, inferred.basis, inferred.ghost) == (unnamed.id, "turn", None)
 
 
@@ -265,29 +246,24 @@ def test_an_answer_is_to_whom_it_speaks() -> None:
     for whom in ("latest-of-other", "latest-unanswered-of-other"):
         answers = (Way(whom, "turn", "inferred"),)
         placed = place(
-            [
-                node(1, sender="a", receivers=("b",)),
-                node(2, sender="a", receivers=("c",)),
-                node(3, sender="c", receivers=("d",)),
-                node(4, sender="b", receivers=("a",), ways=answers),
-                node(5, sender="d", ways=answers),
-            ],
-            nowhere,
+            node(1, sender="a", receivers=("b",)),
+            node(2, sender="a", receivers=("c",)),
+            node(3, sender="c", receivers=("d",)),
+            node(4, sender="b", receivers=("a",), ways=answers),
+            node(5, sender="d", ways=answers),
         )
-        assert [one.parent.int if one.parent else None for one in placed[3:]] == [1, 3]
+        assert parents(placed[3:]) == [1, 3]
 
 
 def test_text_beside_a_statement_waits_for_no_answer() -> None:
     answers = (Way("latest-unanswered-of-other", "turn", "inferred"),)
-    placed = place(
-        [node(1, sender="a"), node(2, sender="a", is_statement=False), node(3, sender="b", ways=answers)], nowhere
-    )
+    placed = place(node(1, sender="a"), node(2, sender="a", is_statement=False), node(3, sender="b", ways=answers))
     assert placed[2].parent == uuid.UUID(int=1)
 
 
 def test_an_id_that_two_messages_of_the_conversation_bear_is_nobody() -> None:
     """Whoever writes a second message under an id cannot take the answers of the first."""
-    placed = place([node(1, key=key_of_id("a")), node(2, key=key_of_id("a")), node(3, ways=cites("a"))], nowhere)
+    placed = place(node(1, key=key_of_id("a")), node(2, key=key_of_id("a")), node(3, ways=cites("a")))
     assert (placed[2].parent, placed[2].ghost) == (None, None)
     assert placed[2].why == "it names its parent, but 2 messages of this conversation bear that id"
 
@@ -306,14 +282,14 @@ def test_any_order_of_processing_gives_the_same_tree() -> None:
     for _ in range(200):
         shuffled = [node(number, **names) for number, names in enumerate(nodes)]
         chance.shuffle(shuffled)
-        found = [(one.id, one.parent, one.ghost, one.why) for one in place(shuffled, nowhere)]
+        found = [(one.id, one.parent, one.ghost, one.why) for one in place(*shuffled)]
         expected = expected or found
         assert found == expected
 
 
 def test_a_chain_of_a_hundred_thousand_replies_needs_no_recursion() -> None:
     nodes = [node(at, key=key_of_id(str(at)), ways=cites(str(at - 1)) if at else ()) for at in range(100_000)]
-    placed = place(nodes, nowhere)
+    placed = place(*nodes)
     assert [each.above.position if each.above else None for each in placed] == [None, *range(99_999)]
 
 

@@ -13,7 +13,7 @@ from inspector.threads.models import Conversation, Message
 from inspector.threads.resolving.summaries import ASKING, FAILING, MOST_GRAVE, read_tally
 from inspector.threads.selectors import find_openings, sum_up
 from inspector.threads.sequence import Arrow, read_sequence
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 
 START = 1795251600
 
@@ -57,8 +57,7 @@ def test_windows_end_to_end_hold_every_message_once(cast: Cast, size: int) -> No
         say(number, **{"from": chance.choice(["ink", "muse"]), "p": chance.choice(["PROG", "PROG", "DONE"])})
         for number in range(120)
     ]
-    deliver(cast, *lines)
-    settle_all()
+    take_in(cast, *lines, is_examined=False)
     arrows = read_all(size)
     positions = [step.position for arrow in arrows for step in arrow.steps]
     assert positions == list(range(120))
@@ -72,8 +71,7 @@ def test_windows_end_to_end_hold_every_message_once(cast: Cast, size: int) -> No
 
 
 def test_a_bucket_holds_a_run_and_opens_by_its_place(cast: Cast) -> None:
-    deliver(cast, say(0, p="REQ"), *(say(number) for number in range(1, 38)), say(38, p="DONE"))
-    settle_all()
+    take_in(cast, say(0, p="REQ"), *(say(number) for number in range(1, 38)), say(38, p="DONE"), is_examined=False)
     window = read_sequence(conversation=find())
     assert [arrow.count for arrow in window.arrows] == [1, 37, 1]
     assert read_sequence(conversation=find(), opened={1}).arrows[1].count == 1
@@ -81,15 +79,18 @@ def test_a_bucket_holds_a_run_and_opens_by_its_place(cast: Cast) -> None:
 
 
 def test_what_has_no_topic_is_alike_only_where_its_sentence_is(cast: Cast) -> None:
-    deliver(cast, *(f"The press printed sheet {number}.\n".encode() for number in range(4)), b"It stopped.\n" * 2)
-    settle_all()
+    take_in(
+        cast,
+        *(f"The press printed sheet {number}.\n".encode() for number in range(4)),
+        b"It stopped.\n" * 2,
+        is_examined=False,
+    )
     arrows = read_sequence(conversation=Conversation.objects.get()).arrows
     assert [arrow.count for arrow in arrows] == [4, 1, 1]
 
 
 def test_one_that_cites_what_is_missing_stands_alone_and_names_it(cast: Cast) -> None:
-    deliver(cast, *(say(number, **({"pid": "never"} if number == 4 else {})) for number in range(9)))
-    settle_all()
+    take_in(cast, *(say(number, **({"pid": "never"} if number == 4 else {})) for number in range(9)), is_examined=False)
     arrows = read_sequence(conversation=find()).arrows
     assert [arrow.count for arrow in arrows] == [4, 1, 4]
     assert arrows[1].first.missing_name == "never"
@@ -97,8 +98,7 @@ def test_one_that_cites_what_is_missing_stands_alone_and_names_it(cast: Cast) ->
 
 
 def test_time_is_counted_over_the_border_of_a_window(cast: Cast) -> None:
-    deliver(cast, say(0, p="REQ"), say(1, at=90))
-    settle_all()
+    take_in(cast, say(0, p="REQ"), say(1, at=90), is_examined=False)
     assert read_sequence(conversation=find(), start=1, size=1).arrows[0].since == timedelta(seconds=90)
     assert read_sequence(conversation=find(), size=1).arrows[0].since is None
 
@@ -111,8 +111,7 @@ def test_a_tally_counts_what_the_rows_hold(cast: Cast) -> None:
         say(3, p="WHAT"),
         say(4, pid="never"),
     ]
-    deliver(cast, *lines, b'{"clowl":"0.2","mid":"m9","cid":"c","p":\n')
-    settle_all()
+    take_in(cast, *lines, b'{"clowl":"0.2","mid":"m9","cid":"c","p":\n', is_examined=False)
     for conversation in Conversation.objects.all():
         tally = read_tally(conversation.tally)
         rows = list(Message.objects.filter(conversation=conversation).order_by("place"))
@@ -132,8 +131,7 @@ def test_a_tally_counts_what_the_rows_hold(cast: Cast) -> None:
 
 
 def test_a_greeting_names_no_conversation(cast: Cast) -> None:
-    deliver(cast, b"@v2.0#h\n<ctx\n?Uk\n", name="lambda.log")
-    settle_all()
+    take_in(cast, b"@v2.0#h\n<ctx\n?Uk\n", name="lambda.log", is_examined=False)
     conversation = Conversation.objects.get(dialects__contains=["lambda_lang"])
     acts = list(
         Message.objects.filter(conversation=conversation).order_by("place").values_list("performative", flat=True)

@@ -15,7 +15,7 @@ from inspector.threads import selectors
 from inspector.threads.models import Conversation, Message
 from tests.lanes import begin_with
 
-from ..conftest import Cast, ask_to_resolve, deliver, settle_all
+from ..conftest import Cast, ask_to_resolve, deliver, settle_all, take_in
 
 pytestmark = pytest.mark.django_db
 
@@ -90,13 +90,11 @@ def test_any_order_and_batching_gives_the_same_picture(cast: Cast, orders: int) 
 
 def test_a_ghost_becomes_the_message_when_it_arrives(cast: Cast) -> None:
     lines = write_story()
-    deliver(cast, *lines[:4])
-    settle_all()
+    take_in(cast, *lines[:4])
     conversation = Conversation.objects.get()
     assert conversation.missing_count == 1
     lost = {"raw": "Is it ours?", "id": "lost", "conversation": "ops", "at": "2026-11-21T09:00:02Z"}
-    deliver(cast, json.dumps(lost).encode())
-    settle_all()
+    take_in(cast, json.dumps(lost).encode())
     conversation.refresh_from_db()
     assert conversation.missing_count == 0
     rows = selectors.read_tree(conversation=conversation).rows
@@ -106,11 +104,9 @@ def test_a_ghost_becomes_the_message_when_it_arrives(cast: Cast) -> None:
 
 def test_a_parent_in_another_conversation_is_found_when_it_arrives_later(cast: Cast) -> None:
     lines = write_story()
-    deliver(cast, lines[4])
-    settle_all()
+    take_in(cast, lines[4])
     assert Message.objects.get().parent_key is not None
-    deliver(cast, *lines[:3])
-    settle_all()
+    take_in(cast, *lines[:3])
     child = Message.objects.get(native_id="q1")
     assert child.parent == Message.objects.get(native_id="p3").pk
     assert child.conversation.missing_count == 0
@@ -125,8 +121,7 @@ def test_an_id_means_the_message_of_its_trace_and_never_one_of_another_channel(c
     deliver(cast, line("only", "far", "t2"), door=Door.API, channel=other)
     deliver(cast, line("p", "one", "t1"), line("p", "two", "t2"), line("only", "three", "t3"), door=Door.API)
     asked = [line("q", "side", "t2", "p"), line("r", "side", "t9", "p"), line("s", "side", "t2", "only")]
-    deliver(cast, *asked, door=Door.API)
-    settle_all()
+    take_in(cast, *asked, door=Door.API)
     parents = {}
     for message in Message.objects.filter(conversation__native_id="side"):
         parent = Message.objects.filter(pk=message.parent).first()
@@ -135,8 +130,7 @@ def test_an_id_means_the_message_of_its_trace_and_never_one_of_another_channel(c
 
 
 def test_settling_again_writes_nothing_anew(cast: Cast, django_assert_num_queries: Any) -> None:
-    deliver(cast, *write_story())
-    settle_all()
+    take_in(cast, *write_story())
     before = dict(Message.objects.values_list("pk", "told_digest"))
     Conversation.objects.update(generation=100)
     ask_to_resolve()
@@ -173,9 +167,7 @@ def test_a_job_that_fails_three_times_is_a_dead_letter(cast: Cast, monkeypatch: 
 
 
 def test_a_dead_letter_that_is_asked_for_again_is_tried_again(cast: Cast) -> None:
-    deliver(cast, *write_story()[:2])
-    settle_all()
+    take_in(cast, *write_story()[:2])
     Job.objects.filter(kind=Job.Kind.SETTLE).update(state=Job.State.DEAD, attempts=3, failure="no luck")
-    deliver(cast, *write_story()[2:4])
-    settle_all()
+    take_in(cast, *write_story()[2:4])
     assert Conversation.objects.get().message_count == 4

@@ -19,7 +19,7 @@ from inspector.threads.trees.lines import Kind
 from inspector.threads.trees.traces import find_traces_of
 from inspector.threads.trees.windows import load_tree
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, settle_all, take_in
 from .plain_trees import read_lines
 
 pytestmark = pytest.mark.django_db
@@ -89,8 +89,7 @@ TREE = [
 
 
 def test_one_tree_across_conversations(cast: Cast) -> None:
-    deliver(cast, *STORY)
-    settle_all()
+    take_in(cast, *STORY, is_examined=False)
     trace = find(RANDOM)
     assert draw(trace) == TREE
     assert (trace.message_count, trace.conversation_count, trace.missing_count) == (11, 7, 1)
@@ -98,10 +97,8 @@ def test_one_tree_across_conversations(cast: Cast) -> None:
 
 
 def test_a_ghost_becomes_the_message_when_it_arrives_in_any_conversation(cast: Cast) -> None:
-    deliver(cast, *STORY)
-    settle_all()
-    deliver(cast, clowl("lost", "eight", trace=RANDOM, at=3), name="late.log")
-    settle_all()
+    take_in(cast, *STORY, is_examined=False)
+    take_in(cast, clowl("lost", "eight", trace=RANDOM, at=3), name="late.log", is_examined=False)
     trace = find(RANDOM)
     tree = draw(trace)
     assert tree[6:10] == [("[eight]", 0), ("lost", 1), ("o1", 2), ("o2", 2)]
@@ -110,15 +107,14 @@ def test_a_ghost_becomes_the_message_when_it_arrives_in_any_conversation(cast: C
 
 def test_what_is_withdrawn_leaves_its_trace_and_comes_back(cast: Cast) -> None:
     deliver(cast, *STORY[:2])
-    late = deliver(cast, *STORY[2:5], name="late.log")
-    settle_all()
+    late = take_in(cast, *STORY[2:5], name="late.log", is_examined=False)
     assert find(RANDOM).message_count == 5
     before = draw(find(RANDOM))
     withdraw_delivery(membership=cast.owner, delivery=late, reason="a test")
-    settle_all()
+    settle_all(is_examined=False)
     assert draw(find(RANDOM)) == [("[one]", 0), ("m1", 1), ("m2", 2)]
     take_back(membership=cast.owner, delivery=late, reason="a test")
-    settle_all()
+    settle_all(is_examined=False)
     assert draw(find(RANDOM)) == before
     assert find(RANDOM).message_count == 5
 
@@ -146,7 +142,7 @@ def test_traces_join_across_channels_by_envelope_or_by_form(
             else clowl(name, "c", trace=native_id)
         )
         deliver(cast, said, channel=channel, name=f"{name}.log")
-    settle_all()
+    settle_all(is_examined=False)
     shown = Trace.objects.filter(last_at__isnull=False)
     assert {trace.channel for trace in shown} == ({None} if is_joined else {cast.channel, other})
     assert sum(trace.message_count for trace in shown) == 2
@@ -173,10 +169,8 @@ def test_one_envelope_joins_all_that_its_channel_says_and_nothing_of_another(
     enveloped = prose("Hello.", id="p", conversation="c", trace="t001", at="2025-11-21T09:00:00Z")
     lines = [(enveloped, cast.channel), (clowl("w", "c", trace="t001"), cast.channel)]
     for at, (said, channel) in enumerate(lines if is_enveloped_first else lines[::-1]):
-        deliver(cast, said, channel=channel, name=f"{at}.log")
-        settle_all()
-    deliver(cast, clowl("v", "c", trace="t001"), channel=other, name="other.log")
-    settle_all()
+        take_in(cast, said, channel=channel, name=f"{at}.log", is_examined=False)
+    take_in(cast, clowl("v", "c", trace="t001"), channel=other, name="other.log", is_examined=False)
     assert find("t001").message_count == 2
     assert find("t001", other).message_count == 1
     assert find("t001", cast.channel).last_at is None, "all of it is in the trace across channels"

@@ -19,7 +19,7 @@ from inspector.threads.trees.tracing import draw_traces
 from inspector.threads.trees.windows import Tree
 from tests.lanes import begin_with
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, settle_all, take_in
 from .plain_trees import draw_trace, list_members, read_lines
 from .test_traces import RANDOM, STORY, clowl, find, prose
 
@@ -106,8 +106,7 @@ def test_what_is_late_by_anything_stands_as_if_drawn_at_once(cast: Cast, seed: i
     at = 0
     while at < len(story):
         size = chance.choice([1, 2, 5, 9])
-        deliver(cast, *story[at : at + size], name=f"{at}.log")
-        settle_all(is_examined=False)
+        take_in(cast, *story[at : at + size], name=f"{at}.log", is_examined=False)
         at += size
         if chance.random() < 0.4:
             agree()
@@ -137,8 +136,7 @@ def test_what_is_late_in_two_channels_or_withdrawn_stands_so_too(cast: Cast, see
 
 
 def test_one_late_message_reads_its_part_alone(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    deliver(cast, *(clowl(f"m{at}", f"c{at % 3}", trace=RANDOM, act="REQ", at=at * 10) for at in range(30)))
-    settle_all()
+    take_in(cast, *(clowl(f"m{at}", f"c{at % 3}", trace=RANDOM, act="REQ", at=at * 10) for at in range(30)))
     agree()
     trace = find(RANDOM)
     draw_traces(trace=trace, fence=lambda: None, finish=lambda done: None)
@@ -151,16 +149,14 @@ def test_one_late_message_reads_its_part_alone(cast: Cast, monkeypatch: pytest.M
         return members
 
     monkeypatch.setattr(tracing, "load_members", count)
-    deliver(cast, clowl("late", "c1", trace=RANDOM, parent="m0", at=155), name="late.log")
-    settle_all()
+    take_in(cast, clowl("late", "c1", trace=RANDOM, parent="m0", at=155), name="late.log")
     assert 0 < sum(read) <= 2 * 6, "the part that it is in, which may be cut in two"
     assert (find(RANDOM).message_count, find(RANDOM).open_count) == (31, 29)
     agree()
 
 
 def test_messages_of_one_instant_stay_in_one_part(cast: Cast) -> None:
-    deliver(cast, *(clowl(f"m{at}", "c", trace=RANDOM, at=at // 12) for at in range(36)))
-    settle_all()
+    take_in(cast, *(clowl(f"m{at}", "c", trace=RANDOM, at=at // 12) for at in range(36)))
     agree()
     assert Message.objects.filter(trace_above__isnull=False).count() == 36
 

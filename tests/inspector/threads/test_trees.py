@@ -20,7 +20,7 @@ from inspector.threads.trees.walking import Fold
 from inspector.threads.trees.windows import Place, Tree, read_place
 from tests.lanes import begin_with
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, take_in
 from .plain_trees import Knot, cut_circles, draw, find_outcome, fold, read_lines
 
 pytestmark = pytest.mark.django_db
@@ -63,8 +63,7 @@ def make_knots(parent_of: Parents, count: int = COUNT) -> list[Knot]:
 def store(cast: Cast, knots: Sequence[Knot]) -> Tree:
     """A conversation of copies of one message, placed and hung as the knots say."""
     Record.objects.all().delete()
-    deliver(cast, b"Hello.\n")
-    settle_all()
+    take_in(cast, b"Hello.\n")
     model = Message.objects.get()
     conversation = Conversation.objects.get(pk=model.conversation_id)
     for at, knot in enumerate(knots):

@@ -22,7 +22,7 @@ from inspector.threads.telling import contexts, retelling
 from inspector.threads.telling import teller as telling
 from inspector.threads.telling.wordings import MOST_WORDINGS, Change, keep_wordings, list_wordings
 
-from ..conftest import Cast, ask_to_resolve, deliver, settle_all
+from ..conftest import Cast, ask_to_resolve, deliver, settle_all, take_in
 
 pytestmark = pytest.mark.django_db
 
@@ -42,11 +42,9 @@ def question() -> Message:
 
 
 def test_a_late_definition_leaves_the_earlier_wording_with_its_reason(cast: Cast) -> None:
-    deliver(cast, QUESTION, *OTHERS, door=Door.API)
-    settle_all()
+    take_in(cast, QUESTION, *OTHERS, door=Door.API, is_examined=False)
     before = question()
-    deliver(cast, DEFINITION, door=Door.API)
-    settle_all()
+    take_in(cast, DEFINITION, door=Door.API, is_examined=False)
     after = question()
     assert "flash point" in after.english
     (earlier,) = list_wordings(message=after)
@@ -59,8 +57,7 @@ def test_a_late_definition_leaves_the_earlier_wording_with_its_reason(cast: Cast
 
 
 def test_a_late_message_tells_again_exactly_those_that_it_changes(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    deliver(cast, line("old", '{def:ab="a bath"}!ta', 0), QUESTION, *OTHERS, door=Door.API)
-    settle_all()
+    take_in(cast, line("old", '{def:ab="a bath"}!ta', 0), QUESTION, *OTHERS, door=Door.API, is_examined=False)
     told: list[Record] = []
     tell_record = retelling.tell_record
 
@@ -69,8 +66,7 @@ def test_a_late_message_tells_again_exactly_those_that_it_changes(cast: Cast, mo
         return tell_record(record, *given, **names)
 
     monkeypatch.setattr(retelling, "tell_record", count)
-    deliver(cast, DEFINITION, door=Door.API)
-    settle_all()
+    take_in(cast, DEFINITION, door=Door.API, is_examined=False)
     definition = Message.objects.get(native_id="def")
     assert [record.pk for record in told] == [definition.record_id, question().record_id]
 
@@ -88,29 +84,25 @@ def test_what_was_told_while_a_delivery_was_half_read_is_no_history(
     assert question().place is not None, "it was settled in between"
     assert Conversation.objects.get().stood_at is None
     pipeline.run_job(job)
-    settle_all()
+    settle_all(is_examined=False)
     assert "flash point" in question().english
     assert not Wording.objects.exists()
     assert Conversation.objects.get().stood_at is not None
 
 
 def test_what_was_shown_for_long_is_history_although_the_workspace_never_rests(cast: Cast) -> None:
-    deliver(cast, QUESTION, door=Door.API)
-    settle_all()
+    take_in(cast, QUESTION, door=Door.API, is_examined=False)
     Conversation.objects.update(stood_at=None)
     Message.objects.update(told_at=timezone.now() - timedelta(minutes=11))
-    deliver(cast, DEFINITION, door=Door.API)
-    settle_all()
+    take_in(cast, DEFINITION, door=Door.API, is_examined=False)
     assert len(list_wordings(message=question())) == 1
 
 
 def test_what_is_placed_anew_keeps_what_it_was_told_as(cast: Cast) -> None:
-    deliver(cast, line("def", '{def:fp="flash point"}!ta', 3), QUESTION, *OTHERS[:2], door=Door.API)
-    settle_all()
+    take_in(cast, line("def", '{def:fp="flash point"}!ta', 3), QUESTION, *OTHERS[:2], door=Door.API, is_examined=False)
     before = question()
     # The same record of the same id, seen with an earlier time: now it stands before the definition.
-    deliver(cast, line("ask", "?Uk/fp", 1), door=Door.API)
-    settle_all()
+    take_in(cast, line("ask", "?Uk/fp", 1), door=Door.API, is_examined=False)
     (earlier,) = list_wordings(message=question())
     assert (earlier.english, earlier.cause) == (before.english, "moved")
     assert "flash point" in before.english
@@ -142,33 +134,30 @@ def test_who_settles_while_a_message_moves_writes_nothing_of_it(cast: Cast, monk
     pipeline.run_job(job)
     assert moves
     assert question().place is None, "what was read before it moved is not written over it"
-    settle_all()
+    settle_all(is_examined=False)
     assert question().pk == before
     assert question().place is not None
     assert [earlier.cause for earlier in list_wordings(message=question())] == []
 
 
 def test_what_was_shown_for_long_is_kept_also_where_it_is_placed_anew(cast: Cast) -> None:
-    deliver(cast, line("def", '{def:fp="flash point"}!ta', 3), QUESTION, door=Door.API)
-    settle_all()
+    take_in(cast, line("def", '{def:fp="flash point"}!ta', 3), QUESTION, door=Door.API, is_examined=False)
     Conversation.objects.update(stood_at=None)
     Message.objects.update(told_at=timezone.now() - timedelta(minutes=11))
-    deliver(cast, line("ask", "?Uk/fp", 1), door=Door.API)
-    settle_all()
+    take_in(cast, line("ask", "?Uk/fp", 1), door=Door.API, is_examined=False)
     assert [earlier.cause for earlier in list_wordings(message=question())] == ["moved"]
 
 
 def test_a_withdrawal_and_its_return_are_named_as_reasons(cast: Cast) -> None:
     delivery = deliver(cast, DEFINITION, door=Door.API)
-    deliver(cast, QUESTION, door=Door.API)
-    settle_all()
+    take_in(cast, QUESTION, door=Door.API, is_examined=False)
     with_definition = question().english
     act = {"membership": cast.owner, "delivery": Delivery.objects.get(pk=delivery.pk), "reason": "by mistake"}
     withdraw_delivery(**act)
-    settle_all()
+    settle_all(is_examined=False)
     without = question().english
     take_back(**act)
-    settle_all()
+    settle_all(is_examined=False)
     assert question().english == with_definition
     found = [(each.english, each.cause) for each in list_wordings(message=question())]
     assert found == [(with_definition, "withdrawal"), (without, "return")]
@@ -183,12 +172,10 @@ def test_what_goes_to_another_conversation_is_named_as_the_reason_and_no_withdra
         return json.dumps(said).encode() + b"\n"
 
     definition = timed('{def:fp="flash point"}!ta', 3, "def")
-    deliver(cast, timed("!Ik/co", 1, "begin"), definition, timed("?Uk/fp", 5, "ask"))
-    settle_all()
+    take_in(cast, timed("!Ik/co", 1, "begin"), definition, timed("?Uk/fp", 5, "ask"), is_examined=False)
     before = question()
     for at in range(40):
-        deliver(cast, timed("!Ik/co", 1, f"other-{at}"), definition, name=f"other-{at}.log")
-        settle_all()
+        take_in(cast, timed("!Ik/co", 1, f"other-{at}"), definition, name=f"other-{at}.log", is_examined=False)
         if Message.objects.get(native_id="def").conversation_id != question().conversation_id:
             break
     assert "flash point" in before.english
@@ -200,8 +187,7 @@ def test_what_goes_to_another_conversation_is_named_as_the_reason_and_no_withdra
 def test_another_decoder_leaves_only_those_wordings_that_it_changes(
     cast: Cast, monkeypatch: pytest.MonkeyPatch, is_other: bool
 ) -> None:
-    deliver(cast, QUESTION, *OTHERS[:3], door=Door.API)
-    settle_all()
+    take_in(cast, QUESTION, *OTHERS[:3], door=Door.API, is_examined=False)
     if is_other:
         body = json.loads(question().body)
         body["message"]["english"] = [{"text": "What the old decoder said."}]
@@ -211,7 +197,7 @@ def test_another_decoder_leaves_only_those_wordings_that_it_changes(
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     Conversation.objects.update(generation=50)
     ask_to_resolve()
-    settle_all()
+    settle_all(is_examined=False)
     assert question().told_in.startswith("9.9 ")
     found = [(each.english, each.cause, each.decoder) for each in list_wordings(message=question())]
     assert found == ([("What the old decoder said.", "decoder", old)] if is_other else [])
@@ -219,8 +205,7 @@ def test_another_decoder_leaves_only_those_wordings_that_it_changes(
 
 
 def test_no_message_is_blank_while_another_decoder_reads_all_anew(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    deliver(cast, QUESTION, *OTHERS[:3], door=Door.API)
-    settle_all()
+    take_in(cast, QUESTION, *OTHERS[:3], door=Door.API, is_examined=False)
     columns = ("pk", "english", "body", "words", "atoms")
     before = list(Message.objects.order_by("pk").values_list(*columns))
     assert all(english for _, english, *_ in before)
@@ -239,7 +224,7 @@ def test_no_message_is_blank_while_another_decoder_reads_all_anew(cast: Cast, mo
     monkeypatch.setattr(small.Small, "resolve", look)
     Conversation.objects.update(generation=50)
     ask_to_resolve()
-    settle_all()
+    settle_all(is_examined=False)
     assert seen == [before]
     assert not Message.objects.filter(told_digest=None).exists()
     assert question().told_in.startswith("9.9 ")
@@ -251,7 +236,7 @@ def test_what_is_to_be_read_anew_is_read_by_the_job_of_its_own_conversation(
     deliver(
         cast, QUESTION, *OTHERS[:3], QUESTION.replace(b'"lab"', b'"other"').replace(b'"ask"', b'"too"'), door=Door.API
     )
-    settle_all()
+    settle_all(is_examined=False)
     for module in (contexts, nodes, telling):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     Conversation.objects.update(generation=50)
@@ -263,14 +248,13 @@ def test_what_is_to_be_read_anew_is_read_by_the_job_of_its_own_conversation(
     assert {pk: each.startswith("9.9 ") for pk, each in told_in.items()} == {
         pk: pk == job.subject for pk in Conversation.objects.values_list("pk", flat=True)
     }
-    settle_all()
+    settle_all(is_examined=False)
     assert not Message.objects.exclude(told_in__startswith="9.9 ").exists()
     assert not Message.objects.filter(place=None).exists()
 
 
 def test_the_history_of_a_message_is_bounded_and_says_what_it_no_longer_holds(cast: Cast) -> None:
-    deliver(cast, QUESTION, door=Door.API)
-    settle_all()
+    take_in(cast, QUESTION, door=Door.API, is_examined=False)
     asked = question()
     for at in range(MOST_WORDINGS + 5):
         body = json.dumps({"message": {"english": [{"text": f"Wording {at}."}]}})
