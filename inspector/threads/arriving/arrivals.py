@@ -18,6 +18,7 @@ from inspector.intake.text import make_storable
 
 from ..models import Conversation, MaskedWire
 from ..models import Message as MessageRow
+from ..models.packed_text import pack_text
 from ..placing.keys import key_of_id
 from ..placing.links import Guess
 from ..placing.places import slot_of
@@ -118,7 +119,7 @@ def list_shown(rows: QuerySet[MessageRow]) -> Mapping[uuid.UUID, Mapping[int, Sh
     for record_id, part, message_id, english, body, words, atoms in rows.values_list(
         "record_id", "part", "id", "english", "body", "words", "atoms"
     ):
-        shown[record_id][part] = (message_id, english, body, words, write_array(atoms))
+        shown[record_id][part] = (message_id, english, pack_text(body), words, write_array(atoms))
     return shown
 
 

@@ -22,8 +22,8 @@ from ..telling.sights import decide_established, decide_sights
 from ..telling.teller import severity_of, shorten_sentence, tell_without_context
 
 # A message that stood before: its id, its English, body, words and exact terms as they are stored.
-Shown = tuple[uuid.UUID, str, str, str | None, str]
-_BLANK: Final = ("", "", None, "{}")
+Shown = tuple[uuid.UUID, str, bytes, str | None, str]
+_BLANK: Final = ("", b"", None, "{}")
 
 # What a message says by itself; where it is placed; what its telling leaned on; what it was told as; and the lines that
 # it stands below (`trees.lines`).

@@ -17,6 +17,7 @@ from inspector.intake.models import Record
 from inspector.intake.text import make_storable
 
 from ..models import Message as MessageRow
+from ..models.packed_text import pack_text
 from . import terms
 from .atoms import make_atoms
 from .contexts import DECODER_VERSION, TrackedContext
@@ -53,7 +54,8 @@ class ToldRow:
 
     def list_told(self) -> tuple[object, ...]:
         """The values of the columns that hold what it is told as, but for the time."""
-        return (self.severity, self.is_sealed, self.english, self.body, self.words, self.atoms, self.digest)
+        body = pack_text(self.body)
+        return (self.severity, self.is_sealed, self.english, body, self.words, self.atoms, self.digest)
 
 
 def _digest_body(body: str, message: Message, identities: Mapping[str, str]) -> bytes:

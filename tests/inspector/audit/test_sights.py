@@ -201,6 +201,6 @@ def test_what_is_to_be_looked_at_is_found_by_index(cast: Cast, monkeypatch: pyte
     load_scenes(list(Conversation.objects.all()))
     messages, tasks = plans
     undecided = Message.objects.filter(conversation=Conversation.objects.get(), sights=0)
-    assert "message_in_sight" in undecided.explain()
-    assert "message_in_sight" in messages
+    assert "message_to_look_at" in undecided.explain()
+    assert "message_to_look_at" in messages
     assert "task_remarkable" in tasks
