@@ -21,6 +21,16 @@ class Standing(models.TextChoices):
     STALLED = "stalled", "Stalled"
 
 
+class OfChannel(models.Model):
+    """What names a workspace and a channel without a look-up by the database for each row: neither is ever deleted."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
+
+    class Meta:
+        abstract = True
+
+
 class Conversation(models.Model):
     """Messages that share a conversation id in a channel, or a source where none is carried.
 

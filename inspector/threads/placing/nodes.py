@@ -22,9 +22,8 @@ from ..tasks.events import read_status
 from ..tasks.states import Found
 from ..telling.contexts import DECODER_VERSION, is_common
 from ..telling.teller import NOT_TOLD
-from .instants import count_microseconds
 from .links import NO_WORK, Declared, Guess, Links, Way, Work, read_links
-from .places import name_slot
+from .places import count_microseconds, name_slot
 
 _COLUMNS = (
     "conversation_id",

@@ -16,9 +16,9 @@ from typing import Final
 from zlib import crc32
 
 from ..models import Conversation, Message
+from ..models.blocks import FIRST, Block
 from ..placing.nodes import StoredNode, load_chunk
 from ..placing.places import KEY_BYTES, name_slot
-from .tables import FIRST, Block
 from .view import name_form
 
 # Of so many messages one begins a block, on average; no block is longer than that, and no shorter conversation is cut.

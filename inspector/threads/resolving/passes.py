@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..agents.aggregates import Exchanges, gather_exchanges, write_counted
-from ..arriving.holding import Fence
+from ..arriving.marking import Fence
 from ..models import Appearance, Conversation, Exchange
 from ..multiset import Multiset
 from ..placing.citations import Citation, Elsewhere
@@ -16,11 +16,10 @@ from ..telling.retelling import Retelling
 from ..telling.wordings import History
 from .assigning import Assigner
 from .blocks import Segment
-from .digests import Moment
 from .established import Established
 from .linking import Linker, Outside
 from .runs import order_nodes
-from .summaries import Summary, sum_up
+from .summaries import Moment, Summary, sum_up
 from .tasks import Tasks
 from .view import View
 from .writing import Changes

@@ -23,11 +23,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ..agents.aggregates import add_rows, prune_declarations, write_declarations, write_exchanges
-from ..arriving.holding import Fence, hold_alone
+from ..arriving.marking import Fence, hold_alone
 from ..decryption import ask_opening
 from ..messages import count_hidden_by_conversation
 from ..models import Conversation, Task
-from ..placing.bearers import find_bearers_alone
+from ..models.blocks import FIRST, Block, Fact
+from ..placing.citations import find_bearers_alone
 from ..placing.nodes import StoredNode
 from ..telling.wordings import History, note_rest
 from .blocks import CHUNK, Segment, Timeline, begins_block, cut, is_long
@@ -38,7 +39,6 @@ from .rows import read_state_of, write_rows, write_touched
 from .small import Small
 from .storing import mark_readers, write_blocks, write_facts
 from .summaries import add_up, read_summary, with_elements
-from .tables import FIRST, Block, Fact
 from .view import Facts, View, digest_key
 from .writing import write_changes
 

@@ -13,8 +13,7 @@ from inspector.intake.bulk import update_rows
 from inspector.intake.text import make_storable
 
 from ..models import Conversation, Message, Task
-from ..placing.instants import read_instant
-from ..placing.places import BEYOND
+from ..placing.places import BEYOND, read_instant
 from ..tasks.replay import Play
 from ..tasks.rows import TaskRow, make_row, write_tasks
 from ..tasks.states import Found, derive_state, make_task_id

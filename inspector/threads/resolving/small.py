@@ -10,13 +10,13 @@ from types import MappingProxyType
 from django.db.models import Count
 
 from ..agents.aggregates import write_exchanges
-from ..arriving.holding import Fence, hold_alone
+from ..arriving.marking import Fence, hold_alone
 from ..decryption import ask_opening
 from ..messages import count_hidden_by_conversation
 from ..models import Conversation
 from ..models import Message as MessageRow
-from ..placing.bearers import find_bearers_alone
-from ..placing.citations import Citation, Elsewhere
+from ..models.blocks import FIRST
+from ..placing.citations import Citation, Elsewhere, find_bearers_alone
 from ..placing.nodes import StoredNode, find_misread, load_timelines
 from ..tasks.replay import Play
 from ..tasks.rows import make_row, write_tasks
@@ -29,7 +29,6 @@ from .rereading import read_misread
 from .rows import derive_state_of, write_rows
 from .storing import write_only_blocks
 from .summaries import add_up
-from .tables import FIRST
 from .view import Facts, View
 from .writing import Changes, write_changes
 

@@ -1,6 +1,10 @@
 """Summaries: what the messages of a block add up to, and what those of all blocks come to for their conversation.
 
 A conversation's row is their sum in the order of the blocks, and nothing else. Messages stand by their places.
+
+Its digest is over a set (`multiset`), one element for each message: how it is told, what it answers, and where it
+stands, by its time and how many of that time come before it. So nothing in an element moves when another message comes
+in before it. Messages are named by their records' identities and their parts: equal sets of records give equal digests.
 """
 
 from __future__ import annotations
@@ -8,10 +12,12 @@ from __future__ import annotations
 import base64
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import nsmallest
-from typing import Any, Final
+from struct import Struct
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -19,7 +25,6 @@ from ..models import Message
 from ..multiset import WIDTH_BYTES, Multiset, read_multiset
 from ..placing.citations import count_bearers
 from ..placing.nodes import StoredNode
-from .digests import Moment, list_elements
 
 _NO_ACT: Final = ""
 
@@ -236,3 +241,45 @@ def write_tally(tally: Tally) -> str:
 def read_tally(text: str) -> Tally:
     """The tally that `write_tally` wrote."""
     return msgspec.json.decode(text, type=Tally)
+
+
+# Identity and part of a record.
+_NAME: Final = Struct(">32si")
+# Microseconds since 1970, how many of that time come before it; its name; its run; whether its parent is in this
+# conversation, and whether what it cites is missing; the bytes of what stands for a parent elsewhere, of what it cites
+# and of how it is told.
+_HEAD: Final = Struct(">qI32sii??BBB")
+
+
+class Moment(NamedTuple):
+    """A time in microseconds since 1970, and how many messages of a conversation have it."""
+
+    instant: int
+    messages: int
+
+
+def list_elements(nodes: Iterable[StoredNode], before: Moment | None = None) -> Iterator[bytes]:
+    """The elements of these placed and told messages of a conversation, in the order of its timeline.
+
+    Args:
+        nodes: the messages; none of the others that come later has the time of one of them.
+        before: of those that come before them, the latest time. None has another time of theirs.
+    """
+    held: dict[int, int] = {} if before is None else {before.instant: before.messages}
+    for node in nodes:
+        instant, above, cited = node.instant, node.above, node.cited or b""
+        same = held.get(instant, 0)
+        held[instant] = same + 1
+        elsewhere, told = node.parent_elsewhere, node.told_digest
+        sizes = (len(elsewhere), len(cited), len(told))
+        head = _HEAD.pack(
+            instant, same, node.identity, node.part, node.run, above is not None, node.ghost is not None, *sizes
+        )
+        parent = b"" if above is None else _NAME.pack(above.identity, above.part)
+        yield b"".join((head, parent, elsewhere, cited, told, _write_words(node.basis, node.why)))
+
+
+@lru_cache(maxsize=4096)
+def _write_words(basis: str, why: str) -> bytes:
+    # Most messages are placed for one of a few reasons.
+    return f"{basis}\0{why}".encode("utf-8", "surrogatepass")

@@ -25,8 +25,8 @@ from typing import Any, Final, NamedTuple
 
 from django.db import connection
 
+from ..models.blocks import FACT_BYTES
 from ..telling.contexts import DECODER_VERSION, name_secret
-from .tables import FACT_BYTES
 
 # What is asked for: its kind, and by what.
 Key = tuple[Any, ...]

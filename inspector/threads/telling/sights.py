@@ -1,8 +1,7 @@
 """Sights: what a message shows that a rule may have to look at, as bits of its row.
 
 Nearly all messages show nothing, and are not read when their conversation is examined. What a row says by itself is
-decided when it is told, before it is stored; what it takes others to see (`across`) is added when it is placed. A
-message that was stored before sights were kept has none of these bits, not even that it was decided: see `undecided`.
+decided when it is told, before it is stored; what it takes others to see (`across`) is added when it is placed.
 
 A bit says where to look, and not that anything is found there: one that it takes others to see may stay where what it
 said has gone, and may never be missing. What placing remarks on (an id that was not received, a circle) is in columns
@@ -22,7 +21,7 @@ from dialects import Message
 from inspector.intake.models import Record
 
 from . import terms
-from .deceptive_signs import has_deceptive, has_unseen
+from .hidden_characters import has_deceptive, has_unseen
 
 # A clock may be off by so much before an auditor wants to know.
 CLOCK_SKEW: Final = timedelta(minutes=5)
@@ -70,7 +69,7 @@ ODD: Final = (
     | Q(parent_why__contains="circle")
     | Q(parent_why__startswith="it names itself")
 )
-# The rows that show something, or of which that is not known yet: what the index of sights holds.
+# The rows that show something: what the index of sights holds.
 IN_SIGHT: Final = ~Q(sights=Sight.DECIDED.value) | ODD
 
 
