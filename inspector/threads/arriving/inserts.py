@@ -13,7 +13,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -23,6 +22,7 @@ from inspector.intake.bulk import insert_rows, write_array
 from inspector.intake.facts import read_with_facts
 from inspector.intake.models import Record
 from inspector.intake.text import make_storable
+from inspector.lookups import IsAny
 
 from ..models import Conversation, MaskedWire
 from ..models import Message as MessageRow
@@ -211,13 +211,8 @@ def hold_records(arrivals: Sequence[Arrival]) -> list[Arrival]:
 
     Without it a worker that read a record before an earlier sighting moved it would put its messages back.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id, order_time, order_basis, order_source, order_index, facts, is_from_file FROM intake_record"
-            " WHERE id = ANY(%s) ORDER BY identity FOR NO KEY UPDATE",
-            [[arrival.record.pk for arrival in arrivals]],
-        )
-        held = {pk: place for pk, *place in cursor.fetchall()}
+    rows = Record.objects.filter(IsAny("id", [arrival.record.pk for arrival in arrivals])).order_by("identity")
+    held = {pk: place for pk, *place in rows.select_for_update(no_key=True).values_list("pk", *_MOVED)}
     return [_follow(arrival, held[arrival.record.pk]) for arrival in arrivals]
 
 
@@ -246,9 +241,7 @@ def insert_masked(arrivals: Iterable[Arrival]) -> None:
 
 def are_read_before(record_ids: Sequence[uuid.UUID]) -> bool:
     """Whether any of these records has messages."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT EXISTS (SELECT FROM threads_message WHERE record_id = ANY(%s))", [list(record_ids)])
-        return bool(cursor.fetchall()[0][0])
+    return MessageRow.objects.filter(IsAny("record_id", record_ids)).exists()
 
 
 def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | None, *, at: datetime) -> None:

@@ -9,21 +9,27 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from inspector.accounts.models import make_id
+from inspector.intake.bulk import insert_rows
 from inspector.intake.jobs import ask
 from inspector.intake.models import Job
+from inspector.lookups import IsAny
 
 from ..models import Conversation, Message, Trace, TreeGroup
 from ..placing.keys import ENVELOPE, RANDOM
 
 # What changes a trace or a conversation comes in waves: it is drawn or examined when they have gone by.
 DELAY_SECONDS = 1.0
+_TRACE_COLUMNS = (
+    *("id", "workspace_id", "channel_id", "key", "native_id", "generation", "settled_generation", "state", "subject"),
+    *("agents", "dialects", "message_count", "conversation_count", "missing_count", "open_count", "severity"),
+    *("channels", "cut", "created_at"),
+)
 # The key of a trace, and its channel: none for one across channels.
 _TraceKey = tuple[bytes, uuid.UUID | None]
 
@@ -94,31 +100,32 @@ def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whol
         return
     _insert_traces(wanted, workspace_id)
     # A trace across channels may lose or win a channel by what only the wire says there.
+    held = Trace.objects.filter(workspace_id=workspace_id, key__in=keys).only("key", "channel_id", "channels")
     traces = [
         trace
-        for trace in _hold_traces(workspace_id, keys)
-        if trace.channel_id is None or (trace.key, trace.channel_id) in wanted
+        for trace in held.order_by("pk").select_for_update(no_key=True)
+        if trace.channel_id is None or (bytes(trace.key), trace.channel_id) in wanted
     ]
     ids = [trace.pk for trace in traces]
     Trace.objects.filter(pk__in=ids).update(generation=F("generation") + 1)
-    anew = [trace.pk for trace in traces if is_whole or _joins_otherwise(trace, joining[trace.key])]
+    anew = [trace.pk for trace in traces if is_whole or _joins_otherwise(trace, joining[bytes(trace.key)])]
     TreeGroup.objects.filter(trace__in=anew, kind=TreeGroup.Kind.PART).delete()
     _mark_parts(rows, [trace for trace in traces if trace.channels and trace.pk not in anew])
     ask(kind=Job.Kind.TRACE, subjects=ids, workspace_id=workspace_id, delay_seconds=DELAY_SECONDS)
 
 
-def _joins_otherwise(trace: _Held, joining: Set[uuid.UUID]) -> bool:
+def _joins_otherwise(trace: Trace, joining: Set[uuid.UUID]) -> bool:
     """Whether the channels that join are others than a trace was read with, where it was read in parts."""
     if trace.channel_id is None:
         return not joining <= set(trace.channels)
     return trace.channel_id in joining and bool(trace.channels)
 
 
-def _mark_parts(messages: QuerySet[Message], traces: Sequence[_Held]) -> None:
+def _mark_parts(messages: QuerySet[Message], traces: Sequence[Trace]) -> None:
     """Mark the parts of these traces that the messages are in."""
     if not traces:
         return
-    rows = messages.filter(trace_key__in={trace.key for trace in traces})
+    rows = messages.filter(trace_key__in={bytes(trace.key) for trace in traces})
     times = {
         (bytes(key or b""), channel_id, at)
         for key, channel_id, at in rows.values_list("trace_key", "channel_id", "order_time")
@@ -127,7 +134,7 @@ def _mark_parts(messages: QuerySet[Message], traces: Sequence[_Held]) -> None:
         (trace.pk, at)
         for trace in traces
         for key, channel_id, at in times
-        if key == trace.key and channel_id in trace.channels
+        if key == bytes(trace.key) and channel_id in trace.channels
     ]
     with connection.cursor() as cursor:
         cursor.execute(
@@ -145,61 +152,25 @@ def _mark_parts(messages: QuerySet[Message], traces: Sequence[_Held]) -> None:
 
 
 def _insert_traces(wanted: dict[_TraceKey, str], workspace_id: uuid.UUID) -> None:
-    rows = sorted(wanted.items(), key=lambda row: (row[0][0], str(row[0][1])))
     now = timezone.now()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            INSERT INTO threads_trace (id, workspace_id, channel_id, key, native_id, generation, settled_generation,
-                                       state, subject, agents, dialects, message_count, conversation_count,
-                                       missing_count, open_count, severity, channels, cut, created_at)
-            SELECT fresh.id, %s, fresh.channel_id, fresh.key, fresh.name, 0, 0,
-                   'open', '', '{}', '{}', 0, 0, 0, 0, 0, '{}', '{}', %s
-              FROM unnest(%s::uuid[], %s::uuid[], %s::bytea[], %s::text[]) WITH ORDINALITY
-                   AS fresh (id, channel_id, key, name, place)
-             WHERE NOT EXISTS (SELECT 1 FROM threads_trace AS held
-                                WHERE held.workspace_id = %s AND held.key = fresh.key
-                                  AND held.channel_id IS NOT DISTINCT FROM fresh.channel_id)
-             ORDER BY fresh.place
-            ON CONFLICT DO NOTHING
-            """,
-            [
-                workspace_id,
-                now,
-                [make_id() for _ in rows],
-                [channel_id for (_, channel_id), _ in rows],
-                [key for (key, _), _ in rows],
-                [name for _, name in rows],
-                workspace_id,
-            ],
-        )
+    insert_rows(
+        model=Trace,
+        columns=_TRACE_COLUMNS,
+        rows=[
+            (
+                *(make_id(), workspace_id, channel_id, key, native_id, 0, 0, Trace.State.OPEN, "", [], []),
+                *(0, 0, 0, 0, 0, [], [], now),
+            )
+            for (key, channel_id), native_id in wanted.items()
+        ],
+        order_by=("key", "channel_id"),
+    )
 
 
-class _Held(NamedTuple):
-    """A trace that is locked; `channels` are those of one that is summed up in parts."""
-
-    pk: uuid.UUID
-    key: bytes
-    channel_id: uuid.UUID | None
-    channels: Sequence[uuid.UUID]
-
-
-def _hold_traces(workspace_id: uuid.UUID, keys: set[bytes]) -> list[_Held]:
-    """The traces of these keys, locked in the order of their ids so that nobody deadlocks."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id, key, channel_id, channels FROM threads_trace WHERE workspace_id = %s AND key = ANY(%s)"
-            " ORDER BY id FOR NO KEY UPDATE",
-            [workspace_id, sorted(keys)],
-        )
-        return [_Held(pk, bytes(key), channel_id, channels) for pk, key, channel_id, channels in cursor.fetchall()]
-
-
-def hold_traces(traces: Sequence[Trace]) -> None:
-    """Lock traces until the transaction ends."""
-    with connection.cursor() as cursor:
-        ids: list[Any] = sorted(trace.pk for trace in traces)
-        cursor.execute("SELECT id FROM threads_trace WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE", [ids])
+def hold_traces(traces: Iterable[Trace]) -> None:
+    """Lock traces until the transaction ends, in the order of their ids so that nobody deadlocks."""
+    held = Trace.objects.filter(pk__in=[trace.pk for trace in traces]).order_by("pk")
+    list(held.select_for_update(no_key=True).values_list("pk"))
 
 
 def hold_channels(channel_ids: Iterable[uuid.UUID], *, is_shared: bool) -> None:
@@ -216,11 +187,8 @@ def hold_channels(channel_ids: Iterable[uuid.UUID], *, is_shared: bool) -> None:
 
 def hold_conversations(conversation_ids: Iterable[uuid.UUID]) -> None:
     """Lock conversations until the transaction ends, in the order of their ids so that nobody deadlocks."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id FROM threads_conversation WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE",
-            (sorted(conversation_ids),),
-        )
+    held = Conversation.objects.filter(IsAny("id", conversation_ids)).order_by("pk")
+    list(held.select_for_update(no_key=True).values_list("pk"))
 
 
 # Called inside every writing transaction, and as the sign of life between them; raises when another has taken over.

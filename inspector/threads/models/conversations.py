@@ -102,6 +102,8 @@ class Trace(models.Model):
     changed, as for a conversation. One without messages (`last_at` None) is not shown.
     """
 
+    State = Standing
+
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
     channel = models.ForeignKey(Channel, on_delete=models.PROTECT, null=True)

@@ -47,6 +47,9 @@ class Wording(models.Model):
     # The one message that arrived late, where it was one.
     because_of = models.UUIDField(null=True)
 
+    # How many before it are no longer kept, where that was asked for: no column holds it.
+    skipped = 0
+
     class Meta:
         constraints: ClassVar = [
             # Serves the history of a message, and keeps two workers from counting alike.

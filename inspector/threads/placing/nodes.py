@@ -3,62 +3,34 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from operator import itemgetter
 from sys import intern
 from typing import Any
 
 from django.db.models import Case, Q, QuerySet, Value, When
 
-from inspector.intake.models import Record
 from inspector.intake.text import make_storable
 
 from ..arriving.inserts import NewMessage
 from ..models import Message, MessageQuerySet
 from ..tasks.events import read_status
-from ..tasks.states import Found
+from ..tasks.states import TaskState
 from ..telling.contexts import DECODER_VERSION, is_common
 from ..telling.teller import NOT_TOLD
 from .links import NO_WORK, Declared, Guess, Links, Way, Work, read_links
 from .places import count_microseconds, name_slot
 
 _COLUMNS = (
-    "conversation_id",
-    "order_time",
-    "order_source",
-    "order_index",
-    "record_id",
-    "part",
-    "id",
-    "dialect",
-    "performative",
-    "sender",
-    "receivers",
-    "is_broadcast",
-    "task_id",
-    "turn",
-    "severity",
-    "links",
-    "told_in",
-    "told_digest",
-    "is_established",
-    "has_topic",
-    "trace_id",
-    "told_at",
-    "order_basis",
-    "status",
-    "record__identity",
-    "place",
-    "run",
-    "parent",
-    "parent_key",
-    "parent_basis",
-    "parent_why",
-    "task",
+    *("conversation_id", "order_time", "order_source", "order_index", "record_id", "part", "id", "dialect"),
+    *("performative", "sender", "receivers", "is_broadcast", "task_id", "turn", "severity", "links", "told_in"),
+    *("told_digest", "is_established", "has_topic", "trace_id", "told_at", "order_basis", "status", "record__identity"),
+    *("place", "run", "parent", "parent_key", "parent_basis", "parent_why", "task"),
 )
+# Those of one order key by the identity of their records: ids are random and must decide nothing.
+_ORDER = ("order_time", "order_source", "order_index", "record__identity", "part")
 _CHUNK = 2000
 # The bases of a time that the message or its log carries; any other is the delivery's.
 SAID_TIMES = frozenset({"wire", "envelope"})
@@ -135,7 +107,7 @@ class StoredNode:
     meaning: str | None = None
     work: Work = NO_WORK
     # The task that it belongs to, how it does where that is inferred, and the id that its row has for it.
-    of_task: Found | None = None
+    of_task: TaskState | None = None
     link: str = ""
     task_id: uuid.UUID | None = None
     was_placed: int = 0
@@ -176,21 +148,13 @@ def _hash_link(parent: uuid.UUID | None, cited: bytes | None, basis: str, why: s
 def load_timelines(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[StoredNode]]:
     """The nodes of each of these conversations, without those that a withdrawal hides; one statement."""
     timelines: dict[uuid.UUID, list[StoredNode]] = {conversation_id: [] for conversation_id in conversation_ids}
+    rows = _read_rows(Q(conversation_id__in=list(conversation_ids))).order_by("conversation_id", *_ORDER)
     # What many nodes share is one object.
-    _load(timelines, Q(conversation_id__in=list(conversation_ids)), {})
+    known: dict[Any, Any] = {}
+    for row in rows.values_list(*_COLUMNS).iterator(chunk_size=_CHUNK):
+        nodes = timelines[row[0]]
+        nodes.append(_make_node(row, len(nodes), known))
     return timelines
-
-
-def _load(timelines: Mapping[uuid.UUID, list[StoredNode]], wanted: Q, known: dict[Any, Any]) -> None:
-    rows = (
-        _read_rows(wanted)
-        .order_by("conversation_id", "order_time", "order_source", "order_index", "record_id", "part")
-        .values_list(*_COLUMNS)
-    )
-    for (conversation_id, *_), same in groupby(rows.iterator(chunk_size=_CHUNK), key=itemgetter(0, 1, 2, 3)):
-        nodes = timelines[conversation_id]
-        for row in order_by_identity(list(same)):
-            nodes.append(_make_node(row, len(nodes), known))
 
 
 def load_chunk(
@@ -211,14 +175,13 @@ def load_chunk(
     Returns:
         the nodes, and whether there are no more of them.
     """
-    nodes: list[StoredNode] = []
     rows: QuerySet[Message] = _read_rows(Q(conversation_id=conversation_id))
     compared = "(threads_message.order_time, threads_message.order_source, threads_message.order_index)"
     for sign, key in ((">=", start), ("<", end)):
         if key is not None:
             # The signs and columns are those above; the values are parameters.
             rows = rows.extra(where=[f"{compared} {sign} (%s, %s, %s)"], params=list(key))  # noqa: S610
-    ordered = rows.order_by("order_time", "order_source", "order_index", "record_id", "part").values_list(*_COLUMNS)
+    ordered = rows.order_by(*_ORDER).values_list(*_COLUMNS)
     found = list(ordered[: limit + 1])
     is_all = len(found) <= limit
     if not is_all:
@@ -226,14 +189,9 @@ def load_chunk(
         last = found[-1][1:4]
         found = [row for row in found if row[1:4] != last]
         if not found:
-            found = list(
-                rows.filter(order_time=last[0], order_source=last[1], order_index=last[2]).values_list(*_COLUMNS)
-            )
+            found = list(ordered.filter(order_time=last[0], order_source=last[1], order_index=last[2]))
     known: dict[Any, Any] = {}
-    for _, same in groupby(found, key=itemgetter(1, 2, 3)):
-        for row in order_by_identity(list(same)):
-            nodes.append(_make_node(row, len(nodes), known))
-    return nodes, is_all
+    return [_make_node(row, rank, known) for rank, row in enumerate(found)], is_all
 
 
 def load_nodes(conversation_id: uuid.UUID, wanted: Q) -> list[StoredNode]:
@@ -257,17 +215,6 @@ def _read_rows(wanted: Q) -> MessageQuerySet:
             has_topic=Case(When(topic="", then=Value(False)), default=Value(True)),
         )
     )
-
-
-def order_by_identity(rows: list[Sequence[Any]]) -> list[Sequence[Any]]:
-    """Rows of one order key by the identity of their records: ids are random and must decide nothing."""
-    if len(rows) == 1:
-        return rows
-    records = {row[4] for row in rows}
-    if len(records) == 1:
-        return rows
-    identities = dict(Record.objects.filter(pk__in=records).values_list("pk", "identity"))
-    return sorted(rows, key=lambda row: (bytes(identities[row[4]]), row[5]))
 
 
 def make_new_node(new: NewMessage) -> StoredNode:

@@ -35,10 +35,11 @@ from .blocks import CHUNK, Segment, Timeline, begins_block, cut, is_long
 from .linking import load_bearers
 from .passes import Pass, begin_pass, list_citations
 from .rereading import read_misread
-from .rows import read_state_of, write_rows, write_touched
+from .rows import read_state_of, write_rows
 from .small import Small
 from .storing import mark_readers, write_blocks, write_facts
 from .summaries import add_up, read_summary, with_elements
+from .tasks import write_touched
 from .view import Facts, View, digest_key
 from .writing import write_changes
 
@@ -199,7 +200,7 @@ class Resolver:
             if is_moved and passes:
                 changed.behind.append((digest_key(("count",)), passes[-1].segment.border))
             is_quiet = generation == conversation.generation
-            touched = {state.found.id for each in passes for state in each.tasks.states.values()}
+            touched = {task_id for each in passes for task_id in each.tasks.states}
             # From here on all that is known is stored.
             self._facts.written()
             write_touched(conversation, touched | changed.tasks, self._facts)
@@ -229,8 +230,7 @@ class Resolver:
             summaries = [read_summary(text) for text in texts if text]
             if self._is_whole:
                 self._prune()
-            total = add_up(summaries, hidden=hidden)
-            write_rows([conversation], {conversation.pk: total}, {conversation.pk: read_state_of(conversation)})
+            write_rows([(conversation, add_up(summaries, hidden=hidden), read_state_of(conversation))])
             write_exchanges([add_rows(conversation, summaries)], has_declared=False)
             self._history.forget_unchanged()
             note_rest([self._history])

@@ -18,8 +18,8 @@ from ..models import Message as MessageRow
 from ..models.blocks import FIRST
 from ..placing.citations import Citation, Elsewhere, find_bearers_alone
 from ..placing.nodes import StoredNode, find_misread, load_timelines
-from ..tasks.replay import Play
 from ..tasks.rows import make_row, write_tasks
+from ..tasks.states import TaskState
 from ..telling.retelling import load_together
 from ..telling.wordings import History, note_rest
 from .blocks import Segment, is_one_block
@@ -29,7 +29,7 @@ from .rereading import read_misread
 from .rows import derive_state_of, write_rows
 from .storing import write_only_blocks
 from .summaries import add_up
-from .view import Facts, View
+from .view import View
 from .writing import Changes, write_changes
 
 # Conversations of at most so many messages and bytes are resolved together, and so many of theirs at once.
@@ -122,7 +122,7 @@ def go_through(
         passes[conversation.pk] = begin_pass(
             conversation,
             Segment(FIRST, None, is_forced=False, nodes=list(nodes)),
-            View(Facts(conversation.pk, is_empty=True), FIRST, is_first=True, is_only=True),
+            View.of_nothing(),
             history,
             outside=Outside(),
             elsewhere=elsewhere.get(conversation.channel_id, {}),
@@ -147,13 +147,18 @@ def write_together(passes: Sequence[Pass], histories: Sequence[History], *, read
     workspace_id = conversations[0].workspace_id
     hidden = count_hidden_by_conversation(conversations)
     write_changes([each.changes for each in passes], workspace_id=workspace_id)
-    plays = {each.conversation.pk: _list_plays(each) for each in passes}
-    write_tasks([(each, [make_row(play) for play in plays[each.pk]]) for each in conversations], since={})
-    totals = {
-        each.conversation.pk: add_up([each.summary], elements=each.elements, hidden=hidden.get(each.conversation.pk, 0))
-        for each in passes
-    }
-    write_rows(conversations, totals, {pk: derive_state_of(each) for pk, each in plays.items()})
+    tasks = {each.conversation.pk: _list_tasks(each) for each in passes}
+    write_tasks([(each, [make_row(task) for task in tasks[each.pk]]) for each in conversations], since={})
+    write_rows(
+        [
+            (
+                each.conversation,
+                add_up([each.summary], elements=each.elements, hidden=hidden.get(each.conversation.pk, 0)),
+                derive_state_of(tasks[each.conversation.pk]),
+            )
+            for each in passes
+        ]
+    )
     write_exchanges([each.exchanges for each in passes])
     write_only_blocks([(each.conversation, each.summary.count) for each in passes])
     for history in histories:
@@ -162,8 +167,8 @@ def write_together(passes: Sequence[Pass], histories: Sequence[History], *, read
     ask_opening(workspace_id=workspace_id, conversation_ids={each.pk for each in conversations})
 
 
-def _list_plays(each: Pass) -> list[Play]:
-    return [state.play for state in each.tasks.states.values() if state.play.message_count]
+def _list_tasks(each: Pass) -> list[TaskState]:
+    return [task for task in each.tasks.states.values() if task.message_count]
 
 
 def find_together(conversations: Sequence[Conversation]) -> list[Conversation]:

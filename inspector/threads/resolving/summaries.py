@@ -16,17 +16,27 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nsmallest
+from itertools import chain
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from inspector.intake.text import make_storable
+
 from ..models import Message
 from ..multiset import WIDTH_BYTES, Multiset, read_multiset
 from ..placing.citations import count_bearers
 from ..placing.nodes import StoredNode
+from ..placing.places import read_instant
+from ..tasks.events import ASKS, FAILING
 
 _NO_ACT: Final = ""
+# What such a message is about is the exchange itself, or what another has named before.
+GREETING: Final = ("acknowledge", "handshake", "control")
+MOST_GRAVE = 3
+# The first agents of a conversation are counted one by one.
+MOST_SENDERS = 50
 
 
 class Summary(msgspec.Struct, array_like=True, omit_defaults=True):
@@ -81,7 +91,7 @@ def sum_up(nodes: Sequence[StoredNode], before: Moment | None) -> tuple[Summary,
     instants = [node.instant for node in nodes]
     about = [node for node in nodes if node.has_topic and node.performative not in GREETING]
     grave = (node for node in nodes if node.severity >= Message.Severity.WARNING)
-    asked = next((node for node in about if node.performative in ASKING), None)
+    asked = next((node for node in about if node.performative in ASKS), None)
     elements = Multiset().add(list_elements(nodes, before))
     summary = Summary(
         count=len(nodes),
@@ -96,7 +106,7 @@ def sum_up(nodes: Sequence[StoredNode], before: Moment | None) -> tuple[Summary,
             (each.severity, each.place.hex())
             for each in nsmallest(MOST_GRAVE, grave, key=lambda each: (-each.severity, each.place))
         ],
-        asks=next((node.place.hex() for node in nodes if node.performative in ASKING), None),
+        asks=next((node.place.hex() for node in nodes if node.performative in ASKS), None),
         asked=asked.id.hex if asked is not None else None,
         named=about[0].id.hex if about else None,
         missing=sorted({node.ghost.hex() for node in nodes if node.ghost and not count_bearers(node.why)}),
@@ -123,95 +133,62 @@ def _count_agents(nodes: Sequence[StoredNode]) -> list[tuple[str, int]]:
     return list(found.items())
 
 
-class Total(msgspec.Struct):
-    """What a conversation comes to."""
-
-    message_count: int
-    missing_count: int
-    agents: list[str]
-    dialects: list[str]
-    severity: int
-    tally: Tally
-    first_at: int | None
-    last_at: int | None
-    subject_of: uuid.UUID | None
-    digest: bytes
+# The columns of a conversation that its blocks add up to.
+ADDED_UP: Final = (
+    *("settled_digest", "agents", "dialects", "message_count", "missing_count", "severity", "tally"),
+    *("first_at", "last_at"),
+)
 
 
-def add_up(summaries: Iterable[Summary], *, elements: Multiset | None = None, hidden: int) -> Total:
-    """What the summaries of all blocks of a conversation come to.
+def add_up(
+    summaries: Iterable[Summary], *, elements: Multiset | None = None, hidden: int
+) -> tuple[uuid.UUID | None, tuple[Any, ...]]:
+    """What the summaries of all blocks of a conversation come to: the message that names it, and `ADDED_UP`.
 
     Args:
         summaries: in the order of the blocks.
         elements: of the only block, where there is one.
         hidden: how many messages a withdrawal hides.
     """
-    dialects: Counter[str] = Counter()
-    agents: Counter[str] = Counter()
-    acts: Counter[str] = Counter()
-    severities: Counter[int] = Counter()
-    gravest: list[tuple[int, str]] = []
-    missing: set[str] = set()
-    count = total = 0
-    first_at: int | None = None
-    last_at: int | None = None
-    asks = asked = named = None
-    for each in summaries:
-        count += each.count
-        for name, messages in each.dialects:
-            dialects[name] += messages
-        for name, sent in each.agents:
-            agents[name] += sent
+    every = list(summaries)
+    dialects, agents, acts = Counter[str](), Counter[str](), Counter[str]()
+    severities = Counter[int]()
+    for each in every:
+        dialects.update(dict(each.dialects))
+        agents.update(dict(each.agents))
         acts.update(each.acts)
         severities.update(each.severities)
-        gravest += each.gravest
-        missing.update(each.missing)
-        asks, asked, named = asks or each.asks, asked or each.asked, named or each.named
-        if each.first_at is not None and (first_at is None or each.first_at < first_at):
-            first_at = each.first_at
-        if each.last_at is not None and (last_at is None or each.last_at > last_at):
-            last_at = each.last_at
-        if each.elements:
-            total += read_multiset(base64.b64decode(each.elements)).total
+    count = sum(each.count for each in every)
     if elements is None:
+        total = sum(read_multiset(base64.b64decode(each.elements)).total for each in every if each.elements)
         elements = Multiset(total % (1 << (8 * WIDTH_BYTES)), count)
-    # The commonest first, and of as many messages the one that was spoken first.
-    spoken = sorted(dialects, key=lambda name: -dialects[name])
-    names = list(agents)
-    worst = sorted(gravest, key=lambda each: (-each[0], each[1]))[:MOST_GRAVE]
-    subject = asked or named
-    return Total(
-        message_count=count,
-        missing_count=len(missing),
-        agents=names,
-        dialects=spoken,
-        severity=max(severities, default=0),
-        tally=Tally(
-            asked=asks,
-            asked_count=sum(acts[act] for act in ASKING),
-            failed_count=sum(acts[act] for act in FAILING),
-            malformed_count=acts[_NO_ACT],
-            severities=dict(sorted(severities.items())),
-            senders={name: agents[name] for name in names[:MOST_SENDERS] if agents[name]},
-            gravest=[place for _, place in worst],
-            hidden=hidden,
-        ),
-        first_at=first_at,
-        last_at=last_at,
-        subject_of=uuid.UUID(hex=subject) if subject else None,
-        digest=elements.seal(),
+    grave = sorted(chain.from_iterable(each.gravest for each in every), key=lambda each: (-each[0], each[1]))
+    first_at = min((each.first_at for each in every if each.first_at is not None), default=None)
+    last_at = max((each.last_at for each in every if each.last_at is not None), default=None)
+    subject = next((each.asked for each in every if each.asked), None)
+    subject = subject or next((each.named for each in every if each.named), None)
+    tally = Tally(
+        asked=next((each.asks for each in every if each.asks), None),
+        asked_count=sum(acts[act] for act in ASKS),
+        failed_count=sum(acts[act] for act in FAILING),
+        malformed_count=acts[_NO_ACT],
+        severities=dict(sorted(severities.items())),
+        senders={name: agents[name] for name in list(agents)[:MOST_SENDERS] if agents[name]},
+        gravest=[place for _, place in grave[:MOST_GRAVE]],
+        hidden=hidden,
     )
-
-
-# The acts that ask somebody for something.
-ASKING: Final = ("request", "query", "delegate", "propose", "subscribe")
-# The acts that say it did not work.
-FAILING: Final = ("failure", "not-understood")
-# What such a message is about is the exchange itself, or what another has named before.
-GREETING: Final = ("acknowledge", "handshake", "control")
-MOST_GRAVE = 3
-# The first agents of a conversation are counted one by one.
-MOST_SENDERS = 50
+    return uuid.UUID(hex=subject) if subject else None, (
+        elements.seal(),
+        list(agents),
+        # The commonest first, and of as many messages the one that was spoken first.
+        sorted(dialects, key=lambda name: -dialects[name]),
+        count,
+        len(set(chain.from_iterable(each.missing for each in every))),
+        max(severities, default=0),
+        make_storable(write_tally(tally)),
+        None if first_at is None else read_instant(first_at),
+        None if last_at is None else read_instant(last_at),
+    )
 
 
 @dataclass(frozen=True, slots=True)

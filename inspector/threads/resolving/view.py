@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 
 from django.db import connection
 
-from ..models.blocks import FACT_BYTES
+from ..models.blocks import FACT_BYTES, FIRST
 from ..telling.contexts import DECODER_VERSION, name_secret
 
 # What is asked for: its kind, and by what.
@@ -209,6 +209,11 @@ class View:
     reads: dict[bytes, bytes] = field(default_factory=dict)
     _seen: dict[Key, Any] = field(default_factory=dict)
     _expected: dict[bytes, Found | None] = field(default_factory=dict)
+
+    @classmethod
+    def of_nothing(cls) -> View:
+        """Of the only block of a conversation of which nothing is stored."""
+        return cls(Facts(uuid.UUID(int=0), is_empty=True), FIRST, is_first=True, is_only=True)
 
     def get(self, key: Key, read: Callable[[Any], Any] = _keep) -> Any:
         """The value that holds for a key; None where there is none.

@@ -12,7 +12,8 @@ from inspector.intake.models import Record
 from ..arriving.inserts import read_record
 from ..models import Message
 from ..placing.nodes import StoredNode
-from .contexts import TrackedContext, has_established, list_established, questions_of
+from ..resolving.established import Established
+from .contexts import has_established, list_established, questions_of
 from .teller import Telling, ToldRow, tell_record
 
 # How far ahead is looked for what will be needed, and how much of it is held at once.
@@ -30,7 +31,7 @@ class Retelling:
         context: what holds before the first of them; it holds what they establish as well, once they are gone through.
     """
 
-    def __init__(self, nodes: Sequence[StoredNode], fence: Callable[[], None], context: TrackedContext) -> None:
+    def __init__(self, nodes: Sequence[StoredNode], fence: Callable[[], None], context: Established) -> None:
         self._fence = fence
         self._runs = [list(same) for _, same in groupby(nodes, key=lambda node: node.record)]
         self.context = context

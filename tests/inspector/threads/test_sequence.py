@@ -10,9 +10,10 @@ from datetime import timedelta
 import pytest
 
 from inspector.threads.models import Conversation, Message
-from inspector.threads.resolving.summaries import ASKING, FAILING, MOST_GRAVE, read_tally
+from inspector.threads.resolving.summaries import MOST_GRAVE, read_tally
 from inspector.threads.selectors import find_openings, sum_up
 from inspector.threads.sequence import Arrow, read_sequence
+from inspector.threads.tasks.events import ASKS, FAILING
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 START = 1795251600
@@ -116,7 +117,7 @@ def test_a_tally_counts_what_the_rows_hold(cast: Cast) -> None:
     for conversation in Conversation.objects.all():
         tally = read_tally(conversation.tally)
         rows = list(Message.objects.filter(conversation=conversation).order_by("place"))
-        asks = [row for row in rows if row.performative in ASKING]
+        asks = [row for row in rows if row.performative in ASKS]
         grave = sorted((row for row in rows if row.severity >= Message.Severity.WARNING), key=lambda row: -row.severity)
         assert tally.severities == Counter(row.severity for row in rows)
         assert tally.senders == Counter(row.sender for row in rows if row.sender)
