@@ -95,7 +95,6 @@ def make_new(arrival: Arrival, conversation_ids: Sequence[uuid.UUID], guess: Gue
     """The messages of a record that is to be inserted, each with an id of its own.
 
     Args:
-        arrival: the record as read.
         conversation_ids: of each of its messages.
         guess: of its dialect, where a conversation may settle it otherwise.
     """
@@ -148,8 +147,6 @@ def make_unplaced(
     """The rows of a record's messages that are to be placed later; told already where no context makes a difference.
 
     Args:
-        arrival: the record as read.
-        messages: its messages.
         before: what stood there before, by part: it is shown until the message is told.
         at: since when what is told is told so.
     """
@@ -289,7 +286,6 @@ def insert_conversations(
     Args:
         arrivals: records of one workspace.
         made: such as were made before: the ids of those that are inserted.
-        workspace_id: that workspace.
     """
     wanted: dict[tuple[uuid.UUID, bytes], str] = {}
     for arrival in arrivals:
@@ -324,7 +320,6 @@ def find_citing(
     Args:
         borne: by channel, the keys of the ids that messages bear, each with the conversations that these came into:
             one that alone cites and bears an id sees it when it is resolved, and is left out.
-        workspace_id: the workspace.
 
     Returns:
         of each the slots of the citing messages.

@@ -46,7 +46,6 @@ def mark_conversations(
 
     Args:
         conversation_ids: those that something has reached.
-        workspace_id: whose they are.
         added_to: those of them to which messages were added, and nothing else: what is settled of them still holds.
         resolved: those of them that this transaction resolves itself: they are only to be examined.
         settle_after_seconds: how long their settling may wait for more.
@@ -77,8 +76,6 @@ def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whol
     drawn, from all that is there.
 
     Args:
-        messages: what has changed, or is about to.
-        workspace_id: the workspace of all of them.
         is_whole: whether messages come or go that were settled before, or change their time or their trace: then
             everything of their traces is read anew. If not, only the parts of long traces that these messages are in.
     """

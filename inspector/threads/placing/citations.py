@@ -80,7 +80,6 @@ def find_bearers(
     What comes meanwhile is missed unless the channel is held (`hold_channels`).
 
     Args:
-        workspace_id: the workspace.
         channel_id: the channel; ids mean nothing outside it.
         citations: ids that no message of the citing conversation bears.
 

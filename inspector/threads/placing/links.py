@@ -98,11 +98,7 @@ def links_of(
     """The links of a message as read, its envelope applied.
 
     Args:
-        message: the message.
-        dialect: the dialect that it was read in.
-        wire: the text of its record.
         guess: of its record, where its dialect may be settled otherwise.
-        size_bytes: the length of its record.
     """
     spoken = get_dialect(dialect)
     said = (message.correlation_id, message.object_id, message.message_id)

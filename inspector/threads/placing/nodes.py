@@ -167,7 +167,6 @@ def load_chunk(
     """The first nodes of a conversation between two order keys, in order key, without those that a withdrawal hides.
 
     Args:
-        conversation_id: the conversation.
         start: where they begin; None at its beginning.
         end: what they do not reach; None at its end.
         limit: so many are loaded at most, but for those of one order key, which stay together.

@@ -79,9 +79,7 @@ class Assigner:
     """Assigns the messages of a block to their tasks, in the order of the timeline.
 
     Args:
-        conversation: theirs.
         nodes: linked, in that order.
-        view: of the block.
         tasks: those that they may belong to.
     """
 
@@ -124,10 +122,10 @@ class Assigner:
                 firsts.setdefault((node.run, node.work.within), (None, None))
         view = self._view
         keys = {name: ("asks", *name) for name in firsts}
-        others = view.list_all_everywhere(list(keys.values()))
+        others = view.list_everywhere(list(keys.values()))
         for name, (work, anything) in firsts.items():
             key = keys[name]
-            found = others.get(key, ())
+            found = others[key]
             earlier = [each.value for each in found if each.border < view.border]
             later = [each.value for each in found if each.border > view.border]
             is_known = any(each[0] for each in earlier) or (work is None and any(each[1] for each in earlier))

@@ -27,7 +27,6 @@ class Established(Context):
     """The context of the messages of a block.
 
     Args:
-        view: of the block.
         count: how many messages come before the block; asked for only where a telling says a number.
     """
 
@@ -222,7 +221,6 @@ class Established(Context):
         """Begin to tell a record: nothing has been asked and nothing changed.
 
         Args:
-            record: its id.
             identity: what stands for it by content.
             position: the one-based place of its first message in the block.
             hide: takes the record's tokens out of what it establishes.
@@ -250,7 +248,6 @@ class Established(Context):
         """Whether what was told then would be told alike now.
 
         Args:
-            told_in: what the telling asked.
             dialect: the dialect that the record is placed in now.
             position: the one-based place of its first message in the block now.
         """

@@ -75,9 +75,6 @@ class Linker:
     """Finds what the messages of a block answer, one after the other.
 
     Args:
-        conversation: theirs.
-        nodes: in the order of the timeline.
-        view: of the block.
         outside: who bears the ids that they cite, outside the block.
         elsewhere: who bears those in other conversations of the channel that nobody in this one bears.
     """
@@ -286,7 +283,8 @@ class Linker:
         ahead = [each for each in self._outside.later.get(name, ()) if not is_answer(each)]
         if ahead:
             return Ref(ahead[0].id, (0, "", 0, 0), ahead[0].sender, None, ahead[0])
-        for each in self._view.list_everywhere(("named", name.hex())):
+        named: Key = ("named", name.hex())
+        for each in self._view.list_everywhere([named])[named]:
             if each.border > self._view.border:
                 # The first of a later block: of those that block says only the latest, which is as good.
                 return Ref.read(each.value[1] or each.value[0])

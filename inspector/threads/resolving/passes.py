@@ -52,7 +52,6 @@ class Pass:
         """Tell those of its messages that do not stand as they are told, and sum all up.
 
         Args:
-            retelling: of this pass.
             write: writes what has changed as soon as that is much; without it everything is kept.
         """
         for node, row, established in retelling.go_through():
@@ -88,10 +87,6 @@ def begin_pass(
     """Link and assign the messages of a block.
 
     Args:
-        conversation: theirs.
-        segment: the block.
-        view: of it.
-        history: of the wordings of the conversation.
         outside: who bears the ids that they cite, in other blocks of the conversation.
         elsewhere: who bears them in other conversations.
         count_before: how many messages come before the block.

@@ -42,10 +42,8 @@ def read_misread(
     """Read again what is to be read otherwise; whether there was anything. Its messages have to be loaded again then.
 
     Args:
-        conversation: theirs.
         nodes: messages of it, in order key.
         spoken: the dialects that were spoken before them.
-        history: of the conversation's wordings.
         fence: called before each; raises when another worker has taken over.
     """
     misread = list(find_misread(nodes, spoken))

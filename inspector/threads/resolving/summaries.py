@@ -85,7 +85,6 @@ def sum_up(nodes: Sequence[StoredNode], before: Moment | None) -> tuple[Summary,
     """What these nodes add up to, placed and told, in the order of the timeline; and the set that is their digest.
 
     Args:
-        nodes: those of a block.
         before: the latest time before the block, and how many messages have it, where one of the block has it too.
     """
     instants = [node.instant for node in nodes]

@@ -9,7 +9,7 @@ Nothing is copied from block to block, so nothing can go stale.
     view.get(("to", "bob"))            the value that holds now
     view.put(("to", "bob"), value)     from here on it is this one
     view.walk(("asked", "bob"))        the values of one key, the latest first: of this block, then of earlier ones
-    view.list_everywhere(("asks", …))  the values of one key in all other blocks, earlier and later, in order
+    view.list_everywhere([("asks", …)])  the values of keys in all other blocks, earlier and later, in order
 
 Of a key that is read everywhere, a value depends on nothing that comes later, so that resolving comes to an end.
 """
@@ -85,7 +85,6 @@ class Facts:
     """The facts of one conversation: those that are stored, and those of blocks that have just been gone through.
 
     Args:
-        conversation_id: the conversation.
         is_empty: whether nothing is stored of it.
     """
 
@@ -193,8 +192,6 @@ class View:
     """What one block asks and says.
 
     Args:
-        facts: those of its conversation.
-        border: where it begins.
         is_first: whether no block comes before it, so that nothing earlier has to be asked.
         is_only: whether it is the only block, so that nothing has to be noted.
     """
@@ -219,7 +216,6 @@ class View:
         """The value that holds for a key; None where there is none.
 
         Args:
-            key: what is asked for.
             read: makes a value of what is stored of one.
         """
         if key in self.own:
@@ -260,24 +256,14 @@ class View:
             yield found.value
         self._note(digest, NOWHERE)
 
-    def list_everywhere(self, key: Key) -> list[Found]:
-        """The values of a key in all other blocks."""
-        if self.is_only:
-            return []
-        digest = digest_key(key)
-        self.reads[digest_everywhere(digest)] = NOWHERE
-        return [each for each in self.facts.list_everywhere([digest])[digest] if each.border != self.border]
-
-    def list_all_everywhere(self, keys: Sequence[Key]) -> dict[Key, list[Found]]:
-        """The same of several keys; one statement at most."""
+    def list_everywhere(self, keys: Sequence[Key]) -> dict[Key, list[Found]]:
+        """The values of each key in all other blocks, in order; one statement at most."""
         if self.is_only or not keys:
-            return {}
-        digests = {digest_key(key): key for key in keys}
-        self.reads |= {digest_everywhere(digest): NOWHERE for digest in digests}
-        found = self.facts.list_everywhere(list(digests))
-        return {
-            digests[digest]: [each for each in values if each.border != self.border] for digest, values in found.items()
-        }
+            return {key: [] for key in keys}
+        digests = {key: digest_key(key) for key in keys}
+        self.reads |= dict.fromkeys(map(digest_everywhere, digests.values()), NOWHERE)
+        found = self.facts.list_everywhere(list(digests.values()))
+        return {key: [each for each in found[digest] if each.border != self.border] for key, digest in digests.items()}
 
     def note(self, key: Key) -> None:
         """Something is read that whatever comes before may change."""

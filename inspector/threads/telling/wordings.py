@@ -206,7 +206,6 @@ def note_rest(histories: Sequence[History], *, reader: uuid.UUID | None = None) 
     """Note which of these conversations come to rest; call at the end of the transaction that settles them.
 
     Args:
-        histories: theirs.
         reader: a job that has read its delivery to the end, and says so right after.
     """
     if not histories or _is_half_read(histories[0].conversation.workspace_id, reader):
