@@ -123,21 +123,24 @@ class StoredNode:
         return tuple(name for name in self.correlation if name != self.key)
 
     @property
+    def order(self) -> tuple[datetime, bytes, int]:
+        """Its order key, but for the identity of its record."""
+        if self.at is None:
+            raise ValueError("a stored message has a time")
+        return self.at, self.source, self.index
+
+    @property
     def slot(self) -> bytes:
         """The place that it would have if it began a block: slots sort as the timeline does."""
         return name_slot(self.instant, self.source, self.index)
 
     def hash_place(self) -> int:
         """A hash, within this process, of everything that placing decides of the row."""
-        return _hash_place(self.place, self.run, self.parent, self.cited, self.basis, self.why, self.task_id)
+        return hash((self.place, self.run, self.parent, self.cited, self.basis, self.why, self.task_id))
 
     def hash_link(self) -> int:
         """The same of what it answers alone, which is what a trace shows of how it is placed."""
         return _hash_link(self.parent, self.cited, self.basis, self.why)
-
-
-def _hash_place(*place: object) -> int:
-    return hash(place)
 
 
 def _hash_link(parent: uuid.UUID | None, cited: bytes | None, basis: str, why: str) -> int:
@@ -253,6 +256,7 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any], links: Link
     is_established, has_topic, trace, told_at, order_basis, status, identity, *placed = rest
     place, run, parent, parent_key, basis, why, task_id = placed
     source = known.setdefault(source := bytes(row[2]), source)
+    cited = None if parent_key is None else bytes(parent_key)
     if links is None and links_text:
         links = read_links(links_text)
     return StoredNode(
@@ -292,18 +296,10 @@ def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any], links: Link
         is_timed=order_basis in SAID_TIMES,
         meaning=read_status(status),
         work=known.setdefault(links.work, links.work) if links else NO_WORK,
-        was_placed=_hash_place(
-            None if place is None else bytes(place),
-            run,
-            parent,
-            None if parent_key is None else bytes(parent_key),
-            basis,
-            why,
-            task_id,
-        ),
+        was_placed=hash((None if place is None else bytes(place), run, parent, cited, basis, why, task_id)),
         was_task=task_id,
         was_parent=parent,
-        was_linked=_hash_link(parent, None if parent_key is None else bytes(parent_key), basis, why),
+        was_linked=_hash_link(parent, cited, basis, why),
     )
 
 

@@ -367,7 +367,7 @@ class Assigner:
     def _remember(self, node: StoredNode, state: TaskState | None) -> None:
         """Keep what was asked of whom; and a question has had its next word once the one asked says anything."""
         view, sender = self._view, node.sender or ""
-        ref = make_ref(node, node.position)
+        ref = make_ref(node)
         for name in node.receivers:
             view.own["heard", name, sender] = view.own["heard", name, ""] = ref
         self._spoken.add(node.sender)

@@ -306,11 +306,4 @@ def _name_number(*name: str) -> int:
 def _make_plain(entry: Entry) -> Entry:
     """The entry as it is when it has been stored and read again: containers as JSON has them."""
     source = (str(entry.source[0]), entry.source[1]) if entry.source is not None else None
-    return Entry(
-        kind=entry.kind,
-        name=entry.name,
-        value=to_json_type(entry.value),
-        speaker=entry.speaker,
-        source=source,
-        position=entry.position,
-    )
+    return entry.replace(value=to_json_type(entry.value), source=source)

@@ -11,7 +11,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from django.db.models import Q
 
@@ -117,7 +117,7 @@ class Linker:
         """Give each node its parent, its ghost, or neither."""
         self._expect()
         for node in self._nodes:
-            ref = self._by_node[node.id] = make_ref(node, node.position)
+            ref = self._by_node[node.id] = make_ref(node)
             for way in node.ways:
                 if self._follow(node, ref, way):
                     break
@@ -183,7 +183,9 @@ class Linker:
         if way.whom == "message-id":
             return self._cite(node, way)
         found = self._find(node, ref, way)
-        sought = _find_sought(node) if way.basis == "turn" else None
+        # The way by a correlation id, where it names one, is tried before the turns.
+        named = (each for each in node.ways if each.whom == "correlation-id" and each.key is not None)
+        sought = next(named, None) if way.basis == "turn" else None
         if sought is not None and (found is None or self._has_handles(found)):
             # The turn is no way round what the wire says: a message that bears another id is not the one that is meant.
             node.basis, node.why, node.cited, node.ghost = sought.basis, sought.why, sought.key, sought.key
@@ -306,17 +308,14 @@ class Linker:
         found = of_other(self._view.own.get(key), me)
         if found is not None or self._view.is_first:
             return found
-        for written in self._walk_stored(key):
+        walked = self._view.walk(key)
+        if key in self._view.own:
+            next(walked)
+        for written in walked:
             found = of_other(read_pair(written), me)
             if found is not None:
                 return found
         return None
-
-    def _walk_stored(self, key: Key) -> Iterable[Any]:
-        walked = self._view.walk(key)
-        if key in self._view.own:
-            next(walked)
-        return walked
 
     def _find_unanswered(self, node: StoredNode) -> Ref | None:
         """The latest statement that waits: by one whom it speaks to, else said to its sender or to nobody, else any."""
@@ -334,7 +333,7 @@ class Linker:
                 looked_at += 1
                 if looked_at > MAX_WAITING:
                     return to_me or anyone
-                if ref.sender == me or self._is_answered(ref.id):
+                if ref.sender == me or ref.id in self._answered or self._view.get(("answered", ref.id.hex)):
                     continue
                 is_to_me = me in receivers or not receivers
                 if ref.sender in others and is_to_me:
@@ -345,9 +344,6 @@ class Linker:
             if to_me is not None and not others:
                 return to_me
         return to_me or anyone
-
-    def _is_answered(self, message_id: uuid.UUID) -> bool:
-        return message_id in self._answered or bool(self._view.get(("answered", message_id.hex)))
 
     # Circles.
 
@@ -447,8 +443,3 @@ def load_bearers(
 
 def _pairs(other: str, me: str) -> tuple[Key, Key]:
     return ("said-between", other, me), ("said-between", other, ANYONE)
-
-
-def _find_sought(node: StoredNode) -> Way | None:
-    """The way by a correlation id, where the message names one; it is tried before the turns."""
-    return next((way for way in node.ways if way.whom == "correlation-id" and way.key is not None), None)

@@ -35,15 +35,12 @@ class Ref:
         return cls(uuid.UUID(hex=name), (instant, source, index, part), sender, turn)
 
 
-def make_ref(node: StoredNode, position: int) -> Ref:
-    """The reference to a node of the block; within a block `position` ranks it."""
+def make_ref(node: StoredNode) -> Ref:
+    """The reference to a node of the block, where its position ranks it."""
     turn = node.turn if node.turn is not None and get_dialect(node.dialect).orders_by_turn else None
-    return Ref(node.id, rank_of(node), node.sender, turn, node)
-
-
-def rank_of(node: StoredNode) -> Rank:
-    """What ranks a message among those of its conversation: its order key, as short as it tells messages apart."""
-    return node.instant, node.source[:8].hex(), node.index, node.part
+    # Its order key, as short as it tells messages apart.
+    rank = node.instant, node.source[:8].hex(), node.index, node.part
+    return Ref(node.id, rank, node.sender, turn, node)
 
 
 def is_after(one: Ref, other: Ref) -> bool:

@@ -111,8 +111,11 @@ class Resolver:
         is_moved = count != sum(block.count for block in blocks[:until])
         written, stale = self._write(old, passes, has_behind=has_behind, is_moved=is_moved)
         self.dirty -= {block.start for block in blocks[at:until]}
-        blocks[at:until] = [*written, *([self._make_rest(rest)] if rest is not None else [])]
-        self.dirty |= stale | ({rest.border} if rest is not None else set())
+        blocks[at:until] = written
+        self.dirty |= stale
+        if rest is not None:
+            blocks.insert(at + len(written), self._timeline.make(rest.border, rest.key, is_forced=rest.is_forced))
+            self.dirty.add(rest.border)
 
     # What is gone through together.
 
@@ -157,9 +160,6 @@ class Resolver:
         view = View(self._facts, first.start, is_first=first.start == FIRST)
         spoken = {slug: None for slug in sorted(guessed) if view.get(("spoken", slug))}
         return read_misread(self._conversation, nodes, spoken, self._history, self._fence)
-
-    def _make_rest(self, rest: Segment) -> Block:
-        return self._timeline.make(rest.border, rest.key, is_forced=rest.is_forced)
 
     # One block.
 

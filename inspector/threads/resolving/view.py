@@ -56,11 +56,7 @@ def digest_everywhere(digest: bytes) -> bytes:
     return blake2b(b"everywhere" + digest, digest_size=FACT_BYTES).digest()
 
 
-def _write_default(value: Any) -> Any:
-    return value.write()
-
-
-_encode: Final = json.JSONEncoder(separators=(",", ":"), default=_write_default).encode
+_encode: Final = json.JSONEncoder(separators=(",", ":"), default=lambda value: value.write()).encode
 
 
 @dataclass(slots=True)
