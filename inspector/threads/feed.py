@@ -21,9 +21,9 @@ from django.db import connection
 from django.db.models import Func, TextField
 
 # Of so many messages one row is written, for so long it is kept, and so many rows one sweep deletes at most.
-MOST_TOGETHER: Final = 500
+MAX_TOGETHER: Final = 500
 KEPT: Final = timedelta(days=1)
-MOST_FORGOTTEN: Final = 5000
+MAX_FORGOTTEN: Final = 5000
 # So many rows are looked at in one reading.
 MAX_ROWS: Final = 100
 # Who runs a transaction holds the lock on its number; one that nobody is seen to hold is waited for.
@@ -147,8 +147,7 @@ def find_latest(*, workspace_id: uuid.UUID) -> tuple[int, int] | None:
 def announce(*, messages: Sequence[uuid.UUID], workspace_id: uuid.UUID) -> None:
     """Announce messages that the open transaction tells for the first time."""
     rows = [
-        (workspace_id, list(messages[start : start + MOST_TOGETHER]))
-        for start in range(0, len(messages), MOST_TOGETHER)
+        (workspace_id, list(messages[start : start + MAX_TOGETHER])) for start in range(0, len(messages), MAX_TOGETHER)
     ]
     if not rows:
         return
@@ -166,6 +165,6 @@ def forget_announcements() -> int:
         cursor.execute(
             "DELETE FROM threads_announcement WHERE id IN"
             " (SELECT id FROM threads_announcement WHERE at < now() - make_interval(secs => %s) ORDER BY at LIMIT %s)",
-            [KEPT.total_seconds(), MOST_FORGOTTEN],
+            [KEPT.total_seconds(), MAX_FORGOTTEN],
         )
         return int(cursor.rowcount)

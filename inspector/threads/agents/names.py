@@ -12,7 +12,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
@@ -259,14 +259,7 @@ def name_agent(*, membership: Membership, agent: Agent, friendly_name: str, reas
     _end(membership, agent, AgentWord.Kind.NAME)
     agent.friendly_name, agent.friendly_key = text, key_of_name(text)
     agent.save(update_fields=["friendly_name", "friendly_key"])
-    return AgentWord.objects.create(
-        workspace_id=agent.workspace_id,
-        agent=agent,
-        kind=AgentWord.Kind.NAME,
-        friendly_name=text,
-        reason=_check_reason(reason),
-        by=membership.user,
-    )
+    return _keep_word(membership, agent, reason, kind=AgentWord.Kind.NAME, friendly_name=text)
 
 
 def _check_name(agent: Agent, text: str) -> None:
@@ -295,8 +288,7 @@ def join_agents(*, membership: Membership, agent: Agent, same_as: Agent, reason:
     _require_auditor(membership, agent)
     if same_as.workspace_id != agent.workspace_id:
         raise PermissionDenied("both agents belong to one workspace")
-    reason = _check_reason(reason)
-    if not reason:
+    if not reason.strip():
         raise ValidationError("give the reason: later readers of this page will see it")
     known_by = same_as.same_as_id or same_as.pk
     held = _hold(agent.pk, known_by)
@@ -311,14 +303,7 @@ def join_agents(*, membership: Membership, agent: Agent, same_as: Agent, reason:
         raise ValidationError("others are joined to it: join this way round instead, or undo them first")
     agent.same_as = principal
     agent.save(update_fields=["same_as"])
-    return AgentWord.objects.create(
-        workspace_id=agent.workspace_id,
-        agent=agent,
-        kind=AgentWord.Kind.SAME,
-        same_as=principal,
-        reason=reason,
-        by=membership.user,
-    )
+    return _keep_word(membership, agent, reason, kind=AgentWord.Kind.SAME, same_as=principal)
 
 
 @transaction.atomic
@@ -354,8 +339,10 @@ def _require_auditor(membership: Membership, agent: Agent) -> None:
         raise PermissionDenied("only an auditor of this workspace says who an agent is")
 
 
-def _check_reason(reason: str) -> str:
+def _keep_word(membership: Membership, agent: Agent, reason: str, **said: Any) -> AgentWord:
     reason = make_storable(reason.strip())
     if len(reason) > MAX_REASON:
         raise ValidationError(f"a reason has at most {MAX_REASON:,} characters")
-    return reason
+    word = AgentWord(workspace_id=agent.workspace_id, agent=agent, reason=reason, by=membership.user, **said)
+    word.save(force_insert=True)
+    return word

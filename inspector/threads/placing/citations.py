@@ -25,7 +25,7 @@ class Citation(NamedTuple):
 class Elsewhere:
     """What bears a cited id in other conversations: the one message that can be meant, else only how many do.
 
-    `content` stands for that message whatever its id is. `count` is not exact above `MOST_BEARERS`.
+    `content` stands for that message whatever its id is. `count` is not exact above `MAX_BEARERS`.
     """
 
     id: uuid.UUID | None
@@ -34,26 +34,26 @@ class Elsewhere:
 
 
 # Of more it is only said that there are more.
-MOST_BEARERS: Final = 10
+MAX_BEARERS: Final = 10
 # What a reason holds where several bear the id, in whatever else it says, for conditions of SQL.
 SEVERAL: Final = "messages bear that id"
 _SAID: Final = re.compile(rf"; (more than )?([0-9]+) {SEVERAL}")
 
 
 def say_several(why: str, count: int) -> str:
-    """The reason of a link whose id so many messages bear; `count` is not exact above `MOST_BEARERS`."""
+    """The reason of a link whose id so many messages bear; `count` is not exact above `MAX_BEARERS`."""
     return f"{why}; {write_bearers(count)} {SEVERAL}"
 
 
 def count_bearers(why: str) -> int:
-    """How many messages elsewhere bear the id, as a reason says it: one above `MOST_BEARERS` for more, 0 for none."""
+    """How many messages elsewhere bear the id, as a reason says it: one above `MAX_BEARERS` for more, 0 for none."""
     said = _SAID.search(why)
     return int(said[2]) + bool(said[1]) if said else 0
 
 
 def write_bearers(count: int) -> str:
     """The number in words: `3`, `more than 10`."""
-    return f"more than {MOST_BEARERS}" if count > MOST_BEARERS else str(count)
+    return f"more than {MAX_BEARERS}" if count > MAX_BEARERS else str(count)
 
 
 # Each id finds its few bearers by the index, however many there are; one more is asked for than is counted.
@@ -118,7 +118,7 @@ def _find(
 ) -> Mapping[Citation, Sequence[Elsewhere]]:
     keys, traces = [citation.key for citation in citations], [citation.trace for citation in citations]
     found: dict[Citation, list[Elsewhere]] = defaultdict(list)
-    parameters: list[Any] = [keys, traces, workspace_id, channel_id, MOST_BEARERS + 1]
+    parameters: list[Any] = [keys, traces, workspace_id, channel_id, MAX_BEARERS + 1]
     with connection.cursor() as cursor:
         cursor.execute(_BEARERS, parameters)
         for key, trace, message_id, identity, part in cursor.fetchall():

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from sys import intern
 from typing import Any
 
 from django.db.models import Case, Q, QuerySet, Value, When
@@ -18,7 +17,7 @@ from ..arriving.inserts import NewMessage
 from ..models import Message, MessageQuerySet
 from ..tasks.events import read_status
 from ..tasks.states import TaskState
-from ..telling.contexts import DECODER_VERSION, is_common
+from ..telling.contexts import DECODER_VERSION
 from ..telling.teller import NOT_TOLD
 from .links import NO_WORK, Declared, Guess, Links, Way, Work, read_links
 from .places import count_microseconds, name_slot
@@ -152,11 +151,9 @@ def load_timelines(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, lis
     """The nodes of each of these conversations, without those that a withdrawal hides; one statement."""
     timelines: dict[uuid.UUID, list[StoredNode]] = {conversation_id: [] for conversation_id in conversation_ids}
     rows = _read_rows(Q(conversation_id__in=list(conversation_ids))).order_by("conversation_id", *_ORDER)
-    # What many nodes share is one object.
-    known: dict[Any, Any] = {}
     for row in rows.values_list(*_COLUMNS).iterator(chunk_size=_CHUNK):
         nodes = timelines[row[0]]
-        nodes.append(_make_node(row, len(nodes), known))
+        nodes.append(_make_node(row, len(nodes)))
     return timelines
 
 
@@ -192,16 +189,14 @@ def load_chunk(
         found = [row for row in found if row[1:4] != last]
         if not found:
             found = list(ordered.filter(order_time=last[0], order_source=last[1], order_index=last[2]))
-    known: dict[Any, Any] = {}
-    return [_make_node(row, rank, known) for rank, row in enumerate(found)], is_all
+    return [_make_node(row, rank) for rank, row in enumerate(found)], is_all
 
 
 def load_nodes(conversation_id: uuid.UUID, wanted: Q) -> list[StoredNode]:
     """The nodes of a conversation that are wanted, as they stand now, placed or not; in no order, without positions."""
-    known: dict[Any, Any] = {}
     nodes = []
     for row in _read_rows(wanted & Q(conversation_id=conversation_id)).values_list(*_COLUMNS):
-        node = _make_node(row, 0, known)
+        node = _make_node(row, 0)
         _, node.run, node.parent, cited, node.basis, node.why, node.task_id = row[-7:]
         node.cited = None if cited is None else bytes(cited)
         nodes.append(node)
@@ -234,7 +229,7 @@ def make_new_node(new: NewMessage) -> StoredNode:
         "parent_basis": "",
         "parent_why": "",
     }
-    node = _make_node([said.get(name) for name in _COLUMNS], 0, {}, new.links)
+    node = _make_node([said.get(name) for name in _COLUMNS], 0, new.links)
     node.new = new
     return node
 
@@ -250,56 +245,47 @@ def merge_new(nodes: Sequence[StoredNode], new: Iterable[NewMessage]) -> list[St
     return merged
 
 
-def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any], links: Links | None = None) -> StoredNode:
+def _make_node(row: Sequence[Any], rank: int, links: Links | None = None) -> StoredNode:
     (_, at, _, _, record, part, message_id, dialect, performative, sender, receivers) = row[:11]
     (is_broadcast, task, turn, severity, links_text, told_in, told_digest, *rest) = row[11:]
     is_established, has_topic, trace, told_at, order_basis, status, identity, *placed = rest
     place, run, parent, parent_key, basis, why, task_id = placed
-    source = known.setdefault(source := bytes(row[2]), source)
     cited = None if parent_key is None else bytes(parent_key)
-    if links is None and links_text:
-        links = read_links(links_text)
+    if links is None:
+        links = read_links(links_text) if links_text else Links()
     return StoredNode(
         id=message_id,
         record=record,
         part=part,
         rank=rank,
-        dialect=intern(dialect),
-        sender=intern(sender) if sender else None,
-        receivers=known.setdefault(names, names) if (names := tuple(receivers)) else (),
-        key=links.key if links else None,
-        correlation=links.correlation if links else (),
-        task=known.setdefault(task, task) if task else None,
+        dialect=dialect,
+        sender=sender or None,
+        receivers=tuple(receivers),
+        task=task or None,
         turn=turn,
-        ways=links.ways if links else (),
-        trace=known.setdefault(trace, trace),
-        said=links.said if links else b"",
+        trace=trace,
         is_statement=performative is not None and performative != "inform",
         at=at,
         is_broadcast=is_broadcast,
-        declared=links.declared if links else (),
         instant=count_microseconds(row[1]),
         identity=bytes(identity),
-        source=source,
+        source=bytes(row[2]),
         index=row[3],
-        performative=intern(performative) if performative is not None else None,
-        is_retryable=links.is_retryable if links else None,
+        performative=performative,
         has_topic=has_topic,
         severity=severity,
-        size_bytes=links.size_bytes if links else 0,
-        guess=links.guess if links else None,
-        told_in=known.setdefault(told_in, told_in) if is_common(told_in) else told_in,
+        told_in=told_in,
         told_digest=bytes(told_digest or b""),
         is_established=is_established,
-        told_at=known.setdefault(told_at, told_at),
+        told_at=told_at,
         is_new=place is None,
         is_timed=order_basis in SAID_TIMES,
         meaning=read_status(status),
-        work=known.setdefault(links.work, links.work) if links else NO_WORK,
         was_placed=hash((None if place is None else bytes(place), run, parent, cited, basis, why, task_id)),
         was_task=task_id,
         was_parent=parent,
         was_linked=_hash_link(parent, cited, basis, why),
+        **links._asdict(),
     )
 
 

@@ -19,7 +19,7 @@ from .view import View
 
 _MODULUS: Final = 1 << 128
 # Who asks more than this asks for too much, and so for everything.
-_MOST_QUESTIONS: Final = 24
+_MAX_QUESTIONS: Final = 24
 _write_plain: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -100,9 +100,9 @@ class Established(Context):
         self._position = value
 
     def _note(self, question: str) -> None:
-        if len(self._asked) == _MOST_QUESTIONS:
+        if len(self._asked) == _MAX_QUESTIONS:
             self._asked[ALL] = self._answer(ALL)
-        if len(self._asked) <= _MOST_QUESTIONS or question == POSITION:
+        if len(self._asked) <= _MAX_QUESTIONS or question == POSITION:
             self._asked.setdefault(question, self._answer(question))
 
     # How it is answered.

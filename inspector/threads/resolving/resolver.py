@@ -35,10 +35,9 @@ from .blocks import CHUNK, Segment, Timeline, begins_block, cut, is_long
 from .linking import load_bearers
 from .passes import Pass, begin_pass, list_citations
 from .rereading import read_misread
-from .rows import read_state_of, write_rows
 from .small import Small
 from .storing import mark_readers, write_blocks, write_facts
-from .summaries import add_up, read_summary, with_elements
+from .summaries import add_up, read_state_of, read_summary, with_elements, write_rows
 from .tasks import write_touched
 from .view import Facts, View, digest_key
 from .writing import write_changes

@@ -26,9 +26,8 @@ from .blocks import Segment, is_one_block
 from .linking import Outside
 from .passes import Pass, begin_pass, list_citations
 from .rereading import read_misread
-from .rows import derive_state_of, write_rows
 from .storing import write_only_blocks
-from .summaries import add_up
+from .summaries import add_up, derive_state_of, write_rows
 from .view import View
 from .writing import Changes, write_changes
 

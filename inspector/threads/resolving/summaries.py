@@ -21,22 +21,26 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
 
+from inspector.intake.bulk import update_rows
 from inspector.intake.text import make_storable
 
-from ..models import Message
+from ..models import Conversation, Message, Task
 from ..multiset import WIDTH_BYTES, Multiset, read_multiset
 from ..placing.citations import count_bearers
 from ..placing.nodes import StoredNode
 from ..placing.places import read_instant
 from ..tasks.events import ASKS, FAILING
+from ..tasks.states import STANDING, TaskState, derive_state
 
 _NO_ACT: Final = ""
 # What such a message is about is the exchange itself, or what another has named before.
 GREETING: Final = ("acknowledge", "handshake", "control")
-MOST_GRAVE = 3
+MAX_GRAVE = 3
 # The first agents of a conversation are counted one by one.
-MOST_SENDERS = 50
+MAX_SENDERS = 50
 
 
 class Summary(msgspec.Struct, array_like=True, omit_defaults=True):
@@ -103,7 +107,7 @@ def sum_up(nodes: Sequence[StoredNode], before: Moment | None) -> tuple[Summary,
         severities=dict(Counter([node.severity for node in nodes])),
         gravest=[
             (each.severity, each.place.hex())
-            for each in nsmallest(MOST_GRAVE, grave, key=lambda each: (-each.severity, each.place))
+            for each in nsmallest(MAX_GRAVE, grave, key=lambda each: (-each.severity, each.place))
         ],
         asks=next((node.place.hex() for node in nodes if node.performative in ASKS), None),
         asked=asked.id.hex if asked is not None else None,
@@ -172,8 +176,8 @@ def add_up(
         failed_count=sum(acts[act] for act in FAILING),
         malformed_count=acts[_NO_ACT],
         severities=dict(sorted(severities.items())),
-        senders={name: agents[name] for name in list(agents)[:MOST_SENDERS] if agents[name]},
-        gravest=[place for _, place in grave[:MOST_GRAVE]],
+        senders={name: agents[name] for name in list(agents)[:MAX_SENDERS] if agents[name]},
+        gravest=[place for _, place in grave[:MAX_GRAVE]],
         hidden=hidden,
     )
     return uuid.UUID(hex=subject) if subject else None, (
@@ -259,3 +263,40 @@ def list_elements(nodes: Iterable[StoredNode], before: Moment | None = None) -> 
 def _write_words(basis: str, why: str) -> bytes:
     # Most messages are placed for one of a few reasons.
     return f"{basis}\0{why}".encode("utf-8", "surrogatepass")
+
+
+LONGEST_SUBJECT: Final = 500
+_COLUMNS: Final = ("id", "settled_generation", "settled_at", "state", "subject", *ADDED_UP)
+
+
+def write_rows(
+    totals: Sequence[tuple[Conversation, tuple[uuid.UUID | None, tuple[Any, ...]], str]],
+) -> None:
+    """Write the rows of these conversations, as `add_up` gave them, with how each stands; where they are held."""
+    about = [subject for _, (subject, _), _ in totals if subject]
+    topics = dict(Message.objects.filter(pk__in=about).values_list("id", "topic")) if about else {}
+    now = timezone.now()
+    rows = [
+        (each.pk, each.generation, now, state, topics.get(subject, "")[:LONGEST_SUBJECT] if subject else "", *row)
+        for each, (subject, row), state in totals
+    ]
+    update_rows(model=Conversation, columns=_COLUMNS, rows=rows)
+
+
+def derive_state_of(tasks: Iterable[TaskState]) -> str:
+    """How a conversation stands, by all of its tasks that a message belongs to."""
+    states: tuple[set[str], set[str]] = (set(), set())
+    for task in tasks:
+        is_part = task.within is not None and task.within.message_count > 0
+        states[is_part].add(task.state or STANDING[0].value)
+    return derive_state(*states)
+
+
+def read_state_of(conversation: Conversation) -> str:
+    """The same by the rows of its tasks."""
+    whole = Task.objects.filter(conversation=conversation, key=OuterRef("within_key"))
+    rows = Task.objects.filter(conversation=conversation).annotate(is_part=Exists(whole)).order_by()
+    states: tuple[set[str], set[str]] = (set(), set())
+    for is_part, state in rows.values_list("is_part", "state").distinct():
+        states[is_part].add(state)
+    return derive_state(*states)

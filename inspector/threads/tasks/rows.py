@@ -43,38 +43,18 @@ def read_steps(text: str) -> list[Step]:
 
 def make_row(task: TaskState) -> TaskRow:
     """The columns of a task's row: those of `COLUMNS`."""
-    row = (
-        task.key,
-        task.within.key if task.within is not None else None,
-        task.native_id,
-        task.request or task.asked_elsewhere,
-        task.act,
-        task.requester,
-        task.performer,
-        task.delegate,
-        task.delegation,
-        task.state or STANDING[0].value,
-        task.deadline,
-        task.deadline_at,
-        task.first_at,
-        task.last_at,
-        task.asked_at,
-        task.acknowledged_at,
-        task.finished_at,
-        _count_seconds(task.asked_at, task.acknowledged_at),
-        _count_seconds(task.asked_at, task.finished_at),
-        task.message_count,
-        task.retries,
-        task.failures,
-        task.is_answered,
-        task.request is not None or task.asked_elsewhere is not None,
-        task.is_inferred,
-        task.mode,
-        task.ends,
-        task.ending,
-        write_steps(task),
-        len(task.steps) + task.left_out,
-    )
+    asked = task.request or task.asked_elsewhere
+    said: dict[str, Any] = {
+        "within_key": task.within.key if task.within is not None else None,
+        "request": asked,
+        "state": task.state or STANDING[0].value,
+        "acknowledge_seconds": _count_seconds(task.asked_at, task.acknowledged_at),
+        "finish_seconds": _count_seconds(task.asked_at, task.finished_at),
+        "is_received": asked is not None,
+        "steps": write_steps(task),
+        "step_count": len(task.steps) + task.left_out,
+    }
+    row = tuple(said[name] if name in said else getattr(task, name) for name in COLUMNS[:_DIGEST])
     # A place may move with a message that comes in before it: it is written apart, and changes no digest.
     return (*row, hashlib.sha256(repr(row).encode("utf-8", "backslashreplace")).digest(), task.place)
 

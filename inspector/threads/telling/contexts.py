@@ -87,11 +87,6 @@ def asks_for(asked: Set[str], kind: str, name: str) -> bool:
     return ALL in asked or make_question(kind, name) in asked
 
 
-def is_common(told_in: str) -> bool:
-    """Whether many messages are told so: nothing was asked that could set them apart."""
-    return len(told_in) < 80
-
-
 def has_established(told_in: str) -> bool:
     """Whether a record that was told so established something."""
     return told_in.endswith("+")

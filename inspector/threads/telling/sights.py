@@ -26,7 +26,7 @@ from .hidden_characters import has_deceptive, has_unseen
 # A clock may be off by so much before an auditor wants to know.
 CLOCK_SKEW: Final = timedelta(minutes=5)
 # From this severity on a note is looked at.
-LEAST_SEVERITY: Final = 2
+MIN_SEVERITY: Final = 2
 # Under which kinds a decoder says what was offered and agreed of sessions, as its entries are stored.
 OF_SESSIONS: Final = ("handshake", "session")
 _STARTS_OF_SESSIONS: Final = tuple(f'["{kind}",' for kind in OF_SESSIONS)
@@ -39,7 +39,7 @@ class Sight(IntFlag):
 
     # It has been decided what its row shows.
     DECIDED = 1
-    # Its decoder noted something of at least `LEAST_SEVERITY`.
+    # Its decoder noted something of at least `MIN_SEVERITY`.
     NOTED = 1 << 1
     # It leans on a context, or on a condition.
     LEANING = 1 << 2
@@ -84,7 +84,7 @@ def decide_sights(*, record: Record, read: Message, severity: int, english: str 
         atoms: its exact terms, where it has been told.
     """
     sights = Sight.DECIDED.value
-    if severity >= LEAST_SEVERITY:
+    if severity >= MIN_SEVERITY:
         sights |= Sight.NOTED.value
     if read.performative == "failure":
         sights |= Sight.FAILED.value

@@ -32,7 +32,7 @@ from ..placing.nodes import StoredNode
 
 LONG_ENOUGH: Final = timedelta(minutes=10)
 # So many are kept of one message: the first, and the latest.
-MOST_WORDINGS: Final = 30
+MAX_WORDINGS: Final = 30
 
 Cause = Wording.Cause
 
@@ -197,9 +197,9 @@ def _find_numbers(records: Iterable[uuid.UUID]) -> Mapping[tuple[uuid.UUID, int]
 
 def _bound(last: Mapping[tuple[uuid.UUID, int], int]) -> None:
     for (record_id, part), number in last.items():
-        if number > MOST_WORDINGS:
+        if number > MAX_WORDINGS:
             old = Wording.objects.filter(record_id=record_id, part=part, number__gt=1)
-            old.filter(number__lte=number - MOST_WORDINGS + 1).delete()
+            old.filter(number__lte=number - MAX_WORDINGS + 1).delete()
 
 
 def note_rest(histories: Sequence[History], *, reader: uuid.UUID | None = None) -> None:

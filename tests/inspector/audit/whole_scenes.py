@@ -22,12 +22,12 @@ from inspector.threads.tasks.rows import read_steps
 from inspector.threads.telling import terms
 from inspector.threads.telling.hidden_characters import MIXED, UNSEEN
 from inspector.threads.telling.marks import has_term
-from inspector.threads.telling.sights import CLOCK_SKEW, JUDGEMENTS, LEAST_SEVERITY, OF_SESSIONS, Sight
+from inspector.threads.telling.sights import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_SESSIONS, Sight
 
 # What a row shows by itself, as PostgreSQL reads it: held against what was decided when it was told.
 _received_earlier = Record.objects.filter(pk=OuterRef("record_id"), created_at__lt=OuterRef("order_time") - CLOCK_SKEW)
 CONDITIONS: Mapping[Sight, Q] = {
-    Sight.NOTED: Q(severity__gte=LEAST_SEVERITY),
+    Sight.NOTED: Q(severity__gte=MIN_SEVERITY),
     Sight.LEANING: has_term(terms.term("has", "references")) | has_term(terms.term("has", "condition")),
     Sight.FAILED: Q(performative="failure"),
     Sight.JUDGING: Q(performative__in=JUDGEMENTS),

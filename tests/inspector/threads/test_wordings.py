@@ -20,7 +20,7 @@ from inspector.threads.placing import nodes
 from inspector.threads.resolving import small
 from inspector.threads.telling import contexts, retelling
 from inspector.threads.telling import teller as telling
-from inspector.threads.telling.wordings import MOST_WORDINGS, Change, keep_wordings, list_wordings
+from inspector.threads.telling.wordings import MAX_WORDINGS, Change, keep_wordings, list_wordings
 
 from ..conftest import Cast, ask_to_resolve, deliver, settle_all
 
@@ -272,12 +272,12 @@ def test_the_history_of_a_message_is_bounded_and_says_what_it_no_longer_holds(ca
     deliver(cast, QUESTION, door=Door.API)
     settle_all()
     asked = question()
-    for at in range(MOST_WORDINGS + 5):
+    for at in range(MAX_WORDINGS + 5):
         body = json.dumps({"message": {"english": [{"text": f"Wording {at}."}]}})
         Message.objects.filter(pk=asked.pk).update(body=body)
         keep_wordings(changes={asked.pk: Change("late", uuid.uuid4())}, told={}, at=timezone.now())
     Message.objects.filter(pk=asked.pk).update(body=asked.body)
     found = list_wordings(message=question())
-    assert len(found) == MOST_WORDINGS
-    assert (found[0].english, found[-1].english) == ("Wording 0.", f"Wording {MOST_WORDINGS + 4}.")
+    assert len(found) == MAX_WORDINGS
+    assert (found[0].english, found[-1].english) == ("Wording 0.", f"Wording {MAX_WORDINGS + 4}.")
     assert [each.skipped for each in found[:3]] == [0, 5, 0]
