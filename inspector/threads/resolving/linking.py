@@ -25,8 +25,7 @@ from .refs import (
     Pair,
     Ref,
     before_turn,
-    follow_sender,
-    follow_turn,
+    follow,
     make_ref,
     of_other,
     read_pair,
@@ -153,29 +152,28 @@ class Linker:
         view = self._view
         for receiver in node.receivers:
             key: Key = ("to-me", receiver, node.run, node.task)
-            view.put(key, follow_turn(view.get(key, read_pair), ref) if ref.turn is not None else (ref, None))
-        key = ("previous", node.dialect, node.run)
-        view.put(key, follow_turn(view.get(key, read_pair), ref) if ref.turn is not None else (ref, None))
+            self._follow_turn(key, ref)
+        self._follow_turn(("previous", node.dialect, node.run), ref)
         self._say(node, ref)
         if node.correlation and not is_answer(node):
             for name in node.correlation:
-                self._correlated[name] = follow_sender(self._correlated.get(name), ref)
+                self._correlated[name] = follow(self._correlated.get(name), ref, by="sender")
                 if name != node.key:
                     named: Key = ("named", name.hex())
-                    view.put(named, follow_sender(view.get(named, read_pair), ref))
+                    view.put(named, follow(view.get(named, read_pair), ref, by="sender"))
         if node.is_statement and get_dialect(node.dialect).asks_what_waits and not is_answer(node):
             view.own.setdefault(("waiting", node.dialect), []).append([ref, list(node.receivers)])
+
+    def _follow_turn(self, key: Key, ref: Ref) -> None:
+        held = self._view.get(key, read_pair) if ref.turn is not None else None
+        self._view.put(key, follow(held, ref, by="turn"))
 
     def _say(self, node: StoredNode, ref: Ref) -> None:
         """Keep who said something to whom last."""
         own, view = self._view.own, self._view
         for key in [("said",), *(("said-to", each) for each in node.receivers or (ANYONE,))]:
-            held = own.get(key)
-            if held is None:
-                # Of anyone else: only an earlier block knows, which is asked only where that matters.
-                own[key] = (ref, None)
-            else:
-                own[key] = follow_sender(held, ref)
+            # Of anyone else, before the first one here, only an earlier block knows, which is asked where that matters.
+            own[key] = follow(own.get(key), ref, by="sender")
         for receiver in node.receivers or (ANYONE,):
             view.put(("said-between", node.sender, receiver), ref)
 
@@ -273,7 +271,8 @@ class Linker:
         pairs: list[Pair] = []
         held: Pair | None = None
         for bearer in earlier:
-            held = follow_sender(held, Ref(bearer.id, (bearer.instant, "", 0, 0), bearer.sender, None))
+            ref = Ref(bearer.id, (bearer.instant, "", 0, 0), bearer.sender, None)
+            held = follow(held, ref, by="sender")
         stored = self._view.get(("named", name.hex()), read_pair)
         pairs = [pair for pair in (held, stored, self._correlated.get(name)) if pair is not None]
         found = take_latest(of_other(pair, node.sender) for pair in pairs) or take_latest(pair[0] for pair in pairs)

@@ -128,7 +128,7 @@ def go_through(
             count_before=lambda: 0,
         )
     retellings = {pk: each.retell(fence) for pk, each in passes.items()}
-    load_together(list(retellings.values()), fence)
+    load_together(list(retellings.values()))
     for at, (pk, each) in enumerate(passes.items()):
         each.tell(retellings.pop(pk), None if at else write)
     return passes
