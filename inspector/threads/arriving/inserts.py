@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
+from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -22,7 +23,6 @@ from inspector.intake.bulk import insert_rows, write_array
 from inspector.intake.facts import read_with_facts
 from inspector.intake.models import Record
 from inspector.intake.text import make_storable
-from inspector.lookups import IsAny
 
 from ..models import Conversation, MaskedWire
 from ..models import Message as MessageRow
@@ -32,7 +32,7 @@ from ..placing.places import slot_of
 from ..telling.masks import find_masked
 from ..telling.sights import decide_established, decide_sights
 from ..telling.teller import severity_of, shorten_sentence, tell_without_context
-from .marking import mark_traces
+from .marking import hold_rows, mark_traces
 
 # A message that stood before: its id, its English, body, words and exact terms as they are stored.
 Shown = tuple[uuid.UUID, str, str, str | None, str]
@@ -208,8 +208,9 @@ def hold_records(arrivals: Sequence[Arrival]) -> list[Arrival]:
 
     Without it a worker that read a record before an earlier sighting moved it would put its messages back.
     """
-    rows = Record.objects.filter(IsAny("id", [arrival.record.pk for arrival in arrivals])).order_by("identity")
-    held = {pk: place for pk, *place in rows.select_for_update(no_key=True).values_list("pk", *_MOVED)}
+    ids = [arrival.record.pk for arrival in arrivals]
+    rows = hold_rows("intake_record", ids, columns=("id", *_MOVED), order_by="identity")
+    held = {pk: place for pk, *place in rows}
     return [_follow(arrival, held[arrival.record.pk]) for arrival in arrivals]
 
 
@@ -238,7 +239,9 @@ def insert_masked(arrivals: Iterable[Arrival]) -> None:
 
 def are_read_before(record_ids: Sequence[uuid.UUID]) -> bool:
     """Whether any of these records has messages."""
-    return MessageRow.objects.filter(IsAny("record_id", record_ids)).exists()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT FROM threads_message WHERE record_id = ANY(%s))", [list(record_ids)])
+        return bool(cursor.fetchall()[0][0])
 
 
 def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | None, *, at: datetime) -> None:

@@ -9,6 +9,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
@@ -18,7 +19,6 @@ from inspector.accounts.models import make_id
 from inspector.intake.bulk import insert_rows
 from inspector.intake.jobs import ask
 from inspector.intake.models import Job
-from inspector.lookups import IsAny
 
 from ..models import Conversation, Message, Trace, TreeGroup
 from ..placing.keys import ENVELOPE, RANDOM
@@ -97,32 +97,34 @@ def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whol
         return
     _insert_traces(wanted, workspace_id)
     # A trace across channels may lose or win a channel by what only the wire says there.
-    held = Trace.objects.filter(workspace_id=workspace_id, key__in=keys).only("key", "channel_id", "channels")
-    traces = [
-        trace
-        for trace in held.order_by("pk").select_for_update(no_key=True)
-        if trace.channel_id is None or (bytes(trace.key), trace.channel_id) in wanted
-    ]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, key, channel_id, channels FROM threads_trace WHERE workspace_id = %s AND key = ANY(%s)"
+            " ORDER BY id FOR NO KEY UPDATE",
+            [workspace_id, list(keys)],
+        )
+        held = [_Held(pk, bytes(key), channel_id, channels) for pk, key, channel_id, channels in cursor.fetchall()]
+    traces = [trace for trace in held if trace.channel_id is None or (trace.key, trace.channel_id) in wanted]
     ids = [trace.pk for trace in traces]
     Trace.objects.filter(pk__in=ids).update(generation=F("generation") + 1)
-    anew = [trace.pk for trace in traces if is_whole or _joins_otherwise(trace, joining[bytes(trace.key)])]
+    anew = [trace.pk for trace in traces if is_whole or _joins_otherwise(trace, joining[trace.key])]
     TreeGroup.objects.filter(trace__in=anew, kind=TreeGroup.Kind.PART).delete()
     _mark_parts(rows, [trace for trace in traces if trace.channels and trace.pk not in anew])
     ask(kind=Job.Kind.TRACE, subjects=ids, workspace_id=workspace_id, delay_seconds=DELAY_SECONDS)
 
 
-def _joins_otherwise(trace: Trace, joining: Set[uuid.UUID]) -> bool:
+def _joins_otherwise(trace: _Held, joining: Set[uuid.UUID]) -> bool:
     """Whether the channels that join are others than a trace was read with, where it was read in parts."""
     if trace.channel_id is None:
         return not joining <= set(trace.channels)
     return trace.channel_id in joining and bool(trace.channels)
 
 
-def _mark_parts(messages: QuerySet[Message], traces: Sequence[Trace]) -> None:
+def _mark_parts(messages: QuerySet[Message], traces: Sequence[_Held]) -> None:
     """Mark the parts of these traces that the messages are in."""
     if not traces:
         return
-    rows = messages.filter(trace_key__in={bytes(trace.key) for trace in traces})
+    rows = messages.filter(trace_key__in={trace.key for trace in traces})
     times = {
         (bytes(key or b""), channel_id, at)
         for key, channel_id, at in rows.values_list("trace_key", "channel_id", "order_time")
@@ -131,7 +133,7 @@ def _mark_parts(messages: QuerySet[Message], traces: Sequence[Trace]) -> None:
         (trace.pk, at)
         for trace in traces
         for key, channel_id, at in times
-        if key == bytes(trace.key) and channel_id in trace.channels
+        if key == trace.key and channel_id in trace.channels
     ]
     with connection.cursor() as cursor:
         cursor.execute(
@@ -164,10 +166,30 @@ def _insert_traces(wanted: dict[_TraceKey, str], workspace_id: uuid.UUID) -> Non
     )
 
 
+class _Held(NamedTuple):
+    """A trace that is locked; `channels` are those of one that is summed up in parts."""
+
+    pk: uuid.UUID
+    key: bytes
+    channel_id: uuid.UUID | None
+    channels: Sequence[uuid.UUID]
+
+
+def hold_rows(
+    table: str, ids: Iterable[uuid.UUID], *, columns: Sequence[str] = ("id",), order_by: str = "id"
+) -> list[tuple[Any, ...]]:
+    """Lock rows until the transaction ends, in one order so that nobody deadlocks; what they say under their locks."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {', '.join(columns)} FROM {table} WHERE id = ANY(%s) ORDER BY {order_by} FOR NO KEY UPDATE",  # noqa: S608
+            [list(ids)],
+        )
+        return cursor.fetchall()
+
+
 def hold_traces(traces: Iterable[Trace]) -> None:
     """Lock traces until the transaction ends, in the order of their ids so that nobody deadlocks."""
-    held = Trace.objects.filter(pk__in=[trace.pk for trace in traces]).order_by("pk")
-    list(held.select_for_update(no_key=True).values_list("pk"))
+    hold_rows("threads_trace", (trace.pk for trace in traces))
 
 
 def hold_channels(channel_ids: Iterable[uuid.UUID], *, is_shared: bool) -> None:
@@ -184,8 +206,7 @@ def hold_channels(channel_ids: Iterable[uuid.UUID], *, is_shared: bool) -> None:
 
 def hold_conversations(conversation_ids: Iterable[uuid.UUID]) -> None:
     """Lock conversations until the transaction ends, in the order of their ids so that nobody deadlocks."""
-    held = Conversation.objects.filter(IsAny("id", conversation_ids)).order_by("pk")
-    list(held.select_for_update(no_key=True).values_list("pk"))
+    hold_rows("threads_conversation", conversation_ids)
 
 
 # Called inside every writing transaction, and as the sign of life between them; raises when another has taken over.
