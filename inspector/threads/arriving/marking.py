@@ -184,7 +184,7 @@ def hold_rows(
             f"SELECT {', '.join(columns)} FROM {table} WHERE id = ANY(%s) ORDER BY {order_by} FOR NO KEY UPDATE",  # noqa: S608
             [list(ids)],
         )
-        return cursor.fetchall()
+        return list(cursor.fetchall())
 
 
 def hold_traces(traces: Iterable[Trace]) -> None:
