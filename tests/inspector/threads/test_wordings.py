@@ -17,7 +17,7 @@ from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.arriving import inserts
 from inspector.threads.models import Conversation, Message, Wording
 from inspector.threads.placing import nodes
-from inspector.threads.resolving import small
+from inspector.threads.resolving import established, small
 from inspector.threads.telling import contexts, retelling
 from inspector.threads.telling import teller as telling
 from inspector.threads.telling.wordings import MAX_WORDINGS, Change, keep_wordings, list_wordings
@@ -207,7 +207,7 @@ def test_another_decoder_leaves_only_those_wordings_that_it_changes(
         body["message"]["english"] = [{"text": "What the old decoder said."}]
         Message.objects.filter(native_id="ask").update(body=json.dumps(body))
     old = contexts.DECODER_VERSION
-    for module in (contexts, nodes, telling):
+    for module in (established, nodes, telling):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     Conversation.objects.update(generation=50)
     ask_to_resolve()
@@ -224,7 +224,7 @@ def test_no_message_is_blank_while_another_decoder_reads_all_anew(cast: Cast, mo
     columns = ("pk", "english", "body", "words", "atoms")
     before = list(Message.objects.order_by("pk").values_list(*columns))
     assert all(english for _, english, *_ in before)
-    for module in (contexts, nodes, telling):
+    for module in (established, nodes, telling):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     # Nothing can be told before its place is known.
     monkeypatch.setattr(inserts, "tell_without_context", lambda *given: telling.Telling("9.9 ", "", {}))
@@ -252,7 +252,7 @@ def test_what_is_to_be_read_anew_is_read_by_the_job_of_its_own_conversation(
         cast, QUESTION, *OTHERS[:3], QUESTION.replace(b'"lab"', b'"other"').replace(b'"ask"', b'"too"'), door=Door.API
     )
     settle_all()
-    for module in (contexts, nodes, telling):
+    for module in (established, nodes, telling):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     Conversation.objects.update(generation=50)
     ask_to_resolve()
