@@ -10,7 +10,7 @@ from django.db.models.functions import Lower
 
 from inspector.accounts.models import Channel, Workspace
 from inspector.intake.models import Sighting
-from inspector.threads.tasks.sealed_replies import select_maybe_answered
+from inspector.threads.tasks.measures import select_maybe_answered
 from inspector.threads.telling import terms
 from inspector.threads.telling.atoms import PRESENT
 from inspector.threads.telling.contexts import DECODER_VERSION

@@ -22,7 +22,7 @@ from .placing.citations import SEVERAL, count_bearers
 from .placing.links import name_cited
 from .placing.numbering import load_places
 from .placing.places import Places
-from .resolving.summaries import FAILING
+from .tasks.events import FAILING
 
 WINDOW_STEPS: Final = 100
 # Two alike are soon read; three and more are one arrow with their number.

@@ -11,9 +11,9 @@ from typing import Any
 from inspector.intake.bulk import copy_rows, update_rows
 from inspector.intake.text import make_storable
 
-from ..arriving.announcements import announce
 from ..arriving.inserts import HUNG, LEANED, MESSAGE_COLUMNS, OWN, PLACED, TOLD
 from ..arriving.marking import mark_traces
+from ..feed import announce
 from ..models import Message as MessageRow
 from ..models.packed_text import unpack_text
 from ..placing.across import look_across
