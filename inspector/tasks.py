@@ -15,7 +15,7 @@ from inspector import pipeline
 from inspector.exports.making import drop_expired
 from inspector.intake import jobs
 from inspector.intake.staging import discard_expired
-from inspector.threads.arriving.announcements import forget_announcements
+from inspector.threads.feed import forget_announcements
 
 
 @shared_task(name="inspector.work", ignore_result=True)

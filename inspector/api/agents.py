@@ -29,7 +29,7 @@ from .narrowing import find_named_channel
 from .paging import FIXED, cut_by_id, offer_order, read_row_id
 from .parameters import Choice, Names, Parameter
 
-MOST_PAIRS, MOST_DECLARED = 200, 200
+MOST_PAIRS, MAX_DECLARED = 200, 200
 _AGENTS = "agents"
 
 
@@ -242,7 +242,7 @@ class AgentView(Endpoint):
         customs = find_customs(workspace=workspace, agents=sides)
         outcomes = count_asked_of(workspace=workspace, sums=[row], is_reversed=took_back())
         declared = directory.list_declarations(
-            workspace=workspace, agent_ids=[each.pk for each in row.every], limit=MOST_DECLARED
+            workspace=workspace, agent_ids=[each.pk for each in row.every], limit=MAX_DECLARED
         )
         return Response(
             {

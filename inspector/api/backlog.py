@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from inspector.intake.models import Delivery
 from inspector.intake.selectors import count_posted, find_lag
-from inspector.threads.arriving.announcements import Announcement
+from inspector.threads.models import Announcement
 
 from .problems import ProblemError
 

@@ -19,10 +19,10 @@ from inspector.search.language import QueryError
 from inspector.threads import messages as message_reads
 from inspector.threads import selectors
 from inspector.threads.messages import Provenance, find_provenance
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Conversation, Message, Wording
 from inspector.threads.tasks.measures import get_state
 from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH
-from inspector.threads.telling.wordings import Earlier, list_wordings
+from inspector.threads.telling.wordings import list_wordings
 
 from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, choose
@@ -122,7 +122,7 @@ def show_conversation(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-def show_wording(earlier: Earlier) -> dict[str, Any]:
+def show_wording(earlier: Wording) -> dict[str, Any]:
     """An earlier wording of a message."""
     return {
         "number": earlier.number,

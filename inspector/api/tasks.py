@@ -20,8 +20,8 @@ from inspector.threads.models import Task
 from inspector.threads.selectors import find_conversation
 from inspector.threads.tasks.events import EVENTS, LINKS
 from inspector.threads.tasks.measures import find_moment, list_tasks, measure_conversation
-from inspector.threads.tasks.replay import Step
 from inspector.threads.tasks.rows import read_steps
+from inspector.threads.tasks.states import Step
 
 from .authentication import caller_of
 from .endpoints import Endpoint

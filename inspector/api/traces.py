@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from inspector.search.conversations import mean_traces
 from inspector.search.language import QueryError
 from inspector.threads.models import Conversation, Message, Trace
-from inspector.threads.placing.instants import read_instant
+from inspector.threads.placing.places import read_instant
 from inspector.threads.selectors import find_conversation
 from inspector.threads.trees.lines import Kind
 from inspector.threads.trees.traces import Ghost, filter_traces, find_trace, list_namesakes, read_ghosts, select_traces

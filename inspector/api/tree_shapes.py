@@ -7,14 +7,14 @@ from typing import Any, Final
 from rest_framework import serializers
 
 from inspector.threads.models import Conversation
-from inspector.threads.placing.citations import MOST_BEARERS
+from inspector.threads.placing.citations import MAX_BEARERS
 from inspector.threads.trees.lines import Kind, Outcome
 
 from .choosing import ChosenMembers
 from .serializers import SEARCHED_BACK_TO, SEVERITIES, MessageSerializer
 
 BEARERS_HELP: Final = (
-    f"how many messages elsewhere bear the cited id, so that none is the parent; 0: none, {MOST_BEARERS + 1}: more"
+    f"how many messages elsewhere bear the cited id, so that none is the parent; 0: none, {MAX_BEARERS + 1}: more"
 )
 
 

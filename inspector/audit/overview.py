@@ -14,7 +14,7 @@ from django.db.models.functions import Cast
 from inspector.accounts.models import Channel, Workspace
 from inspector.threads.agents.directory import count_agents
 from inspector.threads.models import Conversation, Task
-from inspector.threads.tasks.sealed_replies import select_maybe_answered
+from inspector.threads.tasks.measures import select_maybe_answered
 from inspector.threads.trees.traces import select_traces
 
 from .comments.tables import Comment

@@ -13,6 +13,7 @@ from typing import Any, Final
 from django.db import connection
 from psycopg import Cursor
 
+from inspector.threads.models.packed_text import unpack_text
 from inspector.threads.placing.numbering import load_all_places
 from inspector.threads.placing.places import Places
 
@@ -123,4 +124,4 @@ def _number(message: Sequence[Any], places: Mapping[uuid.UUID, Places]) -> Seque
     """What a row says of its message, its position in the stead of its place."""
     known = places.get(uuid.UUID(message[_CONVERSATION]))
     position = known.find_position(message[_PLACE]) if known else -1
-    return [*message[8:_PLACE], position, *message[_PLACE + 1 :]]
+    return [*message[8:_PLACE], position, *message[_PLACE + 1 : -1], unpack_text(message[-1])]

@@ -10,7 +10,7 @@ from django.db.models.functions import Lower
 
 from inspector.accounts.models import Channel, Workspace
 from inspector.intake.models import Sighting
-from inspector.threads.tasks.sealed_replies import select_maybe_answered
+from inspector.threads.tasks.measures import select_maybe_answered
 from inspector.threads.telling import terms
 from inspector.threads.telling.atoms import PRESENT
 from inspector.threads.telling.contexts import DECODER_VERSION
@@ -53,12 +53,6 @@ IS = {
     "unanswered": _UNANSWERED,
 }
 _MAYBE_ANSWERED: Final = "maybe-answered"
-# Numbers of the record that have no column stand in its body; whether a message has one is an exact term.
-_IN_BODY = {
-    "progress": "{message,progress}",
-    "score": "{message,score}",
-    "priority": "{message,priority,rank}",
-}
 _WIRE: Final = (
     '(SELECT COALESCE("intake_record"."wire", "intake_record"."source") FROM "intake_record" '
     'WHERE "intake_record"."id" = "threads_message"."record_id")'
@@ -125,15 +119,12 @@ def _write_column(term: Term) -> Condition:
     return f'{_MESSAGE}."{term.name}" {_SIGNS[term.operator]} %s::numeric', [read_number(term)]
 
 
-def _write_in_body(term: Term, workspace: Workspace) -> Condition:
-    # The exact term comes first, so that no other body is taken apart; CASE keeps PostgreSQL from turning that round.
-    path = _IN_BODY[term.name or ""]
+def _write_number(term: Term, workspace: Workspace) -> Condition:
+    # An index serves that there is one at all.
     has, values = has_terms(workspace, [terms.term("has", term.name)])
-    return (
-        f"CASE WHEN {has} "
-        f'THEN ({_MESSAGE}."body"::json #>> %s)::numeric {_SIGNS[term.operator]} %s::numeric ELSE FALSE END',
-        [*values, path, read_number(term)],
-    )
+    read_number(term)
+    compared, more = write_path(term, term.name or "", workspace)
+    return f"({has} AND {compared})", [*values, *more]
 
 
 def write_path(term: Term, path: str, workspace: Workspace) -> Condition:
@@ -162,7 +153,8 @@ def write_path(term: Term, path: str, workspace: Workspace) -> Condition:
         )
     held = "substr(atom, %s)"
     shape = r"^\d{4}-\d\d" if is_time else r"^-?\d{1,30}(\.\d{1,30})?(e[+-]?\d{1,3})?$"
-    compared = f'{held} COLLATE "C" {term.operator} %s' if is_time else f"{held}::numeric {term.operator} %s::numeric"
+    sign = _SIGNS[term.operator]
+    compared = f'{held} COLLATE "C" {sign} %s' if is_time else f"{held}::numeric {sign} %s::numeric"
     beginning = f"{mark_workspace(workspace.pk)}{path}="
     any_atom = f'EXISTS (SELECT 1 FROM unnest({_MESSAGE}."atoms") AS atom WHERE starts_with(atom, %s) AND '  # noqa: S608
     return (
@@ -259,16 +251,16 @@ CONDITIONS = (
     SearchableCondition("broadcast", "sent to everyone: true or false", ("true", "false"), _write_broadcast),
     SearchableCondition("run", "the run of its conversation id; also >1", None, _write_column, compares=True),
     SearchableCondition(
-        "progress", "the reported progress; also >=50", None, _write_in_body, compares=True, is_of_workspace=True
+        "progress", "the reported progress; also >=50", None, _write_number, compares=True, is_of_workspace=True
     ),
     SearchableCondition(
-        "score", "a judgement's score; also <0.5", None, _write_in_body, compares=True, is_of_workspace=True
+        "score", "a judgement's score; also <0.5", None, _write_number, compares=True, is_of_workspace=True
     ),
     SearchableCondition(
         "priority",
         "its priority, 1 is most urgent; also <=2",
         None,
-        _write_in_body,
+        _write_number,
         compares=True,
         is_of_workspace=True,
     ),

@@ -16,8 +16,7 @@ from typing import Any, Final
 from django.db import models
 
 from inspector.accounts.models import Workspace
-from inspector.threads.arriving.announcements import KEPT
-from inspector.threads.feed import Batch, LostPlaceError, Place, find_end, read_feed
+from inspector.threads.feed import KEPT, Batch, LostPlaceError, Place, find_end, read_feed
 from inspector.threads.models import Message
 from inspector.threads.selectors import filter_conversations
 

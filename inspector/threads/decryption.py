@@ -12,7 +12,7 @@ import hashlib
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -35,11 +35,10 @@ from inspector.keyring.services import add_keys, hold_ring, note_events
 from inspector.keyring.spellings import PlainKey, SpellingError, read_public
 
 from .arriving.inserts import read_record
+from .arriving.marking import Fence
 from .models import Message as MessageRow
 from .models import OpenedMessage, OpeningTrial
 from .telling.contexts import DECODER_VERSION
-
-Fence = Callable[[], None]
 
 _BATCH, _BATCH_BYTES = 200, 4 * 1024 * 1024
 # The codecs try at most 64 keys on one message, so that a call that ends there would look like one that has opened it.

@@ -4,6 +4,9 @@ Transactions end in another order than they began in, so that a reader who remem
 a slower writer commits later. Reading therefore stops at the oldest transaction that still runs; those of other
 databases of the same server write nothing here and are not waited for. A page shows what is committed, also above that:
 its place remembers the snapshot it was taken in, and what that saw is not news to it.
+
+An announcement is written by the transaction that tells its messages for the first time. It names many, for whoever
+follows counts them by the hundred, and it is kept for a day. Nothing that resolving decides asks for it.
 """
 
 from __future__ import annotations
@@ -11,11 +14,16 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Final
 
 from django.db import connection
 from django.db.models import Func, TextField
 
+# Of so many messages one row is written, for so long it is kept, and so many rows one sweep deletes at most.
+MAX_TOGETHER: Final = 500
+KEPT: Final = timedelta(days=1)
+MAX_FORGOTTEN: Final = 5000
 # So many rows are looked at in one reading.
 MAX_ROWS: Final = 100
 # Who runs a transaction holds the lock on its number; one that nobody is seen to hold is waited for.
@@ -134,3 +142,29 @@ def find_latest(*, workspace_id: uuid.UUID) -> tuple[int, int] | None:
         )
         row: tuple[int, int] | None = cursor.fetchone()
         return row
+
+
+def announce(*, messages: Sequence[uuid.UUID], workspace_id: uuid.UUID) -> None:
+    """Announce messages that the open transaction tells for the first time."""
+    rows = [
+        (workspace_id, list(messages[start : start + MAX_TOGETHER])) for start in range(0, len(messages), MAX_TOGETHER)
+    ]
+    if not rows:
+        return
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO threads_announcement (workspace_id, transaction, at, messages)"
+            " VALUES (%s, pg_current_xact_id()::text::bigint, now(), %s)",
+            rows,
+        )
+
+
+def forget_announcements() -> int:
+    """Delete announcements that are older than they are kept; how many. A part at a time, so that no sweep is long."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM threads_announcement WHERE id IN"
+            " (SELECT id FROM threads_announcement WHERE at < now() - make_interval(secs => %s) ORDER BY at LIMIT %s)",
+            [KEPT.total_seconds(), MAX_FORGOTTEN],
+        )
+        return int(cursor.rowcount)

@@ -13,15 +13,16 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from django.db.models import Case, F, TextField, Value, When
+from django.db.models import BinaryField, Case, F, Value, When
 from django.db.models.functions import MD5, Left, Length
 
 from .models import Conversation, Message
+from .models.packed_text import unpack_text
 from .placing.citations import SEVERAL, count_bearers
 from .placing.links import name_cited
 from .placing.numbering import load_places
 from .placing.places import Places
-from .resolving.summaries import FAILING
+from .tasks.events import FAILING
 
 WINDOW_STEPS: Final = 100
 # Two alike are soon read; three and more are one arrow with their number.
@@ -180,16 +181,15 @@ def _read_steps(conversation: Conversation, start: int, limit: int) -> list[Step
     rows = (
         Message.objects.shown()
         .filter(conversation=conversation, place__gte=places.find_place(start))
-        .alias(body_length=Length("body"))
         .annotate(
             topic_start=Left("topic", MAX_TOPIC),
             topic_digest=MD5("topic"),
             english_start=Left("english", MAX_ENGLISH),
             english_length=Length("english"),
             citing_body=Case(
-                When(parent_key__isnull=False, parent=None, body_length__lte=MAX_BODY, then=F("body")),
-                default=Value(""),
-                output_field=TextField(),
+                When(parent_key__isnull=False, parent=None, then=F("body")),
+                default=Value(b""),
+                output_field=BinaryField(),
             ),
         )
         .order_by("place")
@@ -200,7 +200,7 @@ def _read_steps(conversation: Conversation, start: int, limit: int) -> list[Step
 
 def _make_step(row: Any, places: Places) -> Step:
     """A step of a row of its columns."""
-    body = row.missing_name
+    body = unpack_text(row.missing_name, max_bytes=MAX_BODY)
     made: Step = row._replace(
         position=places.find_position(row.position),
         receivers=tuple(name for name in row.receivers or () if name),

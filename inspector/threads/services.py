@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .arriving.arrivals import hold_records
-from .arriving.inserts import read_record
+from .arriving.inserts import hold_records, read_record
 from .arriving.marking import ask_to_examine, mark_conversations
 from .resolving.arrivals import follow_weighing, insert_arrivals, prepare
 from .resolving.resolver import resolve

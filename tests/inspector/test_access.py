@@ -24,7 +24,7 @@ from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import add_keys
 from inspector.keyring.spellings import PlainKey
 from inspector.search.saved import save_search
-from inspector.threads.agents.naming import name_agent
+from inspector.threads.agents.names import name_agent
 from inspector.threads.models import Agent, AgentWord, Conversation, Message, Trace
 
 from .conftest import Cast, deliver, settle_all

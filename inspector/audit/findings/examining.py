@@ -19,10 +19,8 @@ from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
 from inspector.lookups import IsAny
-from inspector.threads.arriving.holding import hold_conversations
-from inspector.threads.arriving.marking import mark_conversations
+from inspector.threads.arriving.marking import hold_conversations, mark_conversations
 from inspector.threads.models import Conversation, Message
-from inspector.threads.resolving.undecided import decide_undecided
 from inspector.threads.telling.contexts import DECODER_VERSION
 from inspector.tokens import hide_tokens
 
@@ -69,7 +67,6 @@ def examine(
     """
     ids = [each.pk for each in conversations]
     workspace_id = conversations[0].workspace_id
-    decide_undecided(conversations=ids, fence=fence)
     settings = load_settings(workspace_id=workspace_id)
     found = find(load_scenes(conversations), settings)
     with transaction.atomic():

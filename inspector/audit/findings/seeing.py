@@ -30,8 +30,9 @@ from django.db.models import (
 
 from inspector.lookups import HasAnyBit, IsAny
 from inspector.threads.models import Conversation, Message
+from inspector.threads.models.packed_text import PackedTextField
 from inspector.threads.placing.keys import key_of_id
-from inspector.threads.telling.deceptive_signs import LOOKALIKES, UNSEEN
+from inspector.threads.telling.hidden_characters import LOOKALIKES, UNSEEN
 from inspector.threads.telling.sights import IN_SIGHT, ODD, OF_SESSIONS, Sight
 
 from .bodies import Body, read_body, read_value
@@ -86,11 +87,11 @@ def _look(ordered: QuerySet[Message]) -> Iterator[tuple[Seen, _Shown]]:
     """The messages whose rows show something, in the order given; of what is sealed and no more see `relating`."""
     beside = HasAnyBit("sights", ~(Sight.DECIDED | Sight.SEALED).value)
     texts = {
-        f"its_{name}": Case(When(condition, then=F(name)), default=Value(""), output_field=TextField())
-        for name, condition in (
-            ("established", HasAnyBit("sights", Sight.AGREEING.value)),
-            ("english", HasAnyBit("sights", Sight.WRITTEN.value)),
-            ("body", Q(HasAnyBit("sights", _IN_BODY.value)) | ODD),
+        f"its_{name}": Case(When(condition, then=F(name)), default=Value("", kind()), output_field=kind())
+        for name, kind, condition in (
+            ("established", TextField, HasAnyBit("sights", Sight.AGREEING.value)),
+            ("english", TextField, HasAnyBit("sights", Sight.WRITTEN.value)),
+            ("body", PackedTextField, Q(HasAnyBit("sights", _IN_BODY.value)) | ODD),
         )
     }
     is_odd = ExpressionWrapper(ODD, output_field=BooleanField())

@@ -14,7 +14,7 @@ from inspector.accounts.models import Channel, Membership
 from inspector.accounts.selectors import list_channels
 from inspector.intake.text import make_storable
 from inspector.threads.agents.directory import find_agent, find_word
-from inspector.threads.agents.naming import join_agents, name_agent, undo_word
+from inspector.threads.agents.names import join_agents, name_agent, undo_word
 from inspector.threads.models import Agent, AgentWord, make_agent_id
 
 from ..shell import require_auditor, within_workspace

@@ -33,9 +33,8 @@ from inspector.threads.tasks.measures import (
     list_tasks,
     measure_conversation,
 )
-from inspector.threads.tasks.replay import Step
 from inspector.threads.tasks.rows import read_steps
-from inspector.threads.tasks.states import STANDING
+from inspector.threads.tasks.states import STANDING, Step
 
 from ..agents.marks import AgentMark, Cast, cast_conversation
 from ..shell import render_page, within_workspace, write_query

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from django.urls import reverse
 
-from inspector.threads.models import Message
+from inspector.threads.models import Message, Wording
 from inspector.threads.telling.leanings import Leaning, list_leanings
-from inspector.threads.telling.wordings import Earlier, list_wordings, read_words
+from inspector.threads.telling.wordings import list_wordings, read_words
 
 from ..shown.told import name_dialect
 
@@ -125,7 +125,7 @@ def show_wordings(message: Message, slug: str) -> dict[str, Any]:
     return {"wordings": lines[::-1][:MOST_SHOWN], "more_wordings": max(0, len(lines) - MOST_SHOWN)}
 
 
-def _compare(earlier: Earlier, english: str, also: Sequence[str], slug: str) -> WordingLine:
+def _compare(earlier: Wording, english: str, also: Sequence[str], slug: str) -> WordingLine:
     return WordingLine(
         since=earlier.since,
         until=earlier.until,

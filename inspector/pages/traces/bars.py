@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.placing.citations import write_bearers
-from inspector.threads.placing.instants import count_microseconds, read_instant
+from inspector.threads.placing.places import count_microseconds, read_instant
 from inspector.threads.trees.lines import Kind, Line, Outcome
 from inspector.threads.trees.windows import Band, WindowRow
 

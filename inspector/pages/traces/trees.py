@@ -17,7 +17,7 @@ from inspector.accounts.models import Membership
 from inspector.audit.findings.listing import list_open_about, tell_findings
 from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Trace
-from inspector.threads.placing.instants import count_microseconds, read_instant
+from inspector.threads.placing.places import count_microseconds, read_instant
 from inspector.threads.trees.traces import MAX_FOUND, find_matching, load_contents, match_rows
 from inspector.threads.trees.walking import OPEN, Fold
 from inspector.threads.trees.windows import MAX_TOGGLED, Place, Tree, Window, WindowRow, load_tree, read_place

@@ -31,8 +31,8 @@ from ..models import (
     key_of_name,
     make_agent_id,
 )
-from ..placing.instants import count_microseconds, read_instant
 from ..placing.nodes import StoredNode
+from ..placing.places import count_microseconds, read_instant
 from ..tasks.events import FAILING
 
 Row = tuple[Any, ...]

@@ -1,26 +1,35 @@
-"""Marking: conversations and traces that something has reached are counted up, and jobs asked for to do them anew."""
+"""Marking: conversations and traces that something has reached are locked, counted up, and jobs asked for.
+
+What arriving, resolving and looking up lock until their transaction ends, each in one order, is locked here.
+"""
 
 from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from inspector.accounts.models import make_id
+from inspector.intake.bulk import insert_rows
 from inspector.intake.jobs import ask
 from inspector.intake.models import Job
 
 from ..models import Conversation, Message, Trace, TreeGroup
 from ..placing.keys import ENVELOPE, RANDOM
-from .holding import hold_conversations
 
 # What changes a trace or a conversation comes in waves: it is drawn or examined when they have gone by.
 DELAY_SECONDS = 1.0
+_TRACE_COLUMNS = (
+    *("id", "workspace_id", "channel_id", "key", "native_id", "generation", "settled_generation", "state", "subject"),
+    *("agents", "dialects", "message_count", "conversation_count", "missing_count", "open_count", "severity"),
+    *("channels", "cut", "created_at"),
+)
 # The key of a trace, and its channel: none for one across channels.
 _TraceKey = tuple[bytes, uuid.UUID | None]
 
@@ -37,7 +46,6 @@ def mark_conversations(
 
     Args:
         conversation_ids: those that something has reached.
-        workspace_id: whose they are.
         added_to: those of them to which messages were added, and nothing else: what is settled of them still holds.
         resolved: those of them that this transaction resolves itself: they are only to be examined.
         settle_after_seconds: how long their settling may wait for more.
@@ -68,8 +76,6 @@ def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whol
     drawn, from all that is there.
 
     Args:
-        messages: what has changed, or is about to.
-        workspace_id: the workspace of all of them.
         is_whole: whether messages come or go that were settled before, or change their time or their trace: then
             everything of their traces is read anew. If not, only the parts of long traces that these messages are in.
     """
@@ -91,11 +97,14 @@ def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whol
         return
     _insert_traces(wanted, workspace_id)
     # A trace across channels may lose or win a channel by what only the wire says there.
-    traces = [
-        trace
-        for trace in _hold_traces(workspace_id, keys)
-        if trace.channel_id is None or (trace.key, trace.channel_id) in wanted
-    ]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, key, channel_id, channels FROM threads_trace WHERE workspace_id = %s AND key = ANY(%s)"
+            " ORDER BY id FOR NO KEY UPDATE",
+            [workspace_id, list(keys)],
+        )
+        held = [_Held(pk, bytes(key), channel_id, channels) for pk, key, channel_id, channels in cursor.fetchall()]
+    traces = [trace for trace in held if trace.channel_id is None or (trace.key, trace.channel_id) in wanted]
     ids = [trace.pk for trace in traces]
     Trace.objects.filter(pk__in=ids).update(generation=F("generation") + 1)
     anew = [trace.pk for trace in traces if is_whole or _joins_otherwise(trace, joining[trace.key])]
@@ -142,34 +151,19 @@ def _mark_parts(messages: QuerySet[Message], traces: Sequence[_Held]) -> None:
 
 
 def _insert_traces(wanted: dict[_TraceKey, str], workspace_id: uuid.UUID) -> None:
-    rows = sorted(wanted.items(), key=lambda row: (row[0][0], str(row[0][1])))
     now = timezone.now()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            INSERT INTO threads_trace (id, workspace_id, channel_id, key, native_id, generation, settled_generation,
-                                       state, subject, agents, dialects, message_count, conversation_count,
-                                       missing_count, open_count, severity, channels, cut, created_at)
-            SELECT fresh.id, %s, fresh.channel_id, fresh.key, fresh.name, 0, 0,
-                   'open', '', '{}', '{}', 0, 0, 0, 0, 0, '{}', '{}', %s
-              FROM unnest(%s::uuid[], %s::uuid[], %s::bytea[], %s::text[]) WITH ORDINALITY
-                   AS fresh (id, channel_id, key, name, place)
-             WHERE NOT EXISTS (SELECT 1 FROM threads_trace AS held
-                                WHERE held.workspace_id = %s AND held.key = fresh.key
-                                  AND held.channel_id IS NOT DISTINCT FROM fresh.channel_id)
-             ORDER BY fresh.place
-            ON CONFLICT DO NOTHING
-            """,
-            [
-                workspace_id,
-                now,
-                [make_id() for _ in rows],
-                [channel_id for (_, channel_id), _ in rows],
-                [key for (key, _), _ in rows],
-                [name for _, name in rows],
-                workspace_id,
-            ],
-        )
+    insert_rows(
+        model=Trace,
+        columns=_TRACE_COLUMNS,
+        rows=[
+            (
+                *(make_id(), workspace_id, channel_id, key, native_id, 0, 0, Trace.State.OPEN, "", [], []),
+                *(0, 0, 0, 0, 0, [], [], now),
+            )
+            for (key, channel_id), native_id in wanted.items()
+        ],
+        order_by=("key", "channel_id"),
+    )
 
 
 class _Held(NamedTuple):
@@ -181,19 +175,48 @@ class _Held(NamedTuple):
     channels: Sequence[uuid.UUID]
 
 
-def _hold_traces(workspace_id: uuid.UUID, keys: set[bytes]) -> list[_Held]:
-    """The traces of these keys, locked in the order of their ids so that nobody deadlocks."""
+def hold_rows(
+    table: str, ids: Iterable[uuid.UUID], *, columns: Sequence[str] = ("id",), order_by: str = "id"
+) -> list[tuple[Any, ...]]:
+    """Lock rows until the transaction ends, in one order so that nobody deadlocks; what they say under their locks."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id, key, channel_id, channels FROM threads_trace WHERE workspace_id = %s AND key = ANY(%s)"
-            " ORDER BY id FOR NO KEY UPDATE",
-            [workspace_id, sorted(keys)],
+            f"SELECT {', '.join(columns)} FROM {table} WHERE id = ANY(%s) ORDER BY {order_by} FOR NO KEY UPDATE",  # noqa: S608
+            [list(ids)],
         )
-        return [_Held(pk, bytes(key), channel_id, channels) for pk, key, channel_id, channels in cursor.fetchall()]
+        return list(cursor.fetchall())
 
 
-def hold_traces(traces: Sequence[Trace]) -> None:
-    """Lock traces until the transaction ends."""
+def hold_traces(traces: Iterable[Trace]) -> None:
+    """Lock traces until the transaction ends, in the order of their ids so that nobody deadlocks."""
+    hold_rows("threads_trace", (trace.pk for trace in traces))
+
+
+def hold_channels(channel_ids: Iterable[uuid.UUID], *, is_shared: bool) -> None:
+    """Until the transaction ends, keep arriving (shared) and looking up cited ids (alone) apart in these channels.
+
+    Else a message that arrives and a conversation that cites it could pass each other unseen, each before the other
+    is committed, and the ghost would stay.
+    """
+    function = "pg_advisory_xact_lock_shared" if is_shared else "pg_advisory_xact_lock"
     with connection.cursor() as cursor:
-        ids: list[Any] = sorted(trace.pk for trace in traces)
-        cursor.execute("SELECT id FROM threads_trace WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE", [ids])
+        for channel_id in sorted(channel_ids):
+            cursor.execute(f"SELECT {function}(%s)", [int.from_bytes(channel_id.bytes[8:], signed=True)])
+
+
+def hold_conversations(conversation_ids: Iterable[uuid.UUID]) -> None:
+    """Lock conversations until the transaction ends, in the order of their ids so that nobody deadlocks."""
+    hold_rows("threads_conversation", conversation_ids)
+
+
+# Called inside every writing transaction, and as the sign of life between them; raises when another has taken over.
+Fence = Callable[[], None]
+
+
+@contextmanager
+def hold_alone(conversation_ids: Iterable[uuid.UUID], fence: Fence) -> Iterator[None]:
+    """A transaction that locks conversations and then their jobs, in the order in which arriving locks them."""
+    with transaction.atomic():
+        hold_conversations(conversation_ids)
+        fence()
+        yield

@@ -1,11 +1,5 @@
 """The tables of threads."""
 
-from ..arriving.announcements import Announcement as Announcement
-from ..resolving.tables import Block as Block
-from ..resolving.tables import Fact as Fact
-from ..resolving.tables import Read as Read
-from ..telling.tables import MaskedWire as MaskedWire
-from ..telling.tables import Wording as Wording
 from .agents import MAX_FRIENDLY_NAME as MAX_FRIENDLY_NAME
 from .agents import Agent as Agent
 from .agents import AgentTotal as AgentTotal
@@ -16,6 +10,9 @@ from .agents import Exchange as Exchange
 from .agents import PairTotal as PairTotal
 from .agents import key_of_name as key_of_name
 from .agents import make_agent_id as make_agent_id
+from .blocks import Block as Block
+from .blocks import Fact as Fact
+from .blocks import Read as Read
 from .conversations import Conversation as Conversation
 from .conversations import Standing as Standing
 from .conversations import Trace as Trace
@@ -25,3 +22,6 @@ from .decryption import OpeningTrial as OpeningTrial
 from .messages import Message as Message
 from .messages import MessageQuerySet as MessageQuerySet
 from .tasks import Task as Task
+from .wordings import Announcement as Announcement
+from .wordings import MaskedWire as MaskedWire
+from .wordings import Wording as Wording

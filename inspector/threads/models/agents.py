@@ -15,6 +15,7 @@ from inspector.accounts.models import Channel, User, Workspace, make_id
 from inspector.intake.identity import digest_texts
 
 from ..telling.terms import fold
+from .conversations import OfChannel
 
 MAX_FRIENDLY_NAME = 80
 
@@ -109,11 +110,24 @@ class AgentWord(models.Model):
         return f"{self.kind} by {self.by}"
 
 
-class Appearance(models.Model):
+class _OfPair(OfChannel):
+    """Of two agents in a dialect, where either may be nobody by name."""
+
+    sender = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
+    receiver = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
+    is_broadcast = models.BooleanField()
+    dialect = models.CharField(max_length=32)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.sender_id} to {self.receiver_id}"
+
+
+class Appearance(OfChannel):
     """What an agent did in one conversation in one dialect: what it sent, what was sent to it by name, its failures."""
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, related_name="appearances")
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="appearances", db_index=False)
     dialect = models.CharField(max_length=32)
@@ -137,19 +151,13 @@ class Appearance(models.Model):
         return f"{self.agent_id} in {self.conversation_id}"
 
 
-class Exchange(models.Model):
+class Exchange(_OfPair):
     """How much one agent said to another in one conversation in one dialect; a message to three counts with each.
 
     `sender` is null where nobody is named, `receiver` where it went to everyone (`is_broadcast`) or to nobody by name.
     """
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, related_name="exchanges")
-    sender = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
-    receiver = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
-    is_broadcast = models.BooleanField()
-    dialect = models.CharField(max_length=32)
     messages = models.BigIntegerField()
     failures = models.BigIntegerField()
     first_at = models.DateTimeField()
@@ -167,15 +175,10 @@ class Exchange(models.Model):
             models.Index(fields=["workspace", "receiver"], name="exchange_by_receiver"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.sender_id} to {self.receiver_id}"
 
-
-class AgentTotal(models.Model):
+class AgentTotal(OfChannel):
     """What the appearances of an agent come to: in a dialect, or in all ("" as dialect); kept by `aggregates`."""
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="totals", db_index=False)
     dialect = models.CharField(max_length=32, blank=True)
     sent = models.BigIntegerField(default=0)
@@ -197,15 +200,9 @@ class AgentTotal(models.Model):
         return f"{self.agent_id} in {self.dialect or 'all'}"
 
 
-class PairTotal(models.Model):
+class PairTotal(_OfPair):
     """What the exchanges of a pair in a dialect come to; kept by `aggregates`."""
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
-    sender = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
-    receiver = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
-    is_broadcast = models.BooleanField()
-    dialect = models.CharField(max_length=32)
     messages = models.BigIntegerField(default=0)
     failures = models.BigIntegerField(default=0)
     first_at = models.DateTimeField(null=True)
@@ -222,9 +219,6 @@ class PairTotal(models.Model):
         ]
         # Serves one agent's page: what was said to it.
         indexes = [models.Index(fields=["workspace", "receiver"], name="pair_total_by_receiver")]
-
-    def __str__(self) -> str:
-        return f"{self.sender_id} to {self.receiver_id}"
 
 
 class Declaration(models.Model):

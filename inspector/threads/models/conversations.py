@@ -21,6 +21,16 @@ class Standing(models.TextChoices):
     STALLED = "stalled", "Stalled"
 
 
+class OfChannel(models.Model):
+    """What names a workspace and a channel without a look-up by the database for each row: neither is ever deleted."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
+
+    class Meta:
+        abstract = True
+
+
 class Conversation(models.Model):
     """Messages that share a conversation id in a channel, or a source where none is carried.
 
@@ -91,6 +101,8 @@ class Trace(models.Model):
     `channel` is None for what joins across channels, else the channel that scopes the id. `generation` counts what
     changed, as for a conversation. One without messages (`last_at` None) is not shown.
     """
+
+    State = Standing
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)

@@ -13,6 +13,7 @@ from inspector.intake.models import HiddenRecord, Record
 from ..placing.places import PLACE_BYTES
 from ..telling.sights import IN_SIGHT
 from .conversations import Conversation
+from .packed_text import PackedTextField
 
 
 class MessageQuerySet(models.QuerySet["Message"]):
@@ -97,7 +98,8 @@ class Message(models.Model):
     # Since when it is told so: history alone asks, and nothing that is settled depends on it.
     told_at = models.DateTimeField(null=True)
     english = models.TextField(blank=True)
-    body = models.TextField(blank=True)
+    # What was told of it, as JSON text.
+    body = PackedTextField()
     words = SearchVectorField(null=True)
     atoms = ArrayField(models.TextField(), default=list)
 
@@ -110,9 +112,7 @@ class Message(models.Model):
         constraints = [models.UniqueConstraint(fields=["record", "part"], name="message_once")]
         indexes = [
             # Serves settling and the transcript: a conversation in its order.
-            models.Index(
-                fields=["conversation", "order_time", "order_source", "order_index", "part"], name="message_in_order"
-            ),
+            models.Index(fields=["conversation", "order_time", "order_index"], name="message_in_time"),
             # Serves a window of the timeline by its place, and the neighbours of a message.
             models.Index(fields=["conversation", "place"], name="message_place"),
             # Serves newest-first lists and search windows.
@@ -154,10 +154,10 @@ class Message(models.Model):
                 fields=["workspace", "conversation"], name="message_sealed", condition=models.Q(is_sealed=True)
             ),
             # Serves examining: the messages that show something a rule may have to look at. It has their order too, so
-            # that no estimate makes `message_in_order` look better.
+            # that no estimate makes `message_in_time` look better.
             models.Index(
-                fields=["conversation", "order_time", "order_source", "order_index"],
-                name="message_in_sight",
+                fields=["conversation", "order_time", "order_index"],
+                name="message_to_look_at",
                 condition=IN_SIGHT,
             ),
             # Serves words in the English, each with its workspace.

@@ -8,10 +8,11 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Left
 
-from inspector.accounts.models import Channel, Workspace, make_id
+from inspector.accounts.models import make_id
 
 from ..placing.places import PLACE_BYTES
 from ..tasks import states
+from .conversations import OfChannel
 
 # Remarkable tasks are those that a rule may have to look at: most are asked for, answered and done, and are none.
 _IS_ASKED: Final = Q(request__isnull=False)
@@ -44,7 +45,7 @@ ALONE: Final = _UNHEARD | _OVERDUE | _TURNED | _UNASKED | _WITHDRAWN | ASKED_BAC
 REMARKABLE: Final = ALONE | HANDED_ON
 
 
-class Task(models.Model):
+class Task(OfChannel):
     """One thing asked in a conversation, and how it stands by its messages.
 
     It is the messages of one task id (and run), or a request without one together with what hangs below it. Names are
@@ -64,8 +65,6 @@ class Task(models.Model):
     State = states.State
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     conversation = models.ForeignKey(
         "threads.Conversation", on_delete=models.CASCADE, related_name="tasks", db_index=False
     )

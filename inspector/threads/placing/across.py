@@ -22,7 +22,6 @@ from ..telling.sights import CLOCK_SKEW, Sight
 # By what wire says that a message answers another.
 _SAID: Final = ("explicit", "correlation")
 
-# What is not decided yet stays so, and comes here when it is.
 # Of those that bear one id all but the first to be written are found: the others are looked up by them. Hidden ones
 # count, for they may be shown again. Each is looked up by itself, by index, whatever estimates say (LATERAL and LIMIT).
 _ADD: Final = """
@@ -60,8 +59,7 @@ WITH "written" AS MATERIALIZED (
     SELECT "id", bit_or("sight")::smallint AS "sights" FROM "found" GROUP BY "id"
 )
 UPDATE "threads_message" "message" SET "sights" = "message"."sights" | "sum"."sights"
-  FROM "sum" WHERE "message"."id" = "sum"."id" AND "message"."sights" <> 0
-   AND "message"."sights" & "sum"."sights" <> "sum"."sights"
+  FROM "sum" WHERE "message"."id" = "sum"."id" AND "message"."sights" & "sum"."sights" <> "sum"."sights"
 """
 
 
@@ -94,5 +92,5 @@ def suspect_answers(*, moved: QuerySet[Message], among: Collection[uuid.UUID]) -
         parent_key__in=[key for *_, key in rows if key],
     )
     answers = Message.objects.filter(beside | elsewhere, parent__in=[row[0] for row in rows])
-    answers = answers.filter(IsAny("conversation_id", among)).exclude(sights=0)
+    answers = answers.filter(IsAny("conversation_id", among))
     answers.update(sights=F("sights").bitor(Sight.EARLY.value))

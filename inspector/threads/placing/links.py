@@ -6,8 +6,6 @@ Ids stand as digests, so that a link is small however long an id is, and ids are
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,7 +16,7 @@ from inspector.intake.text import make_storable
 
 from .keys import key_of_id
 
-MOST_DECLARED, LONGEST_DECLARED = 100, 300
+MAX_DECLARED, LONGEST_DECLARED = 100, 300
 # What a message may say of its work: its names, and how much of a text is kept here; the message has it in full.
 _OF_WORK = frozenset({"deadline", "delegation", "parent_task_id", "result_id", "progress"})
 LONGEST_SAID = 300
@@ -72,8 +70,7 @@ class Guess(NamedTuple):
     scores: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
+class Links(NamedTuple):
     """What a message says of its place among others.
 
     `key` is the digest of its id; `correlation` are those of the ids by which an answer may name it. `size_bytes` is
@@ -81,12 +78,12 @@ class Links:
     dialect counts turns: a turn may be repeated, or said again in other bytes.
     """
 
-    key: bytes | None
-    correlation: tuple[bytes, ...]
-    ways: tuple[Way, ...]
-    is_retryable: bool | None
-    guess: Guess | None
-    size_bytes: int
+    key: bytes | None = None
+    correlation: tuple[bytes, ...] = ()
+    ways: tuple[Way, ...] = ()
+    is_retryable: bool | None = None
+    guess: Guess | None = None
+    size_bytes: int = 0
     declared: tuple[Declared, ...] = ()
     said: bytes = b""
     work: Work = NO_WORK
@@ -98,11 +95,7 @@ def links_of(
     """The links of a message as read, its envelope applied.
 
     Args:
-        message: the message.
-        dialect: the dialect that it was read in.
-        wire: the text of its record.
         guess: of its record, where its dialect may be settled otherwise.
-        size_bytes: the length of its record.
     """
     spoken = get_dialect(dialect)
     said = (message.correlation_id, message.object_id, message.message_id)
@@ -149,7 +142,7 @@ def _is_public(message: Message) -> bool:
 def find_declared(message: Message, *, dialect: str) -> tuple[Declared, ...]:
     """What the sender of a message says it can do, and the keys it shows, as the message is read.
 
-    Of one message no more than `MOST_DECLARED` are kept; where there are more, a last one of the kind "more" says how
+    Of one message no more than `MAX_DECLARED` are kept; where there are more, a last one of the kind "more" says how
     many. A longer value is cut; the message has it in full.
     """
     if not message.sender:
@@ -161,8 +154,8 @@ def find_declared(message: Message, *, dialect: str) -> tuple[Declared, ...]:
             if isinstance(value, str) and value:
                 found.insert(0, Declared("key", make_storable(value)[:LONGEST_DECLARED], name))
     kept = list(dict.fromkeys(found))
-    if len(kept) > MOST_DECLARED:
-        kept[MOST_DECLARED:] = [Declared("more", str(len(kept) - MOST_DECLARED))]
+    if len(kept) > MAX_DECLARED:
+        kept[MAX_DECLARED:] = [Declared("more", str(len(kept) - MAX_DECLARED))]
     return tuple(kept)
 
 
@@ -222,14 +215,7 @@ def read_links(text: str) -> Links:
 
 
 def _read_way(whom: str, basis: str, why: str, key: str = "") -> Way:
-    way = _intern_way(whom, basis, why)
-    return Way(way.whom, way.basis, way.why, bytes.fromhex(key)) if key else way
-
-
-@lru_cache(maxsize=1024)
-def _intern_way(whom: str, basis: str, why: str) -> Way:
-    """One object for the ways that name no id, and the same words for all others: nodes are held by the thousand."""
-    return Way(whom, basis, why)
+    return Way(whom, basis, why, bytes.fromhex(key) if key else None)
 
 
 def name_cited(told: Mapping[str, Any]) -> str:

@@ -3,63 +3,33 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from operator import itemgetter
-from sys import intern
 from typing import Any
 
 from django.db.models import Case, Q, QuerySet, Value, When
 
-from inspector.intake.models import Record
 from inspector.intake.text import make_storable
 
 from ..arriving.inserts import NewMessage
 from ..models import Message, MessageQuerySet
 from ..tasks.events import read_status
-from ..tasks.states import Found
-from ..telling.contexts import DECODER_VERSION, is_common
+from ..tasks.states import TaskState
+from ..telling.contexts import DECODER_VERSION
 from ..telling.teller import NOT_TOLD
-from .instants import count_microseconds
 from .links import NO_WORK, Declared, Guess, Links, Way, Work, read_links
-from .places import name_slot
+from .places import count_microseconds, name_slot
 
 _COLUMNS = (
-    "conversation_id",
-    "order_time",
-    "order_source",
-    "order_index",
-    "record_id",
-    "part",
-    "id",
-    "dialect",
-    "performative",
-    "sender",
-    "receivers",
-    "is_broadcast",
-    "task_id",
-    "turn",
-    "severity",
-    "links",
-    "told_in",
-    "told_digest",
-    "is_established",
-    "has_topic",
-    "trace_id",
-    "told_at",
-    "order_basis",
-    "status",
-    "record__identity",
-    "place",
-    "run",
-    "parent",
-    "parent_key",
-    "parent_basis",
-    "parent_why",
-    "task",
+    *("conversation_id", "order_time", "order_source", "order_index", "record_id", "part", "id", "dialect"),
+    *("performative", "sender", "receivers", "is_broadcast", "task_id", "turn", "severity", "links", "told_in"),
+    *("told_digest", "is_established", "has_topic", "trace_id", "told_at", "order_basis", "status", "record__identity"),
+    *("place", "run", "parent", "parent_key", "parent_basis", "parent_why", "task"),
 )
+# Those of one order key by the identity of their records: ids are random and must decide nothing.
+_ORDER = ("order_time", "order_source", "order_index", "record__identity", "part")
 _CHUNK = 2000
 # The bases of a time that the message or its log carries; any other is the delivery's.
 SAID_TIMES = frozenset({"wire", "envelope"})
@@ -136,7 +106,7 @@ class StoredNode:
     meaning: str | None = None
     work: Work = NO_WORK
     # The task that it belongs to, how it does where that is inferred, and the id that its row has for it.
-    of_task: Found | None = None
+    of_task: TaskState | None = None
     link: str = ""
     task_id: uuid.UUID | None = None
     was_placed: int = 0
@@ -152,21 +122,24 @@ class StoredNode:
         return tuple(name for name in self.correlation if name != self.key)
 
     @property
+    def order(self) -> tuple[datetime, bytes, int]:
+        """Its order key, but for the identity of its record."""
+        if self.at is None:
+            raise ValueError("a stored message has a time")
+        return self.at, self.source, self.index
+
+    @property
     def slot(self) -> bytes:
         """The place that it would have if it began a block: slots sort as the timeline does."""
         return name_slot(self.instant, self.source, self.index)
 
     def hash_place(self) -> int:
         """A hash, within this process, of everything that placing decides of the row."""
-        return _hash_place(self.place, self.run, self.parent, self.cited, self.basis, self.why, self.task_id)
+        return hash((self.place, self.run, self.parent, self.cited, self.basis, self.why, self.task_id))
 
     def hash_link(self) -> int:
         """The same of what it answers alone, which is what a trace shows of how it is placed."""
         return _hash_link(self.parent, self.cited, self.basis, self.why)
-
-
-def _hash_place(*place: object) -> int:
-    return hash(place)
 
 
 def _hash_link(parent: uuid.UUID | None, cited: bytes | None, basis: str, why: str) -> int:
@@ -177,21 +150,11 @@ def _hash_link(parent: uuid.UUID | None, cited: bytes | None, basis: str, why: s
 def load_timelines(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[StoredNode]]:
     """The nodes of each of these conversations, without those that a withdrawal hides; one statement."""
     timelines: dict[uuid.UUID, list[StoredNode]] = {conversation_id: [] for conversation_id in conversation_ids}
-    # What many nodes share is one object.
-    _load(timelines, Q(conversation_id__in=list(conversation_ids)), {})
+    rows = _read_rows(Q(conversation_id__in=list(conversation_ids))).order_by("conversation_id", *_ORDER)
+    for row in rows.values_list(*_COLUMNS).iterator(chunk_size=_CHUNK):
+        nodes = timelines[row[0]]
+        nodes.append(_make_node(row, len(nodes)))
     return timelines
-
-
-def _load(timelines: Mapping[uuid.UUID, list[StoredNode]], wanted: Q, known: dict[Any, Any]) -> None:
-    rows = (
-        _read_rows(wanted)
-        .order_by("conversation_id", "order_time", "order_source", "order_index", "record_id", "part")
-        .values_list(*_COLUMNS)
-    )
-    for (conversation_id, *_), same in groupby(rows.iterator(chunk_size=_CHUNK), key=itemgetter(0, 1, 2, 3)):
-        nodes = timelines[conversation_id]
-        for row in order_by_identity(list(same)):
-            nodes.append(_make_node(row, len(nodes), known))
 
 
 def load_chunk(
@@ -204,7 +167,6 @@ def load_chunk(
     """The first nodes of a conversation between two order keys, in order key, without those that a withdrawal hides.
 
     Args:
-        conversation_id: the conversation.
         start: where they begin; None at its beginning.
         end: what they do not reach; None at its end.
         limit: so many are loaded at most, but for those of one order key, which stay together.
@@ -212,14 +174,13 @@ def load_chunk(
     Returns:
         the nodes, and whether there are no more of them.
     """
-    nodes: list[StoredNode] = []
     rows: QuerySet[Message] = _read_rows(Q(conversation_id=conversation_id))
     compared = "(threads_message.order_time, threads_message.order_source, threads_message.order_index)"
     for sign, key in ((">=", start), ("<", end)):
         if key is not None:
             # The signs and columns are those above; the values are parameters.
             rows = rows.extra(where=[f"{compared} {sign} (%s, %s, %s)"], params=list(key))  # noqa: S610
-    ordered = rows.order_by("order_time", "order_source", "order_index", "record_id", "part").values_list(*_COLUMNS)
+    ordered = rows.order_by(*_ORDER).values_list(*_COLUMNS)
     found = list(ordered[: limit + 1])
     is_all = len(found) <= limit
     if not is_all:
@@ -227,22 +188,15 @@ def load_chunk(
         last = found[-1][1:4]
         found = [row for row in found if row[1:4] != last]
         if not found:
-            found = list(
-                rows.filter(order_time=last[0], order_source=last[1], order_index=last[2]).values_list(*_COLUMNS)
-            )
-    known: dict[Any, Any] = {}
-    for _, same in groupby(found, key=itemgetter(1, 2, 3)):
-        for row in order_by_identity(list(same)):
-            nodes.append(_make_node(row, len(nodes), known))
-    return nodes, is_all
+            found = list(ordered.filter(order_time=last[0], order_source=last[1], order_index=last[2]))
+    return [_make_node(row, rank) for rank, row in enumerate(found)], is_all
 
 
 def load_nodes(conversation_id: uuid.UUID, wanted: Q) -> list[StoredNode]:
     """The nodes of a conversation that are wanted, as they stand now, placed or not; in no order, without positions."""
-    known: dict[Any, Any] = {}
     nodes = []
     for row in _read_rows(wanted & Q(conversation_id=conversation_id)).values_list(*_COLUMNS):
-        node = _make_node(row, 0, known)
+        node = _make_node(row, 0)
         _, node.run, node.parent, cited, node.basis, node.why, node.task_id = row[-7:]
         node.cited = None if cited is None else bytes(cited)
         nodes.append(node)
@@ -260,17 +214,6 @@ def _read_rows(wanted: Q) -> MessageQuerySet:
     )
 
 
-def order_by_identity(rows: list[Sequence[Any]]) -> list[Sequence[Any]]:
-    """Rows of one order key by the identity of their records: ids are random and must decide nothing."""
-    if len(rows) == 1:
-        return rows
-    records = {row[4] for row in rows}
-    if len(records) == 1:
-        return rows
-    identities = dict(Record.objects.filter(pk__in=records).values_list("pk", "identity"))
-    return sorted(rows, key=lambda row: (bytes(identities[row[4]]), row[5]))
-
-
 def make_new_node(new: NewMessage) -> StoredNode:
     """The node of a message that has no row yet."""
     own, record = new.values, new.arrival.record
@@ -286,7 +229,7 @@ def make_new_node(new: NewMessage) -> StoredNode:
         "parent_basis": "",
         "parent_why": "",
     }
-    node = _make_node([said.get(name) for name in _COLUMNS], 0, {}, new.links)
+    node = _make_node([said.get(name) for name in _COLUMNS], 0, new.links)
     node.new = new
     return node
 
@@ -302,63 +245,47 @@ def merge_new(nodes: Sequence[StoredNode], new: Iterable[NewMessage]) -> list[St
     return merged
 
 
-def _make_node(row: Sequence[Any], rank: int, known: dict[Any, Any], links: Links | None = None) -> StoredNode:
+def _make_node(row: Sequence[Any], rank: int, links: Links | None = None) -> StoredNode:
     (_, at, _, _, record, part, message_id, dialect, performative, sender, receivers) = row[:11]
     (is_broadcast, task, turn, severity, links_text, told_in, told_digest, *rest) = row[11:]
     is_established, has_topic, trace, told_at, order_basis, status, identity, *placed = rest
     place, run, parent, parent_key, basis, why, task_id = placed
-    source = known.setdefault(source := bytes(row[2]), source)
-    if links is None and links_text:
-        links = read_links(links_text)
+    cited = None if parent_key is None else bytes(parent_key)
+    if links is None:
+        links = read_links(links_text) if links_text else Links()
     return StoredNode(
         id=message_id,
         record=record,
         part=part,
         rank=rank,
-        dialect=intern(dialect),
-        sender=intern(sender) if sender else None,
-        receivers=known.setdefault(names, names) if (names := tuple(receivers)) else (),
-        key=links.key if links else None,
-        correlation=links.correlation if links else (),
-        task=known.setdefault(task, task) if task else None,
+        dialect=dialect,
+        sender=sender or None,
+        receivers=tuple(receivers),
+        task=task or None,
         turn=turn,
-        ways=links.ways if links else (),
-        trace=known.setdefault(trace, trace),
-        said=links.said if links else b"",
+        trace=trace,
         is_statement=performative is not None and performative != "inform",
         at=at,
         is_broadcast=is_broadcast,
-        declared=links.declared if links else (),
         instant=count_microseconds(row[1]),
         identity=bytes(identity),
-        source=source,
+        source=bytes(row[2]),
         index=row[3],
-        performative=intern(performative) if performative is not None else None,
-        is_retryable=links.is_retryable if links else None,
+        performative=performative,
         has_topic=has_topic,
         severity=severity,
-        size_bytes=links.size_bytes if links else 0,
-        guess=links.guess if links else None,
-        told_in=known.setdefault(told_in, told_in) if is_common(told_in) else told_in,
+        told_in=told_in,
         told_digest=bytes(told_digest or b""),
         is_established=is_established,
-        told_at=known.setdefault(told_at, told_at),
+        told_at=told_at,
         is_new=place is None,
         is_timed=order_basis in SAID_TIMES,
         meaning=read_status(status),
-        work=known.setdefault(links.work, links.work) if links else NO_WORK,
-        was_placed=_hash_place(
-            None if place is None else bytes(place),
-            run,
-            parent,
-            None if parent_key is None else bytes(parent_key),
-            basis,
-            why,
-            task_id,
-        ),
+        was_placed=hash((None if place is None else bytes(place), run, parent, cited, basis, why, task_id)),
         was_task=task_id,
         was_parent=parent,
-        was_linked=_hash_link(parent, None if parent_key is None else bytes(parent_key), basis, why),
+        was_linked=_hash_link(parent, cited, basis, why),
+        **links._asdict(),
     )
 
 

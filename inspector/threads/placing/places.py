@@ -2,7 +2,7 @@
 
 A place is the key of the block that a message stands in (`resolving.blocks`), which the order key of the block's first
 message gives, and the rank within it: places sort as the timeline does. How many messages each block holds turns places
-into numbers and back.
+into numbers and back. Times are counted in microseconds since 1970.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ import struct
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from typing import Final, NamedTuple
-
-from .instants import count_microseconds
 
 # Time, source and index of an order key, and four bytes that are zero.
 _SLOT: Final = struct.Struct(">Q16sQI")
@@ -80,3 +78,17 @@ class Places:
             return b"" if position < 0 else BEYOND
         at = bisect_right(self._starts, position) - 1
         return self._keys[at] + _RANK.pack(position - self._starts[at])
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def count_microseconds(at: datetime) -> int:
+    """The microseconds from 1970 to a time."""
+    return (at - _EPOCH) // _MICROSECOND
+
+
+def read_instant(microseconds: int) -> datetime:
+    """The time that so many microseconds after 1970 is."""
+    return _EPOCH + timedelta(microseconds=microseconds)

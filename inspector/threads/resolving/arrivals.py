@@ -23,24 +23,26 @@ from inspector.intake.models import HiddenRecord, Record
 from inspector.intake.text import make_storable
 from inspector.intake.withdrawals import Weighing
 
-from ..arriving.arrivals import are_read_before, find_citing, insert_conversations, insert_masked, list_shown
-from ..arriving.holding import hold_channels
 from ..arriving.inserts import (
     MESSAGE_COLUMNS,
     Arrival,
     NewMessage,
     Shown,
+    are_read_before,
+    find_citing,
+    insert_conversations,
+    insert_masked,
     key_of_order,
+    list_shown,
     make_new,
     make_unplaced,
     read_record,
 )
-from ..arriving.marking import mark_conversations, mark_traces
+from ..arriving.marking import hold_channels, mark_conversations, mark_traces
 from ..models import Conversation, Declaration, MaskedWire
 from ..models import Message as MessageRow
 from ..placing.across import suspect_answers
-from ..placing.bearers import find_bearers
-from ..placing.citations import Citation, Elsewhere
+from ..placing.citations import Citation, Elsewhere, find_bearers
 from ..placing.keys import key_of_id
 from ..placing.links import read_links
 from ..placing.nodes import StoredNode, find_misread, load_timelines, merge_new

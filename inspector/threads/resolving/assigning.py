@@ -27,14 +27,13 @@ from ..tasks.events import (
     STATES,
     TAKEN_BACK,
     TURN,
-    WISHES,
     WITHDRAWN,
     WORK,
 )
-from ..tasks.replay import Playing
-from ..tasks.states import Found, key_of_id, make_key, make_task_id
+from ..tasks.replay import take
+from ..tasks.states import TaskState, key_of_id, make_key, make_task_id
 from .refs import Ref, is_after, make_ref
-from .tasks import Tasks, TaskState
+from .tasks import Tasks
 from .view import Key, View
 
 _ENDS: Final = frozenset({"done", *WITHDRAWN})
@@ -76,18 +75,11 @@ def _take_latest(found: Iterable[Asking | None]) -> Asking | None:
     return latest
 
 
-def asked_for(task: Found, node: StoredNode) -> bool:
-    """Whether the sender of a message is who asked for a task."""
-    return task.request is not None and bool(node.sender) and task.requester == node.sender
-
-
 class Assigner:
     """Assigns the messages of a block to their tasks, in the order of the timeline.
 
     Args:
-        conversation: theirs.
         nodes: linked, in that order.
-        view: of the block.
         tasks: those that they may belong to.
     """
 
@@ -104,12 +96,11 @@ class Assigner:
         """Give each node its task, and how that is inferred where it is; and take it into the course of that."""
         self._find_requests()
         self._expect()
-        playing = Playing()
         for node in self._nodes:
             state = self._assign(node)
             # What a task is part of counts from the message on that says so, in whatever block that stands.
             if state is not None:
-                playing.take(state.play, node)
+                take(state, node)
 
     # Who asked for what has an id.
 
@@ -131,10 +122,10 @@ class Assigner:
                 firsts.setdefault((node.run, node.work.within), (None, None))
         view = self._view
         keys = {name: ("asks", *name) for name in firsts}
-        others = view.list_all_everywhere(list(keys.values()))
+        others = view.list_everywhere(list(keys.values()))
         for name, (work, anything) in firsts.items():
             key = keys[name]
-            found = others.get(key, ())
+            found = others[key]
             earlier = [each.value for each in found if each.border < view.border]
             later = [each.value for each in found if each.border > view.border]
             is_known = any(each[0] for each in earlier) or (work is None and any(each[1] for each in earlier))
@@ -149,11 +140,11 @@ class Assigner:
 
     def _find_by_id(self, run: int, native_id: str) -> TaskState:
         key = key_of_id(run, native_id)
-        state = self._tasks.make(key, make_task_id(self._conversation_id, key), native_id)
+        state = self._tasks.make(key, native_id)
         request = self._requests.get((run, native_id))
-        if request is not None and (state.found.request is None or state.found.request.hex != request[0]):
+        if request is not None and (state.request is None or state.request.hex != request[0]):
             name, sender, act, receiver, mode = request
-            _name_request(state, uuid.UUID(hex=name), sender, act, receiver, mode)
+            state.name_request(uuid.UUID(hex=name), sender, act, receiver, mode)
         return state
 
     def _expect(self) -> None:
@@ -183,8 +174,8 @@ class Assigner:
             state = self._find(node, above, is_linked=linked)
         if state is not None:
             state.is_touched = True
-        node.of_task = state.found if state is not None else None
-        node.task_id = state.found.id if state is not None else None
+        node.of_task = state
+        node.task_id = state.id if state is not None else None
         self._remember(node, state)
         return state
 
@@ -197,7 +188,7 @@ class Assigner:
             self._view.note(("above", above.id.hex))
             return self._tasks.find(above.task_id) if above.task_id is not None else None
         if above.position < node.position:
-            return self._tasks.find(above.of_task.id) if above.of_task is not None else None
+            return above.of_task
         return self._find_ahead(above)
 
     def _find_ahead(self, node: StoredNode) -> TaskState | None:
@@ -206,42 +197,40 @@ class Assigner:
             return self._find_by_id(node.run, node.task)
         if node.performative in ASKS:
             key = make_key("request", node.id.hex)
-            state = self._tasks.make(key, make_task_id(self._conversation_id, key))
-            if state.found.request is None:
-                _name_request(
-                    state, node.id, node.sender or "", node.performative or "", _find_only(node), node.work.mode
-                )
+            state = self._tasks.make(key)
+            if state.request is None:
+                _name_request(state, node)
             return state
         return None
 
     def _place_within(self, state: TaskState, node: StoredNode, above: TaskState | None) -> None:
         """What a task with an id is part of: the one that is named, else that in the course of which it is asked."""
-        if state.within is not None:
+        if state.part_of is not None:
             return
         within = None
         if node.work.within:
             within = self._find_by_id(node.run, node.work.within)
-        elif state.found.request == node.id and above is not None and not asked_for(above.found, node):
+        elif state.request == node.id and above is not None and not above.is_asked_by(node.sender):
             within = above
         if within is not None and within is not state:
             self._set_within(state, within)
 
     def _set_within(self, state: TaskState, within: TaskState) -> None:
-        state.within = within.found.key
+        state.part_of = within.key
         # It goes on within the other unless that leads back to itself.
-        at: Any = within.play
+        at: TaskState | None = within
         while at is not None:
-            if at is state.play:
+            if at is state:
                 return
             at = at.within
-        state.play.within = within.play
+        state.within = within
         within.is_touched = True
 
     def _begin(self, node: StoredNode, above: TaskState | None) -> TaskState:
         """A request without a task id: a task of its own, unless it asks again for what has failed."""
-        if above is not None and asked_for(above.found, node):
+        if above is not None and above.is_asked_by(node.sender):
             parent = node.above
-            if parent is not None and (parent.performative in RETRIED or above.found.has_failed):
+            if parent is not None and (parent.performative in RETRIED or above.has_failed):
                 if node.basis == TURN:
                     node.link = TURN
                 return above
@@ -253,10 +242,10 @@ class Assigner:
                     node.link = RETRY
                 return repeated
         key = make_key("request", node.id.hex)
-        state = self._tasks.make(key, make_task_id(self._conversation_id, key))
-        if state.found.request is None:
-            _take_request(state, node)
-        if above is not None and state.within is None:
+        state = self._tasks.make(key)
+        if state.request is None:
+            _name_request(state, node)
+        if above is not None and state.part_of is None:
             self._set_within(state, above)
         return state
 
@@ -264,15 +253,15 @@ class Assigner:
         if above is not None:
             if node.basis != TURN:
                 return above
-            is_answer = asked_for(above.found, node) and node.performative in ANSWERS
+            is_answer = above.is_asked_by(node.sender) and node.performative in ANSWERS
             better = self._find_latest(node) if is_answer else None
             node.link = TURN if better is None else LATEST
             return above if better is None else better
         if is_linked and node.above is None and node.cited is not None and node.performative in ENDERS:
             key = make_key("cited", node.cited.hex())
-            state = self._tasks.make(key, make_task_id(self._conversation_id, key))
+            state = self._tasks.make(key)
             if node.ghost is None:
-                state.found.asked_elsewhere = node.parent
+                state.asked_elsewhere = node.parent
             return state
         if is_linked or node.performative is None:
             return None
@@ -346,7 +335,7 @@ class Assigner:
             )
             if is_meant and act in ("", asking.act):
                 state = self._tasks.find(asking.task)
-                if state is not None and not state.found.has_ended and state.found.ends == asking.ends:
+                if state is not None and not state.has_ended and state.ends == asking.ends:
                     return state
         return None
 
@@ -378,7 +367,7 @@ class Assigner:
     def _remember(self, node: StoredNode, state: TaskState | None) -> None:
         """Keep what was asked of whom; and a question has had its next word once the one asked says anything."""
         view, sender = self._view, node.sender or ""
-        ref = make_ref(node, node.position)
+        ref = make_ref(node)
         for name in node.receivers:
             view.own["heard", name, sender] = view.own["heard", name, ""] = ref
         self._spoken.add(node.sender)
@@ -389,15 +378,14 @@ class Assigner:
             view.own["next-word",] = None
         if state is None:
             return
-        found = state.found
-        is_own = asked_for(found, node)
-        self._note_end(node, found, is_own=is_own)
-        if node.performative not in ASKS or not (found.request == node.id or is_own):
+        is_own = state.is_asked_by(node.sender)
+        self._note_end(node, state, is_own=is_own)
+        if node.performative not in ASKS or not (state.request == node.id or is_own):
             return
         asking = Asking(
             ref,
-            found.id,
-            found.ends,
+            state.id,
+            state.ends,
             node.receivers,
             node.performative or "",
             tuple(name.hex() for name in node.handles),
@@ -410,11 +398,11 @@ class Assigner:
                 key: Key = ("asked-of", name)
                 of_another = [pair for pair in view.get(key, _read_pairs) or () if pair[0] != sender][-1:]
                 view.put(key, [*of_another, (sender, asking)])
-        if found.request == node.id and node.performative == "query":
+        if state.request == node.id and node.performative == "query":
             view.own["question-of", sender, node.receivers[0] if len(node.receivers) == 1 else ""] = asking
             view.own["next-word",] = asking
 
-    def _note_end(self, node: StoredNode, task: Found, *, is_own: bool) -> None:
+    def _note_end(self, node: StoredNode, task: TaskState, *, is_own: bool) -> None:
         """A message belongs to a task, which it may end, or begin again."""
         act = node.performative or ""
         if act in ASKS and is_own:
@@ -438,11 +426,5 @@ def _find_only(node: StoredNode) -> str:
     return node.receivers[0] if len(node.receivers) == 1 else ""
 
 
-def _take_request(state: TaskState, node: StoredNode) -> None:
-    _name_request(state, node.id, node.sender or "", node.performative or "", _find_only(node), node.work.mode)
-
-
-def _name_request(state: TaskState, message_id: uuid.UUID, sender: str, act: str, receiver: str, mode: str) -> None:
-    found, play = state.found, state.play
-    found.request, found.requester, found.act = message_id, sender, act
-    play.wish, play.performer, play.mode = WISHES[act], receiver, mode
+def _name_request(state: TaskState, node: StoredNode) -> None:
+    state.name_request(node.id, node.sender or "", node.performative or "", _find_only(node), node.work.mode)

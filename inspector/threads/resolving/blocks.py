@@ -16,9 +16,9 @@ from typing import Final
 from zlib import crc32
 
 from ..models import Conversation, Message
+from ..models.blocks import FIRST, Block
 from ..placing.nodes import StoredNode, load_chunk
-from ..placing.places import KEY_BYTES, name_slot
-from .tables import FIRST, Block
+from ..placing.places import KEY_BYTES
 from .view import name_form
 
 # Of so many messages one begins a block, on average; no block is longer than that, and no shorter conversation is cut.
@@ -48,7 +48,7 @@ def cut(nodes: Sequence[StoredNode], *, border: bytes, key: OrderKey | None, is_
         held = segments[-1].nodes
         is_natural = begins_block(run[0])
         if held and (is_natural or len(held) + len(run) > MAX_MESSAGES):
-            segments.append(Segment(_border_of(run[0]), _key_of(run[0]), not is_natural, []))
+            segments.append(Segment(run[0].slot[:KEY_BYTES], run[0].order, not is_natural, []))
         segments[-1].nodes.extend(run)
     return segments
 
@@ -67,16 +67,6 @@ def is_long(conversation: Conversation) -> bool:
 def begins_block(node: StoredNode) -> bool:
     """Whether a message begins a block, whatever comes before it."""
     return crc32(node.identity) % SPACING == 0
-
-
-def _border_of(node: StoredNode) -> bytes:
-    return name_slot(node.instant, node.source, node.index)[:KEY_BYTES]
-
-
-def _key_of(node: StoredNode) -> OrderKey:
-    if node.at is None:
-        raise ValueError("a stored message has a time")
-    return node.at, node.source, node.index
 
 
 class Timeline:

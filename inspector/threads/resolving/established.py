@@ -1,7 +1,9 @@
 """What a conversation has established, as one block finds it: each name is looked up when it is asked for.
 
-A fact stands under the question for it (`contexts.make_question`), so that whether a message still stands as it was
-told is answered by looking up what its telling asked. Who asks for all of a kind asks for everything.
+It notes what each telling asked, and what its record changed (`telling.contexts`). The answers are kept as digests, so
+that to compare them with those of another time costs no more than asking anew; they are made under a secret, so that
+nobody can write a log in which two contexts look alike. A fact stands under the question for it, so that whether a
+message still stands as it was told is answered by looking up what its telling asked.
 """
 
 from __future__ import annotations
@@ -10,20 +12,21 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from dialects import Entry
+from dialects import Context, Entry, to_json_type
 
-from ..telling.contexts import ALL, KNOWN, POSITION, SIZE, TrackedContext, make_question
+from ..telling.contexts import ALL, DECODER_VERSION, KNOWN, POSITION, SIZE, make_question, seal, weigh
 from .view import View
 
 _MODULUS: Final = 1 << 128
-_Name = tuple[str, str]
+# Who asks more than this asks for too much, and so for everything.
+_MAX_QUESTIONS: Final = 24
+_write_plain: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
-class Established(TrackedContext):
+class Established(Context):
     """The context of the messages of a block.
 
     Args:
-        view: of the block.
         count: how many messages come before the block; asked for only where a telling says a number.
     """
 
@@ -31,17 +34,32 @@ class Established(TrackedContext):
         self._view = view
         self._count = count
         self._before: int | None = None
+        # By the digest of a question, the digest of its answer, as far as it was looked up or changed.
+        self._answers: dict[str, int] = {}
         self._looked_up: set[str] = set()
+        # What the block has changed: kinds that it has forgotten, and the names whose meaning is another.
         self._forgotten_here: set[str] = set()
-        # The names whose meaning the block has changed.
-        self._changed: set[_Name] = set()
+        self._changed: set[tuple[str, str]] = set()
+        # Of the record being told: what it changed and asked, and the kinds that it has itself forgotten: what it asks
+        # of them next is no answer of the conversation's.
+        self._changes: list[list[Any]] = []
+        self._asked: dict[str, int] = {}
+        self._forgotten: set[str] = set()
+        self._position = 1
+        # What takes tokens out of what the record establishes.
+        self._hide: Callable[[Entry], Entry] | None = None
+        # By record id: what stands for a record wherever it is stored.
+        self.identities: dict[str, str] = {}
         super().__init__()
 
-    # What dialects ask.
+    # What dialects ask, each answer noted as it was before the record that asks.
 
     def find(self, kind: str, name: str, *, speaker: str | None = None) -> Entry | None:
         """The entry now in force, or None; with `speaker`, the latest that this speaker made."""
-        self._look_up(make_question(kind, name))
+        question = make_question(kind, name)
+        self._look_up(question)
+        if kind not in self._forgotten:
+            self._note(question)
         return super().find(kind, name, speaker=speaker)
 
     def knows(self, kind: str) -> bool:
@@ -49,7 +67,7 @@ class Established(TrackedContext):
         question = make_question(kind, None, KNOWN)
         if kind not in self._forgotten:
             self._note(question)
-        return bool(self._find_answer(question))
+        return bool(self._answer(question))
 
     def all_of(self, kind: str) -> dict[str, Entry]:
         """Every entry in force of a kind, by name; those that were established first come first."""
@@ -81,28 +99,28 @@ class Established(TrackedContext):
     def position(self, value: int) -> None:
         self._position = value
 
-    def remove(self, kind: str) -> None:
-        """Forget a kind: the dialect's own reset."""
-        self._changed = {each for each in self._changed if each[0] != kind}
-        self._forgotten_here.add(kind)
-        self._counts.setdefault(kind, 0)
-        super().remove(kind)
+    def _note(self, question: str) -> None:
+        if len(self._asked) == _MAX_QUESTIONS:
+            self._asked[ALL] = self._answer(ALL)
+        if len(self._asked) <= _MAX_QUESTIONS or question == POSITION:
+            self._asked.setdefault(question, self._answer(question))
+
+    # How it is answered.
 
     def expect(self, questions: Iterable[str]) -> None:
         """Look up together what is about to be asked."""
         self._view.expect(("question", each) for each in questions if each not in (ALL, POSITION, SIZE))
 
-    # How it is answered.
-
     def _answer(self, question: str) -> int:
         if question == POSITION:
             return self._offset() + self._position
         if question == SIZE:
-            return int(bool(self._counts) or bool(self._view.get(("any",))))
+            return int(bool(self._latest) or bool(self._view.get(("any",))))
         if question == ALL:
             written = sum(int(each, 16) for each in self._view.walk(("all",)))
             return (written + self._sum_changed()) % _MODULUS
-        return self._find_answer(question)
+        self._look_up(question)
+        return self._answers.get(question, 0)
 
     def _offset(self) -> int:
         """How many messages come before the block."""
@@ -116,30 +134,11 @@ class Established(TrackedContext):
         changed = sum(_name_number(*each) ^ self._answers[make_question(*each)] for each in self._changed)
         return changed + sum(_name_number(kind) for kind in self._forgotten_here)
 
-    def _find_answer(self, question: str) -> int:
-        self._look_up(question)
-        return self._answers.get(question, 0)
-
-    def _find_held(self, kind: str, name: str) -> dict[str | None, Entry] | None:
-        self._look_up(make_question(kind, name))
-        return super()._find_held(kind, name)
-
-    def _weigh(self, kind: str, name: str) -> None:
-        known = make_question(kind, None, KNOWN)
-        self._changed.add((kind, name))
-        self._counts[kind] = 1
-        self._ranks[kind, name] = 0
-        self._answers[known] = 1
-        self._looked_up.add(known)
-        self._weigh_name(kind, name)
-
     def _look_up(self, question: str) -> None:
         """Take what earlier blocks say of a question, once."""
         if question in self._looked_up:
             return
         self._looked_up.add(question)
-        if self._view.is_first:
-            return
         written = self._view.get(("question", question))
         if written is None:
             return
@@ -158,35 +157,121 @@ class Established(TrackedContext):
         held: dict[str | None, Entry] = {}
         for value, speaker, *more in entries:
             position, record, part, identity = more or (None, None, 0, "")
-            if record is not None:
-                self.identities[record] = identity
-            source = None if record is None else (record, part)
-            held[speaker] = Entry(kind=kind, name=name, value=value, speaker=speaker, source=source, position=position)
+            held[speaker] = self._read_entry(kind, name, value, speaker, record, part, identity, position)
         self._latest[kind, name] = held
         self._kinds.setdefault(kind, {})[name] = next(reversed(held.values()))
-        self._ranks[kind, name] = 0
-        self._weigh_name(kind, name)
+        self._weigh(kind, name)
 
-    # What changes it, and what the block leaves.
+    def _read_entry(
+        self, kind: str, name: str, value: Any, speaker: str | None, record: Any, part: int, identity: str, at: Any
+    ) -> Entry:
+        if record is not None:
+            self.identities[record] = identity
+        source = None if record is None else (record, part)
+        return Entry(kind=kind, name=name, value=value, speaker=speaker, source=source, position=at)
+
+    def _weigh(self, kind: str, name: str) -> None:
+        """Bring the answer up to date that a name is, in the order in which its speakers spoke."""
+        held = self._latest[kind, name].values()
+        said = [[each.speaker, each.value, each.source, each.position] for each in held]
+        self._answers[make_question(kind, name)] = weigh([kind, name, said])
+
+    # What changes it, each change kept.
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Let these hold from here on; a later entry of the same kind and name replaces an earlier one."""
+        for entry in entries:
+            plain = _make_plain(entry if self._hide is None else self._hide(entry))
+            kind, name = plain.kind, plain.name
+            # That its dialect is spoken follows from every message; it need not be kept. Everything else is kept, also
+            # what holds already: where the record stands elsewhere, it may not.
+            if plain.source is not None or kind != "dialect":
+                at = plain.position
+                place = "here" if at is not None and at == self._offset() + self._position else at
+                self._changes.append([kind, name, plain.value, plain.speaker, *self._write_source(plain), place])
+            self._look_up(make_question(kind, name))
+            held = self._latest.get((kind, name))
+            if held and next(reversed(held.values())) == plain:
+                continue
+            super().add((plain,))
+            known = make_question(kind, None, KNOWN)
+            self._changed.add((kind, name))
+            self._answers[known] = 1
+            self._looked_up.add(known)
+            self._weigh(kind, name)
+
+    def remove(self, kind: str) -> None:
+        """Forget a kind: the dialect's own reset."""
+        self._changed = {each for each in self._changed if each[0] != kind}
+        self._forgotten_here.add(kind)
+        self._changes.append([kind])
+        self._forgotten.add(kind)
+        for name in self._kinds.get(kind, {}):
+            self._answers.pop(make_question(kind, name), None)
+        self._answers.pop(make_question(kind, None, KNOWN), None)
+        super().remove(kind)
+
+    def _write_source(self, entry: Entry) -> list[Any]:
+        record, part = entry.source or (None, 0)
+        return [record, part, self.identities.get(str(record), "") if record is not None else ""]
+
+    # One record at a time.
+
+    def begin(self, *, record: str, identity: str, position: int, hide: Callable[[Entry], Entry] | None = None) -> None:
+        """Begin to tell a record: nothing has been asked and nothing changed.
+
+        Args:
+            identity: what stands for it by content.
+            position: the one-based place of its first message in the block.
+            hide: takes the record's tokens out of what it establishes.
+        """
+        self.record, self._position, self._hide = record, position, hide
+        self.identities[record] = identity
+        self._changes, self._asked, self._forgotten = [], {}, set()
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether anything that was asked since `begin` is something that a conversation decides."""
+        return any(answer for question, answer in self._asked.items() if question != SIZE)
+
+    def end(self, dialect: str) -> tuple[str, str]:
+        """What the telling since `begin` asked, and what it established; as they are stored with the message."""
+        changes, self._changes, self._hide = self._changes, [], None
+        if not any(change[4:5] == [self.record] for change in changes):
+            self.identities.pop(self.record, None)
+        asked = sorted(self._asked if ALL not in self._asked else self._asked.keys() & {ALL, POSITION, SIZE})
+        answers = tuple(self._asked[name] for name in asked)
+        told_in = f"{DECODER_VERSION} {dialect} {','.join(asked)}={seal(answers)}"
+        return (f"{told_in}+", _write_plain(changes)) if changes else (told_in, "")
+
+    def allows(self, told_in: str, *, dialect: str, position: int) -> bool:
+        """Whether what was told then would be told alike now.
+
+        Args:
+            dialect: the dialect that the record is placed in now.
+            position: the one-based place of its first message in the block now.
+        """
+        start = f"{DECODER_VERSION} {dialect} "
+        if not told_in.startswith(start):
+            return False
+        asked, _, answers = told_in[len(start) :].rstrip("+").partition("=")
+        self._position = position
+        return answers == seal(tuple(self._answer(name) for name in asked.split(",") if name))
 
     def go_through(self, established: str, *, position: int) -> None:
         """Let hold again what a record established when it was told, in the place of telling it anew."""
-        # A number is looked up only where one of the entries says where it was made.
-        is_numbered = any(rest and rest[-1] == "here" for _, *rest in json.loads(established))
         self._position = position
-        super().go_through(established, position=self._offset() + position if is_numbered else position)
-        self._position = position
+        for kind, *rest in json.loads(established):
+            if not rest:
+                self.remove(kind)
+                continue
+            name, value, speaker, record, part, identity, at = rest
+            # A number is looked up only where an entry says where it was made.
+            place = self._offset() + position if at == "here" else at
+            self.add([self._read_entry(kind, name, value, speaker, record, part, identity, place)])
+        self._changes = []
 
-    def _write_change(self, entry: Entry) -> list[Any]:
-        record, part = entry.source or (None, 0)
-        identity = self.identities.get(str(record), "") if record is not None else ""
-        at = entry.position
-        return [entry.kind, entry.name, entry.value, entry.speaker, record, part, identity, self._write_place(at)]
-
-    def _write_place(self, position: int | None) -> int | str | None:
-        if position is None:
-            return None
-        return "here" if position == self._offset() + self._position else position
+    # What the block leaves.
 
     def note(self) -> None:
         """Say what the block has established."""
@@ -210,11 +295,15 @@ class Established(TrackedContext):
     def _write_entry(self, entry: Entry) -> list[Any]:
         if entry.source is None and entry.position is None:
             return [entry.value, entry.speaker]
-        record, part = entry.source or (None, 0)
-        identity = self.identities.get(str(record), "") if record is not None else ""
-        return [entry.value, entry.speaker, entry.position, record, part, identity]
+        return [entry.value, entry.speaker, entry.position, *self._write_source(entry)]
 
 
 def _name_number(*name: str) -> int:
     """A number that a name is known by, the same in every process."""
     return int(make_question(*name), 16)
+
+
+def _make_plain(entry: Entry) -> Entry:
+    """The entry as it is when it has been stored and read again: containers as JSON has them."""
+    source = (str(entry.source[0]), entry.source[1]) if entry.source is not None else None
+    return entry.replace(value=to_json_type(entry.value), source=source)

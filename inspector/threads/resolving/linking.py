@@ -11,7 +11,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from django.db.models import Q
 
@@ -25,8 +25,7 @@ from .refs import (
     Pair,
     Ref,
     before_turn,
-    follow_sender,
-    follow_turn,
+    follow,
     make_ref,
     of_other,
     read_pair,
@@ -75,9 +74,6 @@ class Linker:
     """Finds what the messages of a block answer, one after the other.
 
     Args:
-        conversation: theirs.
-        nodes: in the order of the timeline.
-        view: of the block.
         outside: who bears the ids that they cite, outside the block.
         elsewhere: who bears those in other conversations of the channel that nobody in this one bears.
     """
@@ -120,7 +116,7 @@ class Linker:
         """Give each node its parent, its ghost, or neither."""
         self._expect()
         for node in self._nodes:
-            ref = self._by_node[node.id] = make_ref(node, node.position)
+            ref = self._by_node[node.id] = make_ref(node)
             for way in node.ways:
                 if self._follow(node, ref, way):
                     break
@@ -156,29 +152,28 @@ class Linker:
         view = self._view
         for receiver in node.receivers:
             key: Key = ("to-me", receiver, node.run, node.task)
-            view.put(key, follow_turn(view.get(key, read_pair), ref) if ref.turn is not None else (ref, None))
-        key = ("previous", node.dialect, node.run)
-        view.put(key, follow_turn(view.get(key, read_pair), ref) if ref.turn is not None else (ref, None))
+            self._follow_turn(key, ref)
+        self._follow_turn(("previous", node.dialect, node.run), ref)
         self._say(node, ref)
         if node.correlation and not is_answer(node):
             for name in node.correlation:
-                self._correlated[name] = follow_sender(self._correlated.get(name), ref)
+                self._correlated[name] = follow(self._correlated.get(name), ref, by="sender")
                 if name != node.key:
                     named: Key = ("named", name.hex())
-                    view.put(named, follow_sender(view.get(named, read_pair), ref))
+                    view.put(named, follow(view.get(named, read_pair), ref, by="sender"))
         if node.is_statement and get_dialect(node.dialect).asks_what_waits and not is_answer(node):
             view.own.setdefault(("waiting", node.dialect), []).append([ref, list(node.receivers)])
+
+    def _follow_turn(self, key: Key, ref: Ref) -> None:
+        held = self._view.get(key, read_pair) if ref.turn is not None else None
+        self._view.put(key, follow(held, ref, by="turn"))
 
     def _say(self, node: StoredNode, ref: Ref) -> None:
         """Keep who said something to whom last."""
         own, view = self._view.own, self._view
         for key in [("said",), *(("said-to", each) for each in node.receivers or (ANYONE,))]:
-            held = own.get(key)
-            if held is None:
-                # Of anyone else: only an earlier block knows, which is asked only where that matters.
-                own[key] = (ref, None)
-            else:
-                own[key] = follow_sender(held, ref)
+            # Of anyone else, before the first one here, only an earlier block knows, which is asked where that matters.
+            own[key] = follow(own.get(key), ref, by="sender")
         for receiver in node.receivers or (ANYONE,):
             view.put(("said-between", node.sender, receiver), ref)
 
@@ -186,7 +181,9 @@ class Linker:
         if way.whom == "message-id":
             return self._cite(node, way)
         found = self._find(node, ref, way)
-        sought = _find_sought(node) if way.basis == "turn" else None
+        # The way by a correlation id, where it names one, is tried before the turns.
+        named = (each for each in node.ways if each.whom == "correlation-id" and each.key is not None)
+        sought = next(named, None) if way.basis == "turn" else None
         if sought is not None and (found is None or self._has_handles(found)):
             # The turn is no way round what the wire says: a message that bears another id is not the one that is meant.
             node.basis, node.why, node.cited, node.ghost = sought.basis, sought.why, sought.key, sought.key
@@ -274,7 +271,8 @@ class Linker:
         pairs: list[Pair] = []
         held: Pair | None = None
         for bearer in earlier:
-            held = follow_sender(held, Ref(bearer.id, (bearer.instant, "", 0, 0), bearer.sender, None))
+            ref = Ref(bearer.id, (bearer.instant, "", 0, 0), bearer.sender, None)
+            held = follow(held, ref, by="sender")
         stored = self._view.get(("named", name.hex()), read_pair)
         pairs = [pair for pair in (held, stored, self._correlated.get(name)) if pair is not None]
         found = take_latest(of_other(pair, node.sender) for pair in pairs) or take_latest(pair[0] for pair in pairs)
@@ -286,7 +284,8 @@ class Linker:
         ahead = [each for each in self._outside.later.get(name, ()) if not is_answer(each)]
         if ahead:
             return Ref(ahead[0].id, (0, "", 0, 0), ahead[0].sender, None, ahead[0])
-        for each in self._view.list_everywhere(("named", name.hex())):
+        named: Key = ("named", name.hex())
+        for each in self._view.list_everywhere([named])[named]:
             if each.border > self._view.border:
                 # The first of a later block: of those that block says only the latest, which is as good.
                 return Ref.read(each.value[1] or each.value[0])
@@ -308,17 +307,14 @@ class Linker:
         found = of_other(self._view.own.get(key), me)
         if found is not None or self._view.is_first:
             return found
-        for written in self._walk_stored(key):
+        walked = self._view.walk(key)
+        if key in self._view.own:
+            next(walked)
+        for written in walked:
             found = of_other(read_pair(written), me)
             if found is not None:
                 return found
         return None
-
-    def _walk_stored(self, key: Key) -> Iterable[Any]:
-        walked = self._view.walk(key)
-        if key in self._view.own:
-            next(walked)
-        return walked
 
     def _find_unanswered(self, node: StoredNode) -> Ref | None:
         """The latest statement that waits: by one whom it speaks to, else said to its sender or to nobody, else any."""
@@ -336,7 +332,7 @@ class Linker:
                 looked_at += 1
                 if looked_at > MAX_WAITING:
                     return to_me or anyone
-                if ref.sender == me or self._is_answered(ref.id):
+                if ref.sender == me or ref.id in self._answered or self._view.get(("answered", ref.id.hex)):
                     continue
                 is_to_me = me in receivers or not receivers
                 if ref.sender in others and is_to_me:
@@ -347,9 +343,6 @@ class Linker:
             if to_me is not None and not others:
                 return to_me
         return to_me or anyone
-
-    def _is_answered(self, message_id: uuid.UUID) -> bool:
-        return message_id in self._answered or bool(self._view.get(("answered", message_id.hex)))
 
     # Circles.
 
@@ -449,8 +442,3 @@ def load_bearers(
 
 def _pairs(other: str, me: str) -> tuple[Key, Key]:
     return ("said-between", other, me), ("said-between", other, ANYONE)
-
-
-def _find_sought(node: StoredNode) -> Way | None:
-    """The way by a correlation id, where the message names one; it is tried before the turns."""
-    return next((way for way in node.ways if way.whom == "correlation-id" and way.key is not None), None)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..agents.aggregates import Exchanges, gather_exchanges, write_counted
-from ..arriving.holding import Fence
+from ..arriving.marking import Fence
 from ..models import Appearance, Conversation, Exchange
 from ..multiset import Multiset
 from ..placing.citations import Citation, Elsewhere
@@ -16,11 +16,10 @@ from ..telling.retelling import Retelling
 from ..telling.wordings import History
 from .assigning import Assigner
 from .blocks import Segment
-from .digests import Moment
 from .established import Established
 from .linking import Linker, Outside
 from .runs import order_nodes
-from .summaries import Summary, sum_up
+from .summaries import Moment, Summary, sum_up
 from .tasks import Tasks
 from .view import View
 from .writing import Changes
@@ -53,7 +52,6 @@ class Pass:
         """Tell those of its messages that do not stand as they are told, and sum all up.
 
         Args:
-            retelling: of this pass.
             write: writes what has changed as soon as that is much; without it everything is kept.
         """
         for node, row, established in retelling.go_through():
@@ -89,10 +87,6 @@ def begin_pass(
     """Link and assign the messages of a block.
 
     Args:
-        conversation: theirs.
-        segment: the block.
-        view: of it.
-        history: of the wordings of the conversation.
         outside: who bears the ids that they cite, in other blocks of the conversation.
         elsewhere: who bears them in other conversations.
         count_before: how many messages come before the block.

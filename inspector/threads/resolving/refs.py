@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from dialects import get_dialect
 
@@ -35,15 +35,12 @@ class Ref:
         return cls(uuid.UUID(hex=name), (instant, source, index, part), sender, turn)
 
 
-def make_ref(node: StoredNode, position: int) -> Ref:
-    """The reference to a node of the block; within a block `position` ranks it."""
+def make_ref(node: StoredNode) -> Ref:
+    """The reference to a node of the block, where its position ranks it."""
     turn = node.turn if node.turn is not None and get_dialect(node.dialect).orders_by_turn else None
-    return Ref(node.id, rank_of(node), node.sender, turn, node)
-
-
-def rank_of(node: StoredNode) -> Rank:
-    """What ranks a message among those of its conversation: its order key, as short as it tells messages apart."""
-    return node.instant, node.source[:8].hex(), node.index, node.part
+    # Its order key, as short as it tells messages apart.
+    rank = node.instant, node.source[:8].hex(), node.index, node.part
+    return Ref(node.id, rank, node.sender, turn, node)
 
 
 def is_after(one: Ref, other: Ref) -> bool:
@@ -75,18 +72,11 @@ def read_pair(written: list[Any]) -> Pair:
     return Ref.read(one), None if other is None else Ref.read(other)
 
 
-def follow_sender(pair: Pair | None, ref: Ref) -> Pair:
-    """The latest message, and the latest of anyone but its sender, once one more has come."""
+def follow(pair: Pair | None, ref: Ref, *, by: Literal["sender", "turn"]) -> Pair:
+    """The latest message, and the latest of anyone but its sender, or of another turn, once one more has come."""
     if pair is None or pair[0] is None:
         return ref, None
-    return ref, pair[0] if pair[0].sender != ref.sender else pair[1]
-
-
-def follow_turn(pair: Pair | None, ref: Ref) -> Pair:
-    """The latest message, and the latest of a turn before its, once one more has come."""
-    if pair is None or pair[0] is None:
-        return ref, None
-    return ref, pair[0] if pair[0].turn is None or pair[0].turn != ref.turn else pair[1]
+    return ref, pair[0] if getattr(pair[0], by) != getattr(ref, by) else pair[1]
 
 
 def of_other(pair: Pair | None, sender: str | None) -> Ref | None:

@@ -9,10 +9,8 @@ from django.db import transaction
 
 from inspector.intake.models import Record
 
-from ..arriving.arrivals import find_citing, find_keys, replace_parts
-from ..arriving.holding import Fence, hold_channels, hold_conversations
-from ..arriving.inserts import read_record
-from ..arriving.marking import mark_conversations
+from ..arriving.inserts import find_citing, find_keys, read_record, replace_parts
+from ..arriving.marking import Fence, hold_channels, hold_conversations, mark_conversations
 from ..models import Conversation
 from ..placing.links import Guess, guess_of
 from ..placing.nodes import StoredNode, find_misread
@@ -44,10 +42,8 @@ def read_misread(
     """Read again what is to be read otherwise; whether there was anything. Its messages have to be loaded again then.
 
     Args:
-        conversation: theirs.
         nodes: messages of it, in order key.
         spoken: the dialects that were spoken before them.
-        history: of the conversation's wordings.
         fence: called before each; raises when another worker has taken over.
     """
     misread = list(find_misread(nodes, spoken))

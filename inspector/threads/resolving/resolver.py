@@ -23,22 +23,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ..agents.aggregates import add_rows, prune_declarations, write_declarations, write_exchanges
-from ..arriving.holding import Fence, hold_alone
+from ..arriving.marking import Fence, hold_alone
 from ..decryption import ask_opening
 from ..messages import count_hidden_by_conversation
 from ..models import Conversation, Task
-from ..placing.bearers import find_bearers_alone
+from ..models.blocks import FIRST, Block, Fact
+from ..placing.citations import find_bearers_alone
 from ..placing.nodes import StoredNode
 from ..telling.wordings import History, note_rest
 from .blocks import CHUNK, Segment, Timeline, begins_block, cut, is_long
 from .linking import load_bearers
 from .passes import Pass, begin_pass, list_citations
 from .rereading import read_misread
-from .rows import read_state_of, write_rows, write_touched
 from .small import Small
 from .storing import mark_readers, write_blocks, write_facts
-from .summaries import add_up, read_summary, with_elements
-from .tables import FIRST, Block, Fact
+from .summaries import add_up, read_state_of, read_summary, with_elements, write_rows
+from .tasks import write_touched
 from .view import Facts, View, digest_key
 from .writing import write_changes
 
@@ -110,8 +110,11 @@ class Resolver:
         is_moved = count != sum(block.count for block in blocks[:until])
         written, stale = self._write(old, passes, has_behind=has_behind, is_moved=is_moved)
         self.dirty -= {block.start for block in blocks[at:until]}
-        blocks[at:until] = [*written, *([self._make_rest(rest)] if rest is not None else [])]
-        self.dirty |= stale | ({rest.border} if rest is not None else set())
+        blocks[at:until] = written
+        self.dirty |= stale
+        if rest is not None:
+            blocks.insert(at + len(written), self._timeline.make(rest.border, rest.key, is_forced=rest.is_forced))
+            self.dirty.add(rest.border)
 
     # What is gone through together.
 
@@ -157,9 +160,6 @@ class Resolver:
         spoken = {slug: None for slug in sorted(guessed) if view.get(("spoken", slug))}
         return read_misread(self._conversation, nodes, spoken, self._history, self._fence)
 
-    def _make_rest(self, rest: Segment) -> Block:
-        return self._timeline.make(rest.border, rest.key, is_forced=rest.is_forced)
-
     # One block.
 
     def _pass(self, segment: Segment, count_before: int, fresh: Mapping[uuid.UUID, StoredNode]) -> Pass:
@@ -199,7 +199,7 @@ class Resolver:
             if is_moved and passes:
                 changed.behind.append((digest_key(("count",)), passes[-1].segment.border))
             is_quiet = generation == conversation.generation
-            touched = {state.found.id for each in passes for state in each.tasks.states.values()}
+            touched = {task_id for each in passes for task_id in each.tasks.states}
             # From here on all that is known is stored.
             self._facts.written()
             write_touched(conversation, touched | changed.tasks, self._facts)
@@ -229,8 +229,7 @@ class Resolver:
             summaries = [read_summary(text) for text in texts if text]
             if self._is_whole:
                 self._prune()
-            total = add_up(summaries, hidden=hidden)
-            write_rows([conversation], {conversation.pk: total}, {conversation.pk: read_state_of(conversation)})
+            write_rows([(conversation, add_up(summaries, hidden=hidden), read_state_of(conversation))])
             write_exchanges([add_rows(conversation, summaries)], has_declared=False)
             self._history.forget_unchanged()
             note_rest([self._history])

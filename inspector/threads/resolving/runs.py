@@ -19,12 +19,7 @@ LATE = "it came long after later turns, so it stands where its time puts it"
 
 
 def order_nodes(nodes: Sequence[StoredNode], view: View) -> list[StoredNode]:
-    """The nodes of a block in the order of the timeline, each with its run.
-
-    Args:
-        nodes: by order key.
-        view: of their block.
-    """
+    """The nodes of a block in the order of the timeline, each with its run."""
     runs: dict[tuple[str, int], list[int]] = defaultdict(list)
     counting = [node for node in nodes if node.turn is not None and get_dialect(node.dialect).orders_by_turn]
     if not counting:

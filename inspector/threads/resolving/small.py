@@ -10,27 +10,25 @@ from types import MappingProxyType
 from django.db.models import Count
 
 from ..agents.aggregates import write_exchanges
-from ..arriving.holding import Fence, hold_alone
+from ..arriving.marking import Fence, hold_alone
 from ..decryption import ask_opening
 from ..messages import count_hidden_by_conversation
 from ..models import Conversation
 from ..models import Message as MessageRow
-from ..placing.bearers import find_bearers_alone
-from ..placing.citations import Citation, Elsewhere
+from ..models.blocks import FIRST
+from ..placing.citations import Citation, Elsewhere, find_bearers_alone
 from ..placing.nodes import StoredNode, find_misread, load_timelines
-from ..tasks.replay import Play
 from ..tasks.rows import make_row, write_tasks
+from ..tasks.states import TaskState
 from ..telling.retelling import load_together
 from ..telling.wordings import History, note_rest
 from .blocks import Segment, is_one_block
 from .linking import Outside
 from .passes import Pass, begin_pass, list_citations
 from .rereading import read_misread
-from .rows import derive_state_of, write_rows
 from .storing import write_only_blocks
-from .summaries import add_up
-from .tables import FIRST
-from .view import Facts, View
+from .summaries import add_up, derive_state_of, write_rows
+from .view import View
 from .writing import Changes, write_changes
 
 # Conversations of at most so many messages and bytes are resolved together, and so many of theirs at once.
@@ -123,14 +121,14 @@ def go_through(
         passes[conversation.pk] = begin_pass(
             conversation,
             Segment(FIRST, None, is_forced=False, nodes=list(nodes)),
-            View(Facts(conversation.pk, is_empty=True), FIRST, is_first=True, is_only=True),
+            View.of_nothing(),
             history,
             outside=Outside(),
             elsewhere=elsewhere.get(conversation.channel_id, {}),
             count_before=lambda: 0,
         )
     retellings = {pk: each.retell(fence) for pk, each in passes.items()}
-    load_together(list(retellings.values()), fence)
+    load_together(list(retellings.values()))
     for at, (pk, each) in enumerate(passes.items()):
         each.tell(retellings.pop(pk), None if at else write)
     return passes
@@ -148,13 +146,18 @@ def write_together(passes: Sequence[Pass], histories: Sequence[History], *, read
     workspace_id = conversations[0].workspace_id
     hidden = count_hidden_by_conversation(conversations)
     write_changes([each.changes for each in passes], workspace_id=workspace_id)
-    plays = {each.conversation.pk: _list_plays(each) for each in passes}
-    write_tasks([(each, [make_row(play) for play in plays[each.pk]]) for each in conversations], since={})
-    totals = {
-        each.conversation.pk: add_up([each.summary], elements=each.elements, hidden=hidden.get(each.conversation.pk, 0))
-        for each in passes
-    }
-    write_rows(conversations, totals, {pk: derive_state_of(each) for pk, each in plays.items()})
+    tasks = {each.conversation.pk: _list_tasks(each) for each in passes}
+    write_tasks([(each, [make_row(task) for task in tasks[each.pk]]) for each in conversations], since={})
+    write_rows(
+        [
+            (
+                each.conversation,
+                add_up([each.summary], elements=each.elements, hidden=hidden.get(each.conversation.pk, 0)),
+                derive_state_of(tasks[each.conversation.pk]),
+            )
+            for each in passes
+        ]
+    )
     write_exchanges([each.exchanges for each in passes])
     write_only_blocks([(each.conversation, each.summary.count) for each in passes])
     for history in histories:
@@ -163,8 +166,8 @@ def write_together(passes: Sequence[Pass], histories: Sequence[History], *, read
     ask_opening(workspace_id=workspace_id, conversation_ids={each.pk for each in conversations})
 
 
-def _list_plays(each: Pass) -> list[Play]:
-    return [state.play for state in each.tasks.states.values() if state.play.message_count]
+def _list_tasks(each: Pass) -> list[TaskState]:
+    return [task for task in each.tasks.states.values() if task.message_count]
 
 
 def find_together(conversations: Sequence[Conversation]) -> list[Conversation]:

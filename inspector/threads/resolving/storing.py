@@ -14,11 +14,11 @@ from django.db.models import Max
 from inspector.intake.bulk import copy_rows
 
 from ..models import Conversation
+from ..models.blocks import FIRST, Block, Fact, Read
 from ..tasks.states import make_task_id
 from .blocks import Segment
 from .passes import Pass
 from .summaries import Summary, write_summary
-from .tables import FIRST, Block, Fact, Read
 from .view import digest_everywhere, digest_key, name_form
 
 

@@ -1,6 +1,10 @@
 """Summaries: what the messages of a block add up to, and what those of all blocks come to for their conversation.
 
 A conversation's row is their sum in the order of the blocks, and nothing else. Messages stand by their places.
+
+Its digest is over a set (`multiset`), one element for each message: how it is told, what it answers, and where it
+stands, by its time and how many of that time come before it. So nothing in an element moves when another message comes
+in before it. Messages are named by their records' identities and their parts: equal sets of records give equal digests.
 """
 
 from __future__ import annotations
@@ -8,20 +12,35 @@ from __future__ import annotations
 import base64
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import nsmallest
-from typing import Any, Final
+from itertools import chain
+from struct import Struct
+from typing import Any, Final, NamedTuple
 
 import msgspec
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
 
-from ..models import Message
+from inspector.intake.bulk import update_rows
+from inspector.intake.text import make_storable
+
+from ..models import Conversation, Message, Task
 from ..multiset import WIDTH_BYTES, Multiset, read_multiset
 from ..placing.citations import count_bearers
 from ..placing.nodes import StoredNode
-from .digests import Moment, list_elements
+from ..placing.places import read_instant
+from ..tasks.events import ASKS, FAILING
+from ..tasks.states import STANDING, TaskState, derive_state
 
 _NO_ACT: Final = ""
+# What such a message is about is the exchange itself, or what another has named before.
+GREETING: Final = ("acknowledge", "handshake", "control")
+MAX_GRAVE = 3
+# The first agents of a conversation are counted one by one.
+MAX_SENDERS = 50
 
 
 class Summary(msgspec.Struct, array_like=True, omit_defaults=True):
@@ -70,13 +89,12 @@ def sum_up(nodes: Sequence[StoredNode], before: Moment | None) -> tuple[Summary,
     """What these nodes add up to, placed and told, in the order of the timeline; and the set that is their digest.
 
     Args:
-        nodes: those of a block.
         before: the latest time before the block, and how many messages have it, where one of the block has it too.
     """
     instants = [node.instant for node in nodes]
     about = [node for node in nodes if node.has_topic and node.performative not in GREETING]
     grave = (node for node in nodes if node.severity >= Message.Severity.WARNING)
-    asked = next((node for node in about if node.performative in ASKING), None)
+    asked = next((node for node in about if node.performative in ASKS), None)
     elements = Multiset().add(list_elements(nodes, before))
     summary = Summary(
         count=len(nodes),
@@ -89,9 +107,9 @@ def sum_up(nodes: Sequence[StoredNode], before: Moment | None) -> tuple[Summary,
         severities=dict(Counter([node.severity for node in nodes])),
         gravest=[
             (each.severity, each.place.hex())
-            for each in nsmallest(MOST_GRAVE, grave, key=lambda each: (-each.severity, each.place))
+            for each in nsmallest(MAX_GRAVE, grave, key=lambda each: (-each.severity, each.place))
         ],
-        asks=next((node.place.hex() for node in nodes if node.performative in ASKING), None),
+        asks=next((node.place.hex() for node in nodes if node.performative in ASKS), None),
         asked=asked.id.hex if asked is not None else None,
         named=about[0].id.hex if about else None,
         missing=sorted({node.ghost.hex() for node in nodes if node.ghost and not count_bearers(node.why)}),
@@ -118,95 +136,62 @@ def _count_agents(nodes: Sequence[StoredNode]) -> list[tuple[str, int]]:
     return list(found.items())
 
 
-class Total(msgspec.Struct):
-    """What a conversation comes to."""
-
-    message_count: int
-    missing_count: int
-    agents: list[str]
-    dialects: list[str]
-    severity: int
-    tally: Tally
-    first_at: int | None
-    last_at: int | None
-    subject_of: uuid.UUID | None
-    digest: bytes
+# The columns of a conversation that its blocks add up to.
+ADDED_UP: Final = (
+    *("settled_digest", "agents", "dialects", "message_count", "missing_count", "severity", "tally"),
+    *("first_at", "last_at"),
+)
 
 
-def add_up(summaries: Iterable[Summary], *, elements: Multiset | None = None, hidden: int) -> Total:
-    """What the summaries of all blocks of a conversation come to.
+def add_up(
+    summaries: Iterable[Summary], *, elements: Multiset | None = None, hidden: int
+) -> tuple[uuid.UUID | None, tuple[Any, ...]]:
+    """What the summaries of all blocks of a conversation come to: the message that names it, and `ADDED_UP`.
 
     Args:
         summaries: in the order of the blocks.
         elements: of the only block, where there is one.
         hidden: how many messages a withdrawal hides.
     """
-    dialects: Counter[str] = Counter()
-    agents: Counter[str] = Counter()
-    acts: Counter[str] = Counter()
-    severities: Counter[int] = Counter()
-    gravest: list[tuple[int, str]] = []
-    missing: set[str] = set()
-    count = total = 0
-    first_at: int | None = None
-    last_at: int | None = None
-    asks = asked = named = None
-    for each in summaries:
-        count += each.count
-        for name, messages in each.dialects:
-            dialects[name] += messages
-        for name, sent in each.agents:
-            agents[name] += sent
+    every = list(summaries)
+    dialects, agents, acts = Counter[str](), Counter[str](), Counter[str]()
+    severities = Counter[int]()
+    for each in every:
+        dialects.update(dict(each.dialects))
+        agents.update(dict(each.agents))
         acts.update(each.acts)
         severities.update(each.severities)
-        gravest += each.gravest
-        missing.update(each.missing)
-        asks, asked, named = asks or each.asks, asked or each.asked, named or each.named
-        if each.first_at is not None and (first_at is None or each.first_at < first_at):
-            first_at = each.first_at
-        if each.last_at is not None and (last_at is None or each.last_at > last_at):
-            last_at = each.last_at
-        if each.elements:
-            total += read_multiset(base64.b64decode(each.elements)).total
+    count = sum(each.count for each in every)
     if elements is None:
+        total = sum(read_multiset(base64.b64decode(each.elements)).total for each in every if each.elements)
         elements = Multiset(total % (1 << (8 * WIDTH_BYTES)), count)
-    # The commonest first, and of as many messages the one that was spoken first.
-    spoken = sorted(dialects, key=lambda name: -dialects[name])
-    names = list(agents)
-    worst = sorted(gravest, key=lambda each: (-each[0], each[1]))[:MOST_GRAVE]
-    subject = asked or named
-    return Total(
-        message_count=count,
-        missing_count=len(missing),
-        agents=names,
-        dialects=spoken,
-        severity=max(severities, default=0),
-        tally=Tally(
-            asked=asks,
-            asked_count=sum(acts[act] for act in ASKING),
-            failed_count=sum(acts[act] for act in FAILING),
-            malformed_count=acts[_NO_ACT],
-            severities=dict(sorted(severities.items())),
-            senders={name: agents[name] for name in names[:MOST_SENDERS] if agents[name]},
-            gravest=[place for _, place in worst],
-            hidden=hidden,
-        ),
-        first_at=first_at,
-        last_at=last_at,
-        subject_of=uuid.UUID(hex=subject) if subject else None,
-        digest=elements.seal(),
+    grave = sorted(chain.from_iterable(each.gravest for each in every), key=lambda each: (-each[0], each[1]))
+    first_at = min((each.first_at for each in every if each.first_at is not None), default=None)
+    last_at = max((each.last_at for each in every if each.last_at is not None), default=None)
+    subject = next((each.asked for each in every if each.asked), None)
+    subject = subject or next((each.named for each in every if each.named), None)
+    tally = Tally(
+        asked=next((each.asks for each in every if each.asks), None),
+        asked_count=sum(acts[act] for act in ASKS),
+        failed_count=sum(acts[act] for act in FAILING),
+        malformed_count=acts[_NO_ACT],
+        severities=dict(sorted(severities.items())),
+        senders={name: agents[name] for name in list(agents)[:MAX_SENDERS] if agents[name]},
+        gravest=[place for _, place in grave[:MAX_GRAVE]],
+        hidden=hidden,
     )
-
-
-# The acts that ask somebody for something.
-ASKING: Final = ("request", "query", "delegate", "propose", "subscribe")
-# The acts that say it did not work.
-FAILING: Final = ("failure", "not-understood")
-# What such a message is about is the exchange itself, or what another has named before.
-GREETING: Final = ("acknowledge", "handshake", "control")
-MOST_GRAVE = 3
-# The first agents of a conversation are counted one by one.
-MOST_SENDERS = 50
+    return uuid.UUID(hex=subject) if subject else None, (
+        elements.seal(),
+        list(agents),
+        # The commonest first, and of as many messages the one that was spoken first.
+        sorted(dialects, key=lambda name: -dialects[name]),
+        count,
+        len(set(chain.from_iterable(each.missing for each in every))),
+        max(severities, default=0),
+        make_storable(write_tally(tally)),
+        None if first_at is None else read_instant(first_at),
+        None if last_at is None else read_instant(last_at),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,3 +221,82 @@ def write_tally(tally: Tally) -> str:
 def read_tally(text: str) -> Tally:
     """The tally that `write_tally` wrote."""
     return msgspec.json.decode(text, type=Tally)
+
+
+# Identity and part of a record.
+_NAME: Final = Struct(">32si")
+# Microseconds since 1970, how many of that time come before it; its name; its run; whether its parent is in this
+# conversation, and whether what it cites is missing; the bytes of what stands for a parent elsewhere, of what it cites
+# and of how it is told.
+_HEAD: Final = Struct(">qI32sii??BBB")
+
+
+class Moment(NamedTuple):
+    """A time in microseconds since 1970, and how many messages of a conversation have it."""
+
+    instant: int
+    messages: int
+
+
+def list_elements(nodes: Iterable[StoredNode], before: Moment | None = None) -> Iterator[bytes]:
+    """The elements of these placed and told messages of a conversation, in the order of its timeline.
+
+    Args:
+        nodes: the messages; none of the others that come later has the time of one of them.
+        before: of those that come before them, the latest time. None has another time of theirs.
+    """
+    held: dict[int, int] = {} if before is None else {before.instant: before.messages}
+    for node in nodes:
+        instant, above, cited = node.instant, node.above, node.cited or b""
+        same = held.get(instant, 0)
+        held[instant] = same + 1
+        elsewhere, told = node.parent_elsewhere, node.told_digest
+        sizes = (len(elsewhere), len(cited), len(told))
+        head = _HEAD.pack(
+            instant, same, node.identity, node.part, node.run, above is not None, node.ghost is not None, *sizes
+        )
+        parent = b"" if above is None else _NAME.pack(above.identity, above.part)
+        yield b"".join((head, parent, elsewhere, cited, told, _write_words(node.basis, node.why)))
+
+
+@lru_cache(maxsize=4096)
+def _write_words(basis: str, why: str) -> bytes:
+    # Most messages are placed for one of a few reasons.
+    return f"{basis}\0{why}".encode("utf-8", "surrogatepass")
+
+
+LONGEST_SUBJECT: Final = 500
+_COLUMNS: Final = ("id", "settled_generation", "settled_at", "state", "subject", *ADDED_UP)
+
+
+def write_rows(
+    totals: Sequence[tuple[Conversation, tuple[uuid.UUID | None, tuple[Any, ...]], str]],
+) -> None:
+    """Write the rows of these conversations, as `add_up` gave them, with how each stands; where they are held."""
+    about = [subject for _, (subject, _), _ in totals if subject]
+    topics = dict(Message.objects.filter(pk__in=about).values_list("id", "topic")) if about else {}
+    now = timezone.now()
+    rows = [
+        (each.pk, each.generation, now, state, topics.get(subject, "")[:LONGEST_SUBJECT] if subject else "", *row)
+        for each, (subject, row), state in totals
+    ]
+    update_rows(model=Conversation, columns=_COLUMNS, rows=rows)
+
+
+def derive_state_of(tasks: Iterable[TaskState]) -> str:
+    """How a conversation stands, by all of its tasks that a message belongs to."""
+    states: tuple[set[str], set[str]] = (set(), set())
+    for task in tasks:
+        is_part = task.within is not None and task.within.message_count > 0
+        states[is_part].add(task.state or STANDING[0].value)
+    return derive_state(*states)
+
+
+def read_state_of(conversation: Conversation) -> str:
+    """The same by the rows of its tasks."""
+    whole = Task.objects.filter(conversation=conversation, key=OuterRef("within_key"))
+    rows = Task.objects.filter(conversation=conversation).annotate(is_part=Exists(whole)).order_by()
+    states: tuple[set[str], set[str]] = (set(), set())
+    for is_part, state in rows.values_list("is_part", "state").distinct():
+        states[is_part].add(state)
+    return derive_state(*states)

@@ -9,7 +9,7 @@ Nothing is copied from block to block, so nothing can go stale.
     view.get(("to", "bob"))            the value that holds now
     view.put(("to", "bob"), value)     from here on it is this one
     view.walk(("asked", "bob"))        the values of one key, the latest first: of this block, then of earlier ones
-    view.list_everywhere(("asks", …))  the values of one key in all other blocks, earlier and later, in order
+    view.list_everywhere([("asks", …)])  the values of keys in all other blocks, earlier and later, in order
 
 Of a key that is read everywhere, a value depends on nothing that comes later, so that resolving comes to an end.
 """
@@ -25,8 +25,8 @@ from typing import Any, Final, NamedTuple
 
 from django.db import connection
 
+from ..models.blocks import FACT_BYTES, FIRST
 from ..telling.contexts import DECODER_VERSION, name_secret
-from .tables import FACT_BYTES
 
 # What is asked for: its kind, and by what.
 Key = tuple[Any, ...]
@@ -56,11 +56,7 @@ def digest_everywhere(digest: bytes) -> bytes:
     return blake2b(b"everywhere" + digest, digest_size=FACT_BYTES).digest()
 
 
-def _write_default(value: Any) -> Any:
-    return value.write()
-
-
-_encode: Final = json.JSONEncoder(separators=(",", ":"), default=_write_default).encode
+_encode: Final = json.JSONEncoder(separators=(",", ":"), default=lambda value: value.write()).encode
 
 
 @dataclass(slots=True)
@@ -85,7 +81,6 @@ class Facts:
     """The facts of one conversation: those that are stored, and those of blocks that have just been gone through.
 
     Args:
-        conversation_id: the conversation.
         is_empty: whether nothing is stored of it.
     """
 
@@ -193,8 +188,6 @@ class View:
     """What one block asks and says.
 
     Args:
-        facts: those of its conversation.
-        border: where it begins.
         is_first: whether no block comes before it, so that nothing earlier has to be asked.
         is_only: whether it is the only block, so that nothing has to be noted.
     """
@@ -210,11 +203,15 @@ class View:
     _seen: dict[Key, Any] = field(default_factory=dict)
     _expected: dict[bytes, Found | None] = field(default_factory=dict)
 
+    @classmethod
+    def of_nothing(cls) -> View:
+        """Of the only block of a conversation of which nothing is stored."""
+        return cls(Facts(uuid.UUID(int=0), is_empty=True), FIRST, is_first=True, is_only=True)
+
     def get(self, key: Key, read: Callable[[Any], Any] = _keep) -> Any:
         """The value that holds for a key; None where there is none.
 
         Args:
-            key: what is asked for.
             read: makes a value of what is stored of one.
         """
         if key in self.own:
@@ -255,24 +252,14 @@ class View:
             yield found.value
         self._note(digest, NOWHERE)
 
-    def list_everywhere(self, key: Key) -> list[Found]:
-        """The values of a key in all other blocks."""
-        if self.is_only:
-            return []
-        digest = digest_key(key)
-        self.reads[digest_everywhere(digest)] = NOWHERE
-        return [each for each in self.facts.list_everywhere([digest])[digest] if each.border != self.border]
-
-    def list_all_everywhere(self, keys: Sequence[Key]) -> dict[Key, list[Found]]:
-        """The same of several keys; one statement at most."""
+    def list_everywhere(self, keys: Sequence[Key]) -> dict[Key, list[Found]]:
+        """The values of each key in all other blocks, in order; one statement at most."""
         if self.is_only or not keys:
-            return {}
-        digests = {digest_key(key): key for key in keys}
-        self.reads |= {digest_everywhere(digest): NOWHERE for digest in digests}
-        found = self.facts.list_everywhere(list(digests))
-        return {
-            digests[digest]: [each for each in values if each.border != self.border] for digest, values in found.items()
-        }
+            return {key: [] for key in keys}
+        digests = {key: digest_key(key) for key in keys}
+        self.reads |= dict.fromkeys(map(digest_everywhere, digests.values()), NOWHERE)
+        found = self.facts.list_everywhere(list(digests.values()))
+        return {key: [each for each in found[digest] if each.border != self.border] for key, digest in digests.items()}
 
     def note(self, key: Key) -> None:
         """Something is read that whatever comes before may change."""

@@ -11,10 +11,11 @@ from typing import Any
 from inspector.intake.bulk import copy_rows, update_rows
 from inspector.intake.text import make_storable
 
-from ..arriving.announcements import announce
 from ..arriving.inserts import HUNG, LEANED, MESSAGE_COLUMNS, OWN, PLACED, TOLD
 from ..arriving.marking import mark_traces
+from ..feed import announce
 from ..models import Message as MessageRow
+from ..models.packed_text import unpack_text
 from ..placing.across import look_across
 from ..placing.nodes import StoredNode
 from ..telling.sights import decide_established
@@ -81,7 +82,7 @@ class Changes:
 
     def keep_wordings(self) -> None:
         """Keep what stood and is about to be told otherwise; what comes out in the same words is told so since then."""
-        told = {row[0]: row[_BODY] for row in self.told if row[0] in self.history.changed}
+        told = {row[0]: unpack_text(row[_BODY]) for row in self.told if row[0] in self.history.changed}
         changed = {message_id: self.history.changed.pop(message_id) for message_id in told}
         since = keep_wordings(changes=changed, told=told, at=self.history.at)
         self.told = [(*row[:-1], since.get(row[0], row[-1])) for row in self.told] if since else self.told

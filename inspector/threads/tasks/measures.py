@@ -21,7 +21,7 @@ from django.utils import timezone
 from inspector.accounts.models import Channel, Workspace
 from inspector.lookups import WrittenSince
 
-from ..models import Conversation, Task
+from ..models import Conversation, Message, Task
 from .states import STANDING
 
 # A task of which nobody has said a word for so long, while its channel went on, stands still.
@@ -263,3 +263,25 @@ def find_tasks_by_keys(*, conversation: Conversation, keys: Sequence[bytes]) -> 
     """The tasks of a conversation by what makes them: those in the course of which others were asked."""
     rows = Task.objects.filter(conversation=conversation, key__in=list(keys)) if keys else ()
     return {bytes(task.key): task for task in rows}
+
+
+def select_maybe_answered(*, workspace: Workspace, channel: Channel | None = None) -> QuerySet[Task]:
+    """The requests without a readable reply for an hour, up to the latest message of their channel."""
+    sealed = Message.objects.shown().filter(workspace=workspace, is_sealed=True)
+    there = Q(sender=OuterRef("requester"), receivers__contains=[OuterRef("performer")])
+    back = Q(sender=OuterRef("performer"), receivers__contains=[OuterRef("requester")])
+    rows = Task.objects.filter(
+        workspace=workspace,
+        state__in=STANDING,
+        act__in=("request", "query"),
+        request__isnull=False,
+        is_answered=False,
+        deadline_at=None,
+        # Told first where anything is sealed, which is in few conversations.
+        conversation__in=sealed.values("conversation"),
+    ).exclude(requester="", performer="")
+    if channel is not None:
+        rows = rows.filter(channel=channel)
+    beside = sealed.filter(there | back, conversation=OuterRef("conversation"))
+    rows = rows.alias(latest=latest_in_channel()).filter(latest__gt=F("last_at") + STALLED_AFTER)
+    return rows.filter(Exists(beside)).order_by()

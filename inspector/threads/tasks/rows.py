@@ -12,8 +12,7 @@ from typing import Any, Final
 from inspector.intake.bulk import insert_rows, update_rows
 
 from ..models import Conversation, Task
-from .replay import Play, Step
-from .states import STANDING, make_task_id
+from .states import STANDING, Step, TaskState, make_task_id
 
 # Of a task that changes more often, so many of its first and of its last changes are kept, and how many there were.
 MAX_STEPS: Final = 100
@@ -28,9 +27,9 @@ COLUMNS: Final = (
 _KEY, _DIGEST, _PLACE = 0, -2, -1
 
 
-def write_steps(play: Play) -> str:
+def write_steps(task: TaskState) -> str:
     """The changes of a task as JSON text: a list of [id of the message, event, state, link]."""
-    kept = play.steps
+    kept = task.steps
     if len(kept) > 2 * MAX_STEPS:
         kept = [*kept[:MAX_STEPS], *kept[-MAX_STEPS:]]
     rows = [[step.message_id.hex, *step[1:]] for step in kept]
@@ -42,43 +41,22 @@ def read_steps(text: str) -> list[Step]:
     return [Step(uuid.UUID(hex=name), *said) for name, *said in json.loads(text or "[]")]
 
 
-def make_row(play: Play) -> TaskRow:
+def make_row(task: TaskState) -> TaskRow:
     """The columns of a task's row: those of `COLUMNS`."""
-    task = play.task
-    row = (
-        play.task.key,
-        play.within.task.key if play.within is not None else None,
-        task.native_id,
-        task.request or task.asked_elsewhere,
-        task.act,
-        task.requester,
-        play.performer,
-        play.delegate,
-        play.delegation,
-        play.state or STANDING[0].value,
-        play.deadline,
-        play.deadline_at,
-        play.first_at,
-        play.last_at,
-        play.asked_at,
-        play.acknowledged_at,
-        play.finished_at,
-        _count_seconds(play.asked_at, play.acknowledged_at),
-        _count_seconds(play.asked_at, play.finished_at),
-        play.message_count,
-        play.retries,
-        play.failures,
-        play.is_answered,
-        task.request is not None or task.asked_elsewhere is not None,
-        play.is_inferred,
-        play.mode,
-        task.ends,
-        task.ending,
-        write_steps(play),
-        len(play.steps) + play.left_out,
-    )
+    asked = task.request or task.asked_elsewhere
+    said: dict[str, Any] = {
+        "within_key": task.within.key if task.within is not None else None,
+        "request": asked,
+        "state": task.state or STANDING[0].value,
+        "acknowledge_seconds": _count_seconds(task.asked_at, task.acknowledged_at),
+        "finish_seconds": _count_seconds(task.asked_at, task.finished_at),
+        "is_received": asked is not None,
+        "steps": write_steps(task),
+        "step_count": len(task.steps) + task.left_out,
+    }
+    row = tuple(said[name] if name in said else getattr(task, name) for name in COLUMNS[:_DIGEST])
     # A place may move with a message that comes in before it: it is written apart, and changes no digest.
-    return (*row, hashlib.sha256(repr(row).encode("utf-8", "backslashreplace")).digest(), play.place)
+    return (*row, hashlib.sha256(repr(row).encode("utf-8", "backslashreplace")).digest(), task.place)
 
 
 def _count_seconds(start: datetime | None, end: datetime | None) -> float | None:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from django.db.models import TextChoices
+
+from .events import WISHES, Wish
 
 
 class State(TextChoices):
@@ -135,12 +138,24 @@ FAILED: Final = "failed"
 FINISHED: Final = "ended"
 
 
+class Step(NamedTuple):
+    """A change: the message that caused it, the event, the state after it, and how the message belongs here."""
+
+    message_id: uuid.UUID
+    event: str
+    state: str
+    link: str
+
+
 @dataclass(slots=True, eq=False)
-class Found:
-    """A task: its key, the message that asked for it, and how often it has ended.
+class TaskState:
+    """A task as its messages leave it, those that were gone through so far.
 
     `request` is the id of the message that asked, `requester` and `act` what it says; the first is None where no
-    message of the conversation did. `ends` counts how often it has ended by its acts.
+    message of the conversation did. `ends` counts how often it has ended by its acts, `ending` how it stands by them.
+    `part_of` is the key of the task that it is part of as the wire says, `within` the one that it goes on within, None
+    where that had ended. It was passed on in the `mode`, and itself passed on in the mode `delegation`. `left_out`
+    counts its changes that are not among `steps`: between the first and the latest of many.
     """
 
     key: bytes
@@ -152,6 +167,48 @@ class Found:
     asked_elsewhere: uuid.UUID | None = None
     ends: int = 0
     ending: str = GOES_ON
+    part_of: bytes | None = None
+    within: TaskState | None = None
+    wish: Wish = "work"
+    performer: str = ""
+    delegate: str = ""
+    delegation: str = ""
+    mode: str = ""
+    state: str = NOT_BEGUN
+    deadline: str = ""
+    deadline_at: datetime | None = None
+    asked_at: datetime | None = None
+    acknowledged_at: datetime | None = None
+    finished_at: datetime | None = None
+    is_answered: bool = False
+    # What its messages add up to.
+    place: bytes = b""
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+    message_count: int = 0
+    retries: int = 0
+    failures: int = 0
+    is_inferred: bool = False
+    steps: list[Step] = field(default_factory=list)
+    left_out: int = 0
+    # Whether one of the messages that come now belongs to it or says anything on it.
+    is_touched: bool = False
+
+    def meet(self, at: datetime | None) -> None:
+        """Note that a word was said on it at this time."""
+        self.is_touched = True
+        if at is not None:
+            self.first_at = at if self.first_at is None else min(self.first_at, at)
+            self.last_at = at if self.last_at is None else max(self.last_at, at)
+
+    def name_request(self, message_id: uuid.UUID, sender: str, act: str, receiver: str, mode: str) -> None:
+        """Say which message asked for it."""
+        self.request, self.requester, self.act = message_id, sender, act
+        self.wish, self.performer, self.mode = WISHES[act], receiver, mode
+
+    def is_asked_by(self, sender: str | None) -> bool:
+        """Whether this sender is who asked for it."""
+        return self.request is not None and bool(sender) and self.requester == sender
 
     @property
     def has_ended(self) -> bool:

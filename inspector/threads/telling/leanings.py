@@ -20,9 +20,9 @@ from ..placing.numbering import load_places
 from .contexts import asks_for, questions_of
 
 # So many messages that establish something are looked back over, none with more text than this.
-MOST_LOOKED_AT: Final = 300
+MAX_LOOKED_AT: Final = 300
 LONGEST_ESTABLISHED: Final = 20_000
-MOST_LEANINGS: Final = 20
+MAX_LEANINGS: Final = 20
 LONGEST_VALUE: Final = 300
 
 
@@ -63,7 +63,7 @@ def list_leanings(*, message: Message, body: Mapping[str, Any]) -> Leanings:
         .annotate(size=Length("established"))
         .filter(size__lte=LONGEST_ESTABLISHED)
         .order_by("-place")
-        .values_list("id", "record_id", "part", "sender", "place", "established")[:MOST_LOOKED_AT]
+        .values_list("id", "record_id", "part", "sender", "place", "established")[:MAX_LOOKED_AT]
     )
     told = _find_told(body)
     found: list[Leaning] = []
@@ -91,9 +91,9 @@ def list_leanings(*, message: Message, body: Mapping[str, Any]) -> Leanings:
                     is_told=(record or str(record_id), part) in told,
                 )
             )
-            if len(found) == MOST_LEANINGS:
+            if len(found) == MAX_LEANINGS:
                 return Leanings(found, is_whole=False)
-    return Leanings(found, is_whole=looked_at < MOST_LOOKED_AT)
+    return Leanings(found, is_whole=looked_at < MAX_LOOKED_AT)
 
 
 def _find_told(body: Mapping[str, Any]) -> set[tuple[str, int]]:

@@ -81,7 +81,6 @@ def find_masked(record: Record, reading: Reading) -> bytes | None:
     Empty where it is too long to be looked through: nothing in it is found by who may not see secrets.
 
     Args:
-        record: the record.
         reading: it as read, concealed.
     """
     if len(record.source) > MOST_BYTES_LOOKED_THROUGH:

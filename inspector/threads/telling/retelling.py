@@ -12,7 +12,8 @@ from inspector.intake.models import Record
 from ..arriving.inserts import read_record
 from ..models import Message
 from ..placing.nodes import StoredNode
-from .contexts import TrackedContext, has_established, list_established, questions_of
+from ..resolving.established import Established
+from .contexts import has_established, list_established, questions_of
 from .teller import Telling, ToldRow, tell_record
 
 # How far ahead is looked for what will be needed, and how much of it is held at once.
@@ -30,7 +31,7 @@ class Retelling:
         context: what holds before the first of them; it holds what they establish as well, once they are gone through.
     """
 
-    def __init__(self, nodes: Sequence[StoredNode], fence: Callable[[], None], context: TrackedContext) -> None:
+    def __init__(self, nodes: Sequence[StoredNode], fence: Callable[[], None], context: Established) -> None:
         self._fence = fence
         self._runs = [list(same) for _, same in groupby(nodes, key=lambda node: node.record)]
         self.context = context
@@ -39,32 +40,15 @@ class Retelling:
         self.context.expect(chain.from_iterable(questions_of(node.told_in) for node in nodes))
         # The dialects that the context knows to be spoken, since it was last changed by anything else.
         self._spoken: set[str] = set()
-        # So many runs from the first on stand as they are, and have been passed by.
-        self._passed = 0
 
     @property
     def established(self) -> list[StoredNode]:
         """The first nodes of the records that established something."""
         return [run[0] for run in self._runs if run[0].is_established]
 
-    def pass_by(self, established: Mapping[uuid.UUID, str]) -> list[StoredNode]:
-        """Pass by what stands at the beginning, before `go_through`; the first nodes of what does not stand after it.
-
-        Args:
-            established: what records established, by the ids of their first nodes, as far as it was loaded.
-        """
+    def take_established(self, established: Mapping[uuid.UUID, str]) -> None:
+        """Let be at hand what records established, by the ids of their first nodes, as far as it was loaded."""
         self._established = {node.id: established[node.id] for node in self.established if node.id in established}
-        for run in self._runs:
-            if not self._stands(run):
-                break
-            self._skip(self._passed, run)
-            self._passed += 1
-        ahead = islice(self._runs, self._passed, self._passed + _AHEAD)
-        return [run[0] for run in ahead if run[0].new is None and not self._stands(run)]
-
-    def take_records(self, records: Mapping[uuid.UUID, Record]) -> None:
-        """Let records that were loaded be at hand."""
-        self._records = {**self._records, **records}
 
     def go_through(self) -> Iterator[tuple[StoredNode, ToldRow | None, str]]:
         """Each node in the timeline, what it is told anew (None where it stands), and what its record established.
@@ -72,9 +56,8 @@ class Retelling:
         A record whose parts stand together is told once.
         """
         for at, run in enumerate(self._runs):
-            if at < self._passed or self._stands(run):
-                if at >= self._passed:
-                    self._skip(at, run)
+            if self._stands(run):
+                self._skip(at, run)
                 for node in run:
                     yield node, None, ""
                 continue
@@ -138,17 +121,13 @@ class Retelling:
         self._records = Record.objects.in_bulk(ids)
 
 
-def load_together(retellings: Sequence[Retelling], fence: Callable[[], None]) -> None:
-    """Load at once what several small conversations need to be told, as far as it is known and not too much."""
-    heads = _within_bounds(node for each in retellings for node in each.established)
-    established = load_established(node.id for node in heads)
-    stale = [node for each in retellings for node in each.pass_by(established)]
-    if not stale:
-        return
-    fence()
-    records = Record.objects.in_bulk({node.record for node in _within_bounds(iter(stale))})
+def load_together(retellings: Sequence[Retelling]) -> None:
+    """Load at once what the records of several small conversations established, as far as it is not too much."""
+    established = load_established(
+        node.id for node in _within_bounds(node for each in retellings for node in each.established)
+    )
     for each in retellings:
-        each.take_records(records)
+        each.take_established(established)
 
 
 def load_established(ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, str]:

@@ -1,8 +1,7 @@
 """Sights: what a message shows that a rule may have to look at, as bits of its row.
 
 Nearly all messages show nothing, and are not read when their conversation is examined. What a row says by itself is
-decided when it is told, before it is stored; what it takes others to see (`across`) is added when it is placed. A
-message that was stored before sights were kept has none of these bits, not even that it was decided: see `undecided`.
+decided when it is told, before it is stored; what it takes others to see (`across`) is added when it is placed.
 
 A bit says where to look, and not that anything is found there: one that it takes others to see may stay where what it
 said has gone, and may never be missing. What placing remarks on (an id that was not received, a circle) is in columns
@@ -22,12 +21,12 @@ from dialects import Message
 from inspector.intake.models import Record
 
 from . import terms
-from .deceptive_signs import has_deceptive, has_unseen
+from .hidden_characters import has_deceptive, has_unseen
 
 # A clock may be off by so much before an auditor wants to know.
 CLOCK_SKEW: Final = timedelta(minutes=5)
 # From this severity on a note is looked at.
-LEAST_SEVERITY: Final = 2
+MIN_SEVERITY: Final = 2
 # Under which kinds a decoder says what was offered and agreed of sessions, as its entries are stored.
 OF_SESSIONS: Final = ("handshake", "session")
 _STARTS_OF_SESSIONS: Final = tuple(f'["{kind}",' for kind in OF_SESSIONS)
@@ -40,7 +39,7 @@ class Sight(IntFlag):
 
     # It has been decided what its row shows.
     DECIDED = 1
-    # Its decoder noted something of at least `LEAST_SEVERITY`.
+    # Its decoder noted something of at least `MIN_SEVERITY`.
     NOTED = 1 << 1
     # It leans on a context, or on a condition.
     LEANING = 1 << 2
@@ -70,7 +69,7 @@ ODD: Final = (
     | Q(parent_why__contains="circle")
     | Q(parent_why__startswith="it names itself")
 )
-# The rows that show something, or of which that is not known yet: what the index of sights holds.
+# The rows that show something: what the index of sights holds.
 IN_SIGHT: Final = ~Q(sights=Sight.DECIDED.value) | ODD
 
 
@@ -85,7 +84,7 @@ def decide_sights(*, record: Record, read: Message, severity: int, english: str 
         atoms: its exact terms, where it has been told.
     """
     sights = Sight.DECIDED.value
-    if severity >= LEAST_SEVERITY:
+    if severity >= MIN_SEVERITY:
         sights |= Sight.NOTED.value
     if read.performative == "failure":
         sights |= Sight.FAILED.value

@@ -17,9 +17,12 @@ from inspector.intake.models import Record
 from inspector.intake.text import make_storable
 
 from ..models import Message as MessageRow
+from ..models.packed_text import pack_text
+from ..resolving.established import Established
+from ..resolving.view import View
 from . import terms
 from .atoms import make_atoms
-from .contexts import DECODER_VERSION, TrackedContext
+from .contexts import DECODER_VERSION
 from .marks import mark_workspace
 from .sights import decide_sights
 
@@ -53,7 +56,8 @@ class ToldRow:
 
     def list_told(self) -> tuple[object, ...]:
         """The values of the columns that hold what it is told as, but for the time."""
-        return (self.severity, self.is_sealed, self.english, self.body, self.words, self.atoms, self.digest)
+        body = pack_text(self.body)
+        return (self.severity, self.is_sealed, self.english, body, self.words, self.atoms, self.digest)
 
 
 def _digest_body(body: str, message: Message, identities: Mapping[str, str]) -> bytes:
@@ -153,7 +157,7 @@ class Telling:
 NOT_TOLD = Telling(f"{DECODER_VERSION} ", "", {})
 
 
-def tell_record(record: Record, reading: Reading, context: TrackedContext, *, position: int) -> Telling:
+def tell_record(record: Record, reading: Reading, context: Established, *, position: int) -> Telling:
     """Tell a record in its context, and add to that what it establishes.
 
     Args:
@@ -169,14 +173,15 @@ def tell_record(record: Record, reading: Reading, context: TrackedContext, *, po
 def tell_without_context(record: Record, reading: Reading) -> Telling:
     """Tell a record before its conversation is known; `NOT_TOLD` where anything that it asks may make a difference."""
     spoken = [Entry(kind="dialect", name=reading.dialect, value=reading.dialect)] if reading.dialect != "prose" else []
-    context = TrackedContext(spoken)
+    context = Established(View.of_nothing(), lambda: 0)
+    context.add(spoken)
     told = _tell(record, reading, context, 1)
     if context.has_answered or told.entries:
         return NOT_TOLD
     return _end(record, reading, told, context)
 
 
-def _tell(record: Record, reading: Reading, context: TrackedContext, position: int) -> Told:
+def _tell(record: Record, reading: Reading, context: Established, position: int) -> Told:
     context.begin(
         record=str(record.pk),
         identity=bytes(record.identity).hex(),
@@ -188,7 +193,7 @@ def _tell(record: Record, reading: Reading, context: TrackedContext, position: i
     return conceal_told(tell(settled, context), settled)
 
 
-def _end(record: Record, reading: Reading, told: Told, context: TrackedContext) -> Telling:
+def _end(record: Record, reading: Reading, told: Told, context: Established) -> Telling:
     read = {message.part: message for message in reading.messages}
     rows = {
         message.part: make_row(

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db import connection
 from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
+from inspector.intake.bulk import update_rows
 from inspector.intake.models import HiddenRecord, Job, Withdrawal
 from inspector.intake.text import make_storable
 from inspector.tokens import hide_tokens
@@ -32,7 +32,7 @@ from ..placing.nodes import StoredNode
 
 LONG_ENOUGH: Final = timedelta(minutes=10)
 # So many are kept of one message: the first, and the latest.
-MOST_WORDINGS: Final = 30
+MAX_WORDINGS: Final = 30
 
 Cause = Wording.Cause
 
@@ -197,31 +197,22 @@ def _find_numbers(records: Iterable[uuid.UUID]) -> Mapping[tuple[uuid.UUID, int]
 
 def _bound(last: Mapping[tuple[uuid.UUID, int], int]) -> None:
     for (record_id, part), number in last.items():
-        if number > MOST_WORDINGS:
+        if number > MAX_WORDINGS:
             old = Wording.objects.filter(record_id=record_id, part=part, number__gt=1)
-            old.filter(number__lte=number - MOST_WORDINGS + 1).delete()
+            old.filter(number__lte=number - MAX_WORDINGS + 1).delete()
 
 
 def note_rest(histories: Sequence[History], *, reader: uuid.UUID | None = None) -> None:
     """Note which of these conversations come to rest; call at the end of the transaction that settles them.
 
     Args:
-        histories: theirs.
         reader: a job that has read its delivery to the end, and says so right after.
     """
     if not histories or _is_half_read(histories[0].conversation.workspace_id, reader):
         return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE threads_conversation SET stood_at = fresh.at"
-            " FROM unnest(%s::uuid[], %s::bigint[], %s::timestamptz[]) AS fresh (id, generation, at)"
-            " WHERE threads_conversation.id = fresh.id AND threads_conversation.generation = fresh.generation",
-            [
-                [history.conversation.pk for history in histories],
-                [history.conversation.generation for history in histories],
-                [history.at for history in histories],
-            ],
-        )
+    # One that was marked meanwhile has another generation.
+    rows = [(each.conversation.pk, each.conversation.generation, each.at) for each in histories]
+    update_rows(model=Conversation, columns=("id", "generation", "stood_at"), rows=rows, key_columns=2)
 
 
 def _is_half_read(workspace_id: uuid.UUID, reader: uuid.UUID | None) -> bool:
@@ -232,26 +223,11 @@ def _is_half_read(workspace_id: uuid.UUID, reader: uuid.UUID | None) -> bool:
     return (others if reader is None else others.exclude(pk=reader)).exists()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
-    """An earlier wording of a message and why it ended; `skipped` counts those before it that are no longer kept."""
-
-    number: int
-    english: str
-    also: Sequence[str]
-    decoder: str
-    context: str
-    since: datetime
-    until: datetime
-    cause: str
-    because_of: uuid.UUID | None
-    skipped: int = 0
-
-
-def list_wordings(*, message: Message) -> list[Earlier]:
+def list_wordings(*, message: Message) -> list[Wording]:
     """The earlier wordings of a message, oldest first. What was followed by the same words is not one of them.
 
-    Of a message that was found with the word that it has none, the database is not asked again.
+    Each says in `skipped` how many before it are no longer kept. Of a message that was found with the word that it has
+    none, the database is not asked again.
     """
     if not getattr(message, "is_reworded", True):
         return []
@@ -259,26 +235,6 @@ def list_wordings(*, message: Message) -> list[Earlier]:
     words = [(row.english, row.also) for row in rows]
     if message.body:
         words.append(read_words(message.body))
-    found, last = [], 0
-    for at, row in enumerate(rows):
-        if words[at : at + 1] == words[at + 1 : at + 2]:
-            last = row.number
-            continue
-        found.append(_describe(row, skipped=row.number - last - 1))
-        last = row.number
-    return found
-
-
-def _describe(row: Wording, *, skipped: int) -> Earlier:
-    return Earlier(
-        number=row.number,
-        english=row.english,
-        also=row.also,
-        decoder=row.decoder,
-        context=row.told_in,
-        since=row.since,
-        until=row.until,
-        cause=row.cause,
-        because_of=row.because_of,
-        skipped=skipped,
-    )
+    for row, before in zip(rows, (0, *(each.number for each in rows)), strict=False):
+        row.skipped = row.number - before - 1
+    return [row for at, row in enumerate(rows) if words[at : at + 1] != words[at + 1 : at + 2]]

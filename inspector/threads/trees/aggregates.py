@@ -20,8 +20,8 @@ import msgspec
 from ..models import Conversation
 from ..multiset import Multiset, read_multiset
 from ..placing.citations import SEVERAL
-from ..placing.instants import count_microseconds, read_instant
 from ..placing.links import read_links
+from ..placing.places import count_microseconds, read_instant
 from ..tasks.events import ASKS
 from .lines import ADJACENCY, Placed
 

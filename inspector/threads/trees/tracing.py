@@ -25,8 +25,8 @@ from inspector.lookups import IsAny
 
 from ..arriving.marking import hold_traces
 from ..models import Message, MessageQuerySet, Trace, TreeGroup
-from ..placing.instants import read_instant
 from ..placing.keys import WIRE
+from ..placing.places import read_instant
 from ..tasks.events import ASKS
 from .aggregates import MAX_SUBJECT, Member, Sums, name_content, read_sums, sum_up
 from .lines import ORDERS, First, find_firsts, hang, name_ghost, name_heading, place_at, write_groups

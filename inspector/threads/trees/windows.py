@@ -17,8 +17,8 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from ..models import Block, Conversation, Message, MessageQuerySet, Trace, TreeGroup
-from ..placing.instants import count_microseconds
 from ..placing.links import read_links
+from ..placing.places import count_microseconds
 from ..resolving.summaries import read_summary
 from ..tasks.events import ASKS
 from .lines import ENDS, ORDERS, Column, Kind, Line, Outcome, find_firsts

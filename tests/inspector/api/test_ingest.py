@@ -16,7 +16,7 @@ from django.utils import timezone
 from inspector.accounts.services import create_api_key, ensure_channel, revoke_api_key
 from inspector.api import backlog
 from inspector.intake.models import Delivery, Job, Record
-from inspector.threads.arriving.announcements import Announcement
+from inspector.threads.models import Announcement
 
 from ..conftest import Cast, deliver, settle_all
 

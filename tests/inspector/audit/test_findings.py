@@ -246,7 +246,7 @@ def test_what_another_decoder_told_is_told_anew_in_the_background(cast: Cast) ->
     token = "ghp_" + "a1B2" * 9
     deliver(cast, clowl("m1", "REQ", "oscar", "radar", q=f"use {token}").encode())
     settle_all()
-    assert not Message.objects.filter(body__contains=token).exists()
+    assert not any(token in message.body for message in Message.objects.all())
     message = Message.objects.get()
     told_in = message.told_in.replace(contexts.DECODER_VERSION, "1.1", 1)
     Message.objects.update(told_in=told_in, english=f"use {token}", body=message.body.replace("use ", f"use {token} "))
@@ -254,7 +254,7 @@ def test_what_another_decoder_told_is_told_anew_in_the_background(cast: Cast) ->
     Examination.objects.update(version="1.1/2")
     sweep()
     settle_all()
-    assert not Message.objects.filter(body__contains=token).exists()
+    assert not any(token in message.body for message in Message.objects.all())
     assert not Message.objects.filter(english__contains=token).exists()
     assert not Wording.objects.filter(english__contains=token).exists()
     assert not Conversation.objects.filter(native_id__contains=token).exists()

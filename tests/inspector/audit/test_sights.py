@@ -20,18 +20,17 @@ from inspector.audit.findings.settings import load_settings
 from inspector.audit.models import Examination, Finding
 from inspector.audit.rules import RULES
 from inspector.audit.rules.logs import clowl
-from inspector.intake.models import Delivery, Door, Job
+from inspector.intake.models import Delivery, Door
 from inspector.intake.services import open_delivery, take_stream, withdraw_delivery
 from inspector.intake.withdrawals import take_back
 from inspector.pipeline import sweep
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.models.tasks import REMARKABLE
-from inspector.threads.resolving.undecided import CONDITIONS, sum_sights
 from inspector.threads.telling.sights import IN_SIGHT, Sight
 from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
-from .whole_scenes import load_whole_scenes
+from .whole_scenes import CONDITIONS, load_whole_scenes, sum_sights
 
 pytestmark = pytest.mark.django_db
 
@@ -110,19 +109,13 @@ def test_what_is_looked_at_is_enough_whatever_came_first(cast: Cast, seed: int) 
 
 
 @pytest.mark.long(seconds=25)
-def test_what_was_stored_before_is_looked_at_and_decided(cast: Cast) -> None:
-    """An installation that kept no sights finds the same, and has them when its conversations have been examined."""
+def test_what_an_earlier_decoder_read_is_decided_when_it_is_read_anew(cast: Cast) -> None:
+    """Every rule finds what it looks for, and what is read anew shows what it says then."""
     deliver(cast, *(line for lines in list_logs() for line in lines))
     settle_all()
     expected = prove(cast)
-    Message.objects.update(sights=0)
-    Job.objects.filter(kind=Job.Kind.EXAMINE).update(state=Job.State.QUEUED)
-    settle_all()
-    assert prove(cast) == expected
     assert expected.keys() >= RULES.keys() - NEED_KEYS
-    assert not Message.objects.filter(sights=0).exists()
-    # And what is read anew shows what it says then.
-    Message.objects.update(told_in="1.1 clowl =", sights=Sight.DECIDED | Sight.WRITTEN)
+    Message.objects.update(told_in="1.1 clowl =", sights=0)
     Examination.objects.update(version="1.1/2")
     sweep()
     settle_all()
@@ -200,7 +193,5 @@ def test_what_is_to_be_looked_at_is_found_by_index(cast: Cast, monkeypatch: pyte
         cursor.execute("ANALYZE threads_message, threads_task, threads_conversation, intake_hiddenrecord")
     load_scenes(list(Conversation.objects.all()))
     messages, tasks = plans
-    undecided = Message.objects.filter(conversation=Conversation.objects.get(), sights=0)
-    assert "message_in_sight" in undecided.explain()
-    assert "message_in_sight" in messages
+    assert "message_to_look_at" in messages
     assert "task_remarkable" in tasks

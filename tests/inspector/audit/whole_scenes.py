@@ -7,22 +7,44 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from django.db.models import F, OuterRef, Subquery
+from django.db.models import Case, Exists, Expression, F, OuterRef, Q, SmallIntegerField, Subquery, Value, When
 
 from inspector.accounts.models import ApiKey
 from inspector.audit.findings.relating import COLUMNS, JUDGED, ORDER, RESULTS, see, see_all
 from inspector.audit.findings.scene import Scene, Seen, SeenTask, Skewed
 from inspector.audit.findings.seeing import _Shown, _take
 from inspector.audit.findings.working import load_words_after_end
-from inspector.intake.models import Sighting
+from inspector.intake.models import Record, Sighting
 from inspector.threads.models import Conversation, Message, Task
-from inspector.threads.resolving.undecided import CONDITIONS, sum_sights
 from inspector.threads.tasks.rows import read_steps
 from inspector.threads.telling import terms
+from inspector.threads.telling.hidden_characters import MIXED, UNSEEN
 from inspector.threads.telling.marks import has_term
-from inspector.threads.telling.sights import CLOCK_SKEW, Sight
+from inspector.threads.telling.sights import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_SESSIONS, Sight
+
+# What a row shows by itself, as PostgreSQL reads it: held against what was decided when it was told.
+_received_earlier = Record.objects.filter(pk=OuterRef("record_id"), created_at__lt=OuterRef("order_time") - CLOCK_SKEW)
+CONDITIONS: Mapping[Sight, Q] = {
+    Sight.NOTED: Q(severity__gte=MIN_SEVERITY),
+    Sight.LEANING: has_term(terms.term("has", "references")) | has_term(terms.term("has", "condition")),
+    Sight.FAILED: Q(performative="failure"),
+    Sight.JUDGING: Q(performative__in=JUDGEMENTS),
+    Sight.SEALED: has_term(terms.term("security.encrypted", "true")),
+    Sight.AGREEING: Q(*(("established__contains", f'["{kind}",') for kind in OF_SESSIONS), _connector=Q.OR),
+    Sight.WRITTEN: Q(english__regex=f"{UNSEEN}|{MIXED}") | Q(sender__regex=UNSEEN),
+    Sight.FUTURE: ~Q(order_basis="receipt") & Q(Exists(_received_earlier)),
+}
+
+
+def sum_sights() -> Expression:
+    """What a stored row shows by itself, as a number."""
+    total: Expression = Value(Sight.DECIDED.value, output_field=SmallIntegerField())
+    for sight, condition in CONDITIONS.items():
+        total = total + Case(When(condition, then=Value(sight.value)), default=0, output_field=SmallIntegerField())
+    return total
+
 
 ROW = ("decided", "id_key", "record__created_at", "established", "english", "body")
 

@@ -28,7 +28,7 @@ from inspector.keyring.services import add_keys
 from inspector.keyring.spellings import PlainKey
 from inspector.pages.urls import workspace_urls
 from inspector.search.saved import save_search
-from inspector.threads.agents.naming import name_agent
+from inspector.threads.agents.names import name_agent
 from inspector.threads.models import Agent, Conversation, Message, Trace
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.exports.conftest import ask, make

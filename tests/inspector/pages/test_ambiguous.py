@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from inspector.audit.models import Finding
 from inspector.threads.models import Conversation, Message, Trace
-from inspector.threads.placing.citations import MOST_BEARERS, count_bearers, say_several, write_bearers
+from inspector.threads.placing.citations import MAX_BEARERS, count_bearers, say_several, write_bearers
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
@@ -136,7 +136,7 @@ def test_it_is_missing_again_once_nobody_bears_it(cast: Cast, auditor: Client) -
 
 
 @pytest.mark.parametrize(
-    ("count", "words"), [(2, "2"), (MOST_BEARERS, "10"), (MOST_BEARERS + 1, "more than 10")], ids=str
+    ("count", "words"), [(2, "2"), (MAX_BEARERS, "10"), (MAX_BEARERS + 1, "more than 10")], ids=str
 )
 def test_what_is_said_is_read_back(count: int, words: str) -> None:
     why = say_several("it names its parent", count)

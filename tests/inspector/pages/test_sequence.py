@@ -19,7 +19,7 @@ from inspector.pages.agents.marks import cast_conversation
 from inspector.pages.sequences.drawing import Shape, draw
 from inspector.pages.sequences.lanes import MOST_LANES, choose_lanes
 from inspector.pages.sequences.mermaid import write_mermaid
-from inspector.threads.agents.naming import join_agents
+from inspector.threads.agents.names import join_agents
 from inspector.threads.models import Agent, Conversation, Message
 from inspector.threads.sequence import Arrow, Step, read_sequence
 from tests.inspector.conftest import Cast, deliver, settle_all

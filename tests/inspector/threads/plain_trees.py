@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from inspector.intake.models import Record
 from inspector.threads.models import Message, Trace
-from inspector.threads.placing.instants import count_microseconds
 from inspector.threads.placing.keys import WIRE
 from inspector.threads.placing.links import read_links
+from inspector.threads.placing.places import count_microseconds
 from inspector.threads.tasks.events import ASKS
 from inspector.threads.trees.lines import ADJACENCY, ENDS, Kind, Line, Outcome, name_ghost
 from inspector.threads.trees.windows import Tree

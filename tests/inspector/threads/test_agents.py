@@ -28,7 +28,7 @@ from inspector.threads.agents.directory import (
     list_declarations,
     sum_agents,
 )
-from inspector.threads.agents.naming import join_agents, name_agent, undo_word
+from inspector.threads.agents.names import join_agents, name_agent, undo_word
 from inspector.threads.agents.pairs import Extent, list_pairs, measure_pairs, survey_pairs
 from inspector.threads.models import (
     Agent,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 from dialects import Context, Entry
-from inspector.threads.telling.contexts import TrackedContext
+from inspector.threads.resolving.established import Established
+from inspector.threads.resolving.view import View
 from tests.each import for_each
 
 KINDS, NAMES, SPEAKERS = ["def", "task", "dialect"], ["a", "b", "c"], ["ada", "bob", None]
@@ -14,7 +15,11 @@ KINDS, NAMES, SPEAKERS = ["def", "task", "dialect"], ["a", "b", "c"], ["ada", "b
 def test_every_way_to_ask_a_context_is_tracked() -> None:
     """A new way to ask that is not noted would let a message stand that would be told otherwise."""
     asked = {name for name in vars(Context) if not name.startswith("_")}
-    assert asked <= set(vars(TrackedContext))
+    assert asked <= set(vars(Established))
+
+
+def make_context() -> Established:
+    return Established(View.of_nothing(), lambda: 0)
 
 
 def make_entry(chance: random.Random, part: int) -> Entry:
@@ -38,7 +43,7 @@ def ask(context: Context, questions: list[tuple[str, str, str | None]]) -> list[
 def test_what_is_allowed_is_what_a_plain_context_answers_alike(seed: int) -> None:
     chance = random.Random(seed)
     questions = [(chance.choice(KINDS), chance.choice(NAMES), chance.choice(SPEAKERS)) for _ in range(2)]
-    plain, tracked = Context(), TrackedContext()
+    plain, tracked = Context(), make_context()
     tracked.begin(record="r", identity="i", position=1)
     expected = ask(plain, questions)
     assert ask(tracked, questions) == expected
@@ -60,7 +65,7 @@ def test_what_is_allowed_is_what_a_plain_context_answers_alike(seed: int) -> Non
 
 
 def test_what_a_record_established_holds_again_when_it_is_gone_through() -> None:
-    told, skipped = TrackedContext(), TrackedContext()
+    told, skipped = make_context(), make_context()
     told.begin(record="r", identity="i", position=4)
     told.remove("task")
     told.add([Entry(kind="def", name="a", value=["x"], speaker="ada", source=("r", 1), position=told.position)])
@@ -74,7 +79,7 @@ def test_what_a_record_established_holds_again_when_it_is_gone_through() -> None
 
 
 def test_who_looked_at_its_position_does_not_stand_elsewhere() -> None:
-    context = TrackedContext()
+    context = make_context()
     context.begin(record="r", identity="i", position=4)
     assert context.position == 4
     told_in, _ = context.end("prose")
@@ -84,7 +89,7 @@ def test_who_looked_at_its_position_does_not_stand_elsewhere() -> None:
 
 
 def test_who_asks_for_much_stands_only_where_everything_is_the_same() -> None:
-    context = TrackedContext()
+    context = make_context()
     context.begin(record="r", identity="i", position=1)
     for at in range(200):
         context.find("def", f"word {at}")

@@ -20,9 +20,17 @@ from psycopg.conninfo import make_conninfo
 
 from inspector.accounts.models import Workspace
 from inspector.threads import feed
-from inspector.threads.arriving.announcements import KEPT, Announcement, announce, forget_announcements
-from inspector.threads.feed import LostPlaceError, Place, find_end, find_latest, read_feed
-from inspector.threads.models import Message
+from inspector.threads.feed import (
+    KEPT,
+    LostPlaceError,
+    Place,
+    announce,
+    find_end,
+    find_latest,
+    forget_announcements,
+    read_feed,
+)
+from inspector.threads.models import Announcement, Message
 
 from ..conftest import Cast, deliver, settle_all, take_in
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from dialects import Message
 from inspector.threads.models import Conversation
+from inspector.threads.models.blocks import FIRST
 from inspector.threads.placing.citations import Citation, Elsewhere
 from inspector.threads.placing.keys import key_of_id
 from inspector.threads.placing.links import Guess, Way, links_of, read_links, write_links
@@ -15,7 +16,6 @@ from inspector.threads.placing.nodes import StoredNode
 from inspector.threads.resolving.linking import Linker, Outside
 from inspector.threads.resolving.passes import list_citations
 from inspector.threads.resolving.runs import order_nodes
-from inspector.threads.resolving.tables import FIRST
 from inspector.threads.resolving.view import Facts, View
 from inspector.threads.trees.lines import ADJACENCY, Kind, name_ghost
 

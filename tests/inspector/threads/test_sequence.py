@@ -10,9 +10,10 @@ from datetime import timedelta
 import pytest
 
 from inspector.threads.models import Conversation, Message
-from inspector.threads.resolving.summaries import ASKING, FAILING, MOST_GRAVE, read_tally
+from inspector.threads.resolving.summaries import MAX_GRAVE, read_tally
 from inspector.threads.selectors import find_openings, sum_up
 from inspector.threads.sequence import Arrow, read_sequence
+from inspector.threads.tasks.events import ASKS, FAILING
 from tests.inspector.conftest import Cast, take_in
 
 START = 1795251600
@@ -115,7 +116,7 @@ def test_a_tally_counts_what_the_rows_hold(cast: Cast) -> None:
     for conversation in Conversation.objects.all():
         tally = read_tally(conversation.tally)
         rows = list(Message.objects.filter(conversation=conversation).order_by("place"))
-        asks = [row for row in rows if row.performative in ASKING]
+        asks = [row for row in rows if row.performative in ASKS]
         grave = sorted((row for row in rows if row.severity >= Message.Severity.WARNING), key=lambda row: -row.severity)
         assert tally.severities == Counter(row.severity for row in rows)
         assert tally.senders == Counter(row.sender for row in rows if row.sender)
@@ -123,7 +124,7 @@ def test_a_tally_counts_what_the_rows_hold(cast: Cast) -> None:
         assert tally.asked_count == len(asks)
         assert tally.failed_count == sum(row.performative in FAILING for row in rows)
         assert tally.malformed_count == sum(row.performative is None for row in rows)
-        assert tally.gravest == [bytes(row.place or b"").hex() for row in grave[:MOST_GRAVE]]
+        assert tally.gravest == [bytes(row.place or b"").hex() for row in grave[:MAX_GRAVE]]
     tally = read_tally(find().tally)
     asked = Message.objects.get(pk=sum_up(conversation=find()).asked.pk)  # type: ignore[union-attr]
     assert (asked.native_id, tally.asked_count, tally.failed_count) == ("m1", 1, 1)

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from inspector.intake.models import Record
 from inspector.threads.models import Conversation, Message
-from inspector.threads.placing.instants import count_microseconds
+from inspector.threads.placing.places import count_microseconds
 from inspector.threads.trees import walking, windows
 from inspector.threads.trees.lines import Outcome
 from inspector.threads.trees.walking import Fold

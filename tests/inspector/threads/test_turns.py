@@ -38,12 +38,6 @@ def test_half_read_conversations_wait_until_their_delivery_is_read(cast: Cast) -
     assert waiting.filter(due_at__lte=timezone.now()).count() == 7
 
 
-def test_a_small_delivery_is_settled_at_once(cast: Cast) -> None:
-    deliver(cast, *write_lines(3, 1))
-    pipeline.run_due(seconds=60)
-    assert Conversation.objects.get().is_settled
-
-
 @pytest.mark.usefixtures("resolved_apart")
 def test_small_conversations_are_settled_by_one_job(cast: Cast) -> None:
     deliver(cast, *write_lines(60, 20))

@@ -17,10 +17,10 @@ from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.arriving import inserts
 from inspector.threads.models import Conversation, Message, Wording
 from inspector.threads.placing import nodes
-from inspector.threads.resolving import small
+from inspector.threads.resolving import established, small
 from inspector.threads.telling import contexts, retelling
 from inspector.threads.telling import teller as telling
-from inspector.threads.telling.wordings import MOST_WORDINGS, Change, keep_wordings, list_wordings
+from inspector.threads.telling.wordings import MAX_WORDINGS, Change, keep_wordings, list_wordings
 
 from ..conftest import Cast, ask_to_resolve, deliver, settle_all, take_in
 
@@ -193,7 +193,7 @@ def test_another_decoder_leaves_only_those_wordings_that_it_changes(
         body["message"]["english"] = [{"text": "What the old decoder said."}]
         Message.objects.filter(native_id="ask").update(body=json.dumps(body))
     old = contexts.DECODER_VERSION
-    for module in (contexts, nodes, telling):
+    for module in (established, nodes, telling):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     Conversation.objects.update(generation=50)
     ask_to_resolve()
@@ -209,7 +209,7 @@ def test_no_message_is_blank_while_another_decoder_reads_all_anew(cast: Cast, mo
     columns = ("pk", "english", "body", "words", "atoms")
     before = list(Message.objects.order_by("pk").values_list(*columns))
     assert all(english for _, english, *_ in before)
-    for module in (contexts, nodes, telling):
+    for module in (established, nodes, telling):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     # Nothing can be told before its place is known.
     monkeypatch.setattr(inserts, "tell_without_context", lambda *given: telling.Telling("9.9 ", "", {}))
@@ -237,7 +237,7 @@ def test_what_is_to_be_read_anew_is_read_by_the_job_of_its_own_conversation(
         cast, QUESTION, *OTHERS[:3], QUESTION.replace(b'"lab"', b'"other"').replace(b'"ask"', b'"too"'), door=Door.API
     )
     settle_all(is_examined=False)
-    for module in (contexts, nodes, telling):
+    for module in (established, nodes, telling):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     Conversation.objects.update(generation=50)
     ask_to_resolve()
@@ -256,12 +256,12 @@ def test_what_is_to_be_read_anew_is_read_by_the_job_of_its_own_conversation(
 def test_the_history_of_a_message_is_bounded_and_says_what_it_no_longer_holds(cast: Cast) -> None:
     take_in(cast, QUESTION, door=Door.API, is_examined=False)
     asked = question()
-    for at in range(MOST_WORDINGS + 5):
+    for at in range(MAX_WORDINGS + 5):
         body = json.dumps({"message": {"english": [{"text": f"Wording {at}."}]}})
         Message.objects.filter(pk=asked.pk).update(body=body)
         keep_wordings(changes={asked.pk: Change("late", uuid.uuid4())}, told={}, at=timezone.now())
     Message.objects.filter(pk=asked.pk).update(body=asked.body)
     found = list_wordings(message=question())
-    assert len(found) == MOST_WORDINGS
-    assert (found[0].english, found[-1].english) == ("Wording 0.", f"Wording {MOST_WORDINGS + 4}.")
+    assert len(found) == MAX_WORDINGS
+    assert (found[0].english, found[-1].english) == ("Wording 0.", f"Wording {MAX_WORDINGS + 4}.")
     assert [each.skipped for each in found[:3]] == [0, 5, 0]

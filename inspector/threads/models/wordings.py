@@ -1,4 +1,4 @@
-"""What is kept beside the messages: earlier wordings, and masked texts."""
+"""What is kept beside the messages: earlier wordings, masked texts, and announcements of what was told first."""
 
 from __future__ import annotations
 
@@ -47,6 +47,9 @@ class Wording(models.Model):
     # The one message that arrived late, where it was one.
     because_of = models.UUIDField(null=True)
 
+    # How many before it are no longer kept, where that was asked for: no column holds it.
+    skipped = 0
+
     class Meta:
         constraints: ClassVar = [
             # Serves the history of a message, and keeps two workers from counting alike.
@@ -77,3 +80,29 @@ class MaskedWire(models.Model):
 
     def __str__(self) -> str:
         return f"masked {self.record_id}"
+
+
+class Announcement(models.Model):
+    """That these messages of a workspace were told for the first time.
+
+    `transaction` is the number of the transaction that wrote it. The sequence of `id` is drawn before a transaction
+    commits, so that a smaller one may come to light after a larger one; what no transaction can be behind any more is
+    told by the oldest one that still runs. `messages` are their ids in the order of their timelines.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    transaction = models.BigIntegerField()
+    at = models.DateTimeField()
+    messages = ArrayField(models.UUIDField())
+
+    class Meta:
+        indexes: ClassVar = [
+            # Serves following a workspace, in the order in which transactions began to write.
+            models.Index(fields=["workspace", "transaction", "id"], name="announcement_in_order"),
+            # Serves forgetting what is old.
+            models.Index(fields=["at"], name="announcement_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{len(self.messages)} messages by transaction {self.transaction}"
