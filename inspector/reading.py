@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -77,7 +77,8 @@ def ingest_together(job: Job) -> bool:
                 prepared=prepared,
                 moved=[each.record_id for each in rows if each.is_earlier],
             )
-            _count_read(rows)
+            # All of each is read, also where that is the second time.
+            Delivery.objects.filter(pk__in=found).update(read=F("stored"))
     except jobs.LostLeaseError:
         raise
     except Exception as error:
@@ -111,14 +112,6 @@ def _find_small(delivery_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[Any]]
     small = (each for each in sizes if each[1] <= BATCH_BYTES)
     windows = cut_windows(small, size_of=itemgetter(1), most_items=MAX_TOGETHER, most_bytes=BATCH_BYTES)
     return {each: held[each] for each, _ in next(windows, [])}
-
-
-def _count_read(rows: Iterable[Any]) -> None:
-    """Add to each delivery how many of its new records have been read."""
-    stored = Counter(each.delivery_id for each in rows if each.outcome == Sighting.Outcome.STORED)
-    for count in set(stored.values()):
-        same = [delivery for delivery, number in stored.items() if number == count]
-        Delivery.objects.filter(pk__in=same).update(read=F("read") + count)
 
 
 def ingest_batch(job: Job) -> bool:

@@ -147,6 +147,7 @@ def test_one_that_is_asked_for_again_meanwhile_is_read_once_more(cast: Cast, mon
     settle_all()
     assert not Job.objects.exclude(state=Job.State.DONE).exists()
     assert Message.objects.count() == 3
+    assert reads() == [1, 1, 1]
 
 
 def test_large_and_unfinished_deliveries_are_read_by_their_own_jobs(
