@@ -52,6 +52,7 @@ from inspector.reading import (
     ingest_together,
     retry_letter,
 )
+from inspector.threads.arriving.marking import EXAMINE_SECONDS
 from inspector.threads.decryption import Attempt, open_batch
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.services import ask_to_examine, draw_traces, follow_weighing, resolve
@@ -77,8 +78,6 @@ TOGETHER: dict[str, int] = {
 SMALL_MESSAGES, TOGETHER_MESSAGES = 1000, 2000
 # What goes after reading and has a share of the time.
 AFTER_READING = (Job.Kind.SETTLE, Job.Kind.TRACE, Job.Kind.OPEN, Job.Kind.EXAMINE, Job.Kind.EXPORT, Job.Kind.ALERT)
-# Examining rests so long between waves of changes.
-EXAMINE_PAUSE_SECONDS = 5.0
 
 
 def run_due(*, seconds: float = SLICE_SECONDS, only: tuple[str, ...] = tuple(Job.Kind.values)) -> int:
@@ -278,9 +277,8 @@ def examine_conversation(job: Job) -> None:
     conversation, others = _load(Conversation, job)
 
     def finish() -> None:
-        pause = max(EXAMINE_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
-        ended = {other.pk for other in others}
-        jobs.finish(job, subjects=ended, again_after_seconds=pause, rest_seconds=EXAMINE_PAUSE_SECONDS)
+        pause = max(jobs.find_end(EXAMINE_SECONDS) - time.time(), PAUSE_FACTOR * (time.monotonic() - started))
+        jobs.finish(job, subjects={other.pk for other in others}, again_after_seconds=pause)
 
     if conversation is None:
         finish()

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -51,14 +51,16 @@ _IS_NEW = Q(outcome=Sighting.Outcome.STORED) | Q(is_earlier=True)
 def ingest_together(job: Job) -> bool:
     """Read a small delivery and others that are due with it, all in one transaction that ends their jobs.
 
-    Deliveries that are still being received, or hold records that were set aside, are read by their own jobs.
+    Deliveries that are still being received, or hold records that were set aside, are read by their own jobs, and so is
+    what has failed or was begun.
 
     Returns:
         whether that was done; False where the delivery is to be read alone.
     """
-    found = _find_small([each.subject for each in (job, *job.companions)]) if job.companions else {}
+    is_begun = job.attempts > 1 or job.failure or job.checkpoint
+    found = {} if is_begun else _find_small([each.subject for each in (job, *job.companions)])
     jobs.part(job, [each for each in job.companions if job.subject not in found or each.subject not in found])
-    if not job.companions:
+    if job.subject not in found:
         return False
     rows = [each for held in found.values() for each in held]
     records = Record.objects.in_bulk({each.record_id for each in rows})
@@ -75,14 +77,19 @@ def ingest_together(job: Job) -> bool:
                 prepared=prepared,
                 moved=[each.record_id for each in rows if each.is_earlier],
             )
-            _count_read(rows)
+            # All of each is read, also where that is the second time.
+            Delivery.objects.filter(pk__in=found).update(read=F("stored"))
     except jobs.LostLeaseError:
         raise
     except Exception as error:
         if is_passing(error):
             raise
         logger.warning("deliveries fail together and are read one by one: %s", describe(error))
-        jobs.part(job, job.companions, failure=jobs.APART)
+        if job.companions:
+            jobs.part(job, job.companions, failure=jobs.APART)
+        else:
+            # As a whole it has had its try: its records have theirs.
+            jobs.checkpoint(job, job.checkpoint, attempts=2)
         return False
     return True
 
@@ -101,22 +108,10 @@ def _find_small(delivery_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[Any]]
     held: dict[uuid.UUID, list[Any]] = defaultdict(list)
     for row in rows.values_list("delivery_id", "length", *_WAITING, named=True):
         held[row.delivery_id].append(row)
-    batch = (each for each in chosen if held[each])
-    windows = cut_windows(
-        batch,
-        size_of=lambda each: sum(row.length for row in held[each]),
-        most_items=MAX_TOGETHER,
-        most_bytes=BATCH_BYTES,
-    )
-    return {each: held[each] for each in next(windows, [])}
-
-
-def _count_read(rows: Iterable[Any]) -> None:
-    """Add to each delivery how many of its new records have been read."""
-    stored = Counter(each.delivery_id for each in rows if each.outcome == Sighting.Outcome.STORED)
-    for count in set(stored.values()):
-        same = [delivery for delivery, number in stored.items() if number == count]
-        Delivery.objects.filter(pk__in=same).update(read=F("read") + count)
+    sizes = ((each, sum(row.length for row in held[each])) for each in chosen if held[each])
+    small = (each for each in sizes if each[1] <= BATCH_BYTES)
+    windows = cut_windows(small, size_of=itemgetter(1), most_items=MAX_TOGETHER, most_bytes=BATCH_BYTES)
+    return {each: held[each] for each, _ in next(windows, [])}
 
 
 def ingest_batch(job: Job) -> bool:

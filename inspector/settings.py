@@ -122,7 +122,7 @@ def _spell_database(variable: str, url: str) -> dict[str, Any]:
 DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.postgresql",
-        "CONN_MAX_AGE": env.int("DATABASE_CONNECTION_SECONDS", 60),
+        "CONN_MAX_AGE": env.int("DATABASE_CONNECTION_SECONDS", 600),
         "CONN_HEALTH_CHECKS": True,
         **_spell_database("DATABASE_URL", _read_database_url()),
     }

@@ -16,7 +16,7 @@ from inspector.threads.models import Announcement
 from .problems import ProblemError
 
 # What a system without a backlog takes: what is posted is gathered, read and told.
-QUIET_SECONDS: Final = 5
+QUIET_SECONDS: Final = 6
 # Over how long the pace is measured, and the messages a second that one core tells where nothing was measured yet.
 PACE_SECONDS, LEAST_PACE = 60, 300
 # How often a process looks.

@@ -52,21 +52,31 @@ LONGEST_SILENCE_SECONDS: Final = 600.0
 PAUSE_AFTER_DEATHS_SECONDS: Final = 5.0
 PAUSE_WHILE_AWAY_SECONDS: Final = 5.0
 # Agents post a message at a time: what they post within so many seconds is worked off together.
-GATHER_SECONDS = 3.0
+GATHER_SECONDS = 5.0
+# What is asked for so shortly before the end of a span may be committed after it, and counts among the next.
+LATE_SECONDS = 0.25
 DIED: Final = "the worker died at it"
 APART: Final = "due together with work that failed"
 _ALONE: Final[Mapping[str, int]] = MappingProxyType({})
+# The lock of those who claim, one after another: two that are woken at once would part what is due together.
+_CLAIMING: Final = 0x636C61696D
 
 
 class LostLeaseError(Exception):
     """Another worker has taken the job over; what was done in this transaction must not be committed."""
 
 
-def ask(*, kind: str, subjects: Iterable[uuid.UUID], workspace_id: uuid.UUID, delay_seconds: float = 0) -> None:
+def ask(*, kind: str, subjects: Iterable[uuid.UUID], workspace_id: uuid.UUID, due: float = 0) -> None:
     """Ask for work on these subjects; call inside the transaction that makes the work necessary.
 
-    A job that is queued or running is not doubled: its count of requests grows, so that it runs once more. One that
-    has ended is due when it has rested. A dead letter that is asked for again has its attempts anew.
+    A job that is queued or running is not doubled: its count of requests grows, so that it runs once more. A dead
+    letter that is asked for again has its attempts anew.
+
+    Args:
+        kind: of work.
+        subjects: whose work it is.
+        workspace_id: theirs.
+        due: when, in seconds since 1970; 0 for now. What is due at the same moment is done together.
     """
     rows = [(uuid.uuid4(), subject) for subject in sorted(subjects)]
     if not rows:
@@ -77,21 +87,20 @@ def ask(*, kind: str, subjects: Iterable[uuid.UUID], workspace_id: uuid.UUID, de
             INSERT INTO intake_job AS job (id, workspace_id, kind, subject, state, requests, attempts, due_at,
                                            checkpoint, failure, created_at, updated_at)
             SELECT fresh.id, %(workspace)s, %(kind)s, fresh.subject, 'queued', 1, 0,
-                   clock_timestamp() + make_interval(secs => %(delay)s), '{}', '', now(), now()
+                   GREATEST(clock_timestamp(), to_timestamp(%(due)s)), '{}', '', now(), now()
               FROM unnest(%(ids)s::uuid[], %(subjects)s::uuid[]) AS fresh (id, subject)
              ORDER BY fresh.subject
             ON CONFLICT (kind, subject) DO UPDATE
                SET requests = job.requests + 1,
                    updated_at = now(),
                    attempts = CASE WHEN job.state IN ('done', 'dead') THEN 0 ELSE job.attempts END,
-                   due_at = CASE WHEN job.state = 'done' THEN GREATEST(excluded.due_at, job.due_at)
-                                 WHEN job.state = 'dead' THEN excluded.due_at ELSE job.due_at END,
+                   due_at = CASE WHEN job.state IN ('done', 'dead') THEN excluded.due_at ELSE job.due_at END,
                    state = CASE WHEN job.state IN ('done', 'dead') THEN 'queued' ELSE job.state END
             """,
             {
                 "workspace": workspace_id,
                 "kind": kind,
-                "delay": delay_seconds,
+                "due": due,
                 "ids": [row[0] for row in rows],
                 "subjects": [row[1] for row in rows],
             },
@@ -128,11 +137,16 @@ def ring_for(due: float) -> None:
     transaction.on_commit(partial(_gathering.ring, due), robust=True)
 
 
+def find_end(span_seconds: float) -> float:
+    """The end of the span of time that goes on, in seconds since 1970; spans are the same for all processes."""
+    at = time.time() + LATE_SECONDS
+    return at - at % span_seconds + span_seconds
+
+
 class Gathering:
     """When that is due which agents post a message at a time, as a process sees it.
 
-    The first after a pause is due at once. What follows is worked off together, at the end of spans of time that are
-    the same for all processes.
+    The first after a pause is due at once. What follows is worked off together, at the end of its span.
     """
 
     def __init__(self) -> None:
@@ -145,7 +159,7 @@ class Gathering:
         self._posted_at = now
         if now - before >= GATHER_SECONDS:
             return 0.0
-        return now - now % GATHER_SECONDS + GATHER_SECONDS
+        return find_end(GATHER_SECONDS)
 
     def ring(self, due: float) -> None:
         """Ring for that moment, unless it was rung for already."""
@@ -207,7 +221,8 @@ def _lease(token: uuid.UUID, kinds: list[str], otherwise: list[str], together: M
             """
             WITH chosen AS MATERIALIZED (
                 SELECT COALESCE((SELECT id FROM intake_job
-                                  WHERE state IN ('queued', 'running') AND due_at <= clock_timestamp()
+                                  WHERE (SELECT pg_advisory_xact_lock(%(turn)s)) IS NOT NULL
+                                    AND state IN ('queued', 'running') AND due_at <= clock_timestamp()
                                     AND kind = ANY(%(kinds)s)
                                   ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
                                 (SELECT id FROM intake_job
@@ -239,6 +254,7 @@ def _lease(token: uuid.UUID, kinds: list[str], otherwise: list[str], together: M
                 "died": DIED,
                 "lease": settings.JOB_LEASE_SECONDS,
                 "token": token,
+                "turn": _CLAIMING,
                 "kinds": kinds,
                 "otherwise": otherwise,
                 "together": json.dumps(dict(together)),
@@ -399,16 +415,13 @@ def together(job: Job) -> Iterator[None]:
         raise
 
 
-def finish(
-    job: Job, *, subjects: Collection[uuid.UUID] = (), again_after_seconds: float = 0, rest_seconds: float = 0
-) -> None:
+def finish(job: Job, *, subjects: Collection[uuid.UUID] = (), again_after_seconds: float = 0) -> None:
     """End the job; if it was asked for again since it was claimed, it is queued once more after this long.
 
     Args:
         job: leased.
         subjects: of its companions, which end with it; the others are given back.
         again_after_seconds: the pause.
-        rest_seconds: how long it is not due again, whenever it is asked for.
 
     Raises:
         LostLeaseError: if the lease has passed to another worker.
@@ -419,8 +432,7 @@ def finish(
             """
             UPDATE intake_job AS job
                SET state = CASE WHEN is_done AND job.requests = held.requests THEN 'done' ELSE 'queued' END,
-                   due_at = %(now)s + CASE WHEN NOT is_done THEN 0 WHEN job.requests = held.requests THEN %(rest)s
-                                           ELSE %(pause)s END * interval '1 second',
+                   due_at = %(now)s + CASE WHEN is_done THEN %(pause)s ELSE 0 END * interval '1 second',
                    attempts = 0, failure = '', lease_token = NULL, lease_until = NULL, updated_at = %(now)s
               FROM unnest(%(ids)s::uuid[], %(requests)s::bigint[], %(done)s::boolean[]) AS held (id, requests, is_done)
              WHERE job.id = held.id AND lease_token = %(token)s AND state = 'running'
@@ -431,7 +443,6 @@ def finish(
                 "done": [each is job or each.subject in subjects for each in held],
                 "token": job.lease_token,
                 "pause": again_after_seconds,
-                "rest": rest_seconds,
                 "now": timezone.now(),
             },
         )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -159,12 +158,7 @@ def store_batch(
     # Records, then the job, then the delivery: reading locks them in the same order.
     if any(row[8] == Sighting.Outcome.STORED or row[9] for row in sightings):
         delivery.due = 0.0 if delivery.is_file else find_due()
-        ask(
-            kind=Job.Kind.INGEST,
-            subjects=[delivery.pk],
-            workspace_id=delivery.workspace_id,
-            delay_seconds=max(0.0, delivery.due - time.time()),
-        )
+        ask(kind=Job.Kind.INGEST, subjects=[delivery.pk], workspace_id=delivery.workspace_id, due=delivery.due)
     if not delivery._state.adding:
         _update_delivery(delivery, ended)
 

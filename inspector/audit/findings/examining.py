@@ -20,7 +20,8 @@ from inspector.intake.models import Job
 from inspector.intake.text import make_storable
 from inspector.lookups import IsAny
 from inspector.threads.arriving.marking import hold_conversations, mark_conversations
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Block, Conversation, Message
+from inspector.threads.resolving.view import name_form
 from inspector.threads.telling.contexts import DECODER_VERSION
 from inspector.tokens import hide_tokens
 
@@ -73,11 +74,23 @@ def examine(
         hold_conversations(ids)
         fence()
         write_findings(
-            [each for several in found.values() for each in several], conversations=conversations, version=EXAMINED_BY
+            [each for several in found.values() for each in several],
+            conversations=conversations,
+            version=EXAMINED_BY,
+            told_otherwise=_find_told_otherwise(ids),
         )
         check(conversations=set(ids))
         fill_by_findings(workspace_id=workspace_id, conversations=set(ids))
         finish()
+
+
+def _find_told_otherwise(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, str]:
+    """Which of these conversations were told by other decoders, and by which: they are to be told anew first.
+
+    One that waits to be examined while the product is upgraded is such a case.
+    """
+    others = Block.objects.filter(IsAny("conversation_id", conversation_ids)).exclude(form=name_form())
+    return dict(others.order_by("conversation_id").values_list("conversation_id", "form"))
 
 
 def ask_outdated() -> None:

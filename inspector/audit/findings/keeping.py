@@ -6,9 +6,10 @@ Only rows that came out otherwise are written.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 from django.db.models import QuerySet
@@ -56,13 +57,21 @@ class Found:
     is_suppressed: bool
 
 
-def write_findings(found: Sequence[Found], *, conversations: Sequence[Conversation], version: str) -> None:
+def write_findings(
+    found: Sequence[Found],
+    *,
+    conversations: Sequence[Conversation],
+    version: str,
+    told_otherwise: Mapping[uuid.UUID, str] = MappingProxyType({}),
+) -> None:
     """Keep what was found in these conversations; call it in a transaction that holds them.
 
     Args:
         found: all that the rules find in them now.
         conversations: of one workspace.
         version: by which decoders and rules.
+        told_otherwise: those of the conversations that other decoders told, and by which: they do not count as examined
+            by this version, so that they are told and examined anew.
     """
     now = timezone.now()
     ids = [each.pk for each in conversations]
@@ -102,7 +111,7 @@ def write_findings(found: Sequence[Found], *, conversations: Sequence[Conversati
                 conversation=each,
                 workspace_id=each.workspace_id,
                 settled_digest=each.settled_digest,
-                version=version,
+                version=told_otherwise.get(each.pk, version),
                 at=now,
             )
             for each in conversations

@@ -5,6 +5,7 @@ What arriving, resolving and looking up lock until their transaction ends, each 
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -17,19 +18,21 @@ from django.utils import timezone
 
 from inspector.accounts.models import make_id
 from inspector.intake.bulk import insert_rows
-from inspector.intake.jobs import ask
+from inspector.intake.jobs import ask, find_end
 from inspector.intake.models import Job
 
 from ..models import Conversation, Message, Trace, TreeGroup
 from ..placing.keys import ENVELOPE, RANDOM
 
-# What changes a trace or a conversation comes in waves: it is drawn or examined when they have gone by.
+# What changes a trace comes in waves: it is summed up when they have gone by.
 DELAY_SECONDS = 1.0
 _TRACE_COLUMNS = (
     *("id", "workspace_id", "channel_id", "key", "native_id", "generation", "settled_generation", "state", "subject"),
     *("agents", "dialects", "message_count", "conversation_count", "missing_count", "open_count", "severity"),
     *("channels", "cut", "created_at"),
 )
+# Conversations that go on are examined at the end of such spans, all of them together.
+EXAMINE_SECONDS = 10.0
 # The key of a trace, and its channel: none for one across channels.
 _TraceKey = tuple[bytes, uuid.UUID | None]
 
@@ -59,13 +62,14 @@ def mark_conversations(
     if changed:
         Conversation.objects.filter(pk__in=changed).update(whole_generation=F("generation"))
     left = [pk for pk in ids if pk not in resolved]
-    ask(kind=Job.Kind.SETTLE, subjects=left, workspace_id=workspace_id, delay_seconds=settle_after_seconds)
+    due = time.time() + settle_after_seconds if settle_after_seconds else 0.0
+    ask(kind=Job.Kind.SETTLE, subjects=left, workspace_id=workspace_id, due=due)
     ask_to_examine(resolved, workspace_id=workspace_id)
 
 
 def ask_to_examine(conversation_ids: Iterable[uuid.UUID], *, workspace_id: uuid.UUID) -> None:
     """Ask for conversations that were resolved to be examined."""
-    ask(kind=Job.Kind.EXAMINE, subjects=conversation_ids, workspace_id=workspace_id, delay_seconds=DELAY_SECONDS)
+    ask(kind=Job.Kind.EXAMINE, subjects=conversation_ids, workspace_id=workspace_id, due=find_end(EXAMINE_SECONDS))
 
 
 def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whole: bool) -> None:
@@ -110,7 +114,7 @@ def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whol
     anew = [trace.pk for trace in traces if is_whole or _joins_otherwise(trace, joining[trace.key])]
     TreeGroup.objects.filter(trace__in=anew, kind=TreeGroup.Kind.PART).delete()
     _mark_parts(rows, [trace for trace in traces if trace.channels and trace.pk not in anew])
-    ask(kind=Job.Kind.TRACE, subjects=ids, workspace_id=workspace_id, delay_seconds=DELAY_SECONDS)
+    ask(kind=Job.Kind.TRACE, subjects=ids, workspace_id=workspace_id, due=time.time() + DELAY_SECONDS)
 
 
 def _joins_otherwise(trace: _Held, joining: Set[uuid.UUID]) -> bool:

@@ -25,8 +25,8 @@ from inspector.audit.overview import count_standing
 from inspector.audit.rules.logs import clowl, say
 from inspector.intake.models import HiddenRecord, Job
 from inspector.intake.services import withdraw_delivery
-from inspector.pipeline import sweep
-from inspector.threads.models import Conversation, Message, Wording
+from inspector.pipeline import run_due, sweep
+from inspector.threads.models import Block, Conversation, Message, Wording
 from inspector.threads.telling import contexts
 from inspector.threads.telling.wordings import list_wordings
 
@@ -260,6 +260,25 @@ def test_what_another_decoder_told_is_told_anew_in_the_background(cast: Cast) ->
     assert not Conversation.objects.filter(native_id__contains=token).exists()
     assert Examination.objects.get().version == examining.EXAMINED_BY
     assert codes(cast).count("token-in-clear") == 1
+
+
+def test_what_waits_to_be_examined_at_an_upgrade_is_read_anew_all_the_same(cast: Cast) -> None:
+    """Its job is older than the decoder that examines it, and so is what it was told by."""
+    deliver(cast, ASKED)
+    settle_all()
+    message = Message.objects.get()
+    told_in = message.told_in.replace(contexts.DECODER_VERSION, "1.1", 1)
+    Message.objects.update(told_in=told_in, english="as it was told before")
+    Block.objects.update(form=Block.objects.get().form.replace(contexts.DECODER_VERSION, "1.1"))
+    Examination.objects.update(version="1.1/2")
+    Job.objects.filter(kind=Job.Kind.EXAMINE).update(state=Job.State.QUEUED, due_at=timezone.now())
+    run_due(only=(Job.Kind.EXAMINE,))
+    assert Job.objects.get(kind=Job.Kind.EXAMINE).state == Job.State.DONE
+    assert Examination.objects.get().version != examining.EXAMINED_BY
+    sweep()
+    settle_all()
+    assert Message.objects.values_list("told_in", "english").get() == (message.told_in, message.english)
+    assert Examination.objects.get().version == examining.EXAMINED_BY
 
 
 def judge_by_the_near_keys(patch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,12 @@ def waits_for_a_lock() -> bool:
         return bool(cursor.fetchone()[0])  # type: ignore[index]
 
 
+def count_waiting() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory'")
+        return int(cursor.fetchone()[0])  # type: ignore[index]
+
+
 def open_upload(cast: Cast) -> Delivery:
     return open_delivery(workspace=cast.workspace, channel=cast.channel, door=Door.IMPORT, file_name="test.log")
 
@@ -93,6 +99,26 @@ def test_framing_and_reading_one_delivery_lock_in_one_order(cast: Cast, monkeypa
     monkeypatch.setattr("inspector.intake.framing.MOST_TRIES", 1)  # A deadlock must not happen at all.
     framer.close()
     batch.join()
+
+
+def test_two_workers_that_are_woken_at_once_do_not_part_what_is_due_together(cast: Cast) -> None:
+    for number in range(5):
+        deliver(cast, line(f"message {number}", conversation="c"), door=Door.API)
+    claimed: list[int] = []
+
+    def claim() -> None:
+        job = jobs.claim(kinds=[Job.Kind.INGEST], together=pipeline.TOGETHER)
+        claimed.append(0 if job is None else 1 + len(job.companions))
+
+    with transaction.atomic():
+        # Both have come to where they choose before either of them has chosen.
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [jobs._CLAIMING])
+        workers = [Beside(claim) for _ in range(2)]
+        wait_for(lambda: count_waiting() == 2)
+    for worker in workers:
+        worker.join()
+    assert sorted(claimed) == [0, 5]
 
 
 @pytest.mark.usefixtures("resolved_apart")

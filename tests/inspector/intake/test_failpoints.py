@@ -84,6 +84,16 @@ IS_LONG = "FAILPOINTS" in os.environ
 
 # The short lane lets every tenth fail, in the first way.
 WAYS = begin_with(1, [("exception", 10), *((failure, 1) for failure in FAILURES)], seconds=20)
+# A log is read batch by batch, or as a small one, which is done in one transaction with all that is due.
+BATCHES = (RECORDS - 1, RECORDS)
+WAYS_OF_WORK = begin_with(
+    len(BATCHES),
+    [
+        *(("exception", 10, batch) for batch in BATCHES),
+        *((failure, 1, batch) for failure in FAILURES for batch in BATCHES),
+    ],
+    seconds=20,
+)
 
 
 def count_up(failure: str, stride: int, *, are_many: bool = False) -> Iterator[int]:
@@ -198,11 +208,12 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "MOST_VALUES", 0)
 
 
-@pytest.mark.parametrize(("failure", "stride"), WAYS)
+@pytest.mark.parametrize(("failure", "stride", "batch"), WAYS_OF_WORK)
 def test_a_log_survives_a_failure_at_every_statement_of_its_work(
-    cast: Cast, monkeypatch: pytest.MonkeyPatch, failure: str, stride: int
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, failure: str, stride: int, batch: int
 ) -> None:
     """The worker's side: framing an upload, reading its records, settling its conversations."""
+    monkeypatch.setattr(reading, "BATCH_RECORDS", batch)
     for number in count_up(failure, stride, are_many=True):
         channel = ensure_channel(workspace=cast.workspace, name=f"run-{number}")
         delivery = open_delivery(workspace=cast.workspace, channel=channel, door=Door.UPLOAD, file_name="a.jsonl")
@@ -253,6 +264,7 @@ def test_a_checkpoint_before_its_work_would_be_noticed(
         insert(job, sightings, state, **names)
 
     monkeypatch.setattr(reading, "_insert_sightings", acknowledge_early)
+    monkeypatch.setattr(reading, "BATCH_RECORDS", BATCHES[0])
     lost, whole = 0, 0
     for number in range(1, 42, 4):
         channel = ensure_channel(workspace=cast.workspace, name=f"run-{number}")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from inspector import pipeline, reading
 from inspector.intake import jobs
@@ -144,6 +147,7 @@ def test_one_that_is_asked_for_again_meanwhile_is_read_once_more(cast: Cast, mon
     settle_all()
     assert not Job.objects.exclude(state=Job.State.DONE).exists()
     assert Message.objects.count() == 3
+    assert reads() == [1, 1, 1]
 
 
 def test_large_and_unfinished_deliveries_are_read_by_their_own_jobs(
@@ -173,11 +177,22 @@ def test_the_first_after_a_pause_is_due_at_once_and_what_follows_at_one_moment(
     assert rung[0] == rung[-1] == 0
 
 
+def test_what_is_posted_shortly_before_the_end_of_a_span_belongs_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    for now, end in ((1000.0, 1005.0), (1004.5, 1005.0), (1004.9, 1010.0), (1005.0, 1010.0)):
+        monkeypatch.setattr(jobs, "time", SimpleNamespace(time=partial(float, now)))
+        assert jobs.find_end(5.0) == end
+
+
 def test_a_posted_message_waits_for_the_others(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "GATHER_SECONDS", 1000.0)
     post_each(cast, ["one", "two", "three"])
     waiting = Job.objects.filter(kind=Job.Kind.INGEST, state=Job.State.QUEUED)
     assert waiting.count() == 3
+    # Not some moments after one another, else the first of them would be read alone.
+    dues = waiting.filter(due_at__gt=timezone.now()).values_list("due_at", flat=True)
+    assert len(dues) >= 2
+    assert len({due.timestamp() for due in dues}) <= 2  # The moment may pass meanwhile.
+    assert all(due.timestamp() % 1000 == 0 for due in dues)
     deliver(cast, b'{"raw": "a file"}\n')
     # A file waits for nothing.
     assert pipeline.run_due(seconds=60, only=(Job.Kind.INGEST,)) >= 1
