@@ -58,7 +58,8 @@ def test_a_row_says_where_its_message_comes_from(cast: Cast, token: str) -> None
     row, conversation = rows["m1"], rows["m1"]["conversation"]
     whole = get(f"messages/{row['id']}", token)
     assert {name: whole[name] for name in row} == row
-    assert get(f"conversations/{conversation}", token)["tree"][0]["message"] == row
+    of_conversation = get(f"conversations/{conversation}", token)["messages"][0]
+    assert {name: of_conversation[name] for name in row} == row
     for tree in (f"conversations/{conversation}/tree", f"traces/{trace.pk}/tree"):
         (linked,) = (
             each["message"] for each in get(tree, token)["rows"] if (each["message"] or {}).get("native_id") == "m1"
