@@ -69,9 +69,6 @@ class Store:
         for talk in (turn % self.talks, self.talks - 1 - turn % self.talks):
             deliver(cast, say(talk, 10 + turn, "ERR", 10_000 + turn, pid=f"lost-{turn}"))
         deliver(cast, say(self.talks + turn, 0, at=20_000 + turn), say(0, 50 + turn, at=-1000 * turn, tkid="x"))
-        # Of what a walk of the conversation has passed, and of what it comes to.
-        for delivery in self.withdrawn[turn - 1 :: TURNS]:
-            withdraw_delivery(membership=cast.owner, delivery=delivery, reason="sent by mistake")
         settle_all()
         findings = list(Finding.objects.order_by("pk").values_list("pk", flat=True))
         judge(membership=cast.auditor, findings=findings[turn % 3 :: 3], state="accepted", reason="seen")
@@ -88,6 +85,11 @@ class Store:
         write_comment(membership=cast.auditor, message=self.message, start=turn % 3, end=4, words="And now?")
         draw_sample(membership=cast.owner, name=f"sample later {turn}", stratum="dialect", wanted=1)
         make(ask_by_key(cast))
+
+    def withdraw(self) -> None:
+        """Take back of what a walk of the conversation has passed, and of what it comes to."""
+        for delivery in self.withdrawn[self.turn :: TURNS]:
+            withdraw_delivery(membership=self.cast.owner, delivery=delivery, reason="sent by mistake")
 
 
 def sign_off(cast: Cast, item: ReviewItem) -> None:
@@ -212,6 +214,7 @@ def test_no_row_is_missed_or_doubled_while_others_write(store: Store, token: str
             seen[name] += list_names(name, page)
             cursors[name] = page["next"]
         if store.turn < TURNS:
+            store.withdraw()
             store.write()
         pages += 1
         assert pages < 200
