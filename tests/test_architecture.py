@@ -44,7 +44,6 @@ BESIDE = {
     "leaving",
     "lookups",
     "memory",
-    "pace",
     "ranges",
     "secret",
     "starting",
