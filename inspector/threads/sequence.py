@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from django.db.models import Case, F, TextField, Value, When
+from django.db.models import Case, F, QuerySet, TextField, Value, When
 from django.db.models.functions import MD5, Left, Length
 
-from .models import Conversation, Message, MessageQuerySet
+from .models import Conversation, Message
 from .placing.citations import SEVERAL, count_bearers
 from .placing.links import name_cited
 from .placing.numbering import load_places
@@ -196,7 +196,7 @@ def read_arrows_after(
     return arrows, len(found) > size
 
 
-def _read_steps(rows: MessageQuerySet, places: Places, limit: int) -> list[Step]:
+def _read_steps(rows: QuerySet[Message], places: Places, limit: int) -> list[Step]:
     told = (
         rows.alias(body_length=Length("body"))
         .annotate(

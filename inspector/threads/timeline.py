@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from .models import Conversation, Message, MessageQuerySet
+from django.db.models import QuerySet
+
+from .models import Conversation, Message
 
 _ORDER: Final = ("order_time", "order_source", "order_index", "record_id", "part")
 _COMPARED: Final = f"({', '.join(f'threads_message.{name}' for name in _ORDER)})"
@@ -39,10 +41,10 @@ def key_of(message: Message) -> Key:
     return Key(*(getattr(message, name) for name in _ORDER))
 
 
-def select_after(*, conversation: Conversation, key: Key | None) -> MessageQuerySet:
+def select_after(*, conversation: Conversation, key: Key | None) -> QuerySet[Message]:
     """The shown messages that are placed, in order, that come after a key; without one all."""
-    rows = Message.objects.shown().filter(conversation=conversation, place__isnull=False).order_by(*_ORDER)
+    rows: QuerySet[Message] = Message.objects.shown().filter(conversation=conversation, place__isnull=False)
     if key is not None:
         # The columns are those above; the values are parameters.
         rows = rows.extra(where=[f"{_COMPARED} > (%s, %s, %s, %s, %s)"], params=list(key))  # noqa: S610
-    return rows
+    return rows.order_by(*_ORDER)
