@@ -92,7 +92,7 @@ def test_refuses_with_place_and_hint(query: str, says: str, start: int, end: int
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("query", ["dialect:nslipp", "performative:reqest", "reviewed:maybe"])
+@pytest.mark.parametrize("query", ["dialect:nslipp", "performative:reqest", "reviewed:maybe", "channel:nowhere"])
 def test_refuses_a_value_that_can_never_be_found(log: Cast, query: str) -> None:
     with pytest.raises(QueryError, match=r"did you mean|values are"):
         find_messages(workspace=log.workspace, query=query)
