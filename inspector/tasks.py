@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from inspector import pipeline
+from inspector.accounts.services import forget_sign_ins
 from inspector.exports.making import drop_expired
 from inspector.intake import jobs
 from inspector.intake.staging import discard_expired
@@ -42,6 +43,7 @@ def tidy() -> None:
     discard_expired()
     forget_announcements()
     drop_expired()
+    forget_sign_ins()
 
 
 class Sweeper(Scheduler):

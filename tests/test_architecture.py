@@ -46,7 +46,6 @@ BESIDE = {
     "leaving",
     "lookups",
     "memory",
-    "pace",
     "ranges",
     "secret",
     "starting",

@@ -120,6 +120,17 @@ class Channel(models.Model):
         return self.name
 
 
+class SignInPace(models.Model):
+    """How many sign-ins an address had left at a moment, in whichever workspace: see `services.reserve_sign_in`."""
+
+    address = models.CharField(max_length=45, primary_key=True)
+    tries_left = models.FloatField()
+    tries_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.address
+
+
 class ApiKey(models.Model):
     """A program's key: shown once, stored as a hash. `prefix` finds it; the hash proves it."""
 

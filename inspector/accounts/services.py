@@ -17,7 +17,7 @@ from inspector.tokens import hide_tokens
 from inspector.trail.acting import Acting
 from inspector.trail.services import Thing, record_deed
 
-from .models import ApiKey, Channel, Membership, Role, SignInLink, User, Workspace
+from .models import ApiKey, Channel, Membership, Role, SignInLink, SignInPace, User, Workspace
 
 
 def digest_token(token: str) -> bytes:
@@ -253,6 +253,35 @@ def reserve_requests(*, key: ApiKey, count: int, most: int) -> bool:
             {"key": key.pk, "count": count, "most": float(most)},
         )
         return bool(cursor.rowcount)
+
+
+def reserve_sign_in(*, address: str, most: int) -> bool:
+    """Take a sign-in out of what an address may try, which all processes share; whether there was one.
+
+    What is left fills evenly, up to a minute's worth.
+
+    Args:
+        address: whose, as `find_address` gives it.
+        most: sign-ins a minute.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO accounts_signinpace AS held (address, tries_left, tries_at)
+            VALUES (%(address)s, %(most)s - 1, clock_timestamp())
+            ON CONFLICT (address) DO UPDATE SET tries_at = clock_timestamp(), tries_left = LEAST(%(most)s,
+                   held.tries_left + %(most)s / 60.0 * EXTRACT(epoch FROM clock_timestamp() - held.tries_at)) - 1
+             WHERE LEAST(%(most)s, held.tries_left
+                         + %(most)s / 60.0 * EXTRACT(epoch FROM clock_timestamp() - held.tries_at)) >= 1
+            """,
+            {"address": address, "most": most},
+        )
+        return bool(cursor.rowcount)
+
+
+def forget_sign_ins() -> None:
+    """Drop what was kept of addresses that may try as often as any other again."""
+    SignInPace.objects.filter(tries_at__lt=timezone.now() - timedelta(minutes=1)).delete()
 
 
 def choose_time_zone(*, user: User, time_zone: str) -> None:

@@ -23,6 +23,7 @@ from inspector.threads.models import Conversation, Message, Wording
 from inspector.threads.tasks.measures import get_state
 from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH
 from inspector.threads.telling.wordings import list_wordings
+from inspector.threads.timeline import key_of, read_key, select_after
 
 from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, choose
@@ -31,9 +32,9 @@ from .endpoints import Endpoint
 from .masking import may_see_secrets, show_layers
 from .narrowing import FILTERS, read_filters
 from .paging import CURSOR as CURSOR
-from .paging import FIXED, cut_found, find_single, find_walk, offer_order, read_row_id
+from .paging import FIXED, cut_found, cut_keyed, find_single, find_walk, offer_order, read_row_id, read_row_key
 from .paging import LIMIT as LIMIT
-from .parameters import Names, Number, Parameter
+from .parameters import Names, Parameter
 from .problems import ProblemError
 from .serializers import (
     ConversationDetailSerializer,
@@ -51,7 +52,6 @@ SEARCH: Final = (
     LIMIT,
     Names(name="fields", about=FIELDS_ABOUT, choices=tuple(MessageSerializer().fields)),
 )
-TREE_ROWS: Final = 200
 LONGEST_TOPIC: Final = 200
 
 
@@ -78,6 +78,21 @@ def show_messages(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, An
     """Messages as the list shows them, by their ids; one statement says where they come from."""
     origins = find_provenance(messages) if messages else {}
     return {message.pk: _show_message(message, origins[message.pk]) for message in messages if message.pk in origins}
+
+
+def show_linked(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]]:
+    """The same, each with what it answers."""
+    shown = show_messages(messages)
+    return {
+        message.pk: {
+            **shown[message.pk],
+            "parent": message.parent,
+            "parent_basis": message.parent_basis,
+            "parent_why": message.parent_why,
+        }
+        for message in messages
+        if message.pk in shown
+    }
 
 
 def _show_message(message: Message, origin: Provenance) -> dict[str, Any]:
@@ -218,22 +233,22 @@ class ConversationsView(Endpoint):
 
 
 class ConversationView(Endpoint):
-    """One conversation with a window of its tree."""
+    """One conversation with a page of its messages."""
 
     scopes: ClassVar = {"GET": "read"}
-    parameters: ClassVar = {"GET": (Number(name="offset", about="the first line of the tree", default=0, most=10**9),)}
+    parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
 
     @extend_schema(operation_id="get_conversation", responses=ConversationDetailSerializer)
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
-        """The conversation and up to 200 lines of its tree from `offset` on."""
-        conversation = selectors.find_conversation(
-            workspace=caller_of(request).workspace, conversation_id=conversation_id
-        )
+        """The conversation and a page of its messages in the order of time, each with what it answers."""
+        workspace = caller_of(request).workspace
+        conversation = selectors.find_conversation(workspace=workspace, conversation_id=conversation_id)
         if conversation is None:
             raise NotFound
-        window = selectors.read_tree(conversation=conversation, offset=self.given["offset"], limit=TREE_ROWS)
-        shown = show_messages([row.message for row in window.rows if row.message])
-        tree = [
-            {"depth": row.depth, "message": shown.get(row.message.pk) if row.message else None} for row in window.rows
-        ]
-        return Response({**show_conversation(conversation), "tree": tree, "next_offset": window.next_offset})
+        given, of = self.given, f"conversation {conversation.pk}"
+        said = read_row_key(given, workspace, of=of)
+        rows = select_after(conversation=conversation, key=read_key(said) if said else None)
+        found = rows.defer("body", "words", "atoms")[: given["limit"] + 1]
+        page, cursor = cut_keyed(list(found), given, workspace, lambda message: key_of(message).write(), of=of)
+        linked = list(show_linked(page).values())
+        return Response({**show_conversation(conversation), "messages": linked, "next": cursor})

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from inspector.intake.concealment import NOTHING
 from inspector.intake.failures import is_cut_off
+from inspector.leaving import GoneError
 
 logger = logging.getLogger(__name__)
 
@@ -100,6 +101,8 @@ def answer_exception(error: Exception, context: dict[str, Any]) -> Response:
         error = exceptions.PermissionDenied()
     elif isinstance(error, SuspiciousOperation):
         error = ProblemError(400, f"the request cannot be taken: {error}")
+    elif isinstance(error, GoneError):
+        error = ProblemError(503, str(error), retry_after=5)
     elif isinstance(error, (OperationalError, InterfaceError)):
         cut_off = is_cut_off(error)
         detail = (

@@ -11,11 +11,14 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from inspector.search.cursors import write_key
 from inspector.threads.selectors import find_conversation
-from inspector.threads.sequence import WINDOW_STEPS, Arrow, read_sequence
+from inspector.threads.sequence import WINDOW_STEPS, Arrow, read_arrows_after
+from inspector.threads.timeline import read_key
 
 from .authentication import caller_of
 from .endpoints import Endpoint
+from .paging import CURSOR, read_row_key
 from .parameters import Choice, Number
 from .tree_shapes import BEARERS_HELP
 
@@ -52,13 +55,13 @@ class ArrowSerializer(serializers.Serializer[Any]):
 
 
 class SequenceSerializer(serializers.Serializer[Any]):
-    """A window of a sequence. The counts of its arrows add up to the messages of the window."""
+    """A window of a sequence; `next` is the cursor of the window after, or null. The counts of its arrows add up to its
+    messages."""
 
     agents = serializers.ListField(child=serializers.CharField(), help_text="the agents in it, by first appearance")
     message_count = serializers.IntegerField(help_text="of the whole conversation")
     arrows = ArrowSerializer(many=True)
-    next_offset = serializers.IntegerField(allow_null=True)
-    previous_offset = serializers.IntegerField(allow_null=True)
+    next = serializers.CharField(allow_null=True)
 
 
 class SequenceView(Endpoint):
@@ -67,7 +70,7 @@ class SequenceView(Endpoint):
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (
-            Number(name="offset", about="how many messages come before the window", default=0, most=10**9),
+            CURSOR,
             Number(name="limit", about="how many messages a window has", least=1, most=200, default=WINDOW_STEPS),
             Choice(name="alike", about="messages alike in a row: as one, or each", choices=ALIKE, default=ALIKE[0]),
         )
@@ -75,25 +78,29 @@ class SequenceView(Endpoint):
 
     @extend_schema(operation_id="get_sequence", responses=SequenceSerializer)
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
-        """A window of the conversation in the order of time; windows end to end hold every message once."""
+        """A window of the conversation in the order of time.
+
+        Windows end to end hold every message once, whatever is added or withdrawn meanwhile.
+        """
         workspace = caller_of(request).workspace
         conversation = find_conversation(workspace=workspace, conversation_id=conversation_id)
         if conversation is None:
             raise NotFound
-        window = read_sequence(
+        given, of = self.given, f"sequence {conversation.pk}"
+        said = read_row_key(given, workspace, of=of)
+        arrows, has_more = read_arrows_after(
             conversation=conversation,
-            start=self.given["offset"],
-            size=self.given["limit"],
-            is_all_opened=self.given["alike"] == "apart",
+            key=read_key(said) if said else None,
+            size=given["limit"],
+            is_all_opened=given["alike"] == "apart",
         )
-        present = {name for step in window.steps for name in (step.sender, *step.receivers)}
+        present = {name for arrow in arrows for step in arrow.steps for name in (step.sender, *step.receivers)}
         return Response(
             {
                 "agents": [name for name in conversation.agents if name in present],
                 "message_count": conversation.message_count,
-                "arrows": [show_arrow(arrow) for arrow in window.arrows],
-                "next_offset": window.next_start,
-                "previous_offset": window.previous_start,
+                "arrows": [show_arrow(arrow) for arrow in arrows],
+                "next": write_key(arrows[-1].last.key.write(), workspace.pk, of=of) if has_more else None,
             }
         )
 

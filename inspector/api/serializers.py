@@ -142,15 +142,16 @@ class ConversationPageSerializer(serializers.Serializer[Any]):
     searched_back_to = serializers.DateTimeField(allow_null=True, help_text=SEARCHED_BACK_TO)
 
 
-class TreeRowSerializer(serializers.Serializer[Any]):
-    """A line of the tree; `message` is null for a ghost."""
+class LinkedMessageSerializer(MessageSerializer):
+    """A message with what it answers."""
 
-    depth = serializers.IntegerField()
-    message = MessageSerializer(allow_null=True)
+    parent = serializers.UUIDField(allow_null=True)  # type: ignore[assignment]  # the record's own word
+    parent_basis = serializers.CharField(allow_blank=True)
+    parent_why = serializers.CharField(allow_blank=True)
 
 
 class ConversationDetailSerializer(ConversationSerializer):
-    """A conversation with a window of its tree."""
+    """A conversation with a page of its messages; `next` is the cursor of the page after, or null."""
 
-    tree = TreeRowSerializer(many=True)
-    next_offset = serializers.IntegerField(allow_null=True)
+    messages = LinkedMessageSerializer(many=True, help_text="in the order of time")
+    next = serializers.CharField(allow_null=True)

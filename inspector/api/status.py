@@ -12,6 +12,8 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from inspector.accounts.models import ApiKey
+
 from .bodies import ENCODINGS, SILENCE_SECONDS
 from .decoding import MOST_RECORDS
 from .endpoints import Endpoint
@@ -63,7 +65,7 @@ class LimitsSerializer(serializers.Serializer[Any]):
         help_text="what one key may send; more is answered with 429; 0 is no limit"
     )
     waiting_bytes = serializers.IntegerField(help_text="when more wait to be loaded or framed, large bodies get 503")
-    sign_ins_per_minute = serializers.IntegerField(help_text="what one address may try on each web process; then 429")
+    sign_ins_per_minute = serializers.IntegerField(help_text="what one address may try; more is answered with 429")
     channels = serializers.IntegerField(help_text="a workspace that has as many gets no new one by POST messages")
     silence_seconds = serializers.IntegerField(help_text="a sender that is silent for longer is answered with 408")
     wait_seconds = serializers.IntegerField(help_text="the longest Prefer: wait")
@@ -74,9 +76,9 @@ class LimitsSerializer(serializers.Serializer[Any]):
 
 
 class LimitsView(Endpoint):
-    """The limits that refusals name."""
+    """The limits that refusals name: for every key, whatever it may do."""
 
-    scopes: ClassVar = {"GET": "ingest"}
+    scopes: ClassVar = {"GET": tuple(ApiKey.Scope.values)}
 
     @extend_schema(operation_id="get_limits", responses=LimitsSerializer)
     def get(self, request: Request) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
@@ -25,7 +25,7 @@ from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
 from .masking import may_see_secrets
-from .messages import CURSOR, LIMIT, ORDER, show_messages
+from .messages import CURSOR, LIMIT, ORDER, show_linked
 from .narrowing import FILTERS, read_filters
 from .paging import FIXED, find_single, find_walk, read_row_id
 from .parameters import Names, Number, Parameter
@@ -129,6 +129,7 @@ class TraceTreeView(Endpoint):
 
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": WINDOW}
+    refusals: ClassVar = {"GET": (410,)}
 
     @extend_schema(operation_id="get_trace_tree", responses=TreeSerializer)
     def get(self, request: Request, trace_id: uuid.UUID) -> Response:
@@ -141,6 +142,7 @@ class TraceWaterfallView(Endpoint):
 
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": WINDOW}
+    refusals: ClassVar = {"GET": (410,)}
 
     @extend_schema(operation_id="get_trace_waterfall", responses=WaterfallSerializer)
     def get(self, request: Request, trace_id: uuid.UUID) -> Response:
@@ -153,6 +155,7 @@ class ConversationTreeView(Endpoint):
 
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": WINDOW}
+    refusals: ClassVar = {"GET": (410,)}
 
     @extend_schema(operation_id="get_conversation_tree", responses=TreeSerializer)
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
@@ -165,6 +168,7 @@ class ConversationWaterfallView(Endpoint):
 
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": WINDOW}
+    refusals: ClassVar = {"GET": (410,)}
 
     @extend_schema(operation_id="get_conversation_waterfall", responses=WaterfallSerializer)
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
@@ -190,7 +194,7 @@ def read_window(owner: Conversation | Trace, given: Mapping[str, Any]) -> tuple[
     """How many rows a tree has, and the window that the parameters ask for; nothing where none is settled.
 
     Raises:
-        ProblemError: 400 for places that are none.
+        ProblemError: 400 for places that are none, 410 for one whose row the tree has no more.
     """
     toggled = [read_place(piece) for piece in given["toggled"].split(",") if piece]
     if len(toggled) > MAX_TOGGLED or None in toggled:
@@ -203,6 +207,8 @@ def read_window(owner: Conversation | Trace, given: Mapping[str, Any]) -> tuple[
     tree = load_tree(owner)
     if tree is None:
         return 0, Window(())
+    if at is not None and not tree.find_held([at.line]):
+        raise ProblemError(410, "the row of this place is in the tree no more: begin again without it", parameter="at")
     fold = Fold(given["level"], frozenset(place.line for place in toggled if place))
     return tree.count(), tree.read_window(at=at, limit=given["limit"], fold=fold)
 
@@ -216,7 +222,7 @@ def show_tree(owner: Conversation | Trace, given: Mapping[str, Any]) -> dict[str
     )
     conversations = Conversation.objects.only("id", "native_id", "subject").in_bulk(_ids_of(rows, Kind.CONVERSATION))
     ghosts = read_ghosts(rows)
-    linked = _show_linked(messages.values())
+    linked = show_linked(messages.values())
     return {
         "rows": [
             {
@@ -252,20 +258,6 @@ def _show_place(window: Window, count: int) -> dict[str, Any]:
         "count": count,
         "next": window.next and window.next.write(),
         "previous": window.previous and window.previous.write(),
-    }
-
-
-def _show_linked(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]]:
-    shown = show_messages(messages)
-    return {
-        message.pk: {
-            **shown[message.pk],
-            "parent": message.parent,
-            "parent_basis": message.parent_basis,
-            "parent_why": message.parent_why,
-        }
-        for message in messages
-        if message.pk in shown
     }
 
 

@@ -11,7 +11,7 @@ from inspector.threads.placing.citations import MAX_BEARERS
 from inspector.threads.trees.lines import Kind, Outcome
 
 from .choosing import ChosenMembers
-from .serializers import SEARCHED_BACK_TO, SEVERITIES, MessageSerializer
+from .serializers import SEARCHED_BACK_TO, SEVERITIES, LinkedMessageSerializer
 
 BEARERS_HELP: Final = (
     f"how many messages elsewhere bear the cited id, so that none is the parent; 0: none, {MAX_BEARERS + 1}: more"
@@ -54,14 +54,6 @@ class TraceDetailSerializer(TraceSerializer):
     """A trace, and those of the same id that nothing joins to it."""
 
     same_id_elsewhere = TraceSerializer(many=True)
-
-
-class LinkedMessageSerializer(MessageSerializer):
-    """A message with what it answers."""
-
-    parent = serializers.UUIDField(allow_null=True)  # type: ignore[assignment]  # the record's own word
-    parent_basis = serializers.CharField(allow_blank=True)
-    parent_why = serializers.CharField(allow_blank=True)
 
 
 class HeadingSerializer(serializers.Serializer[Any]):

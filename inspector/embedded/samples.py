@@ -131,10 +131,10 @@ def describe_conversation(door: Door) -> list[str]:
     if not conversations:
         return []
     chosen = max(conversations, key=lambda one: (len(one["dialects"]), one["message_count"], str(one["id"])))
-    told = door.get(f"/api/v1/conversations/{chosen['id']}")
+    tree = door.get(f"/api/v1/conversations/{chosen['id']}/tree?limit={SHOWN_MESSAGES}")
     title = chosen["subject"] or chosen["native_id"] or "a conversation"
     lines = [make_printable(f"{title}  ·  in {', '.join(chosen['dialects'])}  ·  {chosen['state']}"), ""]
-    for row in told["tree"][:SHOWN_MESSAGES]:
+    for row in tree["rows"]:
         message = row["message"]
         clock = str(message["at"])[11:19] if message else ""
         english = message["english"] if message else "(a message that others answer to and that was not received)"

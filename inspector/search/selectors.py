@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Any, Final, Generic, TypeVar
 
 from django.db import OperationalError, connection, models, transaction
@@ -229,9 +229,8 @@ def count_hidden(*, workspace: Workspace, query: str, may_see_secrets: bool, lim
 @contextmanager
 def days_of(zone: tzinfo | None) -> Iterator[None]:
     """Within this, the days of a query are days of that time zone; of UTC where none is given."""
-    token = zone_of_query.set(zone) if zone else None
+    token = zone_of_query.set(zone or UTC)
     try:
         yield
     finally:
-        if token:
-            zone_of_query.reset(token)
+        zone_of_query.reset(token)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from django.db.models import BinaryField, Case, F, Value, When
+from django.db.models import BinaryField, Case, F, QuerySet, Value, When
 from django.db.models.functions import MD5, Left, Length
 
 from .models import Conversation, Message
@@ -23,6 +23,7 @@ from .placing.links import name_cited
 from .placing.numbering import load_places
 from .placing.places import Places
 from .tasks.events import FAILING
+from .timeline import Key, select_after
 
 WINDOW_STEPS: Final = 100
 # Two alike are soon read; three and more are one arrow with their number.
@@ -66,8 +67,15 @@ class Step(NamedTuple):
     is_sealed: bool
     severity: int
     run: int
+    order_source: bytes
+    order_index: int
     missing: str = ""
     missing_name: str = ""
+
+    @property
+    def key(self) -> Key:
+        """Its order key."""
+        return Key(self.at, self.order_source, self.order_index, self.record_id, self.part)
 
     @property
     def is_failed(self) -> bool:
@@ -167,7 +175,9 @@ def read_sequence(
     `opened` are positions: the bucket that begins at one of them is drawn message by message, or every one.
     """
     before = 1 if start else 0
-    found = _read_steps(conversation, start - before, size + before + 1)
+    places = load_places(conversation)
+    rows = Message.objects.shown().filter(conversation=conversation, place__gte=places.find_place(start - before))
+    found = _read_steps(rows.order_by("place"), places, size + before + 1)
     stop = start + size
     previous = found[0] if found and found[0].position < start else None
     steps = [step for step in found if start <= step.position < stop]
@@ -176,11 +186,20 @@ def read_sequence(
     return SequenceWindow(arrows, start, stop, max(0, start - size) if start else None, beyond)
 
 
-def _read_steps(conversation: Conversation, start: int, limit: int) -> list[Step]:
-    places = load_places(conversation)
-    rows = (
-        Message.objects.shown()
-        .filter(conversation=conversation, place__gte=places.find_place(start))
+def read_arrows_after(
+    *, conversation: Conversation, key: Key | None, size: int, is_all_opened: bool
+) -> tuple[list[Arrow], bool]:
+    """The arrows of the `size` messages after an order key, or of the first, and whether more come after them."""
+    found = _read_steps(select_after(conversation=conversation, key=key), load_places(conversation), size + 1)
+    arrows = list(_gather(found[:size], None, (), is_all_opened=is_all_opened))
+    if key is not None and arrows:
+        arrows[0] = replace(arrows[0], since=arrows[0].first.at - key.order_time)
+    return arrows, len(found) > size
+
+
+def _read_steps(rows: QuerySet[Message], places: Places, limit: int) -> list[Step]:
+    told = (
+        rows.alias(body_length=Length("body"))
         .annotate(
             topic_start=Left("topic", MAX_TOPIC),
             topic_digest=MD5("topic"),
@@ -192,10 +211,9 @@ def _read_steps(conversation: Conversation, start: int, limit: int) -> list[Step
                 output_field=BinaryField(),
             ),
         )
-        .order_by("place")
         .values_list(*(_COLUMNS.get(name, name) for name in Step._fields))[:limit]
     )
-    return [_make_step(Step._make(row), places) for row in rows]
+    return [_make_step(Step._make(row), places) for row in told]
 
 
 def _make_step(row: Any, places: Places) -> Step:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import threading
-import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec
@@ -17,9 +17,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from inspector.accounts.services import find_link_owner, note_account, use_sign_in_link
+from inspector.accounts.services import find_link_owner, note_account, reserve_sign_in, use_sign_in_link
 from inspector.accounts.sessions import BACKEND, recall_memberships
-from inspector.pace import Buckets
 from inspector.trail.acting import find_address
 
 from ..forms import SignInForm
@@ -30,7 +29,6 @@ CAME_BY_LINK: Final = "came_by_link"
 # everybody, no more are busy with it at a time, and nobody waits long for their turn.
 HASHES_AT_ONCE: Final = 2
 PATIENCE_SECONDS: Final = 2.0
-_attempts = Buckets()
 _hashing = threading.BoundedSemaphore(HASHES_AT_ONCE)
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -64,9 +62,8 @@ def sign_in(request: HttpRequest) -> HttpResponse:
             return redirect(wanted)
         return _answer(request, SignInForm(request), wanted)
     most = settings.LIMITS["sign_ins_per_minute"]
-    wait = _attempts.take(find_address(), most=most, now=time.monotonic()) if most else 0
-    if wait:
-        return _refuse_haste(request, wait)
+    if most and not reserve_sign_in(address=find_address(), most=most):
+        return _refuse_haste(request, wait=math.ceil(60 / most))
     return _check_password(request, wanted)
 
 

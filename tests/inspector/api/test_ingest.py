@@ -247,7 +247,7 @@ def test_what_was_posted_is_found_and_read(token: str) -> None:
     assert full["message"]["conversation_id"] == "air"
     assert full["fields"][0]["raw"] == "The zeppelin has landed."
     conversation = Client().get(f"/api/v1/conversations/{full['conversation']}", headers=headers).json()
-    assert conversation["tree"][0]["message"]["english"] == "The zeppelin has landed."
+    assert conversation["messages"][0]["english"] == "The zeppelin has landed."
 
 
 def test_pages_go_on_by_cursor(token: str) -> None:

@@ -13,7 +13,7 @@ from django.test import Client
 
 from inspector.api.problems import TITLES
 from inspector.intake.models import Delivery, Record
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Message
 
 from ..conftest import settle_all
 from .test_ingest import URL, counts, post
@@ -87,15 +87,6 @@ def test_a_strange_key_is_401(db: None, wrong: str) -> None:
     response = ask(wrong, URL)
     assert response.status_code == 401
     assert response["Content-Type"] == "application/problem+json"
-
-
-@pytest.mark.parametrize("offset", ["0", "999999999"])
-def test_any_offset_of_a_tree_is_answered(token: str, offset: str) -> None:
-    post(token, b"one\n", "text/plain")
-    settle_all()
-    response = ask(token, f"/api/v1/conversations/{Conversation.objects.get().pk}?offset={offset}")
-    assert response.status_code == 200
-    assert len(response.json()["tree"]) == (0 if offset.startswith("9") else 1)
 
 
 def test_any_place_among_problems_is_answered(token: str) -> None:

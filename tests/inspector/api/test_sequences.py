@@ -38,11 +38,11 @@ def test_windows_end_to_end_hold_every_message_once(client: Client, cast: Cast, 
 
     for alike in ("together", "apart"):
         arrows: list[dict[str, Any]] = []
-        offset: int | None = 0
-        while offset is not None:
-            window = ask(offset=offset, limit=32, alike=alike)
+        cursor: str | None = ""
+        while cursor is not None:
+            window = ask(cursor=cursor, limit=32, alike=alike)
             arrows += window["arrows"]
-            offset = window["next_offset"]
+            cursor = window["next"]
         messages = [message for arrow in arrows for message in arrow["messages"]]
         assert len(messages) == len(set(messages)) == 70
         assert sum(arrow["count"] for arrow in arrows) == window["message_count"] == 70

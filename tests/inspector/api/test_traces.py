@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from inspector.intake.services import withdraw_delivery
 from inspector.threads.models import Conversation, Trace
 
 from ..conftest import Cast, deliver, settle_all
@@ -89,3 +90,20 @@ def test_the_tree_of_a_conversation(token: str, stranger_token: str, trace: Trac
     for address in (f"conversations/{conversation.pk}/tree", f"traces/{trace.pk}", f"traces/{trace.pk}/tree"):
         headers = {"Authorization": f"Bearer {stranger_token}"}
         assert Client().get(f"/api/v1/{address}", headers=headers).status_code == 404
+
+
+def test_a_place_that_was_withdrawn_is_refused(cast: Cast, token: str, trace: Trace) -> None:
+    deliver(cast, say(8, "two", "PROG", parent="m2"))
+    last = deliver(cast, say(7, "two", "PROG", parent="m2"))
+    settle_all()
+    conversation = Conversation.objects.get(native_id="two")
+    address = f"conversations/{conversation.pk}/tree"
+    place = next(
+        row["place"] for row in ask(token, address)["rows"] if row["message"] and row["message"]["native_id"] == "m7"
+    )
+    assert ask(token, f"{address}?at={place}")["rows"][0]["place"] == place
+    withdraw_delivery(membership=cast.owner, delivery=last, reason="sent twice")
+    settle_all()
+    # From the beginning again, a walk would go round for ever.
+    refused = Client().get(f"/api/v1/{address}?at={place}", headers={"Authorization": f"Bearer {token}"})
+    assert (refused.status_code, refused.json()["parameter"]) == (410, "at")

@@ -20,6 +20,8 @@ from inspector.audit.models import Finding, ReviewItem, ReviewQueue
 from inspector.audit.samples.drawing import draw_sample
 from inspector.audit.services import claim, close_queue, create_queue, fill_queue, judge_item
 from inspector.exports.models import Export
+from inspector.intake.models import Delivery
+from inspector.intake.services import withdraw_delivery
 from inspector.search.saved import save_search
 from inspector.threads.messages import find_message
 from inspector.threads.models import AgentTotal, Conversation, Message, Task, Trace
@@ -34,6 +36,8 @@ TURNS: Final = 6
 START: Final = 1795118400
 # What names a row, in the lists whose rows have no id.
 NAMES: Final = {"trail": "number", "sample-conversations": "place"}
+# Where the rows of a list are that are not its `results`.
+ROWS: Final = {"conversation": "messages", "sequence": "arrows"}
 
 
 def say(talk: int, number: int, act: str = "REQ", at: int = 0, **more: Any) -> bytes:
@@ -54,6 +58,7 @@ class Store:
     busy: Conversation
     talks: int
     signed: ReviewQueue
+    withdrawn: list[Delivery]
     turn: int = 0
 
     def write(self) -> None:
@@ -81,6 +86,11 @@ class Store:
         draw_sample(membership=cast.owner, name=f"sample later {turn}", stratum="dialect", wanted=1)
         make(ask_by_key(cast))
 
+    def withdraw(self) -> None:
+        """Take back of what a walk of the conversation has passed, and of what it comes to."""
+        for delivery in self.withdrawn[self.turn :: TURNS]:
+            withdraw_delivery(membership=self.cast.owner, delivery=delivery, reason="sent by mistake")
+
 
 def sign_off(cast: Cast, item: ReviewItem) -> None:
     held = claim(membership=cast.auditor, item=item)
@@ -106,6 +116,8 @@ def store(cast: Cast, token: str, settings: Any) -> Store:
     for talk in range(talks):
         deliver(cast, say(talk, 0, at=talk * 60), say(talk, 1, "ERR", at=talk * 60 + 5, pid=f"gone-{talk}"))
     deliver(cast, *(say(0, 2 + number, at=1000 + number) for number in range(6)))
+    # Between these come those that are withdrawn while others walk, a turn one of the first half and one of the second.
+    withdrawn = [deliver(cast, say(0, 100 + number, at=10 + 100 * number)) for number in range(2 * TURNS)]
     settle_all()
     ids = list(Conversation.objects.order_by("pk").values_list("pk", flat=True))
     queue = create_queue(membership=cast.owner, name="queue", reviewers=2)
@@ -134,6 +146,7 @@ def store(cast: Cast, token: str, settings: Any) -> Store:
         busy=message.conversation,
         talks=talks,
         signed=signed,
+        withdrawn=withdrawn,
     )
 
 
@@ -178,13 +191,17 @@ def ask_page(token: str, walk: tuple[str, dict[str, str]], **more: Any) -> Any:
     return answer.json()
 
 
+def list_names(name: str, page: Any) -> list[str]:
+    """What names the rows of a page: the messages, of arrows."""
+    rows = page[ROWS.get(name, "results")]
+    if name == "sequence":
+        return [message for arrow in rows for message in arrow["messages"]]
+    return [str(row[NAMES.get(name, "id")]) for row in rows]
+
+
 def test_no_row_is_missed_or_doubled_while_others_write(store: Store, token: str) -> None:
     walks = list_walks(store)
-    name_of = {name: NAMES.get(name, "id") for name in walks}
-    before = {
-        name: [row[name_of[name]] for row in ask_page(token, walk, limit=100)["results"]]
-        for name, walk in walks.items()
-    }
+    before = {name: list_names(name, ask_page(token, walk, limit=100)) for name, walk in walks.items()}
     # A walk of one page proves nothing.
     assert {name: len(rows) for name, rows in before.items() if len(rows) <= 2 * SIZE} == {}
     stood = {model: set(model.objects.values_list("pk", moving)) for model, moving in MOVING.items()}
@@ -194,14 +211,19 @@ def test_no_row_is_missed_or_doubled_while_others_write(store: Store, token: str
     while left := [name for name, cursor in cursors.items() if cursor is not None]:
         for name in left:
             page = ask_page(token, walks[name], limit=SIZE, cursor=cursors[name])
-            seen[name] += [row[name_of[name]] for row in page["results"]]
+            seen[name] += list_names(name, page)
             cursors[name] = page["next"]
         if store.turn < TURNS:
+            store.withdraw()
             store.write()
         pages += 1
         assert pages < 200
     doubled = {name: len(rows) - len(set(rows)) for name, rows in seen.items() if len(rows) != len(set(rows))}
-    missed = {name: sorted(map(str, set(before[name]) - set(rows))) for name, rows in seen.items()}
+    gone = {str(pk) for pk in Message.objects.hidden().values_list("pk", flat=True)}
+    assert len(gone) == 2 * TURNS
+    # A task goes with its messages.
+    gone |= set(before["tasks"]) - {str(pk) for pk in Task.objects.values_list("pk", flat=True)}
+    missed = {name: sorted(set(before[name]) - set(rows) - gone) for name, rows in seen.items()}
     assert (doubled, {name: rows for name, rows in missed.items() if rows}) == ({}, {})
     # The writers did move what these lists hold.
     for model, moving in MOVING.items():

@@ -88,6 +88,8 @@ def step(number: int, **said: object) -> Step:
         "is_sealed": False,
         "severity": 0,
         "run": 1,
+        "order_source": b"source",
+        "order_index": number,
     }
     return Step(**{**values, **said})  # type: ignore[arg-type]
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
+from inspector.accounts.models import SignInPace
+from inspector.accounts.services import forget_sign_ins, reserve_sign_in
 from inspector.accounts.sessions import BACKEND
-from inspector.pace import Buckets
 from inspector.pages.forms import SignInForm
 from inspector.pages.settings import sign_in
 
 from ..conftest import Cast
-
-
-@pytest.fixture(autouse=True)
-def nobody_has_tried_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sign_in, "_attempts", Buckets())
 
 
 def try_once(number: int, address: str = "198.51.100.7") -> Any:
@@ -34,6 +32,27 @@ def test_an_address_tries_so_many_names_a_minute_and_others_go_on(cast: Cast, se
     assert int(answers[-1]["Retry-After"]) > 0
     assert "wait" in answers[-1].content.decode()
     assert try_once(9, address="198.51.100.8").status_code == 422
+
+
+def test_what_an_address_may_try_is_shared_by_all_processes(cast: Cast, settings: Any) -> None:
+    settings.LIMITS = settings.LIMITS | {"sign_ins_per_minute": 3}
+    address = "198.51.100.7"
+    assert try_once(0).status_code == 422
+    held = SignInPace.objects.get(address=address)
+    assert held.tries_left == 2
+    # Other processes have answered the rest of it; so that time adds nothing meanwhile, they did so in an hour.
+    SignInPace.objects.update(tries_at=timezone.now() + timedelta(hours=1), tries_left=0)
+    assert try_once(1).status_code == 429
+    # It fills evenly, and never beyond a minute's worth.
+    SignInPace.objects.update(tries_at=timezone.now() - timedelta(seconds=21), tries_left=0)
+    assert [reserve_sign_in(address=address, most=3) for _ in range(2)] == [True, False]
+    SignInPace.objects.update(tries_at=timezone.now() - timedelta(hours=1), tries_left=0)
+    assert [reserve_sign_in(address=address, most=3) for _ in range(4)] == [True, True, True, False]
+    forget_sign_ins()
+    assert SignInPace.objects.exists()
+    SignInPace.objects.update(tries_at=timezone.now() - timedelta(hours=1))
+    forget_sign_ins()
+    assert not SignInPace.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)

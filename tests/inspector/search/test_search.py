@@ -93,7 +93,7 @@ def test_refuses_with_place_and_hint(query: str, says: str, start: int, end: int
 
 
 @pytest.mark.django_db
-@for_each(["dialect:nslipp", "performative:reqest", "reviewed:maybe"], of=["query"])
+@for_each(["dialect:nslipp", "performative:reqest", "reviewed:maybe", "channel:nowhere"], of=["query"])
 def test_refuses_a_value_that_can_never_be_found(log: Cast, query: str) -> None:
     with pytest.raises(QueryError, match=r"did you mean|values are"):
         find_messages(workspace=log.workspace, query=query)
