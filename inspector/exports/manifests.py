@@ -17,8 +17,8 @@ SET_RULE: Final = (
     "listed = messages + withdrawn since the snapshot + gone (re-read since the snapshot)."
 )
 FINDINGS_RULE: Final = (
-    "One row for each finding that the filters match, as it stood when it was written, before finished_at; the "
-    "messages are those that had one at the snapshot (fixed_at) and were not withdrawn, in order of time. "
+    "One row for each finding that the filters match, as it was at the time of writing, before finished_at. The set "
+    "are the messages with such a finding at the snapshot (fixed_at) that were not withdrawn, in order of time. "
     "listed = messages + withdrawn since the snapshot + gone (re-read since the snapshot)."
 )
 # The same for whoever reads a report.

@@ -90,6 +90,9 @@ def test_a_printed_receipt_is_one_page(open_page: Open, cast: Cast) -> None:
     page.emulate_media(media="print")
     expect(page.get_by_text("4 received = 4 stored").last).to_be_visible()
     expect(page.locator("#sha256")).to_be_visible()
+    expect(page.get_by_text("receipt of a delivery")).to_be_visible()
+    # What was not stored is part of what is signed for.
+    expect(page.get_by_role("region", name="Problems")).to_be_visible()
     for name in ("Print the receipt", "Withdraw"):
         expect(page.get_by_role("button", name=name)).to_have_count(0)
     assert page.pdf(format="A4", prefer_css_page_size=True).count(b"/Type /Page\n") == 1

@@ -44,7 +44,9 @@ def rows_of(export: Export) -> list[dict[str, Any]]:
 
 
 def export_findings(cast: Cast, *, form: str = "jsonl", **named: str) -> Export:
-    return make(ask(cast, form=form, is_masked=named.pop("is_masked", "yes") == "yes", filters=named, has_findings=True))
+    return make(
+        ask(cast, form=form, is_masked=named.pop("is_masked", "yes") == "yes", filters=named, has_findings=True)
+    )
 
 
 @pytest.fixture

@@ -66,7 +66,10 @@ def test_the_findings_of_each_list_are_exported_from_there(
 ) -> None:
     for page, filters in (
         (page_of("findings"), {"state": "open"}),
-        (page_of("findings") + "?order=worst&severity=warning&channel=main", {"severity": "warning", "channel": "main"}),
+        (
+            page_of("findings") + "?order=worst&severity=warning&channel=main",
+            {"severity": "warning", "channel": "main"},
+        ),
         (page_of("findings") + "?rule=missing-message&state=all", {"rule": "missing-message", "state": ""}),
         (page_of("conversation-findings", conversation.pk), {"conversation": str(conversation.pk)}),
     ):
