@@ -39,7 +39,9 @@ class MessageSerializer(serializers.Serializer[Any]):
     receivers = serializers.ListField(child=serializers.CharField())
     english = serializers.CharField(help_text="empty until the conversation is processed")
     at = serializers.DateTimeField(help_text="the time of its order key")
-    at_basis = serializers.CharField(help_text="source of that time: wire (the message itself), envelope, start, receipt")
+    at_basis = serializers.CharField(
+        help_text="source of that time: wire (the message itself), envelope, start, receipt"
+    )
     severity = serializers.ChoiceField(choices=SEVERITIES, help_text="the most severe note")
 
 

@@ -99,6 +99,24 @@ def test_a_printed_receipt_is_one_page(open_page: Open, cast: Cast) -> None:
     keep_picture(page, "receipt-printed")
 
 
+def test_pasted_text_is_a_file_too(open_page: Open, cast: Cast) -> None:
+    page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
+    wait_for_rest(page)
+    paste = """(where) => {
+      const data = new DataTransfer();
+      data.setData("text", "?Uk/co\\nall is well\\n");
+      const pasted = new ClipboardEvent("paste", { clipboardData: data, bubbles: true });
+      document.querySelector(where).dispatchEvent(pasted);
+    }"""
+    # In a field it is what is typed there.
+    page.evaluate(paste, "#id_channel")
+    page.evaluate(paste, "body")
+    card = page.get_by_role("form", name="pasted.log")
+    expect(card.get_by_text("2 records in all: 2 new, 0 duplicate, 0 quarantined")).to_be_visible()
+    expect(card).to_have_count(1)
+    assert not Record.objects.exists()
+
+
 def test_the_steps_say_how_far_the_upload_is(open_page: Open, cast: Cast) -> None:
     page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
     steps = page.get_by_role("list", name="Steps")

@@ -137,7 +137,7 @@ def shorten(text: str, length: int = LONGEST_TITLE) -> str:
 def strip_names(sentence: str, *, senders: Iterable[str], receivers: Iterable[str]) -> str:
     """The sentence without the names and the verb at its head, where tiles and arrows say them already.
 
-    `oscar asks radar to search` becomes `search`. One that begins otherwise is left as it is.
+    `oscar asks radar to search.` becomes `search.` One that begins otherwise is left as it is.
 
     Args:
         senders, receivers: what the sentence may call the sender, and the first receiver.
@@ -148,7 +148,8 @@ def strip_names(sentence: str, *, senders: Iterable[str], receivers: Iterable[st
     rest = sentence[len(head) :]
     for name in receivers:
         at = rest.find(name, 0, _LONGEST_VERB + len(name)) if name else -1
-        if at >= 0 and (said := _JOIN.sub("", rest[at + len(name) :].strip()).strip(".")):
+        said = _JOIN.sub("", rest[at + len(name) :].strip()) if at >= 0 else ""
+        if said.strip("."):
             return said
     return _VERB.sub("", rest, count=1) if _VERB.match(rest) else rest.strip()
 
