@@ -115,7 +115,7 @@ class Painter:
         deeper = f'<span class="quiet small">level {row.depth + 1:,}</span>' if row.depth > DEEPEST else ""
         sentence = said.sentence or said.topic or "not processed yet"
         shown = shorten(self._strip_names(said, sentence), LONGEST_SUBJECT)
-        title = f' title="{escape_text(spell_hidden(sentence))}"' if shown != sentence else ""
+        title = f' title="{escape_text(spell_hidden(sentence))}"' if shown.endswith("…") else ""
         return (
             f"{deeper}{self._write_agents(said)}{write_act(said.performative, said.native_act)}"
             f'<a class="subject" href="{url}"{title} data-open>{write_text(shown)}</a>'
