@@ -53,7 +53,7 @@ def names_of(kind: Any) -> set[str]:
 def test_the_record_page_names_every_name_of_every_value_and_no_other() -> None:
     tables = tables_of(PAGES["record.md"])
     record, message = PAGES["record.md"].split("## The message\n")
-    headings = ("act", "Who", "Ids", "When", "stands", "leans on", "Security", "told")
+    headings = ("act", "Who", "Ids", "When", "stands", "leans on", "Security", "English")
     told = {name for heading, names in tables.items() if heading.endswith(headings) for name in names}
     assert told == names_of(dialects.Message)
     # What a reading shows of itself, and the envelope it was read with.

@@ -143,6 +143,9 @@ CLAUSES = {
     r"\bwhoever\b": "name the person",
     r"\bthose (?:that|who|which|whose)\b": "name the thing",
     r"\bsettl(?:ed|ing)\b": "processed, on a page; resolved, of blocks",
+    r"\b(?:telling|arriving|deeds?|whence)\b": "English, inserting, action, source",
+    r"\btold (?:again|otherwise|anew|in about)\b|\bnot told\b": "re-read, reworded, processed, not processed yet",
+    r"\btold to a webhook\b|\bmay be told\b": "sent to a webhook, may be seen",
     r"(?:^|[.:;] |\| )What (?:is|was|are|were|has|can|cannot|comes|came|stands|no|nothing)\b": "the subject first",
 }
 _CODE = re.compile(r"```.*?```|`[^`]*`|\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}|<script.*?</script>", re.DOTALL)

@@ -34,10 +34,10 @@ _AGENTS = "agents"
 
 
 class NameSerializer(serializers.Serializer[Any]):
-    """An agent by its name on the wire, in its channel."""
+    """An agent by its raw name, in its channel."""
 
     id = serializers.UUIDField()
-    name = serializers.CharField(help_text="as the wire or the envelope says")
+    name = serializers.CharField(help_text="as the message or its envelope says")
     channel = serializers.CharField()
 
 

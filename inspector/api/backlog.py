@@ -58,6 +58,6 @@ def refuse_backlog(most_seconds: int) -> None:
     if seconds > most_seconds:
         raise ProblemError(
             503,
-            f"what is posted now would be told in {seconds:,} seconds: send this again later",
+            f"what is posted now would be processed in {seconds:,} seconds: send this again later",
             retry_after=min(max(seconds - most_seconds, 30), 300),
         )

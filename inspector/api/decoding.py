@@ -84,7 +84,7 @@ _ENCODE_ANSWER: Final[dict[str, Any]] = {
     "properties": {
         "dialect": {"type": "string"},
         "wire": {"type": "string"},
-        "losses": {**list_of(refer("ToldLoss")), "description": "what the wire cannot hold"},
+        "losses": {**list_of(refer("ToldLoss")), "description": "what the dialect cannot hold"},
     },
     "required": ["dialect", "wire", "losses"],
     "additionalProperties": False,
@@ -185,7 +185,7 @@ class EncodeView(Endpoint):
 
     @extend_schema(operation_id="encode", request=_ENCODE_BODY, responses={200: _ENCODE_ANSWER})
     def post(self, request: Request) -> Response:
-        """Write a record in a dialect, and say what its wire cannot hold. Nothing is stored."""
+        """Write a record in a dialect, and say what that dialect cannot hold. Nothing is stored."""
         if choose_form(request) is not None:
             raise ProblemError(415, "a record is sent as application/json")
         try:

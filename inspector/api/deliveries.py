@@ -92,7 +92,7 @@ class RawView(Endpoint):
         "GET": (
             Choice(
                 name="part",
-                about="source is the slice of what arrived, wire the text that was read from it",
+                about="source: the received bytes; wire: the text that was read from them",
                 choices=("source", "wire"),
                 default="source",
             ),

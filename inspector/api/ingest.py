@@ -59,7 +59,7 @@ _BODY: Final[dict[str, Any]] = {
     **{kind: {"type": "string"} for kind in FORMS if kind != "application/json"},
 }
 _WAIT: Final = (
-    "`wait=N`: hold the answer up to N seconds, at most 30, until the messages are told, and add them. Only two "
+    "`wait=N`: hold the answer up to N seconds, at most 30, until the messages are processed, and add them. Only two "
     "requests a process may wait at a time; any other is answered at once."
 )
 

@@ -24,7 +24,7 @@ from .serializers import ChosenMessageSerializer, MessageSerializer
 
 
 class LiveSerializer(serializers.Serializer[Any]):
-    """New messages, in the order in which they were told; `after` is the cursor to come back with."""
+    """New messages, in the order in which they were processed; `after` is the cursor to come back with."""
 
     results = ChosenMessageSerializer(many=True)
     after = serializers.CharField()
@@ -47,7 +47,7 @@ class LiveView(Endpoint):
 
     @extend_schema(operation_id="follow_messages", responses=LiveSerializer)
     def get(self, request: Request) -> Response:
-        """The messages that were told for the first time since `after`: none is left out, and none comes twice.
+        """The messages that were processed for the first time since `after`: none is left out, and none comes twice.
 
         The answer holds the messages among `limit` new ones that match `q`, so that it may hold fewer, or none, while
         there are more. A cursor is good for a day; later the answer is 410.

@@ -50,7 +50,7 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     duplicate = serializers.IntegerField()
     quarantined = serializers.IntegerField()
     told_in_seconds = serializers.IntegerField(
-        help_text="about how long until its messages are told in English, by what waits now; 0 when all are read"
+        help_text="about how long until its messages are processed, by what waits now; 0 when all are read"
     )
     problems = ProblemRowSerializer(many=True)
     warnings = WarningRowSerializer(many=True, help_text="the first hundred, and the first of each code")

@@ -74,7 +74,7 @@ class ItemSerializer(serializers.Serializer[Any]):
     queue = serializers.UUIDField()
     conversation = serializers.UUIDField()
     state = serializers.ChoiceField(
-        choices=STATES, help_text="second: one of two has spoken; who, and what, is told when both have"
+        choices=STATES, help_text="second: one of two verdicts is in; both are shown when both are"
     )
     needed = serializers.IntegerField(help_text="how many have to speak")
     why = serializers.CharField(allow_blank=True, help_text="why it is in the queue")
@@ -109,7 +109,7 @@ class ChangeSerializer(serializers.Serializer[Any]):
 
 
 class VerdictSerializer(serializers.Serializer[Any]):
-    """A verdict that may be told."""
+    """A verdict that this key may see."""
 
     id = serializers.UUIDField()
     reviewer = serializers.CharField()
@@ -128,11 +128,11 @@ class VerdictSerializer(serializers.Serializer[Any]):
 
 
 class ItemDetailSerializer(ItemSerializer):
-    """An item with what is to be answered of it, and the verdicts on it that may be told."""
+    """An item with its rubric, and the verdicts on it that this key may see."""
 
     rubric = RubricSerializer(allow_null=True, help_text="its own while it is held; before, the one of its queue")
     settled_digest = serializers.CharField(
-        allow_null=True, help_text="what the conversation is told as now: a verdict names it as `seen`"
+        allow_null=True, help_text="digest of the conversation as it is now: a verdict names it as `seen`"
     )
     verdicts = VerdictSerializer(many=True, help_text="the first first; none before both of two have spoken")
 
@@ -217,7 +217,7 @@ def _show_rubric(rubric: Rubric | None) -> Mapping[str, Any] | None:
 
 
 def show_verdict(review: Review, standing: Standing) -> dict[str, Any]:
-    """A verdict that may be told."""
+    """A verdict that this key may see."""
     criteria = review.rubric.criteria if review.rubric else []
     return {
         "id": review.pk,

@@ -30,7 +30,7 @@ class RuleSerializer(serializers.Serializer[Any]):
     group = serializers.CharField()
     severity = serializers.ChoiceField(choices=SEVERITIES[1:], help_text="as it is set in the workspace")
     is_on = serializers.BooleanField()
-    open = serializers.IntegerField(help_text="findings that nobody has judged")
+    open = serializers.IntegerField(help_text="findings without a decision")
     total = serializers.IntegerField(help_text="findings that hold and are not suppressed")
     latest_at = serializers.DateTimeField(allow_null=True, help_text="the time of the latest message that it found")
 

@@ -33,7 +33,9 @@ class ArrowSerializer(serializers.Serializer[Any]):
     messages = serializers.ListField(child=serializers.UUIDField(), help_text="their ids, in order")
     first_at = serializers.DateTimeField()
     last_at = serializers.DateTimeField()
-    at_basis = serializers.CharField(help_text="whence the times are: wire, envelope, start, receipt")
+    at_basis = serializers.CharField(
+        help_text="source of the times: wire (the message itself), envelope, start, receipt"
+    )
     seconds_since = serializers.FloatField(allow_null=True, help_text="since the message before; null at the beginning")
     sender = serializers.CharField(allow_null=True)
     receivers = serializers.ListField(child=serializers.CharField())

@@ -24,11 +24,11 @@ class MessageSerializer(serializers.Serializer[Any]):
     """A message in a list: what it says, who to whom, where it belongs."""
 
     id = serializers.UUIDField()
-    native_id = serializers.CharField(allow_null=True, help_text="its id as the wire or its envelope says")
+    native_id = serializers.CharField(allow_null=True, help_text="its id in the message or its envelope")
     channel = serializers.CharField()
     conversation = serializers.UUIDField()
     trace = serializers.UUIDField(allow_null=True)
-    native_trace = serializers.CharField(allow_null=True, help_text="the trace's id as the wire or its envelope says")
+    native_trace = serializers.CharField(allow_null=True, help_text="the trace's id in the message or its envelope")
     delivery = serializers.UUIDField(help_text="the first that brought it and is not withdrawn")
     record = serializers.UUIDField()
     part = serializers.IntegerField()
@@ -39,7 +39,9 @@ class MessageSerializer(serializers.Serializer[Any]):
     receivers = serializers.ListField(child=serializers.CharField())
     english = serializers.CharField(help_text="empty until the conversation is processed")
     at = serializers.DateTimeField(help_text="the time of its order key")
-    at_basis = serializers.CharField(help_text="whence that time is: wire, envelope, start, receipt")
+    at_basis = serializers.CharField(
+        help_text="source of that time: wire (the message itself), envelope, start, receipt"
+    )
     severity = serializers.ChoiceField(choices=SEVERITIES, help_text="the most severe note")
 
 
@@ -61,7 +63,7 @@ class LayersField(serializers.JSONField):
 class WaitedReceiptSerializer(ReceiptSerializer):
     """A receipt; the last three names are there where `Prefer: wait` was applied."""
 
-    is_settled = serializers.BooleanField(required=False, help_text="whether the messages are told, and all there")
+    is_settled = serializers.BooleanField(required=False, help_text="whether all messages are processed")
     messages = MessageSerializer(many=True, required=False, help_text="of its records, at most 200")
     has_more_messages = serializers.BooleanField(required=False)
 
@@ -79,7 +81,7 @@ class MessagePageSerializer(serializers.Serializer[Any]):
 
 
 class WordingSerializer(serializers.Serializer[Any]):
-    """What a message was told as until its conversation was told otherwise."""
+    """An earlier wording of a message, and when it was reworded."""
 
     number = serializers.IntegerField(help_text="counted from 1; a gap says how many are no longer kept")
     english = serializers.CharField(allow_blank=True)
@@ -87,12 +89,12 @@ class WordingSerializer(serializers.Serializer[Any]):
     decoder = serializers.CharField()
     since = serializers.DateTimeField()
     until = serializers.DateTimeField()
-    cause = serializers.ChoiceField(choices=Wording.Cause.values, help_text="why it was told otherwise then")
+    cause = serializers.ChoiceField(choices=Wording.Cause.values, help_text="why it was reworded then")
     because_of = serializers.UUIDField(allow_null=True, help_text="the one message that arrived late, where it was one")
 
 
 class MessageDetailSerializer(MessageSerializer):
-    """A message in full: its told record, its field tree and its layers."""
+    """A message in full: its record, its field tree and its layers."""
 
     is_withdrawn = serializers.BooleanField(
         help_text="whether every delivery of its record is withdrawn: lists do not show it then"
@@ -108,7 +110,7 @@ class MessageDetailSerializer(MessageSerializer):
     parent = serializers.UUIDField(allow_null=True)  # type: ignore[assignment]  # likewise
     parent_basis = serializers.CharField()
     parent_why = serializers.CharField()
-    told_at = serializers.DateTimeField(allow_null=True, help_text="since when it is told as it is")
+    told_at = serializers.DateTimeField(allow_null=True, help_text="since when it has this wording")
     wordings = WordingSerializer(many=True, help_text="its earlier wordings, oldest first")
 
 

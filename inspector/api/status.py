@@ -64,7 +64,7 @@ class LimitsSerializer(serializers.Serializer[Any]):
     requests_per_minute = serializers.IntegerField(
         help_text="what one key may send; more is answered with 429; 0 is no limit"
     )
-    waiting_bytes = serializers.IntegerField(help_text="when more wait to be loaded or framed, large bodies get 503")
+    waiting_bytes = serializers.IntegerField(help_text="when more wait to be imported, large bodies get 503")
     sign_ins_per_minute = serializers.IntegerField(help_text="what one address may try; more is answered with 429")
     channels = serializers.IntegerField(help_text="a workspace that has as many gets no new one by POST messages")
     silence_seconds = serializers.IntegerField(help_text="a sender that is silent for longer is answered with 408")

@@ -58,7 +58,7 @@ class StepSerializer(serializers.Serializer[Any]):
     event = serializers.ChoiceField(choices=list(EVENTS))
     state = serializers.ChoiceField(choices=Task.State.values)
     inferred = serializers.CharField(
-        allow_null=True, help_text="why the message is taken to belong to the task, where the wire does not say so"
+        allow_null=True, help_text="why the message is taken to belong to the task, where the message does not say so"
     )
 
 
@@ -79,7 +79,7 @@ class TaskSerializer(serializers.Serializer[Any]):
     deadline_at = serializers.DateTimeField(allow_null=True)
     first_at = serializers.DateTimeField()
     last_at = serializers.DateTimeField()
-    asked_at = serializers.DateTimeField(allow_null=True, help_text="null where wire and envelope carry no time")
+    asked_at = serializers.DateTimeField(allow_null=True, help_text="null where message and envelope carry no time")
     acknowledged_at = serializers.DateTimeField(allow_null=True)
     finished_at = serializers.DateTimeField(allow_null=True)
     acknowledge_seconds = serializers.FloatField(allow_null=True)

@@ -43,21 +43,21 @@ class ThingSerializer(serializers.Serializer[Any]):
 
 
 class DeedSerializer(serializers.Serializer[Any]):
-    """A deed; docs/trail.md lists the kinds."""
+    """An action; docs/trail.md lists the kinds."""
 
     number = serializers.IntegerField(help_text="in its workspace, by the database, without a gap")
     at = serializers.DateTimeField()
     actor = DoerSerializer()
     address = serializers.CharField(allow_blank=True, help_text="that the request came from; empty outside of one")
     deed = serializers.CharField(help_text="the code of its kind")
-    told = serializers.CharField(help_text="the deed in a sentence")
+    told = serializers.CharField(help_text="the action in a sentence")
     object = ThingSerializer(allow_null=True)
     about = serializers.ListField(child=serializers.UUIDField(), help_text="the ids of all that it concerns")
     details = serializers.DictField()
 
 
 class DeedPageSerializer(serializers.Serializer[Any]):
-    """Deeds, newest first; `next` is the cursor of the page after, or null."""
+    """Actions, newest first; `next` is the cursor of the page after, or null."""
 
     results = DeedSerializer(many=True)
     next = serializers.CharField(allow_null=True)

@@ -22,7 +22,7 @@ class TraceSerializer(serializers.Serializer[Any]):
     """A trace: the messages that carry one trace id."""
 
     id = serializers.UUIDField()
-    native_id = serializers.CharField(help_text="the trace id as the wire or the envelope says")
+    native_id = serializers.CharField(help_text="the trace id in the message or its envelope")
     channel = serializers.CharField(allow_null=True, help_text="the channel that scopes the id; null across channels")
     subject = serializers.CharField(allow_blank=True)
     state = serializers.ChoiceField(choices=Conversation.State.values)
@@ -109,7 +109,7 @@ class BarSerializer(PlaceSerializer):
 
 
 class StretchSerializer(serializers.Serializer[Any]):
-    """A stretch of time of the whole tree: how many messages were said in it, and how severe the gravest is."""
+    """A stretch of time of the whole tree: the number of its messages, and the most severe finding."""
 
     rows = serializers.IntegerField()
     first_at = serializers.DateTimeField()

@@ -120,7 +120,7 @@ def _write_part(part: Part, findings: Iterable[Finding]) -> SafeString:
         title_of(part.dialect),
         f" · part {part.part}" if part.part > 1 else "",
         format_html(" · id {}", show(str(told["message_id"]), LONGEST_NAME)) if told.get("message_id") else "",
-        show(part.english, LONGEST_SAID) if part.english else "Not told yet.",
+        show(part.english, LONGEST_SAID) if part.english else "Not processed yet.",
         list_lines("Notes", lines),
         list_lines("Findings", (_write_finding(finding) for finding in findings)),
     )

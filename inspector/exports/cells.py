@@ -44,14 +44,14 @@ def make_safe(cell: str) -> str:
     return f"'{cell}" if cell[:1] in _FORMULA else cell
 
 
-def write_head(*, has_mark: bool) -> bytes:
+def write_head(columns: Sequence[str], *, has_mark: bool) -> bytes:
     """The row of names; with a byte order mark before it, by which some spreadsheets know UTF-8."""
-    return (MARK if has_mark else "").encode() + _write([COLUMNS])
+    return (MARK if has_mark else "").encode() + write_cells([columns])
 
 
 def write_rows(row: Row, channels: Mapping[str, str]) -> bytes:
     """The rows of a record's messages."""
-    return _write(_list_cells(row, part, channels) for part in row.parts)
+    return write_cells(_list_cells(row, part, channels) for part in row.parts)
 
 
 def _list_cells(row: Row, part: Part, channels: Mapping[str, str]) -> Iterator[Any]:
@@ -93,7 +93,8 @@ def make_cell(text: str) -> str:
     return make_safe(text)
 
 
-def _write(rows: Iterable[Iterable[Any] | Sequence[Any]]) -> bytes:
+def write_cells(rows: Iterable[Iterable[Any]]) -> bytes:
+    """Rows of cells as lines of the file."""
     out = io.StringIO(newline="")
     csv.writer(out).writerows(rows)
     return out.getvalue().encode()

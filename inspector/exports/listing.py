@@ -23,9 +23,12 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from django.db import connection
-from django.db.models import OuterRef, QuerySet, Subquery, Value
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Value
 
 from inspector.accounts.models import Workspace
+from inspector.audit.findings.listing import EVERYWHERE, list_findings, of_assignee, of_delivery
+from inspector.audit.models import Finding
+from inspector.audit.rules.rule import SEVERITIES
 from inspector.audit.samples.tables import SampledConversation
 from inspector.search.selectors import days_of, read_query
 from inspector.search.writing import as_filter
@@ -37,6 +40,8 @@ from .models import Block, Export
 BLOCK_RECORDS: Final = 1000
 # So many numbers of blocks belong to each conversation of a sample, counted by its place: more than it can have.
 GROUP_BLOCKS: Final = 100_000
+# Names nobody in a filter by the person that findings are assigned to.
+NOBODY: Final = "nobody"
 MOST_MESSAGES: Final = 10_000_000
 # Longer than this nothing is looked for: a query that takes so long is to be narrowed down.
 PATIENCE_MS: Final = 540_000
@@ -57,6 +62,9 @@ def find_messages(export: Export, workspace: Workspace) -> QuerySet[Message]:
         place = drawn.filter(conversation=OuterRef("conversation")).values("place")[:1]
         return rows.filter(conversation__in=drawn.values("conversation")).annotate(group=Subquery(place))
     rows = rows.annotate(group=Value(0))
+    if export.subject == Export.Subject.FINDINGS:
+        about = find_findings(export, workspace).filter(record=OuterRef("record"), part=OuterRef("part"))
+        return rows.filter(Exists(about))
     if export.conversation_id is not None:
         return rows.filter(conversation_id=export.conversation_id)
     if export.subject == Export.Subject.CONVERSATIONS:
@@ -64,6 +72,30 @@ def find_messages(export: Export, workspace: Workspace) -> QuerySet[Message]:
         return rows.filter(conversation_id__in=found.values("pk"))
     with days_of(ZoneInfo(export.zone)):
         return rows.filter(as_filter(read_query(export.query), workspace, may_see_secrets=not export.is_masked))
+
+
+def find_findings(export: Export, workspace: Workspace) -> QuerySet[Finding]:
+    """The findings that an export means, as of now.
+
+    Its `filters` may name `state` (as `select_findings` has it), `rule`, `severity`, `q` (words), `assignee` (the
+    number of an account, or `NOBODY`), `channel` (its name), `delivery` and `conversation`.
+    """
+    named: dict[str, str] = export.filters
+    within = Q(channel__name=named["channel"]) if "channel" in named else EVERYWHERE
+    if "delivery" in named:
+        within &= of_delivery(uuid.UUID(named["delivery"]))
+    if "conversation" in named:
+        within &= Q(conversation=named["conversation"])
+    if "assignee" in named:
+        within &= of_assignee(None if named["assignee"] == NOBODY else int(named["assignee"]))
+    return list_findings(
+        workspace=workspace,
+        rule=named.get("rule", ""),
+        state=named.get("state", ""),
+        words=named.get("q", ""),
+        severity=SEVERITIES.index(named.get("severity", "none")),
+        within=within,
+    )
 
 
 def fix_set(export: Export, workspace: Workspace) -> tuple[int, datetime]:

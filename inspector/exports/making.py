@@ -32,7 +32,9 @@ from inspector.threads.selectors import find_conversation
 from inspector.threads.telling.contexts import DECODER_VERSION
 
 from .articles import load_said, write_article
-from .cells import write_head, write_rows
+from .cells import COLUMNS, write_head, write_rows
+from .findings import COLUMNS as FINDING_COLUMNS
+from .findings import load_findings, write_findings
 from .lines import write_line
 from .listing import MOST_MESSAGES, Entry, count_parts, find_beginning, fix_set, read_entries
 from .masking import mask_row
@@ -104,7 +106,7 @@ def _list(job: Job, export: Export) -> None:
             is_report = held.form == Export.Form.REPORT
             held.is_packed, held.decoder = listed > MOST_PLAIN_MESSAGES and not is_report, DECODER_VERSION
             if held.form == Export.Form.CSV:
-                _add(held, write_head(has_mark=held.has_mark))
+                _add(held, write_head(FINDING_COLUMNS if _has_findings(held) else COLUMNS, has_mark=held.has_mark))
             if is_report:
                 _add(held, _write_beginning(held))
             held.save()
@@ -114,6 +116,11 @@ def _list(job: Job, export: Export) -> None:
         if getattr(error.__cause__, "sqlstate", None) != _CANCELLED:
             raise
         raise RefusedError("The search took longer than nine minutes: add a word, a name or a time to it.") from error
+
+
+def _has_findings(export: Export) -> bool:
+    """Whether its rows are findings, and not messages."""
+    return export.subject == Export.Subject.FINDINGS
 
 
 def _write_beginning(export: Export) -> bytes:
@@ -202,7 +209,10 @@ def _write_rows(export: Export, found: Found) -> tuple[bytes, dict[str, int]]:
     counts = dict.fromkeys(("messages", "rows", "masked"), 0)
     write: Callable[[object], bytes]
     is_csv = export.form == Export.Form.CSV
-    if export.form == Export.Form.REPORT:
+    findings = load_findings(export, found.rows) if _has_findings(export) else None
+    if findings is not None:
+        write = partial(write_findings, said=findings, channels=channels, is_csv=is_csv)
+    elif export.form == Export.Form.REPORT:
         said = load_said(export, found.rows)
         write = partial(write_article, said=said, channels=channels, is_masked=export.is_masked)
     else:
@@ -213,7 +223,10 @@ def _write_rows(export: Export, found: Found) -> tuple[bytes, dict[str, int]]:
             mask_row(row)
             counts["masked"] += len(row.parts) if row.masked is not None or row.is_withheld else 0
         counts["messages"] += len(row.parts)
-        counts["rows"] += len(row.parts) if is_csv else 1
+        if findings is not None:
+            counts["rows"] += sum(len(findings.get((row.id, part.part), ())) for part in row.parts)
+        else:
+            counts["rows"] += len(row.parts) if is_csv else 1
         written.append(write(row))
     return b"".join(written), counts
 

@@ -16,6 +16,11 @@ SET_RULE: Final = (
     "time. The English of each is that of the time of writing, before finished_at. "
     "listed = messages + withdrawn since the snapshot + gone (re-read since the snapshot)."
 )
+FINDINGS_RULE: Final = (
+    "One row for each finding that the filters match, as it was at the time of writing, before finished_at. The set "
+    "are the messages with such a finding at the snapshot (fixed_at) that were not withdrawn, in order of time. "
+    "listed = messages + withdrawn since the snapshot + gone (re-read since the snapshot)."
+)
 # The same for whoever reads a report.
 PRINTED_RULE: Final = (
     "It holds the messages of the snapshot in order of time. Its end counts the messages that were withdrawn or "
@@ -32,6 +37,8 @@ CELL_RULE: Final = (
     "A cell that a spreadsheet would read as a formula begins with an apostrophe, which is not part of the record."
 )
 OPENED_RULE: Final = "Sealed messages stay sealed: text decrypted by the keyring is in no export."
+
+_FILTERED: Final = (Export.Subject.CONVERSATIONS, Export.Subject.FINDINGS)
 
 
 def say_secrets(count: int) -> str:
@@ -52,7 +59,7 @@ def make_manifest(export: Export) -> dict[str, Any]:
         "query": export.query if export.subject == Export.Subject.QUERY else None,
         "conversation": str(export.conversation_id) if export.conversation_id else None,
         "sample": str(export.sample_id) if export.sample_id else None,
-        "filters": export.filters if export.subject == Export.Subject.CONVERSATIONS else None,
+        "filters": export.filters if export.subject in _FILTERED else None,
         "time_zone": export.zone,
         "form": export.form,
         "schema_version": SCHEMA_VERSION,
@@ -75,7 +82,7 @@ def make_manifest(export: Export) -> dict[str, Any]:
         "unpacked_bytes": export.unpacked_bytes,
         "sha256": bytes(export.sha256).hex() if export.sha256 else None,
         "about": {
-            "set": SET_RULE,
+            "set": FINDINGS_RULE if export.subject == Export.Subject.FINDINGS else SET_RULE,
             "secrets": MASK_RULE if export.is_masked else EXACT_RULE,
             **({"cells": CELL_RULE} if export.form == Export.Form.CSV else {}),
             "sealed": OPENED_RULE,

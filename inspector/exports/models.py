@@ -28,12 +28,13 @@ class Export(models.Model):
         REPORT = "html", "Report"
 
     class Subject(models.TextChoices):
-        """What is meant: messages by a query, one conversation, those of a list, or those of an audit sample."""
+        """What is meant: messages by a query, one conversation, those of a list or of an audit sample; findings."""
 
         QUERY = "query", "Messages that a search finds"
         CONVERSATION = "conversation", "One conversation"
         CONVERSATIONS = "conversations", "Conversations of a list"
         SAMPLE = "sample", "An audit sample"
+        FINDINGS = "findings", "Findings of a list"
 
     class State(models.TextChoices):
         """Where it stands."""
@@ -111,7 +112,8 @@ class Export(models.Model):
     @property
     def file_name(self) -> str:
         """What the file is called when it is downloaded."""
-        kind = "report" if self.form == self.Form.REPORT else "messages"
+        has_findings = self.subject == self.Subject.FINDINGS
+        kind = "report" if self.form == self.Form.REPORT else "findings" if has_findings else "messages"
         return f"{kind}-{self.asked_at:%Y%m%d-%H%M%S}-{self.id.hex[-6:]}.{self.form}{'.gz' if self.is_packed else ''}"
 
 

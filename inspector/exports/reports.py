@@ -34,7 +34,7 @@ _CHANGES: Final = {
     "bytes": "its bytes",
     "decoder": "the decoder that reads it",
     "english": "its English",
-    "beside": "what is told beside its English",
+    "beside": "its fields and notes",
     "came": "messages that came since",
     "gone": "messages that are gone",
     "order": "the order of its messages",
@@ -181,7 +181,7 @@ def tell_standing(standing: Standing) -> str:
     if standing.changes:
         return f"stale: what differs is {_join(_CHANGES.get(kind, kind) for kind in standing.changes)}"
     if not standing.is_exact:
-        return "stale: the conversation is told otherwise since"
+        return "stale: its English has changed since"
     return HOLDS if standing.is_known else "not compared since the conversation was processed again"
 
 

@@ -46,11 +46,12 @@ def ask_for_export(
     conversation_id: uuid.UUID | None = None,
     sample_id: uuid.UUID | None = None,
     filters: dict[str, str] | None = None,
+    has_findings: bool = False,
     title: str = "",
     zone: str = "UTC",
     has_mark: bool = False,
 ) -> Export:
-    """Ask for a file: of a query, of one conversation, of the conversations of a filtered list, or of an audit sample.
+    """Ask for a file: of a query, a conversation, an audit sample, or the conversations or findings of a filtered list.
 
     Args:
         workspace: whose messages.
@@ -58,7 +59,8 @@ def ask_for_export(
         is_masked: whether secrets are masked; they always are for whoever may not see them.
         membership, api_key: who asks; one of them.
         query, conversation_id, filters: what is meant; one of them. The names of `filters` are those of
-            `threads.selectors.filter_conversations`.
+            `threads.selectors.filter_conversations`, or of `listing.find_findings`.
+        has_findings: whether `filters` are those of a list of findings.
         title: what people call it.
         zone: whose days the days of the query are, a name of the IANA database.
         has_mark: whether a CSV file begins with a byte order mark.
@@ -89,7 +91,7 @@ def ask_for_export(
             raise ValidationError("there is no such sample in this workspace")
         subject = Export.Subject.SAMPLE
     else:
-        subject = Export.Subject.CONVERSATIONS
+        subject = Export.Subject.FINDINGS if has_findings else Export.Subject.CONVERSATIONS
     export = Export.objects.create(
         workspace=workspace,
         asked_by_user=membership.user if membership else None,

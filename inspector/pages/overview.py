@@ -155,6 +155,7 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
                 "stored_url": link_messages(delivery, slug, by="stored"),
                 "duplicate_url": link_messages(delivery, slug, by="duplicate"),
                 "at": delivery.received_at,
+                "channel": delivery.channel.name,
                 "stored": delivery.stored,
                 "duplicate": delivery.duplicate,
                 "quarantined": delivery.quarantined,

@@ -201,7 +201,7 @@ def write_in(reading: Reading, dialect: dialects.Dialect) -> Written:
     try:
         encoded = dialects.encode(reading.messages, dialect.slug)
     except dialects.EncodeError as error:
-        return Written(title=dialect.title, slug=dialect.slug, wire="", losses=(), refusal=str(error), back="")
+        return Written(title=dialect.title, slug=dialect.slug, wire="", losses=(), refusal=error.reason, back="")
     back = dialects.decode(encoded.wire, dialect=dialect.slug)
     return Written(
         title=dialect.title,

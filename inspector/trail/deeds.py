@@ -83,7 +83,7 @@ DEEDS: Final[Mapping[str, DeedKind]] = {
         DeedKind("review.asked-again", JUDGEMENT, "asked for another verdict in the {on}"),
         DeedKind("review.removed", JUDGEMENT, "removed the {on} from its queue"),
         DeedKind("queue.filled", JUDGEMENT, "added conversations to the {on}"),
-        DeedKind("finding.judged", JUDGEMENT, "judged the {on}"),
+        DeedKind("finding.judged", JUDGEMENT, "decided on the {on}"),
         DeedKind("finding.assigned", JUDGEMENT, "assigned the {on}"),
         DeedKind("finding.snoozed", JUDGEMENT, "snoozed the {on}"),
         DeedKind("sample.drawn", JUDGEMENT, "drew the {on}"),

@@ -1,7 +1,12 @@
 // Choosing findings: all of the page at once, and how many are chosen. Without scripts each is chosen by hand.
+// A finding is opened again without a reason; without scripts one is asked for there, too.
 "use strict";
 
 (() => {
+  const decision = document.getElementById("judge-state");
+  decision?.addEventListener("change", () => {
+    document.getElementById("judge-reason").required = decision.value !== "open";
+  });
   const all = document.querySelector("[data-choose-all]");
   const boxes = Array.from(document.querySelectorAll("[data-choose]"));
   if (!all || boxes.length === 0) return;

@@ -116,6 +116,14 @@
     take(Array.from(input.files));
     input.value = "";
   });
+  // Text that is pasted anywhere but in a field is a file, too.
+  document.addEventListener("paste", (event) => {
+    const text = event.clipboardData.getData("text");
+    if (event.target.closest("input, textarea, select")) return;
+    const files = Array.from(event.clipboardData.files);
+    if (files.length === 0 && text) files.push(new File([text], "pasted.log", { type: "text/plain" }));
+    take(files);
+  });
   for (const name of ["dragenter", "dragover"]) {
     // Anywhere on the page: a file that misses the zone must not make the browser leave.
     document.addEventListener(name, (event) => {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from playwright.sync_api import expect
 
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules.logs import say
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, wait_for_rest
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.long(seconds=8)
@@ -65,3 +68,59 @@ def test_one_is_judged_without_scripts(open_page: Open, cast: Cast) -> None:
     assert "1 finding is now kept as open" in page.get_by_role("status").inner_text()
     assert not Finding.objects.exclude(state="open").exists()
     assert page.get_by_role("button", name="Reopen").count() == 0
+
+
+def test_findings_are_assigned_and_snoozed_and_come_back(open_page: Open, cast: Cast) -> None:
+    deliver(cast, LOG.encode())
+    settle_all()
+    count = Finding.objects.filter(rule="word-redefined").count()
+    page = open_page(cast.auditor, "/w/acme/findings/?rule=word-redefined")
+    wait_for_rest(page)
+    rows = page.locator(".findings > li")
+    # Two are given to the owner; no decision and no reason is asked for.
+    for number in range(2):
+        rows.nth(number).get_by_role("checkbox").check()
+    page.get_by_label("Assign to").select_option("olivia")
+    page.get_by_role("button", name="Assign").click()
+    expect(page.get_by_role("status").first).to_contain_text("2 findings are now assigned to olivia")
+    expect(rows.filter(has_text="assigned to olivia")).to_have_count(2)
+    wait_for_rest(page)
+    page.get_by_label("Assigned to", exact=True).select_option("olivia")
+    expect(rows).to_have_count(2)
+    expect(page).to_have_url(re.compile(r"assignee=\d+"))
+
+    # One of them is put off on its own page, which takes a reason.
+    wait_for_rest(page)
+    rows.first.locator("[data-open]").click()
+    page.locator("#judge-state").select_option("Snooze for a week")
+    page.get_by_role("button", name="Save").click()
+    assert page.locator("#judge-reason:invalid").count() == 1
+    page.locator("#judge-reason").fill("after the release")
+    page.get_by_role("button", name="Save").click()
+    history = page.get_by_role("region", name="History")
+    expect(history).to_contain_text("assigned it to olivia")
+    expect(history).to_contain_text("snoozed it until")
+    expect(history).to_contain_text("after the release")
+    expect(page.locator(".page-head")).to_contain_text("snoozed")
+    page.goto("/w/acme/findings/?rule=word-redefined")
+    expect(rows).to_have_count(count - 1)
+    page.goto("/w/acme/findings/")
+    page.get_by_role("link", name="1 snoozed").click()
+    expect(page.locator("[data-item]")).to_have_count(1)
+    page.locator("[data-open]").click()
+
+    # It is open all the same, and opening it again ends the snooze; so does its time.
+    finding = Finding.objects.get(snoozed_until__isnull=False)
+    assert finding.state == Finding.State.OPEN
+    wait_for_rest(page)
+    page.locator("#judge-state").select_option("Open again")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".page-head")).not_to_contain_text("snoozed")
+    page.goto("/w/acme/findings/?rule=word-redefined")
+    expect(rows).to_have_count(count)
+    # Nobody is an answer, too.
+    wait_for_rest(page)
+    rows.filter(has_text="assigned to olivia").first.get_by_role("checkbox").check()
+    page.get_by_label("Assign to").select_option("nobody")
+    page.get_by_role("button", name="Assign").click()
+    expect(rows.filter(has_text="assigned to olivia")).to_have_count(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 
@@ -12,6 +13,7 @@ from playwright.sync_api import expect
 from bench.browser import make_chain, watch_view
 from inspector.threads.models import Conversation
 from tests.browser.conftest import Open, wait_for_rest
+from tests.browser.test_accessibility import find_sideways
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.long(seconds=8)
@@ -104,3 +106,42 @@ def test_a_window_of_a_chain_has_no_long_task(open_page: Open, cast: Cast, name:
     # By the processor time of its thread, for other tests run beside it; the frames are measured by `bench`.
     assert len(seen.processor) > 100
     assert max(seen.processor) < LONGEST_TASK_MS
+
+
+def test_eight_agents_stand_beside_each_other_and_the_page_scrolls(open_page: Open, cast: Cast) -> None:
+    names = (
+        "coordinator",
+        "planner-of-research",
+        "executor-2",
+        "critic",
+        "bookkeeper",
+        "watchman",
+        "lab",
+        "gate",
+    )
+    lines = [
+        {"clowl": "0.2", "mid": f"m{at}", "ts": 1795261600 + at, "p": "REQ", "from": sender, "to": name, "cid": "chain"}
+        for at, (sender, name) in enumerate(itertools.pairwise(names * 4))
+    ]
+    deliver(cast, *(json.dumps(line | {"body": {"t": "work"}}).encode() + b"\n" for line in lines))
+    settle_all()
+    page = open_page(cast.viewer, f"{address()}?open=all")
+    wait_for_rest(page)
+    expect(page.locator(".lanes > div")).to_have_count(8)
+    assert find_sideways(page) == []
+    diagram = page.locator(".diagram")
+    assert diagram.evaluate("each => [getComputedStyle(each).overflowX, each.scrollWidth - each.clientWidth]") == [
+        "visible",
+        0,
+    ]
+    # No head lies over the next one.
+    edges = page.locator(".lanes .agent").evaluate_all(
+        "all => all.map((each) => each.getBoundingClientRect()).map((box) => [box.left, box.right])"
+    )
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(edges))
+    page.evaluate("scrollTo({ top: 800, behavior: 'instant' })")
+    expect(page.locator(".lanes")).to_be_in_viewport(ratio=0.9)
+    # A sheet of paper has them all, too.
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 680, "height": 900})
+    assert find_sideways(page) == []

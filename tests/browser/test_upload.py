@@ -90,10 +90,31 @@ def test_a_printed_receipt_is_one_page(open_page: Open, cast: Cast) -> None:
     page.emulate_media(media="print")
     expect(page.get_by_text("4 received = 4 stored").last).to_be_visible()
     expect(page.locator("#sha256")).to_be_visible()
+    expect(page.get_by_text("receipt of a delivery")).to_be_visible()
+    # What was not stored is part of what is signed for.
+    expect(page.get_by_role("region", name="Problems")).to_be_visible()
     for name in ("Print the receipt", "Withdraw"):
         expect(page.get_by_role("button", name=name)).to_have_count(0)
     assert page.pdf(format="A4", prefer_css_page_size=True).count(b"/Type /Page\n") == 1
     keep_picture(page, "receipt-printed")
+
+
+def test_pasted_text_is_a_file_too(open_page: Open, cast: Cast) -> None:
+    page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
+    wait_for_rest(page)
+    paste = """(where) => {
+      const data = new DataTransfer();
+      data.setData("text", "?Uk/co\\nall is well\\n");
+      const pasted = new ClipboardEvent("paste", { clipboardData: data, bubbles: true });
+      document.querySelector(where).dispatchEvent(pasted);
+    }"""
+    # In a field it is what is typed there.
+    page.evaluate(paste, "#id_channel")
+    page.evaluate(paste, "body")
+    card = page.get_by_role("form", name="pasted.log")
+    expect(card.get_by_text("2 records in all: 2 new, 0 duplicate, 0 quarantined")).to_be_visible()
+    expect(card).to_have_count(1)
+    assert not Record.objects.exists()
 
 
 def test_the_steps_say_how_far_the_upload_is(open_page: Open, cast: Cast) -> None:

@@ -302,6 +302,12 @@ def list_acts(*, finding: Finding) -> Sequence[FindingAct]:
     return list(FindingAct.objects.select_related("by", "assignee").filter(finding=finding))
 
 
+def list_decisions(*, findings: Collection[Finding]) -> dict[uuid.UUID, FindingAct]:
+    """The latest decision on each of these findings that has one, by the finding's id."""
+    acts = FindingAct.objects.select_related("by").filter(finding__in=findings, kind=FindingAct.Kind.JUDGED)
+    return {act.finding_id: act for act in acts}
+
+
 def _require_auditor(membership: Membership) -> None:
     if not membership.is_auditor:
         raise PermissionDenied("only an auditor of this workspace judges findings")

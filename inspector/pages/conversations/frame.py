@@ -27,9 +27,9 @@ from ..shown.told import is_named, list_notes, name_conversation, name_dialect, 
 from .ghosts import make_ghost_anchor
 from .transcript import make_anchor
 
-# The views of a conversation in the order of their tabs: (name of the address, what it is called).
 # The sentence of the first request, as the summary has it.
 LONGEST_REQUEST: Final = 200
+# The views of a conversation in the order of their tabs: (name of the address, what it is called).
 TABS: Final = (
     ("conversation", "Transcript"),
     ("sequence", "Sequence"),
@@ -86,6 +86,7 @@ def frame_conversation(
         answers["gravest"] = _name_gravest(telling.findings)
         described["reversal"] = _say_reversal(described["state"], telling.findings)
     opened = telling.opened if telling else count_open_in(conversation_ids=[conversation.pk]).get(conversation.pk)
+    counts = {"conversation": conversation.message_count} | ({"conversation-findings": opened.count} if opened else {})
     return {
         "conversation": described,
         "answers": answers,
@@ -94,7 +95,7 @@ def frame_conversation(
                 "name": title,
                 "url": reverse(f"pages:{name}", args=[slug, conversation.pk]),
                 "is_current": name == current,
-                "count": opened.count if opened and name == "conversation-findings" else None,
+                "count": counts.get(name),
             }
             for name, title in TABS
         ],

@@ -26,7 +26,7 @@ WORK = {
     Job.Kind.FRAME: ("Cutting into records", "delivery"),
     Job.Kind.INGEST: ("Reading the records of", "delivery"),
     Job.Kind.WEIGH: ("Hiding or showing the records of", "delivery"),
-    Job.Kind.SETTLE: ("Placing and telling", "conversation"),
+    Job.Kind.SETTLE: ("Processing a conversation", "conversation"),
     Job.Kind.OPEN: ("Opening what is sealed in", "conversation"),
     Job.Kind.TRACE: ("Drawing the tree of", "trace"),
     Job.Kind.EXPORT: ("Writing", "export"),

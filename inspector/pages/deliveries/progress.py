@@ -97,7 +97,7 @@ def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) ->
 def _tell_wait(delivery: Delivery, progress: Progress) -> str:
     """How long it takes until what is posted is told, as its receipt says; of a file that is begun nobody knows."""
     seconds = estimate_told() if delivery.door == Door.API and not progress.read else 0
-    return f" · told in about {seconds:,} s" if seconds else ""
+    return f" · processed in about {seconds:,} s" if seconds else ""
 
 
 def link_messages(delivery: Delivery, slug: str, *, by: str = "delivery") -> str:

@@ -89,13 +89,12 @@ def ask(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _make_form(meant: Meant, membership: Membership, said: Any, chosen: str = "") -> ExportForm:
-    """The form, which offers a report where a conversation or a sample is meant; an address may have chosen it."""
-    has_report = not meant.given.keys().isdisjoint(("conversation_id", "sample_id"))
-    initial = {"form": chosen} if chosen == Export.Form.REPORT and has_report else None
+    """The form; its address may have chosen the file's."""
+    initial = {"form": chosen} if chosen in dict(meant.forms) else None
     secrets = None
     if membership.is_auditor and "conversation_id" in meant.given:
         secrets = count_secrets(workspace=membership.workspace, conversation_id=meant.given["conversation_id"])
-    return ExportForm(said, membership=membership, has_report=has_report, secrets=secrets, initial=initial)
+    return ExportForm(said, membership=membership, choices=meant.forms, secrets=secrets, initial=initial)
 
 
 def _answer(

@@ -68,7 +68,7 @@ def show_alerts(request: HttpRequest, membership: Membership) -> HttpResponse:
         return _answer(request, membership, form, status=422)
     if secret is not None:
         return _answer(request, membership, secret=secret, status=201)
-    flashes.success(request, "Saved. New findings are told from now on.")
+    flashes.success(request, "Saved. New findings are sent from now on.")
     return redirect("pages:alerts", membership.workspace.slug)
 
 
@@ -106,7 +106,7 @@ def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
         webhook = switch_webhook(membership=membership, is_on=request.POST.get("on") == "true")
     except ValidationError as error:
         return _refuse(request, membership, error)
-    said = "on: new findings are told from now on" if webhook.is_on else "off: findings made now are not sent later"
+    said = "on: new findings are sent from now on" if webhook.is_on else "off: findings made now are not sent later"
     flashes.success(request, f"Alerts are {said}.")
     return redirect("pages:alerts", membership.workspace.slug)
 

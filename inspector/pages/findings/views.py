@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -10,7 +9,6 @@ from itertools import groupby
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_GET
@@ -18,55 +16,34 @@ from django.views.decorators.http import require_GET
 from inspector.accounts.models import Membership, User
 from inspector.audit.findings.life import list_assignable
 from inspector.audit.findings.listing import (
-    CLOSED,
     EVERYWHERE,
     MOST_GRAVE,
     SNOOZED,
-    SUPPRESSED,
     count_by_rule,
     count_open_by_severity,
     count_snoozed,
     grade_of,
     list_findings,
     list_latest,
-    of_assignee,
 )
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
 from inspector.search.cursors import write_cursor
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Conversation
 from inspector.threads.selectors import WORST, sum_up
 
 from ..conversations.frame import frame_conversation, open_conversation
 from ..scope import Scope, read_scope
 from ..shell import read_number, read_place, render_page, within_workspace
 from ..walks import Walk, read_walk
+from .narrowing import ORDERS, SEVERITIES, STATES, name_state, read_assignee, read_filters
 from .rows import make_finding_rows, offer_acts
 from .rule_forms import describe_rule
 
 PAGE_ROWS: Final = 50
 # So many findings of each rule stand on the page of all of them.
 LATEST_OF_RULE: Final = 3
-ALL: Final = "all"
-# The states that a list can be narrowed to: (in the address, in words).
-STATES: Final = {
-    Finding.State.OPEN.value: "open",
-    SNOOZED: "snoozed",
-    Finding.State.ACCEPTED.value: "accepted",
-    Finding.State.FIXED.value: "fixed",
-    Finding.State.FALSE_ALARM.value: "false alarms",
-    ALL: "all current",
-    SUPPRESSED: "suppressed",
-    CLOSED: "no longer applies",
-}
 _SHOWN_STATES: Final = (Finding.State.OPEN.value, SNOOZED, *Finding.State.values[1:])
-# A person in the address of a list: the number of an account.
-_NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
-# The orders of a list of findings of several rules; without one they stand by rule.
-ORDERS: Final = {WORST: "most severe first", "newest": "newest first"}
-SEVERITIES: Final = {
-    severity.label.lower(): severity.value for severity in reversed(Message.Severity) if severity.value
-}
 
 
 @require_GET
@@ -78,7 +55,7 @@ def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
         if code not in RULES:
             raise Http404
         return answer_rule(request, membership, RULES[code])
-    workspace, filters = membership.workspace, _read_filters(request)
+    workspace, filters = membership.workspace, read_filters(request.GET)
     people = list_assignable(workspace=workspace)
     scope = read_scope(request, membership)
     if filters["order"]:
@@ -87,8 +64,8 @@ def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
             **_frame_filters(filters, people, has_severity=True),
         }
         return render_page(request, membership, "findings/list.html", context, section="findings")
-    within = scope.findings & _read_assignee(filters, membership)
-    counts = count_by_rule(workspace=workspace, state=_name_state(filters), words=filters["q"], within=within)
+    within = scope.findings & read_assignee(filters, membership)
+    counts = count_by_rule(workspace=workspace, state=name_state(filters), words=filters["q"], within=within)
     found = {count.rule.code for count in counts}
     wanted = SEVERITIES.get(filters["severity"], 0)
     address = reverse("pages:findings", args=[workspace.slug])
@@ -100,7 +77,7 @@ def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
         workspace=workspace,
         rules=[count.rule.code for count in counts],
         each=LATEST_OF_RULE,
-        state=_name_state(filters),
+        state=name_state(filters),
         words=filters["q"],
         within=within,
     )
@@ -155,7 +132,7 @@ def answer_rule(
     Args:
         errors: what was refused, by the name of the form.
     """
-    filters = _read_filters(request)
+    filters = read_filters(request.GET)
     context = {
         **_list_page(request, membership, filters, rule=rule.code, scope=read_scope(request, membership)),
         **_frame_filters(filters, list_assignable(workspace=membership.workspace), has_severity=False),
@@ -175,7 +152,7 @@ def show_conversation_findings(
 ) -> HttpResponse:
     """What the rules found in one conversation."""
     conversation = open_conversation(membership, conversation_id)
-    filters = _read_filters(request)
+    filters = read_filters(request.GET)
     frame = frame_conversation(
         membership=membership,
         conversation=conversation,
@@ -188,33 +165,6 @@ def show_conversation_findings(
         **_frame_filters(filters, list_assignable(workspace=membership.workspace), has_severity=True),
     }
     return render_page(request, membership, "findings/conversation.html", context, section="conversations")
-
-
-def _read_filters(request: HttpRequest) -> dict[str, str]:
-    """The filters of the address; what they do not know narrows nothing, and open is where one begins."""
-    state, severity = request.GET.get("state", ""), request.GET.get("severity", "")
-    assignee = request.GET.get("assignee", "")
-    return {
-        "state": state if state in STATES else Finding.State.OPEN.value,
-        "severity": severity if severity in SEVERITIES else "",
-        "q": request.GET.get("q", "").strip(),
-        "assignee": assignee if assignee in ("me", "nobody") or _NUMBER.fullmatch(assignee) else "",
-        "order": request.GET.get("order", "") if request.GET.get("order") in ORDERS else "",
-    }
-
-
-def _name_state(filters: Mapping[str, str]) -> str:
-    return "" if filters["state"] == ALL else filters["state"]
-
-
-def _read_assignee(filters: Mapping[str, str], membership: Membership) -> Q:
-    """The findings of whoever the filter names: the reader, nobody, or a person by number."""
-    named = filters["assignee"]
-    if named == "me":
-        return of_assignee(membership.user_id)
-    if named == "nobody":
-        return of_assignee(None)
-    return of_assignee(int(named)) if named else EVERYWHERE
 
 
 def _frame_filters(filters: Mapping[str, str], people: Sequence[User], *, has_severity: bool) -> dict[str, Any]:
@@ -248,11 +198,11 @@ def _list_page(
         list_findings,
         workspace=workspace,
         rule=rule,
-        state=_name_state(filters),
+        state=name_state(filters),
         words=filters["q"],
         severity=SEVERITIES.get(filters["severity"], 0),
         conversation=conversation,
-        within=(scope.findings if scope else EVERYWHERE) & _read_assignee(filters, membership),
+        within=(scope.findings if scope else EVERYWHERE) & read_assignee(filters, membership),
     )
     if walk.is_rest:
         rows = choose().filter(walk.written, **({"pk__gt": walk.after[0]} if walk.after else {})).order_by("pk")
@@ -268,7 +218,7 @@ def _list_page(
         "is_worst_first": is_worst_first,
         "has_rule": not rule,
         "has_conversation": conversation is None,
-        **offer_acts(membership, _name_state(filters)),
+        **offer_acts(membership, name_state(filters)),
         "next": request.get_full_path(),
         "older_url": _write_older(walk, last, is_worst_first=is_worst_first) if last else "",
         "rest_url": walk.find_rest(choose(), has_more=last is not None),

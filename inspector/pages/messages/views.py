@@ -215,7 +215,7 @@ def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, An
     opening = disclosed.openings.get(message.pk)
     return {
         "title": shorten(opening.english if opening else message.english, LONGEST_HEADING)
-        or "A message that is not told yet",
+        or "A message that is not processed yet",
         "line": make_line(message, cast_conversation(message.conversation)),
         "dialect": name_dialect(message.dialect, body["record"].get("version")),
         "is_sealed": message.is_sealed and opening is None,

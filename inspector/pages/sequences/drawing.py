@@ -5,7 +5,6 @@ The template writes the shapes as SVG. Nothing here is markup, and every text ha
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from ..agents.marks import Cast
 from ..conversations.ghosts import make_ghost_anchor
 from ..shown.ghosts import say_fate
 from ..shown.hidden_characters import spell_hidden
-from ..shown.told import write_elapsed
+from ..shown.told import strip_names, write_elapsed
 from ..templatetags.marks import SEVERITIES
 from .lanes import Lanes
 
@@ -39,11 +38,8 @@ LONGEST_NAME: Final = 48
 LONGEST_SPELLED: Final = 500
 # A silence is said from so many seconds on, if it is also so many times as long as is usual in the window.
 LEAST_GAP, UNUSUAL = timedelta(seconds=10), 4
-# The verb and the names at the head of a sentence are what the arrow draws already.
-_VERB = re.compile(r"\s+[a-z]+(?:\s+(?:to|that|about|with|by))?\s+")
 # Whose clock it is, where that changes: without and with none but that of receipt.
 _CLOCKS = ("From here on the messages have times", "No time in the messages: the clock shows the receipt")
-_JOIN = re.compile(r"^(?:(?:to|that|about)\s+|[,:]\s*)+")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -280,20 +276,8 @@ def write_about(step: Step) -> str:
     """What a label says beside the act: the topic, else what the sentence says beyond who, whom and how."""
     if step.topic:
         return cut(step.topic, LONGEST_LABEL)
-    return cut(_strip_names(step), LONGEST_LABEL)
-
-
-def _strip_names(step: Step) -> str:
-    """The sentence without the names at its head: `oscar asks radar to search` becomes `search`."""
-    said = step.english
-    if not step.sender or not said.startswith(step.sender):
-        return said
-    rest = said[len(step.sender) :]
-    for name in step.receivers[:1] or ("everyone",):
-        at = rest.find(name, 0, 40 + len(name))
-        if at >= 0:
-            return _JOIN.sub("", rest[at + len(name) :].strip()) or said
-    return _VERB.sub("", rest, count=1) if _VERB.match(rest) else rest.strip()
+    receivers = step.receivers[:1] or ("everyone",)
+    return cut(strip_names(step.english, senders=[step.sender], receivers=receivers), LONGEST_LABEL)
 
 
 def write_title(arrow: Arrow, zone: ZoneInfo, cast: Cast, alarm: str = "") -> str:

@@ -22,6 +22,10 @@ LONGEST_TITLE = 90
 _NUMBER: Final = re.compile(r"[\W\d_]*")
 # So many receivers of a message are named in a line; of the rest their number.
 MOST_RECEIVERS = 5
+_VERB: Final = re.compile(r"\s+[a-z]+(?:\s+(?:to|that|about|with|by))?\s+")
+_JOIN: Final = re.compile(r"^(?:(?:to|that|about)\s+|[,:]\s*)+")
+# The receiver stands within so many characters behind the sender.
+_LONGEST_VERB: Final = 40
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,6 +132,26 @@ def shorten(text: str, length: int = LONGEST_TITLE) -> str:
     words = line[:length].rsplit(" ", 1)[0].rstrip(",;:.")
     # One very long word must not swallow the heading.
     return f"{words if len(words) > length // 2 else line[:length]} …"
+
+
+def strip_names(sentence: str, *, senders: Iterable[str], receivers: Iterable[str]) -> str:
+    """The sentence without the names and the verb at its head, where tiles and arrows say them already.
+
+    `oscar asks radar to search.` becomes `search.` One that begins otherwise is left as it is.
+
+    Args:
+        senders, receivers: what the sentence may call the sender, and the first receiver.
+    """
+    head = next((name for name in senders if name and sentence.startswith(f"{name} ")), None)
+    if head is None:
+        return sentence
+    rest = sentence[len(head) :]
+    for name in receivers:
+        at = rest.find(name, 0, _LONGEST_VERB + len(name)) if name else -1
+        said = _JOIN.sub("", rest[at + len(name) :].strip()) if at >= 0 else ""
+        if said.strip("."):
+            return said
+    return _VERB.sub("", rest, count=1) if _VERB.match(rest) else rest.strip()
 
 
 def write_elapsed(elapsed: timedelta) -> str:

@@ -27,7 +27,7 @@ from ..shown.filling import escape_text
 from ..shown.ghosts import say_fate
 from ..shown.hidden_characters import HIDDEN, spell_hidden
 from ..shown.markup import write_visible
-from ..shown.told import name_conversation, shorten
+from ..shown.told import name_conversation, shorten, strip_names
 from ..templatetags.marks import TO, act, icon, severity, tile
 from .bars import Axis, draw_bar, draw_ghost
 
@@ -113,8 +113,8 @@ class Painter:
             return '<span class="quiet">a message that is gone: look again</span>'
         url = self._link("message", said.id)
         deeper = f'<span class="quiet small">level {row.depth + 1:,}</span>' if row.depth > DEEPEST else ""
-        sentence = said.sentence or said.topic or "not told yet"
-        shown = shorten(sentence, LONGEST_SUBJECT)
+        sentence = said.sentence or said.topic or "not processed yet"
+        shown = shorten(self._strip_names(said, sentence), LONGEST_SUBJECT)
         title = f' title="{escape_text(spell_hidden(sentence))}"' if shown.endswith("…") else ""
         return (
             f"{deeper}{self._write_agents(said)}{write_act(said.performative, said.native_act)}"
@@ -122,6 +122,17 @@ class Painter:
             f"{_write_hidden(row)}{self._write_findings(said) or _write_severity(row.line)}"
             f"{draw_icon('lock', 'sealed') if said.is_sealed else ''}{self._write_link(row, said, above)}"
         )
+
+    def _strip_names(self, said: Said, sentence: str) -> str:
+        """What a sentence says beyond who says it to whom, which the tiles before it show."""
+        if not said.sender:
+            return sentence
+        sender = self.mark(said.sender, said.channel_id, (said.dialect,)).shown
+        receivers = ["everyone"]
+        if said.receivers:
+            receiver = self.mark(said.receivers[0], said.channel_id, (said.dialect,)).shown
+            receivers = [f"the {receiver} (agent {said.receivers[0]})", said.receivers[0]]
+        return strip_names(sentence, senders=[f"The {sender} (agent {said.sender})", said.sender], receivers=receivers)
 
     def _write_findings(self, said: Said) -> str:
         """The most severe open finding about a message, by its rule, and how many more."""

@@ -266,7 +266,11 @@ def find_tasks_by_keys(*, conversation: Conversation, keys: Sequence[bytes]) -> 
 
 
 def select_maybe_answered(*, workspace: Workspace, channel: Channel | None = None) -> QuerySet[Task]:
-    """The requests without a readable reply for an hour, up to the latest message of their channel."""
+    """The requests without a readable reply for an hour, up to the moment of their channel.
+
+    That moment is the one of `audit.findings.dueness`: the time of the channel's latest message, and now where that one
+    was posted within an hour of its time. So a request counts here when it would be a finding, were nothing sealed.
+    """
     sealed = Message.objects.shown().filter(workspace=workspace, is_sealed=True)
     there = Q(sender=OuterRef("requester"), receivers__contains=[OuterRef("performer")])
     back = Q(sender=OuterRef("performer"), receivers__contains=[OuterRef("requester")])
@@ -283,5 +287,13 @@ def select_maybe_answered(*, workspace: Workspace, channel: Channel | None = Non
     if channel is not None:
         rows = rows.filter(channel=channel)
     beside = sealed.filter(there | back, conversation=OuterRef("conversation"))
-    rows = rows.alias(latest=latest_in_channel()).filter(latest__gt=F("last_at") + STALLED_AFTER)
-    return rows.filter(Exists(beside)).order_by()
+    posted = Message.objects.filter(
+        workspace=OuterRef("workspace"),
+        channel=OuterRef("channel"),
+        order_time=OuterRef("latest"),
+        record__is_from_file=False,
+        record__created_at__lt=F("record__order_time") + STALLED_AFTER,
+    )
+    moment = Case(When(Exists(posted), then=Now()), default=Least(Now(), F("latest")))
+    rows = rows.alias(latest=latest_in_channel()).alias(moment=moment)
+    return rows.filter(Exists(beside), moment__gt=F("last_at") + STALLED_AFTER).order_by()

@@ -7,6 +7,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
@@ -17,14 +18,16 @@ from inspector.audit.alerts.outbox import set_webhook
 from inspector.audit.findings.listing import count_by_rule, count_open_by_severity, list_findings, list_here
 from inspector.audit.findings.sweeping import note_all_due
 from inspector.audit.models import Alert, Finding, ReviewItem, ReviewQueue
+from inspector.audit.overview import count_standing
 from inspector.audit.reviews import queues, verdicts
 from inspector.audit.rules.logs import clowl, say
-from inspector.intake.models import Door, Job
+from inspector.intake.models import Door, Job, Record
 from inspector.intake.services import withdraw_delivery
 from inspector.search.selectors import find_messages
-from inspector.threads.models import Conversation
+from inspector.threads.models import Conversation, Message
 
 from ..conftest import Cast, deliver, settle_all
+from ..keyring.conftest import write_line, write_payload
 
 pytestmark = pytest.mark.django_db
 
@@ -237,3 +240,27 @@ def test_where_machines_post_as_they_speak_silence_counts(cast: Cast) -> None:
     work_off()
     note_all_due()
     assert [each.rule for each in list_findings(workspace=cast.workspace) if each.channel_id == channel.pk] == []
+
+
+def test_a_request_whose_reply_may_be_sealed_waits_by_the_same_clock(cast: Cast) -> None:
+    """As `unanswered` does: by the clock on the wall where its channel is listened to, and fell silent."""
+    for name, door, minutes_to_post, counts in (
+        # The sealed message is a request as well.
+        ("posted as it was said", Door.API, 5, 2),
+        ("posted much later", Door.API, 70, 0),
+        ("a file", Door.UPLOAD, 5, 0),
+    ):
+        channel = cast.workspace.channels.create(name=name)
+        asked_at = timezone.now() - timedelta(minutes=90)
+        sealed = write_line(write_payload(b"n" * 12, b"s" * 32), "s", "c", at=f"{asked_at - timedelta(minutes=1)}")
+        asked = {"raw": "?Uk/co", "from": "a", "to": ["b"], "conversation": "c", "dialect": "lambda_lang"}
+        deliver(cast, sealed + b"\n", json.dumps(asked | {"at": f"{asked_at}"}).encode(), door=door, channel=channel)
+        work_off()
+        Record.objects.filter(channel=channel).update(created_at=F("order_time") + timedelta(minutes=minutes_to_post))
+        assert Message.objects.filter(channel=channel, is_sealed=True).count() == 1
+        maybe = count_standing(workspace=cast.workspace, channel=channel).maybe_answered
+        assert maybe == counts, name
+        found = find_messages(
+            workspace=cast.workspace, query=f'is:maybe-answered channel:"{name}"', may_see_secrets=True
+        )
+        assert len(found) == counts, name

@@ -32,7 +32,7 @@ def page_of(name: str, *args: Any) -> str:
 
 def follow(client: Client, page: str, words: str) -> tuple[str, dict[str, str]]:
     """What the form behind the link of these words shows, and the fields that it sends."""
-    found = re.search(rf'href="([^"]+)">(?:<svg.*?</svg>)?{words}', client.get(page).content.decode())
+    found = re.search(rf'href="([^"]+)">(?:<svg(?:(?!</svg>).)*</svg>)?{words}', client.get(page).content.decode())
     assert found is not None, words
     form = client.get(html.unescape(found[1])).content.decode()
     hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', form)
@@ -59,6 +59,30 @@ def test_what_stands_on_a_page_is_exported_from_there(
         shown = auditor.get(answer["Location"]).content.decode()
         assert bytes(export.sha256 or b"").hex() in shown
         assert f"{count} listed = {count} messages + 0 withdrawn + 0 gone" in shown
+
+
+def test_the_findings_of_each_list_are_exported_from_there(
+    auditor: Client, story: Delivery, conversation: Conversation
+) -> None:
+    for page, filters in (
+        (page_of("findings"), {"state": "open"}),
+        (
+            page_of("findings") + "?order=worst&severity=warning&channel=main",
+            {"severity": "warning", "channel": "main"},
+        ),
+        (page_of("findings") + "?rule=missing-message&state=all", {"rule": "missing-message", "state": ""}),
+        (page_of("conversation-findings", conversation.pk), {"conversation": str(conversation.pk)}),
+    ):
+        form, hidden = follow(auditor, page, "Export findings")
+        assert "Findings of the list" in form
+        answer = auditor.post(page_of("new-export"), {**hidden, "form": "csv"})
+        export = make(Export.objects.latest("asked_at"))
+        assert answer["Location"] == page_of("export", export.pk)
+        assert (export.subject, export.is_masked) == ("findings", True)
+        assert export.filters == {"state": "open"} | filters, page
+    assert Export.objects.filter(rows__gt=0).count() > 1
+    for wrong in ("rule=none", "channel=none", "delivery=x", f"conversation={story.pk}"):
+        assert auditor.get(f"{page_of('new-export')}?findings=1&{wrong}").status_code == 404, wrong
 
 
 def test_the_file_and_its_manifest_prove_each_other(auditor: Client, cast: Cast, story: Delivery) -> None:

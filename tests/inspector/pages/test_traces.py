@@ -13,9 +13,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inspector.accounts.models import Channel
+from inspector.pages.shown.told import strip_names
 from inspector.pages.traces import trees
 from inspector.threads.models import Conversation, Message, Trace
 from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.pages.conftest import STORY
 
 pytestmark = pytest.mark.django_db
 
@@ -173,3 +175,38 @@ def test_what_only_conversations_are_narrowed_by_is_not_asked_of_traces(
     assert page.status_code == 200
     assert trace.native_id in page.content.decode()
     assert 'name="order"' not in page.content.decode()
+
+
+def test_a_row_says_what_its_tiles_do_not(viewer: Client, cast: Cast) -> None:
+    deliver(cast, STORY)
+    settle_all()
+    message = Message.objects.get(native_id="m1")
+    tree = reverse("pages:conversation-tree", args=["acme", message.conversation_id])
+    page = viewer.get(tree).content.decode()
+    assert message.english.startswith("oscar asks radar to carry out the task")
+    assert "carry out the task “search”, with the query “MCP vs A2A”." in names_of(page)
+    # Its tiles have the names.
+    assert re.search(r'title="oscar".*?title="radar".*?carry out the task', page, re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("oscar asks radar to search.", "search."),
+        ("radar reports to oscar that it failed", "it failed"),
+        ("The coordinator (agent 0) asks the planner (agent 1) for a plan.", "for a plan."),
+        ("oscar announces to everyone its capabilities", "its capabilities"),
+        # Nobody is named behind the verb, or nothing is left behind the name.
+        ("oscar hands the task “s” over", "the task “s” over"),
+        ("oscar ends session s1 with radar.", "session s1 with radar."),
+        # Another agent, and a sentence that begins otherwise.
+        ("oscarine asks radar to search.", "oscarine asks radar to search."),
+        ("Do you know radar?", "Do you know radar?"),
+    ],
+)
+def test_names_are_left_out_at_the_head_alone(sentence: str, said: str) -> None:
+    senders = ["The coordinator (agent 0)", "oscar", "radar"]
+    assert (
+        strip_names(sentence, senders=senders, receivers=["the planner (agent 1)", "radar", "oscar", "everyone"])
+        == said
+    )

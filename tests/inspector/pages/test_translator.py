@@ -51,6 +51,8 @@ def test_what_another_dialect_cannot_say_is_refused_with_the_reason(viewer: Clie
     page = paste(viewer, REQUEST, into="nslip")
     assert "nSLIP cannot say this" in page
     assert "no number that nSLIP can hold" in page
+    # The name of the dialect stands before the reason once.
+    assert "nslip:" not in page.partition("nSLIP cannot say this")[2].partition("</div>")[0]
 
 
 def test_another_dialect_can_be_forced(viewer: Client) -> None:
