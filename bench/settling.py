@@ -32,7 +32,7 @@ import django
 django.setup()
 from bench.product import Product
 from inspector.intake.models import Job
-from inspector.threads.telling import retelling
+from inspector.threads.rendering import retelling
 
 told = []
 tell_record = retelling.tell_record

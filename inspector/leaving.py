@@ -1,21 +1,18 @@
-"""Work ends when whoever asked for it goes: what is read or computed for nobody is ended, and no statement begins.
+"""Work ends when whoever asked for it goes: the statement that runs for nobody is cancelled, and no other begins.
 
-A thread that is busy does not see that its own line was closed. So one thread of each process looks at the lines of the
-requests under way. It cancels the statement that one waits for, or raises `GoneError` in the midst of our own code.
-What only reads is ended; what writes goes on to its end, for its sender may have gone because all was said.
+A thread that waits for PostgreSQL does not see that its own line was closed. So one thread of each process looks at the
+lines of the requests under way. What only reads is ended; what writes goes on to its end, for its sender may have gone
+because all was said. What is computed between two statements goes on: the bounds of an answer (`budget`) keep it short.
 """
 
 from __future__ import annotations
 
-import ctypes
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 import psycopg
@@ -26,10 +23,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 EVERY_SECONDS: Final = 0.5
 CANCEL_SECONDS: Final = 5.0
 _READING: Final = frozenset({"GET", "HEAD"})
-# Whose code is ended in its midst: ours, which holds what it takes in `with` alone. Of others nobody knows, and what
-# stands around a request answers the next one too.
-_OURS: Final = tuple(f"{Path(__file__).parents[1] / name}/" for name in ("inspector", "codecs"))
-_AROUND: Final = frozenset({__file__, str(Path(__file__).with_name("pool.py"))})
 
 
 class GoneError(OperationalError):
@@ -45,7 +38,6 @@ class _Visit:
 
     line: socket.socket
     database: BaseDatabaseWrapper
-    thread: int
     is_gone: bool = False
     is_over: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -57,17 +49,15 @@ class _Visit:
         return execute(*statement)
 
     def end_if_gone(self) -> None:
-        """Cancel the statement under way where the line was closed, or end the code of ours that runs."""
+        """Cancel the statement under way where the line was closed."""
         with self.lock:  # Whoever ends the visit waits meanwhile, so that no statement of another one is cancelled.
             self.is_gone = self.is_gone or (not self.is_over and _is_closed(self.line))
             line: psycopg.Connection[Any] | None = self.database.connection
-            if self.is_over or not self.is_gone:
+            if self.is_over or not self.is_gone or line is None:
                 return
-            if line is not None and line.pgconn.transaction_status == psycopg.pq.TransactionStatus.ACTIVE:
+            if line.pgconn.transaction_status == psycopg.pq.TransactionStatus.ACTIVE:
                 with suppress(psycopg.Error):  # The next look tries again.
                     line.cancel_safe(timeout=CANCEL_SECONDS)
-            elif _is_ours(self.thread):
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.thread), ctypes.py_object(GoneError))
 
 
 # By thread: each answers one request at a time.
@@ -89,9 +79,9 @@ def _begin(environ: dict[str, Any] | None = None, **_: Any) -> None:
         return
     if _watcher.acquire(blocking=False):  # The first request of a process; it is given back by nobody.
         threading.Thread(target=_watch, name="leaving", daemon=True).start()
-    visit = _Visit(line, connections[DEFAULT_DB_ALIAS], threading.get_ident())
+    visit = _Visit(line, connections[DEFAULT_DB_ALIAS])
     visit.database.execute_wrappers.append(visit.execute)
-    _visits[visit.thread] = visit
+    _visits[threading.get_ident()] = visit
     _is_busy.set()
 
 
@@ -115,13 +105,6 @@ def _watch() -> None:
         _is_busy.clear()
         if _visits:
             _is_busy.set()
-
-
-def _is_ours(thread: int) -> bool:
-    """Whether a thread is in code of ours, which may be ended where it is."""
-    frame = sys._current_frames().get(thread)
-    file = frame.f_code.co_filename if frame else ""
-    return file.startswith(_OURS) and file not in _AROUND
 
 
 def _is_closed(line: socket.socket) -> bool:

@@ -52,8 +52,8 @@ from inspector.reading import (
     ingest_together,
     retry_letter,
 )
-from inspector.threads.arriving.marking import EXAMINE_SECONDS
 from inspector.threads.decryption import Attempt, open_batch
+from inspector.threads.inserting.marking import EXAMINE_SECONDS
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.services import ask_to_examine, draw_traces, follow_weighing, resolve
 from inspector.upkeep import analyze_grown

@@ -16,7 +16,7 @@ from inspector.audit.comments.tables import Comment, CommentTurn
 from inspector.intake.selectors import has_bytes
 from inspector.threads.messages import has_record, load_records, unfold
 from inspector.threads.models import Message
-from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH, mask_layers
+from inspector.threads.rendering.masks import MOST_BYTES_LOOKED_THROUGH, mask_layers
 
 from .masking import digest_source, may_see_secrets
 

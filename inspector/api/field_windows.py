@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from dialects import Field, to_shallow_json
 from inspector.threads import messages
-from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH
+from inspector.threads.rendering.masks import MOST_BYTES_LOOKED_THROUGH
 
 from .authentication import caller_of
 from .endpoints import Endpoint

@@ -17,7 +17,7 @@ from inspector.intake.models import Record
 from inspector.intake.selectors import has_bytes, measure_source
 from inspector.threads.messages import list_messages_of, unfold
 from inspector.threads.models import Message
-from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, mask_layers
+from inspector.threads.rendering.masks import MOST_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, mask_layers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

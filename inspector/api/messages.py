@@ -20,9 +20,9 @@ from inspector.threads import messages as message_reads
 from inspector.threads import selectors
 from inspector.threads.messages import Provenance, find_provenance
 from inspector.threads.models import Conversation, Message, Wording
+from inspector.threads.rendering.masks import MOST_BYTES_LOOKED_THROUGH
+from inspector.threads.rendering.wordings import list_wordings
 from inspector.threads.tasks.measures import get_state
-from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH
-from inspector.threads.telling.wordings import list_wordings
 from inspector.threads.timeline import key_of, read_key, select_after
 
 from .authentication import caller_of

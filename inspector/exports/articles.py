@@ -22,7 +22,7 @@ from inspector.audit.findings.listing import GRADE, list_here
 from inspector.audit.findings.tables import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.intake.facts import read_with_facts
-from inspector.threads.telling.masks import mask_layers
+from inspector.threads.rendering.masks import mask_layers
 
 from .lines import SEVERITIES, write_instant
 from .models import Export

@@ -28,8 +28,8 @@ from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Job
 from inspector.search.language import QueryError
 from inspector.threads.models import Conversation
+from inspector.threads.rendering.contexts import DECODER_VERSION
 from inspector.threads.selectors import find_conversation
-from inspector.threads.telling.contexts import DECODER_VERSION
 
 from .articles import load_said, write_article
 from .cells import COLUMNS, write_head, write_rows

@@ -10,11 +10,11 @@ from django.db.models.functions import Lower
 
 from inspector.accounts.models import Channel, Workspace
 from inspector.intake.models import Sighting
+from inspector.threads.rendering import terms
+from inspector.threads.rendering.atoms import PRESENT
+from inspector.threads.rendering.contexts import DECODER_VERSION
+from inspector.threads.rendering.marks import mark_workspace
 from inspector.threads.tasks.measures import select_maybe_answered
-from inspector.threads.telling import terms
-from inspector.threads.telling.atoms import PRESENT
-from inspector.threads.telling.contexts import DECODER_VERSION
-from inspector.threads.telling.marks import mark_workspace
 
 from .apart import has_terms
 from .language import QueryError, Term

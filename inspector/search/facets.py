@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from inspector.accounts.models import Workspace
 from inspector.threads.agents.names import KnownNames, load_labels
 from inspector.threads.models import Message
-from inspector.threads.telling.terms import fold
+from inspector.threads.rendering.terms import fold
 
 from .parts import find_choice, take_away
 from .registry import list_tallies

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from inspector.search.terms import ALIASES
-from inspector.threads.telling.terms import fold
+from inspector.threads.rendering.terms import fold
 
 from .language import Term
 from .selectors import read_query

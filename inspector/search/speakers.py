@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from inspector.accounts.models import Workspace
 from inspector.threads.agents.names import KnownNames, find_meanings, load_labels
-from inspector.threads.telling import terms
+from inspector.threads.rendering import terms
 
 from .apart import has_any_term, has_terms
 

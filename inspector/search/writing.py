@@ -12,8 +12,8 @@ from django.db.models.expressions import RawSQL
 from inspector.accounts.models import Workspace
 from inspector.accounts.selectors import list_channels
 from inspector.intake.selectors import find_delivery
-from inspector.threads.telling import terms
-from inspector.threads.telling.marks import mark_workspace
+from inspector.threads.rendering import terms
+from inspector.threads.rendering.marks import mark_workspace
 
 from . import registry
 from .apart import has_any_term, has_terms, has_words

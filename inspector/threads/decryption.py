@@ -34,11 +34,11 @@ from inspector.keyring.selectors import has_keys
 from inspector.keyring.services import add_keys, hold_ring, note_events
 from inspector.keyring.spellings import PlainKey, SpellingError, read_public
 
-from .arriving.inserts import read_record
-from .arriving.marking import Fence
+from .inserting.inserts import read_record
+from .inserting.marking import Fence
 from .models import Message as MessageRow
 from .models import OpenedMessage, OpeningTrial
-from .telling.contexts import DECODER_VERSION
+from .rendering.contexts import DECODER_VERSION
 
 _BATCH, _BATCH_BYTES = 200, 4 * 1024 * 1024
 # The codecs try at most 64 keys on one message, so that a call that ends there would look like one that has opened it.

@@ -20,8 +20,8 @@ from inspector.lookups import IsAny
 
 from .models import Conversation, Message, Wording
 from .placing.numbering import load_places, number_messages
+from .rendering.masks import MOST_BYTES_LOOKED_THROUGH, unfold_reading
 from .resolving.summaries import read_tally
-from .telling.masks import MOST_BYTES_LOOKED_THROUGH, unfold_reading
 from .trees.traces import select_trace
 
 MAX_HIDDEN = 10_001

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .arriving.inserts import hold_records, read_record
-from .arriving.marking import ask_to_examine, mark_conversations
+from .inserting.inserts import hold_records, read_record
+from .inserting.marking import ask_to_examine, mark_conversations
 from .resolving.arrivals import follow_weighing, insert_arrivals, prepare
 from .resolving.resolver import resolve
 from .trees.tracing import draw_traces

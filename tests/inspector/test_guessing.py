@@ -31,8 +31,8 @@ from inspector.search.news import begin, write_since
 from inspector.search.selectors import narrow
 from inspector.threads.messages import unfold
 from inspector.threads.models import Conversation, MaskedWire, Message, Trace
-from inspector.threads.telling import contexts, masks
-from inspector.threads.telling.masks import find_outer_secrets, mask
+from inspector.threads.rendering import contexts, masks
+from inspector.threads.rendering.masks import find_outer_secrets, mask
 from tests.lanes import begin_with
 
 from .conftest import Cast, deliver, settle_all
@@ -311,7 +311,7 @@ def test_what_no_decoder_of_today_has_masked_is_not_found_until_it_is_read_again
         Message.objects.update(told_in=earlier)
         assert find(cast, "db_pass") == find(cast, SECRET) == 0
         Conversation.objects.update(settled_generation=-1)
-        from inspector.threads.arriving.marking import mark_conversations
+        from inspector.threads.inserting.marking import mark_conversations
 
         mark_conversations(
             conversation_ids=set(Conversation.objects.values_list("pk", flat=True)), workspace_id=cast.workspace.pk

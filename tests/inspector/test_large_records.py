@@ -15,7 +15,7 @@ from inspector.accounts.services import create_api_key
 from inspector.budget import MOST_BYTES
 from inspector.threads.messages import read_body
 from inspector.threads.models import Message
-from inspector.threads.telling.teller import LONGEST_SENTENCE
+from inspector.threads.rendering.teller import LONGEST_SENTENCE
 
 from .conftest import Cast, deliver, settle_all
 

@@ -16,16 +16,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 import psycopg
 import pytest
 
 from inspector.intake.models import Delivery
 from inspector.leaving import EVERY_SECONDS
-from inspector.threads.models import Message
 from tests.inspector.api.test_server import LINES, PROJECT, chunk, find_database, find_port, send, wait_for_end
-
-from .conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -237,46 +233,6 @@ def test_work_ends_when_the_client_goes(site: Site) -> None:
                 assert count_waiting(watching, table) == 0
             holding.rollback()
     assert wait_for_end(Delivery.State.FRAMED).stored == 1
-    assert site.get("/sign-in/")[0] == 200
-
-
-def measure_work(site: Site) -> float:
-    """The processor time that the processes of a site have spent, in seconds."""
-    spent = 0.0
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            if process.environ().get("TMPDIR") == str(site.spool):
-                times = process.cpu_times()
-                spent += times.user + times.system
-    return spent
-
-
-def test_computing_ends_when_the_client_goes(site: Site, cast: Cast) -> None:
-    members = {f"name {number}": [number] for number in range(30_000)}
-    line = {"clowl": "0.2", "mid": "m1", "p": "REQ", "from": "ada", "body": {"t": "search", "d": members}}
-    deliver(cast, json.dumps(line).encode() + b"\n")
-    settle_all()
-    # Its record is read anew for each window, which holds the thread for seconds and asks the database nothing.
-    path = f"/api/v1/messages/{Message.objects.get().pk}/fields?offset=100000"
-    head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {site.token}\r\n\r\n"
-    before = measure_work(site)
-    with socket.create_connection(("127.0.0.1", site.port), timeout=120) as client:
-        client.sendall(head.encode())
-        assert client.recv(65536).startswith(b"HTTP/1.1 200")
-    whole = measure_work(site) - before
-    before = measure_work(site)
-    with socket.create_connection(("127.0.0.1", site.port), timeout=120) as client:
-        client.sendall(head.encode())
-        until = time.monotonic() + 60
-        while measure_work(site) - before < whole / 10:
-            assert time.monotonic() < until
-            time.sleep(0.05)
-    now, left = measure_work(site), before
-    while now - left > 0.05:  # Until it is at rest for seconds.
-        time.sleep(3)
-        now, left = measure_work(site), now
-    assert now - before < whole / 2, (now - before, whole)
-    # The thread, and what it holds, serve others.
     assert site.get("/sign-in/")[0] == 200
 
 

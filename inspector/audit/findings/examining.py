@@ -19,10 +19,10 @@ from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
 from inspector.lookups import IsAny
-from inspector.threads.arriving.marking import hold_conversations, mark_conversations
+from inspector.threads.inserting.marking import hold_conversations, mark_conversations
 from inspector.threads.models import Block, Conversation, Message
+from inspector.threads.rendering.contexts import DECODER_VERSION
 from inspector.threads.resolving.view import name_form
-from inspector.threads.telling.contexts import DECODER_VERSION
 from inspector.tokens import hide_tokens
 
 from ..reviews.bindings import check

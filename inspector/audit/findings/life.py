@@ -20,7 +20,7 @@ from inspector.accounts.selectors import find_membership
 from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
-from inspector.threads.arriving.marking import hold_conversations
+from inspector.threads.inserting.marking import hold_conversations
 from inspector.threads.models import Conversation, Message
 from inspector.trail.services import Thing, record_deed
 

@@ -18,10 +18,10 @@ from inspector.accounts.models import ApiKey
 from inspector.intake.models import Sighting
 from inspector.lookups import HasAnyBit, IsAny
 from inspector.threads.models import Message, Task
+from inspector.threads.rendering import terms
+from inspector.threads.rendering.marks import has_term
+from inspector.threads.rendering.sights import CLOCK_SKEW, IN_SIGHT, Sight
 from inspector.threads.tasks.rows import read_steps
-from inspector.threads.telling import terms
-from inspector.threads.telling.marks import has_term
-from inspector.threads.telling.sights import CLOCK_SKEW, IN_SIGHT, Sight
 
 from .scene import Scene, Seen, Skewed
 

@@ -32,8 +32,8 @@ from inspector.lookups import HasAnyBit, IsAny
 from inspector.threads.models import Conversation, Message
 from inspector.threads.models.packed_text import PackedTextField
 from inspector.threads.placing.keys import key_of_id
-from inspector.threads.telling.hidden_characters import LOOKALIKES, UNSEEN
-from inspector.threads.telling.sights import IN_SIGHT, ODD, OF_SESSIONS, Sight
+from inspector.threads.rendering.hidden_characters import LOOKALIKES, UNSEEN
+from inspector.threads.rendering.sights import IN_SIGHT, ODD, OF_SESSIONS, Sight
 
 from .bodies import Body, read_body, read_value
 from .relating import COLUMNS, ORDER, Suspects, load_related, see, see_all

@@ -8,7 +8,7 @@ from typing import Final
 
 from django.db import transaction
 
-from inspector.threads.arriving.marking import hold_conversations
+from inspector.threads.inserting.marking import hold_conversations
 
 from ..reviews.filling import fill_by_findings
 from .dueness import find_changed, note_due

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from inspector.intake.concealing import IN_CLEAR, NAMES
-from inspector.threads.telling.hidden_characters import LOOKALIKES
+from inspector.threads.rendering.hidden_characters import LOOKALIKES
 
 from ..findings.scene import Scene
 from .logs import FOOT, pack, say

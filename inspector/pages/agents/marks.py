@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from inspector.threads.agents.names import Label, Labels, load_labels
 from inspector.threads.models import Conversation, Trace
-from inspector.threads.telling.terms import fold
+from inspector.threads.rendering.terms import fold
 
 from ..shown.hidden_characters import HIDDEN
 

@@ -17,8 +17,8 @@ from inspector.intake.selectors import find_record, has_bytes, list_sightings, m
 from inspector.ranges import RangeError, answer_bytes, refuse_range
 from inspector.threads.messages import list_messages_of, list_withdrawals_behind, unfold
 from inspector.threads.models import Message
+from inspector.threads.rendering.masks import MOST_BYTES_LOOKED_THROUGH
 from inspector.threads.reveals import disclose_source
-from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH
 
 from ..deliveries.progress import name_delivery
 from ..shell import within_workspace

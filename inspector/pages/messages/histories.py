@@ -12,8 +12,8 @@ from typing import Any, Final
 from django.urls import reverse
 
 from inspector.threads.models import Message, Wording
-from inspector.threads.telling.leanings import Leaning, list_leanings
-from inspector.threads.telling.wordings import list_wordings, read_words
+from inspector.threads.rendering.dependencies import Dependency, list_dependencies
+from inspector.threads.rendering.wordings import list_wordings, read_words
 
 from ..shown.told import name_dialect
 
@@ -85,7 +85,7 @@ class WordingLine:
 def explain_english(message: Message, body: Mapping[str, Any], slug: str) -> dict[str, Any]:
     """The context behind a message's English: what was in force and asked for, vocabulary, and other readings."""
     record = body["record"]
-    leanings = list_leanings(message=message, body=body)
+    leanings = list_dependencies(message=message, body=body)
     others = [each for each in record.get("candidates") or () if each["dialect"] not in (message.dialect, "prose")]
     return {
         "leanings": [_show_leaning(entry, slug) for entry in leanings.entries],
@@ -105,7 +105,7 @@ def explain_english(message: Message, body: Mapping[str, Any], slug: str) -> dic
     }
 
 
-def _show_leaning(entry: Leaning, slug: str) -> LeaningLine:
+def _show_leaning(entry: Dependency, slug: str) -> LeaningLine:
     return LeaningLine(
         kind=_KINDS.get(entry.kind, entry.kind),
         name="" if entry.name == "active" else entry.name,

@@ -12,7 +12,7 @@ import dialects
 from dialects import Reading
 from inspector.intake.facts import read_with_facts
 from inspector.threads.models import Message
-from inspector.threads.telling.masks import mask_layers
+from inspector.threads.rendering.masks import mask_layers
 
 from ..shown.markup import share
 from ..shown.readings import list_all_notes, show_parts, show_pieces

@@ -16,10 +16,10 @@ from inspector.search.parts import write_term
 from inspector.search.terms import PATHS, SEARCHABLE
 from inspector.search.tokens import quote
 from inspector.threads.models import Message
-from inspector.threads.telling import terms
-from inspector.threads.telling.atoms import write_value
-from inspector.threads.telling.marks import MARK_CHARACTERS
-from inspector.threads.telling.masks import mask_layers
+from inspector.threads.rendering import terms
+from inspector.threads.rendering.atoms import write_value
+from inspector.threads.rendering.marks import MARK_CHARACTERS
+from inspector.threads.rendering.masks import mask_layers
 
 from ..shown.dumps import escape_character
 from ..shown.fields import write_offsets

@@ -17,7 +17,7 @@ from inspector.audit.comments.life import LONGEST_WORDS, MOST_QUOTED, digest_eng
 from inspector.audit.comments.quotes import OTHER_BYTES, Quote, is_open_to_all, quote_of
 from inspector.audit.comments.tables import Comment, CommentTurn
 from inspector.threads.models import Message
-from inspector.threads.telling.masks import mask_layers
+from inspector.threads.rendering.masks import mask_layers
 
 from ..messages.selection import find_on_wire
 from ..shown.fields import write_offsets

@@ -21,8 +21,8 @@ from inspector.audit.comments.tables import Comment
 from inspector.search.cursors import write_cursor
 from inspector.threads.messages import find_message, has_record, load_records, unfold
 from inspector.threads.models import Conversation, Message
+from inspector.threads.rendering.masks import mask_layers
 from inspector.threads.selectors import find_conversation, find_openings
-from inspector.threads.telling.masks import mask_layers
 
 from ..findings.rows import title_conversation
 from ..messages.views import get_message

@@ -8,7 +8,7 @@ from typing import Any, Final
 from inspector.search.language import Term
 from inspector.search.parts import can_be_asked, find_choice, write_term
 from inspector.search.terms import ALIASES
-from inspector.threads.telling.terms import fold
+from inspector.threads.rendering.terms import fold
 
 from ..agents.marks import AgentMark
 from ..shown.told import Line

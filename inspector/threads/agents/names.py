@@ -25,7 +25,7 @@ from inspector.confusables import find_oddities
 from inspector.intake.text import make_storable
 
 from ..models import MAX_FRIENDLY_NAME, Agent, AgentTotal, AgentWord, key_of_name, make_agent_id
-from ..telling.terms import fold
+from ..rendering.terms import fold
 
 MAX_LABELS: Final = 10_000
 MAX_MEANINGS: Final = 200

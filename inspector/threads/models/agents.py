@@ -14,7 +14,7 @@ from django.utils import timezone
 from inspector.accounts.models import Channel, User, Workspace, make_id
 from inspector.intake.identity import digest_texts
 
-from ..telling.terms import fold
+from ..rendering.terms import fold
 from .conversations import OfChannel
 
 MAX_FRIENDLY_NAME = 80

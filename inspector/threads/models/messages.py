@@ -11,7 +11,7 @@ from inspector.accounts.models import Channel, Workspace, make_id
 from inspector.intake.models import HiddenRecord, Record
 
 from ..placing.places import PLACE_BYTES
-from ..telling.sights import IN_SIGHT
+from ..rendering.sights import IN_SIGHT
 from .conversations import Conversation
 from .packed_text import PackedTextField
 

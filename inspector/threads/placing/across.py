@@ -17,7 +17,7 @@ from django.db.models import F, Q, QuerySet
 from inspector.lookups import IsAny
 
 from ..models import Message
-from ..telling.sights import CLOCK_SKEW, Sight
+from ..rendering.sights import CLOCK_SKEW, Sight
 
 # By what wire says that a message answers another.
 _SAID: Final = ("explicit", "correlation")

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from django.db import connection, transaction
 
-from ..arriving.marking import hold_channels
+from ..inserting.marking import hold_channels
 
 
 class Citation(NamedTuple):

@@ -13,12 +13,12 @@ from django.db.models import Case, Q, QuerySet, Value, When
 
 from inspector.intake.text import make_storable
 
-from ..arriving.inserts import NewMessage
+from ..inserting.inserts import NewMessage
 from ..models import Message, MessageQuerySet
+from ..rendering.contexts import DECODER_VERSION
+from ..rendering.teller import NOT_TOLD
 from ..tasks.events import read_status
 from ..tasks.states import TaskState
-from ..telling.contexts import DECODER_VERSION
-from ..telling.teller import NOT_TOLD
 from .links import NO_WORK, Declared, Guess, Links, Way, Work, read_links
 from .places import count_microseconds, name_slot
 

@@ -23,7 +23,7 @@ from inspector.intake.models import HiddenRecord, Record
 from inspector.intake.text import make_storable
 from inspector.intake.withdrawals import Weighing
 
-from ..arriving.inserts import (
+from ..inserting.inserts import (
     MESSAGE_COLUMNS,
     Arrival,
     NewMessage,
@@ -38,7 +38,7 @@ from ..arriving.inserts import (
     make_unplaced,
     read_record,
 )
-from ..arriving.marking import hold_channels, mark_conversations, mark_traces
+from ..inserting.marking import hold_channels, mark_conversations, mark_traces
 from ..models import Conversation, Declaration, MaskedWire
 from ..models import Message as MessageRow
 from ..placing.across import suspect_answers
@@ -47,7 +47,7 @@ from ..placing.keys import key_of_id
 from ..placing.links import read_links
 from ..placing.nodes import StoredNode, find_misread, load_timelines, merge_new
 from ..placing.places import slot_of
-from ..telling.wordings import History, keep_moved
+from ..rendering.wordings import History, keep_moved
 from ..trees.lines import take_down
 from .blocks import is_one_block
 from .passes import Pass, list_citations

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..agents.aggregates import Exchanges, gather_exchanges, write_counted
-from ..arriving.marking import Fence
+from ..inserting.marking import Fence
 from ..models import Appearance, Conversation, Exchange
 from ..multiset import Multiset
 from ..placing.citations import Citation, Elsewhere
 from ..placing.nodes import StoredNode
 from ..placing.places import make_place
-from ..telling.retelling import Retelling
-from ..telling.wordings import History
+from ..rendering.retelling import Retelling
+from ..rendering.wordings import History
 from .assigning import Assigner
 from .blocks import Segment
 from .established import Established

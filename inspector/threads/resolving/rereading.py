@@ -9,12 +9,12 @@ from django.db import transaction
 
 from inspector.intake.models import Record
 
-from ..arriving.inserts import find_citing, find_keys, read_record, replace_parts
-from ..arriving.marking import Fence, hold_channels, hold_conversations, mark_conversations
+from ..inserting.inserts import find_citing, find_keys, read_record, replace_parts
+from ..inserting.marking import Fence, hold_channels, hold_conversations, mark_conversations
 from ..models import Conversation
 from ..placing.links import Guess, guess_of
 from ..placing.nodes import StoredNode, find_misread
-from ..telling.wordings import History
+from ..rendering.wordings import History
 from .storing import mark_blocks
 
 

@@ -23,14 +23,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ..agents.aggregates import add_rows, prune_declarations, write_declarations, write_exchanges
-from ..arriving.marking import Fence, hold_alone
 from ..decryption import ask_opening
+from ..inserting.marking import Fence, hold_alone
 from ..messages import count_hidden_by_conversation
 from ..models import Conversation, Task
 from ..models.blocks import FIRST, Block, Fact
 from ..placing.citations import find_bearers_alone
 from ..placing.nodes import StoredNode
-from ..telling.wordings import History, note_rest
+from ..rendering.wordings import History, note_rest
 from .blocks import CHUNK, Segment, Timeline, begins_block, cut, is_long
 from .linking import load_bearers
 from .passes import Pass, begin_pass, list_citations

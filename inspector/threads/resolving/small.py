@@ -10,18 +10,18 @@ from types import MappingProxyType
 from django.db.models import Count
 
 from ..agents.aggregates import write_exchanges
-from ..arriving.marking import Fence, hold_alone
 from ..decryption import ask_opening
+from ..inserting.marking import Fence, hold_alone
 from ..messages import count_hidden_by_conversation
 from ..models import Conversation
 from ..models import Message as MessageRow
 from ..models.blocks import FIRST
 from ..placing.citations import Citation, Elsewhere, find_bearers_alone
 from ..placing.nodes import StoredNode, find_misread, load_timelines
+from ..rendering.retelling import load_together
+from ..rendering.wordings import History, note_rest
 from ..tasks.rows import make_row, write_tasks
 from ..tasks.states import TaskState
-from ..telling.retelling import load_together
-from ..telling.wordings import History, note_rest
 from .blocks import Segment, is_one_block
 from .linking import Outside
 from .passes import Pass, begin_pass, list_citations

@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 from django.db import connection
 
 from ..models.blocks import FACT_BYTES, FIRST
-from ..telling.contexts import DECODER_VERSION, name_secret
+from ..rendering.contexts import DECODER_VERSION, name_secret
 
 # What is asked for: its kind, and by what.
 Key = tuple[Any, ...]

@@ -11,16 +11,16 @@ from typing import Any
 from inspector.intake.bulk import copy_rows, update_rows
 from inspector.intake.text import make_storable
 
-from ..arriving.inserts import HUNG, LEANED, MESSAGE_COLUMNS, OWN, PLACED, TOLD
-from ..arriving.marking import mark_traces
 from ..feed import announce
+from ..inserting.inserts import HUNG, LEANED, MESSAGE_COLUMNS, OWN, PLACED, TOLD
+from ..inserting.marking import mark_traces
 from ..models import Message as MessageRow
 from ..models.packed_text import unpack_text
 from ..placing.across import look_across
 from ..placing.nodes import StoredNode
-from ..telling.sights import decide_established
-from ..telling.teller import ToldRow
-from ..telling.wordings import History, keep_wordings
+from ..rendering.sights import decide_established
+from ..rendering.teller import ToldRow
+from ..rendering.wordings import History, keep_wordings
 from ..trees.lines import Placed, hang, keep_ghosts
 
 WINDOW = 500

@@ -1,7 +1,7 @@
 """Drawing traces: what the row of a trace says, and its headings and ghosts; a pure function of its messages.
 
 A trace of some hundred messages is read whole. A longer one is cut by time into parts of as many: whoever changes a
-message marks the part that it is in (`arriving.marking`), which is read anew, and the sums of all parts are added up.
+message marks the part that it is in (`inserting.marking`), which is read anew, and the sums of all parts are added up.
 So a late message costs one part, and what adding up costs. Resolving has given new messages the line
 that they stand below; those that moved get theirs here, where circles through several conversations are cut at their
 smallest order key.
@@ -23,7 +23,7 @@ from django.utils import timezone
 from inspector.intake.bulk import update_rows
 from inspector.lookups import IsAny
 
-from ..arriving.marking import hold_traces
+from ..inserting.marking import hold_traces
 from ..models import Message, MessageQuerySet, Trace, TreeGroup
 from ..placing.keys import WIRE
 from ..placing.places import read_instant

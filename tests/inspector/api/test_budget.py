@@ -12,7 +12,7 @@ from django.test import Client
 
 from inspector.budget import MOST_BYTES, fit_answer
 from inspector.threads.models import Message
-from inspector.threads.telling.masks import MOST_BYTES_LOOKED_THROUGH
+from inspector.threads.rendering.masks import MOST_BYTES_LOOKED_THROUGH
 from tests.timing import is_within
 
 from ..conftest import Cast, deliver, settle_all

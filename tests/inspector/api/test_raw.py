@@ -18,7 +18,7 @@ from inspector.accounts.services import create_api_key
 from inspector.intake.models import Record
 from inspector.ranges import RangeError, answer_bytes
 from inspector.threads.models import Message
-from inspector.threads.telling.masks import MARK, mask
+from inspector.threads.rendering.masks import MARK, mask
 
 from ..conftest import Cast, deliver, settle_all
 

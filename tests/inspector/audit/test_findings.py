@@ -27,8 +27,8 @@ from inspector.intake.models import HiddenRecord, Job
 from inspector.intake.services import withdraw_delivery
 from inspector.pipeline import run_due, sweep
 from inspector.threads.models import Block, Conversation, Message, Wording
-from inspector.threads.telling import contexts
-from inspector.threads.telling.wordings import list_wordings
+from inspector.threads.rendering import contexts
+from inspector.threads.rendering.wordings import list_wordings
 
 from ..conftest import Cast, deliver, settle_all
 

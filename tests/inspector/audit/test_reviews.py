@@ -22,7 +22,7 @@ from inspector.intake.models import Record
 from inspector.search.language import QueryError
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
-from inspector.threads.telling import contexts
+from inspector.threads.rendering import contexts
 from inspector.trail.models import Deed
 
 from ..conftest import Cast, deliver, make_user, settle_all

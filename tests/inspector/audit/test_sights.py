@@ -26,7 +26,7 @@ from inspector.intake.withdrawals import take_back
 from inspector.pipeline import sweep
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.models.tasks import REMARKABLE
-from inspector.threads.telling.sights import IN_SIGHT, Sight
+from inspector.threads.rendering.sights import IN_SIGHT, Sight
 from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all

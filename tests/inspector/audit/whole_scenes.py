@@ -18,11 +18,11 @@ from inspector.audit.findings.seeing import _Shown, _take
 from inspector.audit.findings.working import load_words_after_end
 from inspector.intake.models import Record, Sighting
 from inspector.threads.models import Conversation, Message, Task
+from inspector.threads.rendering import terms
+from inspector.threads.rendering.hidden_characters import MIXED, UNSEEN
+from inspector.threads.rendering.marks import has_term
+from inspector.threads.rendering.sights import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_SESSIONS, Sight
 from inspector.threads.tasks.rows import read_steps
-from inspector.threads.telling import terms
-from inspector.threads.telling.hidden_characters import MIXED, UNSEEN
-from inspector.threads.telling.marks import has_term
-from inspector.threads.telling.sights import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_SESSIONS, Sight
 
 # What a row shows by itself, as PostgreSQL reads it: held against what was decided when it was told.
 _received_earlier = Record.objects.filter(pk=OuterRef("record_id"), created_at__lt=OuterRef("order_time") - CLOCK_SKEW)

@@ -18,7 +18,7 @@ from inspector.intake.framing import Framer
 from inspector.intake.models import Delivery, Door, Job, Record, Sighting
 from inspector.intake.services import open_delivery, take_stream
 from inspector.threads.models import Conversation, Message
-from inspector.threads.telling import retelling
+from inspector.threads.rendering import retelling
 
 from ..conftest import Cast, deliver, settle_all
 

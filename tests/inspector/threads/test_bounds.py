@@ -17,8 +17,8 @@ from inspector.intake.models import Job
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.links import Way
 from inspector.threads.placing.nodes import StoredNode
+from inspector.threads.rendering import terms
 from inspector.threads.resolving import small
-from inspector.threads.telling import terms
 from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, take_in

@@ -14,13 +14,13 @@ from inspector import pipeline, reading
 from inspector.intake import jobs
 from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.intake.withdrawals import take_back, withdraw_delivery
-from inspector.threads.arriving import inserts
+from inspector.threads.inserting import inserts
 from inspector.threads.models import Conversation, Message, Wording
 from inspector.threads.placing import nodes
+from inspector.threads.rendering import contexts, retelling
+from inspector.threads.rendering import teller as telling
+from inspector.threads.rendering.wordings import MAX_WORDINGS, Change, keep_wordings, list_wordings
 from inspector.threads.resolving import established, small
-from inspector.threads.telling import contexts, retelling
-from inspector.threads.telling import teller as telling
-from inspector.threads.telling.wordings import MAX_WORDINGS, Change, keep_wordings, list_wordings
 
 from ..conftest import Cast, ask_to_resolve, deliver, settle_all, take_in
 

@@ -9,7 +9,7 @@ from itertools import chain, groupby, islice
 from dialects import Entry
 from inspector.intake.models import Record
 
-from ..arriving.inserts import read_record
+from ..inserting.inserts import read_record
 from ..models import Message
 from ..placing.nodes import StoredNode
 from ..resolving.established import Established

@@ -30,9 +30,9 @@ from ..models.packed_text import pack_text
 from ..placing.keys import find_trace_basis, key_of_conversation, key_of_id, key_of_trace
 from ..placing.links import Guess, Links, guess_of, links_of, write_links
 from ..placing.places import slot_of
-from ..telling.masks import find_masked
-from ..telling.sights import decide_established, decide_sights
-from ..telling.teller import severity_of, shorten_sentence, tell_without_context
+from ..rendering.masks import find_masked
+from ..rendering.sights import decide_established, decide_sights
+from ..rendering.teller import severity_of, shorten_sentence, tell_without_context
 from .marking import hold_rows, mark_traces
 
 # A message that stood before: its id, its English, body, words and exact terms as they are stored.

@@ -1,4 +1,4 @@
-"""Leanings: what a conversation had established when a message was told, and that its telling asked for.
+"""Dependencies: what a conversation had established when a message was told, and that its telling asked for.
 
 An entry (kind, name, value) stands with the message that established it and holds from that message's order key on,
 until a later one of its name, or a reset of its kind. Which of them a telling asked for is known by their digests
@@ -22,12 +22,12 @@ from .contexts import asks_for, questions_of
 # So many messages that establish something are looked back over, none with more text than this.
 MAX_LOOKED_AT: Final = 300
 LONGEST_ESTABLISHED: Final = 20_000
-MAX_LEANINGS: Final = 20
+MAX_DEPENDENCIES: Final = 20
 LONGEST_VALUE: Final = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leaning:
+class Dependency:
     """An entry that was asked for: what it says, who said it in which message (`number` in its conversation).
 
     `is_told` is whether a piece of the English itself comes from it.
@@ -43,18 +43,18 @@ class Leaning:
 
 
 @dataclass(frozen=True, slots=True)
-class Leanings:
+class Dependencies:
     """What a message leans on, the nearest first; `is_whole` is False where more may stand further back."""
 
-    entries: Sequence[Leaning]
+    entries: Sequence[Dependency]
     is_whole: bool = True
 
 
-def list_leanings(*, message: Message, body: Mapping[str, Any]) -> Leanings:
+def list_dependencies(*, message: Message, body: Mapping[str, Any]) -> Dependencies:
     """The entries of earlier messages that were in force and were asked for when it was told: two queries."""
     asked = questions_of(message.told_in)
     if not asked or message.place is None:
-        return Leanings(())
+        return Dependencies(())
     places = load_places(message.conversation)
     rows = (
         Message.objects.shown()
@@ -66,7 +66,7 @@ def list_leanings(*, message: Message, body: Mapping[str, Any]) -> Leanings:
         .values_list("id", "record_id", "part", "sender", "place", "established")[:MAX_LOOKED_AT]
     )
     told = _find_told(body)
-    found: list[Leaning] = []
+    found: list[Dependency] = []
     seen: set[tuple[str, str]] = set()
     forgotten: set[str] = set()
     looked_at = 0
@@ -81,7 +81,7 @@ def list_leanings(*, message: Message, body: Mapping[str, Any]) -> Leanings:
                 continue
             seen.add((kind, name))
             found.append(
-                Leaning(
+                Dependency(
                     kind=kind,
                     name=name,
                     value=_write(value)[:LONGEST_VALUE],
@@ -91,9 +91,9 @@ def list_leanings(*, message: Message, body: Mapping[str, Any]) -> Leanings:
                     is_told=(record or str(record_id), part) in told,
                 )
             )
-            if len(found) == MAX_LEANINGS:
-                return Leanings(found, is_whole=False)
-    return Leanings(found, is_whole=looked_at < MAX_LOOKED_AT)
+            if len(found) == MAX_DEPENDENCIES:
+                return Dependencies(found, is_whole=False)
+    return Dependencies(found, is_whole=looked_at < MAX_LOOKED_AT)
 
 
 def _find_told(body: Mapping[str, Any]) -> set[tuple[str, int]]:
