@@ -122,7 +122,7 @@ def test_a_delivery_whose_reading_never_began_says_so(
     def fall_over(job: Job) -> bool:
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr(pipeline, "ingest_batch", fall_over)
+    monkeypatch.setattr(pipeline, "ingest_together", fall_over)
     delivery = deliver(cast, b"one\n", name="week.log")
     for _ in range(4):
         Job.objects.update(due_at="2020-01-01T00:00:00Z")

@@ -67,7 +67,7 @@ def test_deeds_are_chosen_by_what_is_done_and_rules_called_by_their_titles(cast:
         details={"state": "fixed", "rules": ["unanswered", "a-rule-that-is-no-more"]},
     )
     page = sign_in(cast.owner).get("/w/acme/trail/?deed=finding.judged").content.decode()
-    assert '<option value="finding.judged" selected>Judged a finding</option>' in page
+    assert '<option value="finding.judged" selected>Decided on a finding</option>' in page
     assert ">finding.judged<" not in page
     assert "Request never answered, a-rule-that-is-no-more" in page
 
