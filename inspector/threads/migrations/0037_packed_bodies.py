@@ -11,8 +11,7 @@ import inspector.threads.models.packed_text
 _FORWARDS = """
 ALTER TABLE threads_message ALTER COLUMN body DROP DEFAULT,
     ALTER COLUMN body TYPE bytea
-        USING CASE WHEN body = '' THEN ''::bytea ELSE '\\x00'::bytea || convert_to(body, 'UTF8') END,
-    ALTER COLUMN body SET STORAGE EXTERNAL
+        USING CASE WHEN body = '' THEN ''::bytea ELSE '\\x00'::bytea || convert_to(body, 'UTF8') END
 """
 
 
