@@ -112,7 +112,9 @@ class Message(models.Model):
         constraints = [models.UniqueConstraint(fields=["record", "part"], name="message_once")]
         indexes = [
             # Serves settling and the transcript: a conversation in its order.
-            models.Index(fields=["conversation", "order_time", "order_index"], name="message_in_time"),
+            models.Index(
+                fields=["conversation", "order_time", "order_source", "order_index", "part"], name="message_in_order"
+            ),
             # Serves a window of the timeline by its place, and the neighbours of a message.
             models.Index(fields=["conversation", "place"], name="message_place"),
             # Serves newest-first lists and search windows.
@@ -154,10 +156,10 @@ class Message(models.Model):
                 fields=["workspace", "conversation"], name="message_sealed", condition=models.Q(is_sealed=True)
             ),
             # Serves examining: the messages that show something a rule may have to look at. It has their order too, so
-            # that no estimate makes `message_in_time` look better.
+            # that no estimate makes `message_in_order` look better.
             models.Index(
-                fields=["conversation", "order_time", "order_index"],
-                name="message_to_look_at",
+                fields=["conversation", "order_time", "order_source", "order_index"],
+                name="message_in_sight",
                 condition=IN_SIGHT,
             ),
             # Serves words in the English, each with its workspace.

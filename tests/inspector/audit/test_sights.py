@@ -193,5 +193,5 @@ def test_what_is_to_be_looked_at_is_found_by_index(cast: Cast, monkeypatch: pyte
         cursor.execute("ANALYZE threads_message, threads_task, threads_conversation, intake_hiddenrecord")
     load_scenes(list(Conversation.objects.all()))
     messages, tasks = plans
-    assert "message_to_look_at" in messages
+    assert "message_in_sight" in messages
     assert "task_remarkable" in tasks
