@@ -98,10 +98,19 @@ class RuleCount:
 
 @dataclass(frozen=True, slots=True)
 class OpenCount:
-    """How many findings stand open, and the severity of the gravest."""
+    """How many findings stand open of each severity, the gravest first."""
 
-    count: int
-    severity: int
+    by_severity: Mapping[int, int]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(self.by_severity.values())
+
+    @property
+    def severity(self) -> int:
+        """The severity of the gravest."""
+        return max(self.by_severity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +206,19 @@ def count_open_by_severity(*, workspace: Workspace, within: Q = EVERYWHERE) -> d
 
 
 def count_open_in(*, conversation_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, OpenCount]:
-    """How many findings stand open in each of these conversations that has one, and how grave the gravest is."""
+    """How many findings of each severity stand open in each of these conversations that has one."""
     rows = list_here(conversations=conversation_ids).filter(state=Finding.State.OPEN)
-    counted = rows.values("conversation").annotate(count=Count("pk"), severity=Max("severity")).order_by()
-    return {row["conversation"]: OpenCount(row["count"], row["severity"]) for row in counted}
+    counted = rows.values_list("conversation", "severity").annotate(count=Count("pk")).order_by("-severity")
+    return _gather(counted)
+
+
+def _gather(counted: Iterable[tuple[uuid.UUID, int, int]]) -> dict[uuid.UUID, OpenCount]:
+    """The counts of (conversation, severity, number), the gravest of which come first, by conversation."""
+    found: dict[uuid.UUID, dict[int, int]] = {}
+    for conversation_id, severity, count in counted:
+        if count:
+            found.setdefault(conversation_id, {})[severity] = count
+    return {conversation_id: OpenCount(numbers) for conversation_id, numbers in found.items()}
 
 
 def survey_conversations(
@@ -214,19 +232,13 @@ def survey_conversations(
     is_open = Q(state=Finding.State.OPEN)
     ends = {text: pair for pair, text in TAKEN_BACK.items()}
     is_reversal = Q(rule=TAKEN_BACK_RULE, text__in=ends)
-    rows = list_here(conversations=conversation_ids).filter(is_open | is_reversal).values("conversation").order_by()
-    counted = rows.annotate(
+    rows = list_here(conversations=conversation_ids).filter(is_open | is_reversal).values("conversation", "severity")
+    counted = rows.order_by("-severity").annotate(
         count=Count("pk", filter=is_open),
-        severity=Max("severity", filter=is_open),
         texts=ArrayAgg("text", filter=is_reversal, distinct=True, default=Value([])),
     )
-    opened: dict[uuid.UUID, OpenCount] = {}
-    reversals: dict[tuple[uuid.UUID, str], str] = {}
-    for row in counted:
-        if row["count"]:
-            opened[row["conversation"]] = OpenCount(row["count"], row["severity"])
-        reversals |= {(row["conversation"], ends[text][1]): ends[text][0] for text in row["texts"]}
-    return opened, reversals
+    reversals = {(row["conversation"], ends[text][1]): ends[text][0] for row in counted for text in row["texts"]}
+    return _gather((row["conversation"], row["severity"], row["count"]) for row in counted), reversals
 
 
 def took_back() -> Exists:

@@ -246,7 +246,9 @@ def test_every_export_says_how_many_secrets_it_may_include(
     withdraw_delivery(delivery=gone, membership=cast.owner, reason="wrong file")
     settle_all()
     leaks = Finding.objects.filter(rule="token-in-clear")
-    judge(membership=cast.auditor, findings=[leaks.get(conversation__native_id="b").pk], state="fixed", reason="revoked")
+    judge(
+        membership=cast.auditor, findings=[leaks.get(conversation__native_id="b").pk], state="fixed", reason="revoked"
+    )
     pks = {name: str(Conversation.objects.get(native_id=name).pk) for name in "abc"}
     sample = draw_sample(membership=cast.auditor, name="all", stratum="pair", wanted=3, seed="s")
 
