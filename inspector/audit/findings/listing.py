@@ -25,7 +25,7 @@ from django.db.models import (
     When,
     Window,
 )
-from django.db.models.functions import RowNumber
+from django.db.models.functions import JSONObject, RowNumber
 
 from inspector.accounts.models import Workspace
 from inspector.intake.models import HiddenRecord, Sighting
@@ -289,17 +289,17 @@ def tell_findings(*, conversation: Conversation, messages: Collection[Placed] = 
     rows = list_here(conversations=[conversation.pk])
     standing = rows.filter(state=Finding.State.OPEN).order_by()
     gravest = standing.order_by(GRADE.desc(), "-at", "-pk").values("pk")[:1]
-    counted = standing.values("conversation").annotate(count=Count("pk")).values("count")
+    levels = {str(level): Count("pk", filter=Q(severity=level)) for level in Message.Severity.values}
+    counted = standing.values("conversation").annotate(numbers=JSONObject(**levels)).values("numbers")
     records = {message.record_id for message in messages}
     is_about = Q(state=Finding.State.OPEN, record__in=records)
     told = rows.filter(Q(pk__in=gravest) | Q(rule=TAKEN_BACK_RULE) | is_about)
-    found: list[Any] = list(
-        told.annotate(open_count=Subquery(counted)).order_by(GRADE.desc(), "-at", "-pk")[:MOST_TOLD]
-    )
+    found: list[Any] = list(told.annotate(numbers=Subquery(counted)).order_by(GRADE.desc(), "-at", "-pk")[:MOST_TOLD])
     first = next((each for each in found if each.state == Finding.State.OPEN), None)
+    numbers = [(conversation.pk, int(level), count) for level, count in first.numbers.items()] if first else []
     return Telling(
         findings=[each for each in found if each is first or each.rule == TAKEN_BACK_RULE],
-        opened=OpenCount(first.open_count, first.severity) if first else None,
+        opened=_gather(sorted(numbers, reverse=True)).get(conversation.pk),
         about=sort_by_message([each for each in found if each.state == Finding.State.OPEN], messages),
     )
 
@@ -349,15 +349,17 @@ def survey_open(
     rows = list_here(conversations={conversation.pk, *beside}).filter(state=Finding.State.OPEN)
     gravest = (GRADE.desc(), F("at").asc(), F("rule").asc(), F("key").asc())
     ranked = rows.annotate(
-        count=Window(Count("pk"), partition_by="conversation"),
+        count=Window(Count("pk"), partition_by=("conversation", "severity")),
+        first=Window(RowNumber(), partition_by=("conversation", "severity"), order_by=gravest),
         rank=Window(RowNumber(), partition_by="conversation", order_by=gravest),
         is_hidden=Exists(HiddenRecord.objects.filter(record=OuterRef("record"))),
-    ).filter(Q(rank=1) | Q(conversation=conversation, rank__lte=limit))
-    found = list(ranked.order_by("rank"))
-    counts = {
-        each.conversation_id: OpenCount(vars(each)["count"], each.severity) for each in found if vars(each)["rank"] == 1
-    }
-    return counts, [each for each in found if each.conversation_id == conversation.pk]
+    ).filter(Q(first=1) | Q(conversation=conversation, rank__lte=limit))
+    found: list[Any] = list(ranked.order_by("rank"))
+    counts = _gather(
+        (each.conversation_id, each.severity, vars(each)["count"]) for each in found if vars(each)["first"] == 1
+    )
+    its = [each for each in found if each.conversation_id == conversation.pk]
+    return counts, its[:limit]
 
 
 def list_findings(
