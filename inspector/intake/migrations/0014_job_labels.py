@@ -1,6 +1,5 @@
 """What a job is called: the state of the models changes, the database does not."""
 
-
 from django.db import migrations, models
 
 
