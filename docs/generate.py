@@ -76,7 +76,7 @@ def write_record(slug: str) -> str:
     wire, envelope = WORKED[slug]
     reading = dialects.decode(wire, dialects.envelope_of(envelope) if envelope else None)
     (message,) = reading.messages
-    lines = ["The wire:", "", *fence("text", wire)]
+    lines = ["The raw text:", "", *fence("text", wire)]
     if envelope:
         lines += ["Its envelope:", "", *fence("json", json.dumps(envelope, ensure_ascii=False))]
     lines += ["The record:", "", *fence("json", json.dumps(show_record(reading), ensure_ascii=False, indent=2))]

@@ -72,7 +72,7 @@ def test_the_record_page_names_every_name_of_every_value_and_no_other() -> None:
 
 
 WORKED = re.findall(
-    r"<!-- begin: record (\w+) -->\s+The wire:\s+```text\n(.*?)\n```\s+"
+    r"<!-- begin: record (\w+) -->\s+The raw text:\s+```text\n(.*?)\n```\s+"
     r"(?:Its envelope:\s+```json\n(.*?)\n```\s+)?The record:\s+```json\n(.*?)\n```\s+The English:\s+> ([^\n]+)",
     PAGES["record.md"],
     re.DOTALL,

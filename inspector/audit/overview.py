@@ -12,6 +12,7 @@ from django.db.models import CharField, Count, DateTimeField, Min, QuerySet, Val
 from django.db.models.functions import Cast
 
 from inspector.accounts.models import Channel, Workspace
+from inspector.threads.activity import Days, find_newest, split_days
 from inspector.threads.agents.directory import count_agents
 from inspector.threads.models import Conversation, Task
 from inspector.threads.tasks.measures import select_maybe_answered
@@ -29,7 +30,7 @@ from .rules.work import UNANSWERED
 # The navigation says "10,000+" of what is more.
 MOST_COUNTED: Final = 10_000
 # In the place of a severity, which is no negative number.
-_STALE, _WAITING, _MAYBE_ANSWERED = -1, -2, -3
+_STALE, _WAITING, _MAYBE_ANSWERED, _LATEST, _BEFORE = -1, -2, -3, -4, -5
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class Overview:
     How many requests are `maybe_answered`, at most `MOST_COUNTED` and one: their reply may be sealed, so that they are
     in no other number.
     `findings` by severity and `rules`, both the gravest first; how many sign-offs are known to be `stale`; how many
-    conversations are `waiting` for review, and since when the `oldest` of them waits.
+    conversations are `waiting` for review, and since when the `oldest` of them waits. `lately` are the open findings
+    by the time of their messages.
     """
 
     findings: Mapping[int, int]
@@ -57,6 +59,7 @@ class Overview:
     waiting: int
     oldest: datetime | None
     maybe_answered: int
+    lately: Days
 
     @property
     def unanswered(self) -> int:
@@ -74,10 +77,13 @@ def count_standing(*, workspace: Workspace, channel: Channel | None = None) -> O
     by_rule = found.values("severity", "rule").annotate(number=Count("pk"), oldest=never)
     waiting = items.filter(state__in=OPEN_STATES).order_by()
     unjudged = select_maybe_answered(workspace=workspace, channel=channel).values("pk")[: MOST_COUNTED + 1]
+    latest, before = split_days("at", find_newest(workspace=workspace, channel=channel))
     rows = by_rule.values_list("severity", "rule", "number", "oldest").union(
         _sum(select_stale(items).order_by(), _STALE, never),
         _sum(waiting, _WAITING, Min("added_at")),
         _sum(Task.objects.filter(pk__in=unjudged), _MAYBE_ANSWERED, never),
+        _sum(found.filter(latest), _LATEST, never),
+        _sum(found.filter(before), _BEFORE, never),
         all=True,
     )
     by_severity: Counter[int] = Counter()
@@ -100,6 +106,7 @@ def count_standing(*, workspace: Workspace, channel: Channel | None = None) -> O
         waiting=others.get(_WAITING, (0, None))[0],
         oldest=others.get(_WAITING, (0, None))[1],
         maybe_answered=others.get(_MAYBE_ANSWERED, (0, None))[0],
+        lately=Days(others.get(_LATEST, (0, None))[0], others.get(_BEFORE, (0, None))[0]),
     )
 
 

@@ -36,15 +36,21 @@ EXACT_RULE: Final = (
 CELL_RULE: Final = (
     "A cell that a spreadsheet would read as a formula begins with an apostrophe, which is not part of the record."
 )
+# Of the messages with a secret.
+MOST_COUNTED: Final = 10_000
 OPENED_RULE: Final = "Sealed messages stay sealed: text decrypted by the keyring is in no export."
 
 _FILTERED: Final = (Export.Subject.CONVERSATIONS, Export.Subject.FINDINGS)
 
 
-def say_secrets(count: int) -> str:
-    """How many messages of a conversation hold a secret that a rule found, in words."""
+def say_secrets(count: int | None) -> str:
+    """How many messages of an export hold a secret that a rule found, in words; None is a number that is not known."""
+    if count is None:
+        return "not counted"
     if not count:
         return "none found"
+    if count > MOST_COUNTED:
+        return f"found in {MOST_COUNTED:,}+ messages"
     return f"found in {count:,} {'message' if count == 1 else 'messages'}"
 
 

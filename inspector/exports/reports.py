@@ -54,7 +54,7 @@ def write_beginning(export: Export, conversation: Conversation) -> bytes:
         ("Processed", write_second(conversation.settled_at) if conversation.settled_at else "not processed yet"),
         ("Digest", write_hash(conversation.settled_digest)),
         *list_making(export),
-        ("Secrets", say_secrets(count_secrets(workspace=export.workspace, conversation_id=conversation.pk))),
+        ("Secrets", say_secrets(count_secrets(export))),
     ))  # fmt: skip
     markup = format_html(
         '{}<h1>{}</h1>\n<p class="quiet">A report of one conversation, by the Inspector. {} {}</p>\n{}\n'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from typing import Final
+from typing import Any, Final
 
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
@@ -36,6 +36,46 @@ class BusyError(Exception):
 
 @transaction.atomic
 def ask_for_export(
+    *, workspace: Workspace, membership: Membership | None = None, api_key: ApiKey | None = None, **given: Any
+) -> Export:
+    """Ask for a file: of a query, a conversation, an audit sample, or the conversations or findings of a filtered list.
+
+    Args:
+        workspace: whose messages.
+        membership, api_key: who asks; one of them.
+        given: what is meant and how it is written, as `make_export` takes it.
+
+    Raises:
+        QueryError: for a query that cannot be understood.
+        ValidationError: where the workspace has no such conversation, or for a report of anything else.
+        BusyError: while too many are under way.
+    """
+    # Two who ask at once count one after the other.
+    Workspace.objects.select_for_update(no_key=True).get(pk=workspace.pk)
+    if Export.objects.filter(workspace=workspace, state__in=UNDER_WAY).count() >= MOST_UNDER_WAY:
+        raise BusyError(f"{MOST_UNDER_WAY} exports are under way in this workspace: wait for one, or cancel one.")
+    export = make_export(workspace=workspace, membership=membership, api_key=api_key, **given)
+    export.save(force_insert=True)
+    jobs.ask(kind=Job.Kind.EXPORT, subjects=[export.pk], workspace_id=workspace.pk)
+    jobs.ring()
+    record_deed(
+        "export.asked",
+        workspace_id=workspace.pk,
+        by=membership or api_key,
+        on=_name_export(export),
+        about=[each for each in (export.conversation_id, export.sample_id) if each],
+        details={
+            "form": export.form,
+            "include_secrets": not export.is_masked,
+            "is_masked": export.is_masked,
+            "query": export.query if export.subject == Export.Subject.QUERY else None,
+            "filters": export.filters,
+        },
+    )
+    return export
+
+
+def make_export(
     *,
     workspace: Workspace,
     form: str,
@@ -51,14 +91,14 @@ def ask_for_export(
     zone: str = "UTC",
     has_mark: bool = False,
 ) -> Export:
-    """Ask for a file: of a query, a conversation, an audit sample, or the conversations or findings of a filtered list.
+    """The export that is meant, not stored.
 
     Args:
         workspace: whose messages.
         form: one of `Export.Form`.
         is_masked: whether secrets are masked; they always are for whoever may not see them.
         membership, api_key: who asks; one of them.
-        query, conversation_id, filters: what is meant; one of them. The names of `filters` are those of
+        query, conversation_id, sample_id, filters: what is meant; one of them. The names of `filters` are those of
             `threads.selectors.filter_conversations`, or of `listing.find_findings`.
         has_findings: whether `filters` are those of a list of findings.
         title: what people call it.
@@ -68,12 +108,7 @@ def ask_for_export(
     Raises:
         QueryError: for a query that cannot be understood.
         ValidationError: where the workspace has no such conversation, or for a report of anything else.
-        BusyError: while too many are under way.
     """
-    # Two who ask at once count one after the other.
-    Workspace.objects.select_for_update(no_key=True).get(pk=workspace.pk)
-    if Export.objects.filter(workspace=workspace, state__in=UNDER_WAY).count() >= MOST_UNDER_WAY:
-        raise BusyError(f"{MOST_UNDER_WAY} exports are under way in this workspace: wait for one, or cancel one.")
     if form == Export.Form.REPORT and conversation_id is None and sample_id is None:
         raise ValidationError("a report is of one conversation, or of an audit sample")
     is_masked = is_masked or not may_have_exact(membership=membership, api_key=api_key)
@@ -92,7 +127,7 @@ def ask_for_export(
         subject = Export.Subject.SAMPLE
     else:
         subject = Export.Subject.FINDINGS if has_findings else Export.Subject.CONVERSATIONS
-    export = Export.objects.create(
+    return Export(
         workspace=workspace,
         asked_by_user=membership.user if membership else None,
         asked_by_key=api_key,
@@ -108,23 +143,6 @@ def ask_for_export(
         is_masked=is_masked,
         has_mark=has_mark and form == Export.Form.CSV,
     )
-    jobs.ask(kind=Job.Kind.EXPORT, subjects=[export.pk], workspace_id=workspace.pk)
-    jobs.ring()
-    record_deed(
-        "export.asked",
-        workspace_id=workspace.pk,
-        by=membership or api_key,
-        on=_name_export(export),
-        about=[each for each in (conversation_id, sample_id) if each],
-        details={
-            "form": form,
-            "include_secrets": not is_masked,
-            "is_masked": is_masked,
-            "query": query,
-            "filters": filters or {},
-        },
-    )
-    return export
 
 
 def _name_export(export: Export) -> Thing:

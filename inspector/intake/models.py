@@ -285,7 +285,7 @@ class Job(models.Model):
         FRAME = "frame", "Frame a delivery"
         INGEST = "ingest", "Read a delivery's records"
         WEIGH = "weigh", "Hide or show a delivery's records"
-        SETTLE = "settle", "Settle a conversation"
+        SETTLE = "settle", "Process a conversation"
         TRACE = "trace", "Draw the tree of a trace"
         OPEN = "open", "Open what is sealed in a conversation"
         EXPORT = "export", "Write an export"

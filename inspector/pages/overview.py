@@ -25,7 +25,16 @@ from inspector.audit.rules.work import UNANSWERED
 from inspector.intake.selectors import count_letters, list_deliveries
 from inspector.search.selectors import fetch
 from inspector.search.tokens import quote
-from inspector.threads.activity import SLOTS, Span, count_all, count_over_time, fill_slots, find_span
+from inspector.threads.activity import (
+    SLOTS,
+    Days,
+    Span,
+    count_all,
+    count_days,
+    count_over_time,
+    fill_slots,
+    find_span,
+)
 from inspector.threads.agents.directory import Choice
 from inspector.threads.agents.names import load_labels
 from inspector.threads.agents.pairs import list_pairs
@@ -121,6 +130,7 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
         "numbers": count_all(workspace=workspace, channel=channel),
         "findings": link_severities(membership, standing.findings, **scope.parameters),
         "open_count": sum(standing.findings.values()),
+        "lately": standing.lately,
         "rules": [
             {
                 "title": each.rule.title,
@@ -215,8 +225,10 @@ def show_activity(request: HttpRequest, membership: Membership) -> HttpResponse:
     span = find_span(workspace=workspace, period=PERIODS[period][1], channel=channel)
     counted = fetch(count_over_time(workspace=workspace, span=span, channel=channel), PATIENCE_MS) if span else []
     within = f"channel:{quote(channel.name)} " if channel else ""
+    days = fetch(count_days(workspace=workspace, channel=channel), PATIENCE_MS)
     context = {
         "span": span,
+        "days": Days(*days[0]) if days else None,
         "is_counted": counted is not None,
         "plots": _draw(counted or [], span, workspace.slug, within) if span else [],
         "ticks": [span.start + span.width * (SLOTS * quarter // 4) for quarter in range(4)] if span else [],

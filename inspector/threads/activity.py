@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db.models import Count, Min, Q, QuerySet, Sum
+from django.db.models import Count, DateTimeField, Min, Q, QuerySet, Subquery, Sum
 from django.db.models.expressions import RawSQL
 
 from inspector.accounts.models import Channel, Workspace
@@ -15,6 +15,7 @@ from inspector.accounts.models import Channel, Workspace
 from .models import Conversation, Message
 
 SLOTS: Final = 48
+DAY: Final = timedelta(days=1)
 
 
 def _select(workspace: Workspace, channel: Channel | None) -> QuerySet[Conversation]:
@@ -22,27 +23,67 @@ def _select(workspace: Workspace, channel: Channel | None) -> QuerySet[Conversat
     return rows if channel is None else rows.filter(channel=channel)
 
 
+def find_newest(*, workspace: Workspace, channel: Channel | None = None) -> Subquery:
+    """The time of the newest message of a workspace or a channel, for the statement that counts up to it."""
+    rows = _select(workspace, channel).order_by("-last_at", "-id")
+    return Subquery(rows.values("last_at")[:1], output_field=DateTimeField())
+
+
+def split_days(name: str, newest: Subquery) -> tuple[Q, Q]:
+    """Whether the time of this name is within the 24 hours up to the newest message, and within the 24 before them."""
+    latest = Q(**{f"{name}__gt": newest - DAY})
+    return latest, Q(**{f"{name}__gt": newest - 2 * DAY}) & ~latest
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """How much falls into the 24 hours up to the newest message, and into the 24 before them."""
+
+    latest: int
+    before: int
+
+
+def count_days(*, workspace: Workspace, channel: Channel | None = None) -> QuerySet[Message, tuple[int, int]]:
+    """The messages of the latest 24 hours and of the 24 before them, in one row or none; to be fetched within a
+    reader's patience."""
+    latest, before = split_days("order_time", find_newest(workspace=workspace, channel=channel))
+    rows = Message.objects.shown().filter(latest | before, workspace=workspace)
+    if channel is not None:
+        rows = rows.filter(channel=channel)
+    counted = (
+        rows.order_by()
+        .values("workspace")
+        .annotate(latest=Count("pk", filter=latest), before=Count("pk", filter=before))
+    )
+    return counted.values_list("latest", "before")
+
+
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Sums over a workspace's settled conversations."""
+    """Sums over a workspace's settled conversations; `begun` counts those that began lately."""
 
     messages: int
     conversations: int
     failed: int
     with_errors: int
     with_missing: int
+    begun: Days
 
 
 def count_all(*, workspace: Workspace, channel: Channel | None = None) -> Numbers:
     """The numbers of a workspace or a channel: one statement over small rows, none over messages."""
+    latest, before = split_days("first_at", find_newest(workspace=workspace, channel=channel))
     found = _select(workspace, channel).aggregate(
+        latest=Count("pk", filter=latest),
+        before=Count("pk", filter=before),
         messages=Sum("message_count"),
         conversations=Count("pk"),
         failed=Count("pk", filter=Q(state=Conversation.State.FAILED)),
         with_errors=Count("pk", filter=Q(severity=Message.Severity.ERROR)),
         with_missing=Count("pk", filter=Q(missing_count__gt=0)),
     )
-    return Numbers(**{**found, "messages": int(found["messages"] or 0)})
+    begun = Days(found.pop("latest"), found.pop("before"))
+    return Numbers(**{**found, "messages": int(found["messages"] or 0)}, begun=begun)
 
 
 def sum_messages(*, workspace: Workspace) -> QuerySet[Any, Any]:

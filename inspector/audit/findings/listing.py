@@ -25,7 +25,7 @@ from django.db.models import (
     When,
     Window,
 )
-from django.db.models.functions import RowNumber
+from django.db.models.functions import JSONObject, RowNumber
 
 from inspector.accounts.models import Workspace
 from inspector.intake.models import HiddenRecord, Sighting
@@ -98,10 +98,19 @@ class RuleCount:
 
 @dataclass(frozen=True, slots=True)
 class OpenCount:
-    """How many findings stand open, and the severity of the gravest."""
+    """How many findings stand open of each severity, the gravest first."""
 
-    count: int
-    severity: int
+    by_severity: Mapping[int, int]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(self.by_severity.values())
+
+    @property
+    def severity(self) -> int:
+        """The severity of the gravest."""
+        return max(self.by_severity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +206,19 @@ def count_open_by_severity(*, workspace: Workspace, within: Q = EVERYWHERE) -> d
 
 
 def count_open_in(*, conversation_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, OpenCount]:
-    """How many findings stand open in each of these conversations that has one, and how grave the gravest is."""
+    """How many findings of each severity stand open in each of these conversations that has one."""
     rows = list_here(conversations=conversation_ids).filter(state=Finding.State.OPEN)
-    counted = rows.values("conversation").annotate(count=Count("pk"), severity=Max("severity")).order_by()
-    return {row["conversation"]: OpenCount(row["count"], row["severity"]) for row in counted}
+    counted = rows.values_list("conversation", "severity").annotate(count=Count("pk")).order_by("-severity")
+    return _gather(counted)
+
+
+def _gather(counted: Iterable[tuple[uuid.UUID, int, int]]) -> dict[uuid.UUID, OpenCount]:
+    """The counts of (conversation, severity, number), the gravest of which come first, by conversation."""
+    found: dict[uuid.UUID, dict[int, int]] = {}
+    for conversation_id, severity, count in counted:
+        if count:
+            found.setdefault(conversation_id, {})[severity] = count
+    return {conversation_id: OpenCount(numbers) for conversation_id, numbers in found.items()}
 
 
 def survey_conversations(
@@ -214,19 +232,13 @@ def survey_conversations(
     is_open = Q(state=Finding.State.OPEN)
     ends = {text: pair for pair, text in TAKEN_BACK.items()}
     is_reversal = Q(rule=TAKEN_BACK_RULE, text__in=ends)
-    rows = list_here(conversations=conversation_ids).filter(is_open | is_reversal).values("conversation").order_by()
-    counted = rows.annotate(
+    rows = list_here(conversations=conversation_ids).filter(is_open | is_reversal).values("conversation", "severity")
+    counted = rows.order_by("-severity").annotate(
         count=Count("pk", filter=is_open),
-        severity=Max("severity", filter=is_open),
         texts=ArrayAgg("text", filter=is_reversal, distinct=True, default=Value([])),
     )
-    opened: dict[uuid.UUID, OpenCount] = {}
-    reversals: dict[tuple[uuid.UUID, str], str] = {}
-    for row in counted:
-        if row["count"]:
-            opened[row["conversation"]] = OpenCount(row["count"], row["severity"])
-        reversals |= {(row["conversation"], ends[text][1]): ends[text][0] for text in row["texts"]}
-    return opened, reversals
+    reversals = {(row["conversation"], ends[text][1]): ends[text][0] for row in counted for text in row["texts"]}
+    return _gather((row["conversation"], row["severity"], row["count"]) for row in counted), reversals
 
 
 def took_back() -> Exists:
@@ -277,17 +289,17 @@ def tell_findings(*, conversation: Conversation, messages: Collection[Placed] = 
     rows = list_here(conversations=[conversation.pk])
     standing = rows.filter(state=Finding.State.OPEN).order_by()
     gravest = standing.order_by(GRADE.desc(), "-at", "-pk").values("pk")[:1]
-    counted = standing.values("conversation").annotate(count=Count("pk")).values("count")
+    levels = {str(level): Count("pk", filter=Q(severity=level)) for level in Message.Severity.values}
+    counted = standing.values("conversation").annotate(numbers=JSONObject(**levels)).values("numbers")
     records = {message.record_id for message in messages}
     is_about = Q(state=Finding.State.OPEN, record__in=records)
     told = rows.filter(Q(pk__in=gravest) | Q(rule=TAKEN_BACK_RULE) | is_about)
-    found: list[Any] = list(
-        told.annotate(open_count=Subquery(counted)).order_by(GRADE.desc(), "-at", "-pk")[:MOST_TOLD]
-    )
+    found: list[Any] = list(told.annotate(numbers=Subquery(counted)).order_by(GRADE.desc(), "-at", "-pk")[:MOST_TOLD])
     first = next((each for each in found if each.state == Finding.State.OPEN), None)
+    numbers = [(conversation.pk, int(level), count) for level, count in first.numbers.items()] if first else []
     return Telling(
         findings=[each for each in found if each is first or each.rule == TAKEN_BACK_RULE],
-        opened=OpenCount(first.open_count, first.severity) if first else None,
+        opened=_gather(sorted(numbers, reverse=True)).get(conversation.pk),
         about=sort_by_message([each for each in found if each.state == Finding.State.OPEN], messages),
     )
 
@@ -337,15 +349,17 @@ def survey_open(
     rows = list_here(conversations={conversation.pk, *beside}).filter(state=Finding.State.OPEN)
     gravest = (GRADE.desc(), F("at").asc(), F("rule").asc(), F("key").asc())
     ranked = rows.annotate(
-        count=Window(Count("pk"), partition_by="conversation"),
+        count=Window(Count("pk"), partition_by=("conversation", "severity")),
+        first=Window(RowNumber(), partition_by=("conversation", "severity"), order_by=gravest),
         rank=Window(RowNumber(), partition_by="conversation", order_by=gravest),
         is_hidden=Exists(HiddenRecord.objects.filter(record=OuterRef("record"))),
-    ).filter(Q(rank=1) | Q(conversation=conversation, rank__lte=limit))
-    found = list(ranked.order_by("rank"))
-    counts = {
-        each.conversation_id: OpenCount(vars(each)["count"], each.severity) for each in found if vars(each)["rank"] == 1
-    }
-    return counts, [each for each in found if each.conversation_id == conversation.pk]
+    ).filter(Q(first=1) | Q(conversation=conversation, rank__lte=limit))
+    found: list[Any] = list(ranked.order_by("rank"))
+    counts = _gather(
+        (each.conversation_id, each.severity, vars(each)["count"]) for each in found if vars(each)["first"] == 1
+    )
+    its = [each for each in found if each.conversation_id == conversation.pk]
+    return counts, its[:limit]
 
 
 def list_findings(

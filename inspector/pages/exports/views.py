@@ -21,7 +21,15 @@ from inspector.exports.manifests import make_manifest
 from inspector.exports.models import Export
 from inspector.exports.printing import POLICY
 from inspector.exports.selectors import Progress, count_secrets, find_export, find_progresses, list_exports
-from inspector.exports.services import BusyError, ask_for_export, may_download, may_stop, note_download, stop_export
+from inspector.exports.services import (
+    BusyError,
+    ask_for_export,
+    make_export,
+    may_download,
+    may_stop,
+    note_download,
+    stop_export,
+)
 from inspector.search.cursors import write_cursor
 from inspector.search.language import QueryError
 
@@ -91,10 +99,24 @@ def ask(request: HttpRequest, membership: Membership) -> HttpResponse:
 def _make_form(meant: Meant, membership: Membership, said: Any, chosen: str = "") -> ExportForm:
     """The form; its address may have chosen the file's."""
     initial = {"form": chosen} if chosen in dict(meant.forms) else None
-    secrets = None
-    if membership.is_auditor and "conversation_id" in meant.given:
-        secrets = count_secrets(workspace=membership.workspace, conversation_id=meant.given["conversation_id"])
+    secrets = _count_secrets(meant, membership) if membership.is_auditor else None
     return ExportForm(said, membership=membership, choices=meant.forms, secrets=secrets, initial=initial)
+
+
+def _count_secrets(meant: Meant, membership: Membership) -> int | None:
+    """How many of the messages that are meant hold a secret; None where the search is not understood, or is slow."""
+    try:
+        export = make_export(
+            workspace=membership.workspace,
+            membership=membership,
+            form=meant.forms[0][0],
+            is_masked=False,
+            zone=membership.user.time_zone,
+            **meant.given,
+        )
+        return count_secrets(export)
+    except QueryError:
+        return None
 
 
 def _answer(

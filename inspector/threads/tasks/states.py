@@ -69,7 +69,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition("waits", _BEGUN, State.WAITING, "blocked, queued or short of something"),
     Transition("asked-back", _BEGUN, State.WAITING, "the agent asked needs an answer first"),
     Transition("answered-back", (State.WAITING,), State.IN_PROGRESS, "what it waited for was given"),
-    Transition("delegated", _BEGUN, State.DELEGATED, "somebody else has it now, in the mode that the wire says"),
+    Transition("delegated", _BEGUN, State.DELEGATED, "somebody else has it now, in the mode that the raw message says"),
     Transition("done", _NOT_DONE, State.DONE, "finished; also after a failure, if it was done after all"),
     Transition("gave-result", _NOT_DONE, State.DONE, "a result was named, and no status that says otherwise"),
     Transition("answered", _NOT_DONE, State.DONE, "a question is done when it is answered"),
@@ -87,7 +87,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition("not-understood", _BEGUN, State.FAILED, "a request that was not understood is not done"),
     Transition("refused", _BEGUN, State.FAILED, "the agent asked will not do it"),
     Transition("cancelled", _BEGUN, State.CANCELLED, "withdrawn; what comes after that changes nothing"),
-    Transition("timed-out", _BEGUN, State.TIMED_OUT, "the wire itself says that time ran out"),
+    Transition("timed-out", _BEGUN, State.TIMED_OUT, "the raw message itself says that time ran out"),
     Transition("delegate-done", STANDING, State.DONE, "transferred: the new task ended, and so did this one"),
     Transition("delegate-failed", STANDING, State.FAILED, "transferred: the new task ended, and so did this one"),
     Transition(

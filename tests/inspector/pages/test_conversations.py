@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 from django.test import Client
 
+from inspector.audit.findings.listing import count_open_in, survey_conversations, survey_open, tell_findings
 from inspector.exports.models import Export
 from inspector.pages.conversations import views
 from inspector.threads.models import Conversation
@@ -72,3 +74,31 @@ def test_a_filter_that_is_unknown_is_named_and_never_silent(cast: Cast, viewer: 
     assert told is not None
     assert re.findall(r"<code>(.*?)</code>", told[1]) == ["colour:", "state:openn"]
     assert "Unknown filter" not in viewer.get(address, {"state": "open", "dialect": "clowl"}).content.decode()
+
+
+def test_each_severity_of_the_open_findings_is_counted(cast: Cast, viewer: Client) -> None:
+    token = "sk_" + "live_" + "4eC39HqLyjWDarjtT1zdp7dc"
+    said = {"clowl": "0.2", "ts": 1795118400, "p": "INF", "from": "oscar", "to": "radar", "cid": "mixed"}
+    named = {"m1": (token, None), "m2": ("tea", "lost"), "m3": ("tea", "gone")}
+    lines = (
+        json.dumps(said | {"mid": mid, "pid": parent, "body": {"t": "note", "d": {"text": text}}})
+        for mid, (text, parent) in named.items()
+    )
+    deliver(cast, "\n".join(lines).encode())
+    settle_all()
+    conversation = Conversation.objects.get(native_id="mixed")
+    pks = [conversation.pk]
+    expected = {4: 1, 2: 2}
+    for counted in (
+        count_open_in(conversation_ids=pks),
+        survey_conversations(conversation_ids=pks)[0],
+        survey_open(conversation=conversation, beside=[], limit=1)[0],
+        {conversation.pk: tell_findings(conversation=conversation).opened},
+    ):
+        opened = counted[conversation.pk]
+        assert opened is not None
+        assert list(opened.by_severity.items()) == list(expected.items())
+        assert (opened.count, opened.severity) == (3, 4)
+    assert len(survey_open(conversation=conversation, beside=[], limit=1)[1]) == 1
+    row = viewer.get(LIST).content.decode().partition('id="conversation-')[2].partition("</tr>")[0]
+    assert re.findall(r">(\d+)<span> (\w+)</span>", row) == [("1", "error"), ("2", "notices")]

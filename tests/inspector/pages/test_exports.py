@@ -15,9 +15,13 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from inspector.audit.findings.life import judge
+from inspector.audit.models import Finding
+from inspector.audit.samples.drawing import draw_sample
 from inspector.exports.making import drop_expired
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery, Job
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Conversation
 from inspector.trail.models import Deed
 from tests.inspector.conftest import Cast, deliver, settle_all
@@ -225,3 +229,57 @@ def test_a_report_masks_secrets_unless_they_are_asked_for(auditor: Client, viewe
     assert [each["include_secrets"] for each in manifests] == [False, True]
     deeds = Deed.objects.filter(code="export.asked").order_by("pk")
     assert [deed.details["include_secrets"] for deed in deeds] == [False, True, False]
+
+
+def test_every_export_says_how_many_secrets_it_may_include(
+    auditor: Client, viewer: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def say(mid: str, conversation: str, text: str) -> bytes:
+        said = {"clowl": "0.2", "mid": mid, "ts": 1795118400, "p": "INF", "from": "oscar", "to": "radar"}
+        return json.dumps(said | {"cid": conversation, "body": {"t": "note", "d": {"text": text}}}).encode() + b"\n"
+
+    token = "sk_" + "live_" + "4eC39HqLyjWDarjtT1zdp7d"
+    deliver(cast, say("a1", "a", f"{token}a"), say("a2", "a", f"{token}b, {token}c"), say("b1", "b", f"{token}d"))
+    deliver(cast, say("c1", "c", "tea"), name="calm.log")
+    gone = deliver(cast, say("d1", "d", f"{token}e"), name="gone.log")
+    settle_all()
+    withdraw_delivery(delivery=gone, membership=cast.owner, reason="wrong file")
+    settle_all()
+    leaks = Finding.objects.filter(rule="token-in-clear")
+    judge(
+        membership=cast.auditor, findings=[leaks.get(conversation__native_id="b").pk], state="fixed", reason="revoked"
+    )
+    pks = {name: str(Conversation.objects.get(native_id=name).pk) for name in "abc"}
+    sample = draw_sample(membership=cast.auditor, name="all", stratum="pair", wanted=3, seed="s")
+
+    def ask_of(client: Client, **asked: str) -> str:
+        shown = client.get(page_of("new-export"), asked).content.decode()
+        assert 'type="radio"' in shown
+        return " ".join(re.findall(r"Include secrets[^<]*", shown))
+
+    cases: tuple[tuple[dict[str, str], int], ...] = (
+        ({}, 3),
+        ({"q": "conversation:a"}, 2),
+        ({"q": "conversation:c"}, 0),
+        ({"conversation": pks["a"]}, 2),
+        ({"conversation": pks["c"]}, 0),
+        ({"conversations": "1"}, 3),
+        ({"conversations": "1", "agent": "nobody"}, 0),
+        ({"findings": "1", "rule": "token-in-clear"}, 2),
+        ({"findings": "1", "rule": "token-in-clear", "state": "all"}, 3),
+        ({"sample": str(sample.pk)}, 3),
+    )
+    wrong = []
+    for asked, count in cases:
+        words = "none found" if not count else f"found in {count} messages"
+        if ask_of(auditor, **asked) != f"Include secrets: {words}":
+            wrong.append((asked, ask_of(auditor, **asked)))
+        assert ask_of(viewer, **asked) == ""
+    assert not wrong
+    assert ask_of(auditor, q="nonsense:1") == "Include secrets"
+    with CaptureQueriesContext(connection) as captured:
+        ask_of(auditor)
+    assert len([each for each in captured.captured_queries if "token-in-clear" in each["sql"]]) == 1
+    for module in ("selectors", "manifests"):
+        monkeypatch.setattr(f"inspector.exports.{module}.MOST_COUNTED", 2)
+    assert ask_of(auditor) == "Include secrets: found in 2+ messages"

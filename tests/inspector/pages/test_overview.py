@@ -187,3 +187,33 @@ def test_no_count_of_the_navigation_walks_on_for_ever(
     counted = [each["sql"] for each in asked.captured_queries if "COUNT(" in each["sql"]]
     assert len(counted) == 6
     assert all("LIMIT 3" in sql for sql in counted)
+
+
+def test_tiles_compare_the_latest_day_with_the_day_before(viewer: Client, cast: Cast) -> None:
+    hours = {"long": (0, 1, 20), "old": (0,), "yesterday": (30, 31), "today": (60, 61), "also": (70,)}
+    other = Channel.objects.create(workspace=cast.workspace, name="other")
+    for channel, names in ((cast.channel, ("long", "old", "yesterday", "today")), (other, ("also",))):
+        lines = [
+            f'{{"raw":"{hour}","at":{DAY + hour * 3600},"from":"a","conversation":"{name}","parent":"lost-{hour}"}}'
+            for name in names
+            for hour in hours[name]
+        ]
+        deliver(cast, "\n".join(lines).encode(), channel=channel)
+    settle_all()
+    said = "+{} in 24 h, +{} the day before"
+
+    def look(query: str) -> dict[str, str]:
+        page = viewer.get(f"{ADDRESS}{query}").content.decode()
+        tiles = re.findall(r"<dt>([^<]+)</dt>(.*?)</dd>", page, re.DOTALL)
+        return {name: " ".join(re.findall(r"\+\d+ in 24 h, \+\d+ the day before", rest)) for name, rest in tiles}
+
+    # The newest message came in hour 70: a day before it is hour 46, two days are hour 22.
+    tiles = look("")
+    assert tiles["Conversations"] == said.format(2, 1)
+    assert tiles["Open findings"] == said.format(3, 2)
+    assert tiles["Waiting for review"] == ""
+    assert said.format(3, 2) in viewer.get(f"{ADDRESS}activity/").content.decode()
+    # In the other channel alone it is the only one.
+    assert look("?channel=other")["Conversations"] == said.format(1, 0)
+    assert look("?channel=other")["Open findings"] == said.format(1, 0)
+    assert said.format(1, 0) in viewer.get(f"{ADDRESS}activity/?channel=other").content.decode()
