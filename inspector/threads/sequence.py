@@ -198,21 +198,17 @@ def read_arrows_after(
 
 
 def _read_steps(rows: QuerySet[Message], places: Places, limit: int) -> list[Step]:
-    told = (
-        rows.alias(body_length=Length("body"))
-        .annotate(
-            topic_start=Left("topic", MAX_TOPIC),
-            topic_digest=MD5("topic"),
-            english_start=Left("english", MAX_ENGLISH),
-            english_length=Length("english"),
-            citing_body=Case(
-                When(parent_key__isnull=False, parent=None, then=F("body")),
-                default=Value(b""),
-                output_field=BinaryField(),
-            ),
-        )
-        .values_list(*(_COLUMNS.get(name, name) for name in Step._fields))[:limit]
-    )
+    told = rows.annotate(
+        topic_start=Left("topic", MAX_TOPIC),
+        topic_digest=MD5("topic"),
+        english_start=Left("english", MAX_ENGLISH),
+        english_length=Length("english"),
+        citing_body=Case(
+            When(parent_key__isnull=False, parent=None, then=F("body")),
+            default=Value(b""),
+            output_field=BinaryField(),
+        ),
+    ).values_list(*(_COLUMNS.get(name, name) for name in Step._fields))[:limit]
     return [_make_step(Step._make(row), places) for row in told]
 
 

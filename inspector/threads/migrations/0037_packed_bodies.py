@@ -15,7 +15,6 @@ ALTER TABLE threads_message ALTER COLUMN body DROP DEFAULT,
 """
 
 
-
 class Migration(migrations.Migration):
 
     dependencies = [("threads", "0036_changed_blocks")]

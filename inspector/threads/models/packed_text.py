@@ -3,9 +3,9 @@
 The told body of a message is some 2,600 characters, nearly all of them names and phrases that every body has: zstd
 makes 400 bytes of it with the dictionary, and PostgreSQL's own compression 1,040.
 
-A packed text begins with the number of its form. 0: UTF-8 as it is. 1: a zstd frame by the dictionary of that number.
-A dictionary is never changed, for what was packed by it needs it: another one is a file and a number more
-(`bench.dictionary` makes it).
+A packed text begins with the number of its form. 0: UTF-8 as it is, stored before there were others. 1: a zstd frame by
+the dictionary of that number. A dictionary is never changed, for what was packed by it needs it: another one is a file
+and a number more (`bench.dictionary` makes it).
 """
 
 from __future__ import annotations
@@ -21,9 +21,6 @@ from django.db import models
 _PLAIN: Final = b"\x00"
 _FORM: Final = 1
 _LEVEL: Final = 3
-# A shorter text gains nothing by it.
-_SHORT: Final = 48
-
 
 if TYPE_CHECKING:
     _TextField = models.Field[str, str]
@@ -79,9 +76,7 @@ _packers = _Packers()
 def pack_text(text: str) -> bytes:
     """A text as the database keeps it; nothing where it is empty."""
     data = text.encode("utf-8", "surrogatepass")
-    if len(data) < _SHORT:
-        return _PLAIN + data if data else b""
-    return bytes([_FORM]) + _packers.pack(data)
+    return bytes([_FORM]) + _packers.pack(data) if data else b""
 
 
 def unpack_text(packed: bytes | memoryview, *, max_bytes: int | None = None) -> str:

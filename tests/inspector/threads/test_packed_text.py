@@ -18,8 +18,8 @@ LINE = b'{"clowl":"0.2","mid":"m1","p":"REQ","from":"a","to":"b","cid":"c","body
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x", "\x00", "\ud800", "\N{ALIEN MONSTER}" * 30, "a" * 47, "a" * 48, json.dumps({"message": {}}) * 500],
-    ids=["nothing", "short", "NUL", "lone surrogate", "astral", "just short", "just long", "long"],
+    ["", "x", "\x00", "\ud800", "\N{ALIEN MONSTER}" * 30, json.dumps({"message": {}}) * 500],
+    ids=["nothing", "short", "NUL", "lone surrogate", "astral", "long"],
 )
 def test_a_text_comes_out_as_it_went_in(text: str) -> None:
     assert unpack_text(pack_text(text)) == text
