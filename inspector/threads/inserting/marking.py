@@ -39,32 +39,41 @@ _TraceKey = tuple[bytes, uuid.UUID | None]
 
 def mark_conversations(
     *,
-    conversation_ids: set[uuid.UUID],
+    conversation_ids: Set[uuid.UUID],
     workspace_id: uuid.UUID,
     added_to: Set[uuid.UUID] = frozenset(),
-    resolved: Set[uuid.UUID] = frozenset(),
-    settle_after_seconds: float = 0,
 ) -> None:
-    """Count the conversations up and ask for their settling, in the order of their ids so that nobody deadlocks.
+    """Count conversations up and ask for them to be resolved.
 
     Args:
         conversation_ids: those that something has reached.
-        added_to: those of them to which messages were added, and nothing else: what is settled of them still holds.
-        resolved: those of them that this transaction resolves itself: they are only to be examined.
-        settle_after_seconds: how long their settling may wait for more.
+        added_to: those of them to which messages were added, and nothing else: what is resolved of them still holds.
     """
-    ids = sorted(conversation_ids)
-    if not ids:
-        return
-    hold_conversations(ids)
-    Conversation.objects.filter(pk__in=ids).update(generation=F("generation") + 1)
-    changed = [pk for pk in ids if pk not in added_to]
+    count_up(conversation_ids, changed=conversation_ids - added_to)
+    ask_to_resolve(conversation_ids, workspace_id=workspace_id)
+
+
+def count_up(conversation_ids: Set[uuid.UUID], *, changed: Set[uuid.UUID]) -> dict[uuid.UUID, int]:
+    """Lock conversations until the transaction ends, and count them up; their generations.
+
+    Args:
+        changed: those of which something else has changed than that messages were added.
+    """
+    if not conversation_ids:
+        return {}
+    held = hold_rows("threads_conversation", conversation_ids, columns=("id", "generation"))
+    rows = Conversation.objects.filter(pk__in=conversation_ids)
+    rows.update(generation=F("generation") + 1)
     if changed:
-        Conversation.objects.filter(pk__in=changed).update(whole_generation=F("generation"))
-    left = [pk for pk in ids if pk not in resolved]
-    due = time.time() + settle_after_seconds if settle_after_seconds else 0.0
-    ask(kind=Job.Kind.SETTLE, subjects=left, workspace_id=workspace_id, due=due)
-    ask_to_examine(resolved, workspace_id=workspace_id)
+        rows.filter(pk__in=changed).update(whole_generation=F("generation"))
+    return {pk: generation + 1 for pk, generation in held}
+
+
+def ask_to_resolve(conversation_ids: Iterable[uuid.UUID], *, workspace_id: uuid.UUID, after_seconds: float = 0) -> None:
+    """Ask for conversations that were counted up to be resolved; it may wait so long for more."""
+    due = time.time() + after_seconds if after_seconds else 0.0
+    # In one order, so that nobody deadlocks.
+    ask(kind=Job.Kind.SETTLE, subjects=sorted(conversation_ids), workspace_id=workspace_id, due=due)
 
 
 def ask_to_examine(conversation_ids: Iterable[uuid.UUID], *, workspace_id: uuid.UUID) -> None:

@@ -66,12 +66,23 @@ class Block(models.Model):
         return self.order_time, bytes(self.order_source), self.order_index
 
 
-class Fact(models.Model):
-    """The last value that a block gave a key; `extra` is what no later block reads."""
+class OfBlock(models.Model):
+    """What a block keeps under a key."""
 
     conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, related_name="+", db_index=False)
     key = models.BinaryField(max_length=FACT_BYTES)
     border = models.BinaryField(max_length=KEY_BYTES)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self._meta.model_name} of {self.conversation_id}"
+
+
+class Fact(OfBlock):
+    """The last value that a block gave a key; `extra` is what no later block reads."""
+
     value = models.BinaryField()
     extra = models.BinaryField(null=True)
 
@@ -83,16 +94,10 @@ class Fact(models.Model):
         # Finds all that a block gave.
         indexes: ClassVar = [models.Index(fields=["conversation", "border"], name="fact_of_block")]
 
-    def __str__(self) -> str:
-        return f"fact of {self.conversation_id}"
 
-
-class Read(models.Model):
+class Read(OfBlock):
     """That a block asked for a key, and which block answered: the border `reached`, or empty where none did."""
 
-    conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, related_name="+", db_index=False)
-    key = models.BinaryField(max_length=FACT_BYTES)
-    border = models.BinaryField(max_length=KEY_BYTES)
     reached = models.BinaryField(max_length=KEY_BYTES)
 
     class Meta:
@@ -102,6 +107,3 @@ class Read(models.Model):
         ]
         # Finds all that a block asked.
         indexes: ClassVar = [models.Index(fields=["conversation", "border"], name="read_of_block")]
-
-    def __str__(self) -> str:
-        return f"read of {self.conversation_id}"

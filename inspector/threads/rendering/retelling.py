@@ -22,33 +22,56 @@ _AHEAD, _AHEAD_BYTES = 500, 2 * 1024 * 1024
 Run = list[StoredNode]
 
 
+class Texts:
+    """What the records of a few conversations established, loaded as it is asked for: much of it at once, not too much.
+
+    Args:
+        nodes: their messages, in the order in which they are gone through.
+    """
+
+    def __init__(self, nodes: Iterable[StoredNode]) -> None:
+        self._nodes = [node for node in nodes if node.is_established]
+        self._places = {node.id: at for at, node in enumerate(self._nodes)}
+        self._until = 0
+        self._held: dict[uuid.UUID, str] = {}
+
+    def take(self, node: StoredNode, context: Established) -> str | None:
+        """What a record established, by the first of its nodes; None where it is not told now.
+
+        Args:
+            context: is about to be asked for what is loaded.
+        """
+        at = self._places[node.id]
+        if at >= self._until:
+            ids = [each.id for each in _within_bounds(islice(self._nodes, at, at + _AHEAD))]
+            self._until = at + len(ids)
+            rows = Message.objects.filter(pk__in=ids).exclude(established="")
+            self._held = dict(rows.values_list("id", "established"))
+            context.expect(chain.from_iterable(map(list_established, self._held.values())))
+        return self._held.pop(node.id, None)
+
+
 class Retelling:
-    """Messages of one conversation being told: from its first on, or from where its context is known.
+    """Messages of one block being told.
 
     Args:
         nodes: the messages, placed, in the order of the timeline.
-        fence: called between loads, as a sign of life.
         context: what holds before the first of them; it holds what they establish as well, once they are gone through.
+        texts: what their records established when they were told.
+        fence: called between loads, as a sign of life.
     """
 
-    def __init__(self, nodes: Sequence[StoredNode], fence: Callable[[], None], context: Established) -> None:
+    def __init__(
+        self, nodes: Sequence[StoredNode], context: Established, texts: Texts, fence: Callable[[], None]
+    ) -> None:
+        self.context = context
+        self._texts = texts
         self._fence = fence
         self._runs = [list(same) for _, same in groupby(nodes, key=lambda node: node.record)]
-        self.context = context
         self._records: Mapping[uuid.UUID, Record] = {}
-        self._established: dict[uuid.UUID, str] = {}
         self.context.expect(chain.from_iterable(questions_of(node.told_in) for node in nodes))
         # The dialects that the context knows to be spoken, since it was last changed by anything else.
         self._spoken: set[str] = set()
-
-    @property
-    def established(self) -> list[StoredNode]:
-        """The first nodes of the records that established something."""
-        return [run[0] for run in self._runs if run[0].is_established]
-
-    def take_established(self, established: Mapping[uuid.UUID, str]) -> None:
-        """Let be at hand what records established, by the ids of their first nodes, as far as it was loaded."""
-        self._established = {node.id: established[node.id] for node in self.established if node.id in established}
 
     def go_through(self) -> Iterator[tuple[StoredNode, ToldRow | None, str]]:
         """Each node in the timeline, what it is told anew (None where it stands), and what its record established.
@@ -57,7 +80,7 @@ class Retelling:
         """
         for at, run in enumerate(self._runs):
             if self._stands(run):
-                self._skip(at, run)
+                self._skip(run[0])
                 for node in run:
                     yield node, None, ""
                 continue
@@ -79,25 +102,17 @@ class Retelling:
             for node in run
         )
 
-    def _skip(self, at: int, run: Run) -> None:
-        first = run[0]
+    def _skip(self, first: StoredNode) -> None:
         if first.is_established:
-            if first.id not in self._established:
-                self._load_established(at)
-            established = self._established.pop(first.id, None)
+            established = self._texts.take(first, self.context)
             # What was put elsewhere since the nodes were loaded is not told by now. Its conversation is marked, and is
-            # settled again with it.
+            # resolved again with it.
             if established is not None:
                 self.context.go_through(established, position=first.position + 1)
                 self._spoken.clear()
         if first.dialect != "prose" and first.dialect not in self._spoken:
             self.context.add([Entry(kind="dialect", name=first.dialect, value=first.dialect)])
             self._spoken.add(first.dialect)
-
-    def _load_established(self, at: int) -> None:
-        heads = (run[0] for run in islice(self._runs, at, at + _AHEAD) if run[0].is_established)
-        self._established = load_established(node.id for node in _within_bounds(heads))
-        self.context.expect(chain.from_iterable(map(list_established, self._established.values())))
 
     def _tell(self, at: int, run: Run) -> Telling:
         first = run[0]
@@ -121,23 +136,7 @@ class Retelling:
         self._records = Record.objects.in_bulk(ids)
 
 
-def load_together(retellings: Sequence[Retelling]) -> None:
-    """Load at once what the records of several small conversations established, as far as it is not too much."""
-    established = load_established(
-        node.id for node in _within_bounds(node for each in retellings for node in each.established)
-    )
-    for each in retellings:
-        each.take_established(established)
-
-
-def load_established(ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, str]:
-    """What records established, by the ids of the messages that it is kept with; nothing of what is not told now."""
-    wanted = list(ids)
-    rows = Message.objects.filter(pk__in=wanted).exclude(established="")
-    return dict(rows.values_list("id", "established")) if wanted else {}
-
-
-def _within_bounds(nodes: Iterator[StoredNode]) -> Iterator[StoredNode]:
+def _within_bounds(nodes: Iterable[StoredNode]) -> Iterator[StoredNode]:
     """The nodes in order up to so many bytes of their records, at least one."""
     held = 0
     for node in nodes:

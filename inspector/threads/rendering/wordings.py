@@ -63,13 +63,15 @@ class History:
         """Whether what is told so since then could be relied on."""
         return _has_stood(told_at, rested_at=self.conversation.stood_at, now=self.at)
 
-    def pass_by(self, node: StoredNode, *, is_changed: bool) -> None:
-        """Take note of the next message of the timeline, and of whether it is told otherwise than its row says."""
+    def pass_by(self, node: StoredNode, *, is_changed: bool) -> bool:
+        """Take note of the next message of the timeline, told otherwise than its row says; whether that stood."""
         if node.is_new:
             if node.record not in self._read_anew and len(self._new) < 2:
                 self._new.append(node.id)
         elif is_changed and self.stood(node.told_at):
             self.changed[node.id] = self._explain()
+            return True
+        return False
 
     def _explain(self) -> Change:
         if self._new:

@@ -38,7 +38,14 @@ from ..inserting.inserts import (
     make_unplaced,
     read_record,
 )
-from ..inserting.marking import hold_channels, mark_conversations, mark_traces
+from ..inserting.marking import (
+    ask_to_examine,
+    ask_to_resolve,
+    count_up,
+    hold_channels,
+    mark_conversations,
+    mark_traces,
+)
 from ..models import Conversation, Declaration, MaskedWire
 from ..models import Message as MessageRow
 from ..placing.across import suspect_answers
@@ -49,10 +56,11 @@ from ..placing.nodes import StoredNode, find_misread, load_timelines, merge_new
 from ..placing.places import slot_of
 from ..rendering.wordings import History, keep_moved
 from ..trees.lines import take_down
-from .blocks import is_one_block
-from .passes import Pass, list_citations
-from .small import TOGETHER, go_through, write_together
+from .blocks import Timeline, is_one_block
+from .passes import Pass
+from .resolver import TOGETHER, finish_rows, go_through
 from .storing import mark_blocks
+from .writing import Changes, write_changes
 
 # A conversation is gone through whole for what is new in it: where it holds more than so many times as much, and these
 # more where nothing follows soon, it waits until there is more.
@@ -65,16 +73,20 @@ Name = tuple[uuid.UUID, bytes]
 
 @dataclass(slots=True)
 class Ready:
-    """A conversation that was resolved with what is new in it, before it was held.
+    """A conversation that was gone through with what is new in it, before it was held.
 
     `cited` are the ids that nobody in it bears, each with who bears it elsewhere, or None.
     """
 
-    conversation: Conversation
-    history: History
+    timeline: Timeline
+    passed: Pass
     new: Sequence[NewMessage]
-    resolved: Pass
-    cited: Mapping[Citation, Elsewhere | None]
+    cited: dict[Citation, Elsewhere | None]
+
+    @property
+    def conversation(self) -> Conversation:
+        """Its row, as it was."""
+        return self.passed.conversation
 
 
 @dataclass(slots=True)
@@ -108,32 +120,22 @@ def prepare(arrivals: Sequence[Arrival], *, workspace_id: uuid.UUID, has_more: b
             new[conversation_id].append(each)
             if each.links.key:
                 bearing[channel_id, each.links.key].add(conversation_id)
-    cited: dict[uuid.UUID, set[Citation]] = {}
-    chosen: dict[uuid.UUID, tuple[Conversation, list[StoredNode]]] = {}
+    passes: list[Pass] = []
+    wanted: dict[uuid.UUID, set[Citation]] = defaultdict(set)
     for conversation, nodes in _choose(prepared.conversations.values(), new, has_more=has_more):
-        citations = list_citations(nodes, {node.key for node in nodes if node.key})
+        timeline = Timeline(History(conversation), nodes)
+        passed = timeline.begin_next(Changes(), _go_on)
+        cited = passed.list_citations()
         # What is brought by the same records is no row yet.
-        if not any(bearing[conversation.channel_id, each.key] for each in citations):
-            cited[conversation.pk] = citations
-            chosen[conversation.pk] = conversation, nodes
-    if not chosen:
-        return prepared
-    elsewhere = {
-        channel_id: find_bearers(
-            workspace_id,
-            channel_id,
-            {each for pk, (held, _) in chosen.items() if held.channel_id == channel_id for each in cited[pk]},
-        )
-        for channel_id in {held.channel_id for held, _ in chosen.values()}
-    }
-    for conversation, _ in chosen.values():
-        conversation.generation += 1
-    histories = {pk: History(conversation) for pk, (conversation, _) in chosen.items()}
-    passes = go_through([(histories[pk], nodes) for pk, (_, nodes) in chosen.items()], _go_on, elsewhere=elsewhere)
-    for pk, (conversation, _) in chosen.items():
-        bearers = elsewhere[conversation.channel_id]
-        found = {each: bearers.get(each) for each in cited[pk]}
-        prepared.ready.append(Ready(conversation, histories[pk], new[pk], passes[pk], found))
+        if not any(bearing[conversation.channel_id, each.key] for each in cited):
+            conversation.generation += 1
+            wanted[conversation.channel_id] |= cited
+            passes.append(passed)
+            prepared.ready.append(Ready(timeline, passed, new[conversation.pk], dict.fromkeys(cited)))
+    elsewhere = {channel_id: find_bearers(workspace_id, channel_id, cited) for channel_id, cited in wanted.items()}
+    for ready in prepared.ready:
+        ready.cited |= {each: elsewhere[ready.conversation.channel_id].get(each) for each in ready.cited}
+    go_through(passes, elsewhere, _go_on)
     return prepared
 
 
@@ -221,21 +223,15 @@ def insert_arrivals(
     stale = _merge(find_citing(borne, workspace_id), also_stale)
     reached = changed | added_to | stale.keys()
     is_read_before = are_read_before([arrival.record.pk for arrival in arrivals])
-    now = timezone.now()
-    # Conversations before their messages: settling locks them in the same order.
-    rows = Conversation.objects.filter(pk__in=reached).order_by("pk").select_for_update(no_key=True)
-    others = changed | stale.keys()
-    generations = {each.pk: each.generation for each in rows.only("pk", "generation") if each.pk not in others}
-    ready = [] if is_read_before else _prove(prepared.ready, arrivals, generations, workspace_id)
+    # Conversations before their messages: resolving locks them in the same order.
+    generations = count_up(reached, changed=changed)
+    untouched = {pk: generation for pk, generation in generations.items() if pk not in changed | stale.keys()}
+    ready = [] if is_read_before else _prove(prepared.ready, arrivals, untouched, workspace_id)
     resolved = {each.conversation.pk for each in ready}
-    mark_conversations(
-        conversation_ids=reached,
-        workspace_id=workspace_id,
-        added_to=reached - changed,
-        resolved=resolved,
-        settle_after_seconds=settle_after_seconds,
-    )
+    ask_to_resolve(reached - resolved, workspace_id=workspace_id, after_seconds=settle_after_seconds)
+    ask_to_examine(resolved, workspace_id=workspace_id)
     mark_blocks(stale)
+    now = timezone.now()
     before: Mapping[uuid.UUID, Mapping[int, Shown]] = {}
     if moved:
         mark_traces(messages=old, workspace_id=workspace_id, is_whole=True)
@@ -257,7 +253,8 @@ def insert_arrivals(
     else:
         copy_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=unplaced)
     if ready:
-        write_together([each.resolved for each in ready], [each.history for each in ready], reader=reader)
+        write_changes([each.passed.changes for each in ready], workspace_id=workspace_id)
+        finish_rows([each.timeline for each in ready], [each.passed for each in ready], reader=reader)
 
 
 def _list_left(
@@ -288,7 +285,8 @@ def _prove(
     Args:
         ready: as they were resolved.
         arrivals: the records as they are held.
-        generations: of the conversations that are held, but for those in which something else has changed.
+        generations: of the conversations that are held and counted up, but for those in which anything else has
+            changed.
         workspace_id: theirs.
     """
     held = {arrival.record.pk: arrival for arrival in arrivals}
@@ -296,7 +294,7 @@ def _prove(
     standing = [
         each
         for each in ready
-        if generations.get(each.conversation.pk) == each.conversation.generation - 1
+        if generations.get(each.conversation.pk) == each.conversation.generation
         and all(held.get(message.arrival.record.pk) is message.arrival for message in each.new)
         and not any(message.arrival.record.pk in hidden for message in each.new)
     ]
@@ -338,7 +336,7 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
         arrivals = [read_record(record) for record in Record.objects.filter(pk__in=weighing.moved).order_by("identity")]
         insert_arrivals(arrivals=arrivals, workspace_id=workspace_id, moved=weighing.moved, also_stale=stale)
     else:
-        mark_conversations(conversation_ids=set(stale), workspace_id=workspace_id, added_to=stale.keys())
+        mark_conversations(conversation_ids=stale.keys(), workspace_id=workspace_id, added_to=stale.keys())
     mark_blocks(stale, names)
     Declaration.objects.filter(message__in=rows.values("pk")).delete()
     take_down(record_ids=weighing.turned)

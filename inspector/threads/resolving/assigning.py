@@ -101,6 +101,11 @@ class Assigner:
             # What a task is part of counts from the message on that says so, in whatever block that stands.
             if state is not None:
                 take(state, node)
+        if ("next-word",) not in self._view.own and self._nodes and not self._view.is_only:
+            # What is left behind that was not asked for on the way.
+            question = self._view.get(("next-word",), Asking.read)
+            if question is not None and any(sender != question.ref.sender for sender in self._spoken):
+                self._view.own["next-word",] = None
 
     # Who asked for what has an id.
 
@@ -413,13 +418,6 @@ class Assigner:
             task.fail(is_end=not node.is_retryable)
         elif act in _ENDS or (act in STATES and task.act == "query" and not is_own):
             task.end()
-
-    def finish(self) -> None:
-        """Say what is left behind that was not asked for on the way."""
-        if ("next-word",) not in self._view.own and self._nodes and not self._view.is_only:
-            question = self._view.get(("next-word",), Asking.read)
-            if question is not None and any(sender != question.ref.sender for sender in self._spoken):
-                self._view.own["next-word",] = None
 
 
 def _find_only(node: StoredNode) -> str:

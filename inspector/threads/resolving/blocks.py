@@ -2,66 +2,38 @@
 
 Where a block begins is decided by its records alone, so that the same ones are cut alike whatever came first and in
 whatever file: about one message in 256 begins one; and where none does for long, the thousandth. A conversation that is
-not longer than that is one block.
+not longer than that is one block, of which nothing is stored but that it is resolved.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 from zlib import crc32
 
-from ..models import Conversation, Message
+from ..inserting.marking import Fence
+from ..models import Message
 from ..models.blocks import FIRST, Block
 from ..placing.nodes import StoredNode, load_chunk
-from ..placing.places import KEY_BYTES
-from .view import name_form
+from ..placing.places import KEY_BYTES, slot_of
+from ..rendering.wordings import History
+from .passes import Pass, Recut
+from .rereading import read_misread
+from .view import View, name_form
+from .writing import Changes
 
 # Of so many messages one begins a block, on average; no block is longer than that, and no shorter conversation is cut.
 SPACING: Final = 256
 MAX_MESSAGES: Final = 1024
-# So many messages are gone through in one transaction, a block more or less.
+# So many messages are loaded at once, a block more or less.
 CHUNK: Final = 2048
-
-OrderKey = tuple[datetime, bytes, int]
-
-
-@dataclass(slots=True)
-class Segment:
-    """Messages that make up a block, by order key."""
-
-    border: bytes
-    key: OrderKey | None
-    is_forced: bool
-    nodes: list[StoredNode]
-
-
-def cut(nodes: Sequence[StoredNode], *, border: bytes, key: OrderKey | None, is_forced: bool) -> list[Segment]:
-    """These messages, which begin at a border, as blocks; the parts of a record stay together."""
-    segments = [Segment(border, key, is_forced, [])]
-    for _, same in groupby(nodes, key=lambda node: (node.instant, node.source, node.index)):
-        run = list(same)
-        held = segments[-1].nodes
-        is_natural = begins_block(run[0])
-        if held and (is_natural or len(held) + len(run) > MAX_MESSAGES):
-            segments.append(Segment(run[0].slot[:KEY_BYTES], run[0].order, not is_natural, []))
-        segments[-1].nodes.extend(run)
-    return segments
 
 
 def is_one_block(count: int) -> bool:
     """Whether a conversation of so many messages is not cut."""
     return count <= MAX_MESSAGES
-
-
-def is_long(conversation: Conversation) -> bool:
-    """Whether a conversation is several blocks, as far as its records are read."""
-    messages = Message.objects.shown().filter(conversation=conversation).values("pk")
-    return not is_one_block(messages[: MAX_MESSAGES + 1].count())
 
 
 def begins_block(node: StoredNode) -> bool:
@@ -70,66 +42,118 @@ def begins_block(node: StoredNode) -> bool:
 
 
 class Timeline:
-    """The blocks of one conversation, in order, those that are not stored yet among them."""
+    """The blocks of one conversation that is being resolved, in order, and which of them are dirty.
 
-    def __init__(self, conversation: Conversation) -> None:
-        self.conversation = conversation
+    Args:
+        history: of its wordings.
+        nodes: all of its messages, where they are one block.
+    """
+
+    def __init__(self, history: History, nodes: list[StoredNode] | None = None) -> None:
+        self.history = history
+        self.conversation = conversation = history.conversation
+        self.is_only = nodes is not None
+        first = Block(conversation=conversation, workspace_id=conversation.workspace_id, border=FIRST)
+        self.blocks = [first]
+        self.dirty = {FIRST}
+        # Whether more may have changed than that messages came: then what is nobody's any more is looked for.
+        self.is_whole = True
+        # Blocks that are cut and loaded, and what that has changed.
+        self._loaded = [] if nodes is None else [(first, nodes)]
+        self._recut = Recut()
+        if nodes is None:
+            self._read_blocks()
+
+    def _read_blocks(self) -> None:
+        conversation, form = self.conversation, name_form()
         stored = list(Block.objects.filter(conversation=conversation).order_by("border"))
-        # What another version of the program has stored says where messages stand, and no more.
-        self.former = [block.start for block in stored] if stored and stored[0].start != FIRST else []
-        self.blocks: list[Block] = stored if stored and not self.former else [self.make(FIRST, None, is_forced=False)]
-
-    def make(self, border: bytes, key: OrderKey | None, *, is_forced: bool) -> Block:
-        """A block that is yet to be resolved."""
-        block = Block(
-            conversation=self.conversation, workspace_id=self.conversation.workspace_id, border=border, is_stale=True
-        )
-        block.is_forced = is_forced
-        if key is not None:
-            block.order_time, block.order_source, block.order_index = key
-        return block
-
-    @property
-    def borders(self) -> list[bytes]:
-        """Where the blocks begin."""
-        return [block.start for block in self.blocks]
-
-    def find_dirty(self) -> set[bytes]:
-        """The borders of the blocks that have to be resolved."""
-        conversation, form, borders = self.conversation, name_form(), self.borders
-        dirty = {
+        if not stored or stored[0].start != FIRST:
+            # What another version of the program has stored says where messages stand, and no more.
+            self._recut.gone = [block.start for block in stored]
+            return
+        self.blocks = stored
+        latest = conversation.whole_generation
+        self.is_whole = latest > conversation.settled_generation or not all(block.is_linked for block in stored)
+        self.dirty = {
             block.start
-            for block in self.blocks
+            for block in stored
             if block.is_stale
+            or not block.is_linked
             or block.form != form
-            or block.generation < max(block.changed_generation, conversation.whole_generation)
+            or block.generation < max(block.changed_generation, latest)
         }
+        borders = [block.start for block in stored]
         rows = Message.objects.shown().filter(conversation=conversation, place__isnull=True)
-        if len(borders) == 1:
-            if rows.exists():
-                dirty.add(borders[0])
-            return dirty
         for at, source, index in rows.values_list("order_time", "order_source", "order_index").iterator():
-            dirty.add(borders[self.find_at(at, bytes(source), index)])
-        return dirty
+            self.dirty.add(borders[max(0, bisect_right(borders, slot_of(at, bytes(source), index)) - 1)])
 
-    def find_at(self, at: datetime, source: bytes, index: int) -> int:
-        """The number of the block that an order key belongs to."""
-        return bisect_right(self.blocks, (at, source, index), lo=1, key=_order_of) - 1
+    def begin_next(self, changes: Changes, fence: Fence) -> Pass:
+        """Begin to go through the first dirty block, as it is cut now."""
+        if not self._loaded:
+            self._load(fence)
+        block, nodes = self._loaded.pop(0)
+        self.dirty.discard(block.start)
+        if self.is_only:
+            return Pass(self.history, block, nodes, View.of_nothing(), changes)
+        passed = Pass(self.history, block, nodes, View(self.conversation.pk, block.start), changes)
+        passed.recut, self._recut = self._recut, Recut()
+        passed.count_before = sum(each.count for each in self.blocks[: self.blocks.index(block)])
+        passed.look_around()
+        return passed
 
-    def index(self, border: bytes) -> int:
-        """The number of the block that begins at a border."""
-        return self.borders.index(border)
+    def _load(self, fence: Fence) -> None:
+        """Load and cut the first dirty blocks that stand together."""
+        blocks = self.blocks
+        at = next(at for at, block in enumerate(blocks) if block.start in self.dirty)
+        while True:
+            until = at + 1
+            while until < len(blocks) and (blocks[until].is_forced or blocks[until].start in self.dirty):
+                until += 1
+            first, end = blocks[at], blocks[until].key if until < len(blocks) else None
+            nodes, is_all = load_chunk(self.conversation.pk, first.key, end, limit=CHUNK)
+            if at and not _begins(first, nodes):
+                # Its first message is gone: what is left goes on with the block before.
+                at -= 1
+            elif not read_misread(self.history, nodes, View(self.conversation.pk, first.start), fence):
+                break
+        cut = list(_cut(nodes, first))
+        # What follows what was loaded may go on with the last of these; where that is the only one, it is full.
+        self._loaded = cut if is_all or len(cut) == 1 else cut[:-1]
+        if not is_all:
+            until = bisect_right(blocks, nodes[-1].slot, key=lambda block: block.start)
+        old, new = blocks[at:until], [block for block, _ in cut]
+        if [(each.start, each.is_forced) for each in old] == [(each.start, each.is_forced) for each in new]:
+            self._loaded = [(block, nodes) for block, (_, nodes) in zip(old, self._loaded, strict=False)]
+            self._recut.is_moved = any(block.count != len(nodes) for block, nodes in self._loaded)
+        else:
+            blocks[at:until] = new
+            borders = {each.start for each in new}
+            self._recut.gone += [each.start for each in old if each.start not in borders]
+            self._recut.beside, self._recut.is_moved = new[1:], True
+        for block, held in self._loaded:
+            block.count = len(held)
+        self.dirty -= {each.start for each in old}
+        self.dirty |= {each.start for each in new}
 
-    def load(self, at: int, until: int, *, limit: int) -> tuple[list[StoredNode], bool]:
-        """The messages from one block on up to another one, in order, so many at most; and whether these are all."""
-        end = _order_of(self.blocks[until]) if until < len(self.blocks) else None
-        start = _order_of(self.blocks[at]) if at else None
-        return load_chunk(self.conversation.pk, start, end, limit=limit)
+
+def _begins(block: Block, nodes: Sequence[StoredNode]) -> bool:
+    """Whether a block still begins with the first of these messages."""
+    is_there = bool(nodes) and nodes[0].slot[:KEY_BYTES] == block.start
+    return is_there and (block.is_forced or begins_block(nodes[0]))
 
 
-def _order_of(block: Block) -> OrderKey:
-    key = block.key
-    if key is None:
-        raise ValueError("every block but the first begins with a message")
-    return key
+def _cut(nodes: Sequence[StoredNode], first: Block) -> Iterator[tuple[Block, list[StoredNode]]]:
+    """These messages, which begin with a block, as blocks; the parts of a record stay together."""
+    whose = {"conversation_id": first.conversation_id, "workspace_id": first.workspace_id}
+    order = first.key or (None, None, None)
+    block, held = Block(**whose, border=first.start, is_forced=first.is_forced), list[StoredNode]()
+    block.order_time, block.order_source, block.order_index = order
+    for order, same in groupby(nodes, key=lambda node: node.order):
+        run = list(same)
+        is_natural = begins_block(run[0])
+        if held and (is_natural or len(held) + len(run) > MAX_MESSAGES):
+            yield block, held
+            block, held = Block(**whose, border=run[0].slot[:KEY_BYTES], is_forced=not is_natural), []
+            block.order_time, block.order_source, block.order_index = order
+        held += run
+    yield block, held

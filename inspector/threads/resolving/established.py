@@ -27,13 +27,12 @@ class Established(Context):
     """The context of the messages of a block.
 
     Args:
-        count: how many messages come before the block; asked for only where a telling says a number.
+        count_before: how many messages come before the block.
     """
 
-    def __init__(self, view: View, count: Callable[[], int]) -> None:
+    def __init__(self, view: View, count_before: int = 0) -> None:
         self._view = view
-        self._count = count
-        self._before: int | None = None
+        self._count_before = count_before
         # By the digest of a question, the digest of its answer, as far as it was looked up or changed.
         self._answers: dict[str, int] = {}
         self._looked_up: set[str] = set()
@@ -124,10 +123,8 @@ class Established(Context):
 
     def _offset(self) -> int:
         """How many messages come before the block."""
-        if self._before is None:
-            self._view.note(("count",))
-            self._before = self._count()
-        return self._before
+        self._view.note(("count",))
+        return self._count_before
 
     def _sum_changed(self) -> int:
         """A number for what the block has changed."""

@@ -57,11 +57,9 @@ def list_cited(nodes: Iterable[StoredNode]) -> set[bytes]:
 class Outside:
     """Messages of the conversation that stand outside a block, as far as its messages name them by their ids.
 
-    `earlier` and `later` are by the key of the id that they bear, in the order of the timeline. `fresh` are those of
-    blocks that were gone through just before, by id: they stand as they are there, and not yet as they are stored.
+    `earlier` and `later` are by the key of the id that they bear, in the order of the timeline.
     """
 
-    fresh: Mapping[uuid.UUID, StoredNode] = field(default_factory=dict)
     earlier: dict[bytes, list[StoredNode]] = field(default_factory=lambda: defaultdict(list))
     later: dict[bytes, list[StoredNode]] = field(default_factory=lambda: defaultdict(list))
 
@@ -395,7 +393,7 @@ class Linker:
         return found[0] if found else None
 
     def _load_where(self, wanted: Q) -> list[StoredNode]:
-        return load_outside(self._conversation, wanted, self._nodes, self._outside.fresh)
+        return load_outside(self._conversation, wanted, self._nodes)
 
     def _load_distant(self) -> None:
         """Give those whose parents stand in earlier blocks these parents as nodes."""
@@ -412,29 +410,24 @@ class Linker:
                 node.above = found.get(message_id)
 
 
-def load_outside(
-    conversation: Conversation, wanted: Q, nodes: Sequence[StoredNode], fresh: Mapping[uuid.UUID, StoredNode]
-) -> list[StoredNode]:
+def load_outside(conversation: Conversation, wanted: Q, nodes: Sequence[StoredNode]) -> list[StoredNode]:
     """Messages of a conversation that stand outside a block, with a position before or behind its own."""
     held = {node.id for node in nodes}
     first = min((node.slot for node in nodes), default=b"")
-    stored = load_nodes(conversation.pk, wanted)
-    found = [fresh.get(node.id, node) for node in stored if node.id not in held]
+    found = [node for node in load_nodes(conversation.pk, wanted) if node.id not in held]
     for node in found:
         node.position = -1 if node.slot < first else len(nodes)
     return sorted(found, key=lambda node: (node.instant, node.source, node.index, node.identity, node.part))
 
 
-def load_bearers(
-    conversation: Conversation, nodes: Sequence[StoredNode], fresh: Mapping[uuid.UUID, StoredNode]
-) -> Outside:
+def load_bearers(conversation: Conversation, nodes: Sequence[StoredNode]) -> Outside:
     """Who bears the ids that the messages of a block cite, outside the block; one statement at most."""
-    outside = Outside(fresh)
+    outside = Outside()
     keys = list_cited(nodes)
     if not keys:
         return outside
     wanted = Q(id_key__in=keys, workspace_id=conversation.workspace_id, channel_id=conversation.channel_id)
-    for node in load_outside(conversation, wanted, nodes, fresh):
+    for node in load_outside(conversation, wanted, nodes):
         if node.key is not None:
             (outside.earlier if node.position < 0 else outside.later)[node.key].append(node)
     return outside

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..agents.aggregates import Exchanges, gather_exchanges, write_counted
 from ..inserting.marking import Fence
-from ..models import Appearance, Conversation, Exchange
-from ..multiset import Multiset
+from ..models import Appearance, Exchange
+from ..models.blocks import Block
 from ..placing.citations import Citation, Elsewhere
 from ..placing.nodes import StoredNode
 from ..placing.places import make_place
-from ..rendering.retelling import Retelling
+from ..rendering.retelling import Retelling, Texts
 from ..rendering.wordings import History
 from .assigning import Assigner
-from .blocks import Segment
 from .established import Established
-from .linking import Linker, Outside
+from .linking import Linker, Outside, load_bearers
 from .runs import order_nodes
 from .summaries import Moment, Summary, sum_up
 from .tasks import Tasks
@@ -26,82 +25,99 @@ from .writing import Changes
 
 
 @dataclass(slots=True)
+class Recut:
+    """What a block changes of how its conversation is cut.
+
+    `gone` are the borders of blocks that are none any more, `beside` other blocks that are cut anew and yet to be gone
+    through. `is_moved` is whether other messages may stand before those behind it.
+    """
+
+    gone: list[bytes] = field(default_factory=list)
+    beside: list[Block] = field(default_factory=list)
+    is_moved: bool = False
+
+
 class Pass:
     """A block that is gone through; what it adds up to is known once its messages are told.
 
-    `changes` are the rows that come out otherwise.
+    Args:
+        history: of the wordings of its conversation.
+        nodes: its messages, by order key.
+        changes: takes the rows that come out otherwise.
     """
 
-    conversation: Conversation
-    segment: Segment
-    view: View
-    nodes: list[StoredNode]
+    # What is known once it has been linked, and once it has been told.
     tasks: Tasks
-    assigner: Assigner
-    context: Established
-    changes: Changes
-    summary: Summary = field(default_factory=Summary)
-    elements: Multiset = field(default_factory=Multiset)
-    exchanges: Exchanges = field(init=False)
+    summary: Summary
+    exchanges: Exchanges
 
-    def retell(self, fence: Fence) -> Retelling:
-        """The telling of its messages."""
-        return Retelling(self.nodes, fence, self.context)
+    def __init__(
+        self, history: History, block: Block, nodes: Sequence[StoredNode], view: View, changes: Changes
+    ) -> None:
+        self.history = history
+        self.conversation = history.conversation
+        self.block = block
+        self.nodes = nodes
+        self.view = view
+        self.changes = changes
+        self.recut = Recut()
+        self.count_before = 0
+        # Whether it was left in the middle of being written: then what its messages were is not known any more.
+        self.is_broken_off = block.pk is not None and not block.form
+        self._outside = Outside()
 
-    def tell(self, retelling: Retelling, write: Callable[[Changes], None] | None = None) -> None:
-        """Tell those of its messages that do not stand as they are told, and sum all up.
+    def look_around(self) -> None:
+        """Load who bears the ids that its messages cite, in other blocks of the conversation."""
+        for slug in {slug for node in self.nodes if node.guess is not None for slug in node.guess.scores}:
+            # In which dialect they are read was decided by this.
+            self.view.get(("spoken", slug))
+        self._outside = load_bearers(self.conversation, self.nodes)
+
+    def list_citations(self) -> set[Citation]:
+        """What its messages cite that nobody in their conversation bears."""
+        borne = (
+            {node.key for node in self.nodes if node.key} | self._outside.earlier.keys() | self._outside.later.keys()
+        )
+        return list_citations(self.nodes, borne)
+
+    def link(self, elsewhere: Mapping[Citation, Elsewhere]) -> None:
+        """Link and assign its messages.
 
         Args:
-            write: writes what has changed as soon as that is much; without it everything is kept.
+            elsewhere: who bears what they cite in other conversations.
         """
+        conversation, view = self.conversation, self.view
+        self.nodes = nodes = order_nodes(self.nodes, view)
+        for position, node in enumerate(nodes):
+            node.position = position
+            node.place = make_place(self.block.start, position)
+        Linker(conversation, nodes, view, self._outside, elsewhere).link()
+        self.tasks = Tasks(conversation.pk, view)
+        Assigner(conversation, nodes, view, self.tasks).assign()
+
+    def tell(self, texts: Texts, fence: Fence) -> Iterator[None]:
+        """Tell those of its messages that do not stand as they are told, one by one, and sum all up.
+
+        Args:
+            texts: what their records established.
+            fence: called between loads, as a sign of life.
+        """
+        retelling = Retelling(self.nodes, Established(self.view, self.count_before), texts, fence)
         for node, row, established in retelling.go_through():
-            self.changes.take(node, row, established)
-            if write is not None and self.changes.is_window:
-                write(self.changes)
-                self.changes.clear()
+            self.changes.take(self.history, node, row, established)
+            yield
         view, nodes = self.view, self.nodes
         if not view.is_only:
             self.tasks.note()
-            self.assigner.finish()
-            self.context.note()
+            retelling.context.note()
             for dialect in dict.fromkeys(node.dialect for node in nodes if node.dialect != "prose"):
                 if not view.get(("spoken", dialect)):
                     view.put(("spoken", dialect), True)
-        self.summary, self.elements = sum_up(nodes, _find_moment(nodes, view))
+        self.summary = sum_up(nodes, _find_moment(nodes, view))
         self.exchanges = gather_exchanges(self.conversation, nodes)
         if not view.is_only:
             self.summary.appearances = write_counted(self.exchanges, Appearance)
             self.summary.exchanges = write_counted(self.exchanges, Exchange)
-
-
-def begin_pass(
-    conversation: Conversation,
-    segment: Segment,
-    view: View,
-    history: History,
-    *,
-    outside: Outside,
-    elsewhere: Mapping[Citation, Elsewhere],
-    count_before: Callable[[], int],
-) -> Pass:
-    """Link and assign the messages of a block.
-
-    Args:
-        outside: who bears the ids that they cite, in other blocks of the conversation.
-        elsewhere: who bears them in other conversations.
-        count_before: how many messages come before the block.
-    """
-    nodes = order_nodes(segment.nodes, view)
-    for position, node in enumerate(nodes):
-        node.position = position
-        node.place = make_place(segment.border, position)
-    Linker(conversation, nodes, view, outside, elsewhere).link()
-    tasks = Tasks(conversation.pk, view)
-    assigner = Assigner(conversation, nodes, view, tasks)
-    assigner.assign()
-    context = Established(view, count_before)
-    changes = Changes(conversation.pk, history)
-    return Pass(conversation, segment, view, nodes, tasks, assigner, context, changes)
 
 
 def list_citations(nodes: Sequence[StoredNode], borne: set[bytes]) -> set[Citation]:

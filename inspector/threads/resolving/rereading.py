@@ -11,11 +11,11 @@ from inspector.intake.models import Record
 
 from ..inserting.inserts import find_citing, find_keys, read_record, replace_parts
 from ..inserting.marking import Fence, hold_channels, hold_conversations, mark_conversations
-from ..models import Conversation
 from ..placing.links import Guess, guess_of
 from ..placing.nodes import StoredNode, find_misread
 from ..rendering.wordings import History
 from .storing import mark_blocks
+from .view import View
 
 
 def read_again(history: History, record_id: uuid.UUID, dialect: str | None, guess: Guess | None, fence: Fence) -> None:
@@ -30,22 +30,22 @@ def read_again(history: History, record_id: uuid.UUID, dialect: str | None, gues
         hold_conversations({conversation.pk, *citing})
         fence()
         ids = citing.keys()
-        mark_conversations(conversation_ids=set(ids), workspace_id=conversation.workspace_id, added_to=ids)
+        mark_conversations(conversation_ids=ids, workspace_id=conversation.workspace_id, added_to=ids)
         mark_blocks(citing)
         history.read_anew(record_id, is_outdated=dialect is None)
         replace_parts(arrival, conversation, guess, at=history.at)
 
 
-def read_misread(
-    conversation: Conversation, nodes: Sequence[StoredNode], spoken: dict[str, None], history: History, fence: Fence
-) -> bool:
+def read_misread(history: History, nodes: Sequence[StoredNode], view: View, fence: Fence) -> bool:
     """Read again what is to be read otherwise; whether there was anything. Its messages have to be loaded again then.
 
     Args:
-        nodes: messages of it, in order key.
-        spoken: the dialects that were spoken before them.
+        nodes: messages of a conversation, in order key.
+        view: what holds before them.
         fence: called before each; raises when another worker has taken over.
     """
+    guessed = {slug for node in nodes if node.guess is not None for slug in node.guess.scores}
+    spoken = {slug: None for slug in sorted(guessed) if view.get(("spoken", slug))}
     misread = list(find_misread(nodes, spoken))
     for record_id, dialect, guess in misread:
         fence()

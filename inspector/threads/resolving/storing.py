@@ -13,17 +13,15 @@ from django.db.models import Max
 
 from inspector.intake.bulk import copy_rows
 
-from ..models import Conversation
 from ..models.blocks import FIRST, Block, Fact, Read
 from ..tasks.states import make_task_id
-from .blocks import Segment
 from .passes import Pass
-from .summaries import Summary, write_summary
+from .summaries import write_summary
 from .view import digest_everywhere, digest_key, name_form
 
 
-def write_only_blocks(conversations: Sequence[tuple[Conversation, int]]) -> None:
-    """Note that these conversations are resolved, each as one block of so many messages, whatever they were before."""
+def write_only_blocks(passes: Sequence[Pass]) -> None:
+    """Note that conversations are resolved of which these are the only blocks, whatever they were before."""
     with connection.cursor() as cursor:
         cursor.execute(
             """
@@ -50,12 +48,16 @@ def write_only_blocks(conversations: Sequence[tuple[Conversation, int]]) -> None
             {
                 "first": FIRST,
                 "form": name_form(),
-                "ids": [each.pk for each, _ in conversations],
-                "workspaces": [each.workspace_id for each, _ in conversations],
-                "counts": [count for _, count in conversations],
-                "generations": [each.generation for each, _ in conversations],
+                "ids": [each.conversation.pk for each in passes],
+                "workspaces": [each.conversation.workspace_id for each in passes],
+                "counts": [len(each.nodes) for each in passes],
+                "generations": [each.conversation.generation for each in passes],
             },
         )
+
+
+# What is stored of facts or reads, by border and key.
+_Rows = dict[tuple[bytes, bytes], tuple[Any, ...]]
 
 
 @dataclass(slots=True)
@@ -63,7 +65,7 @@ class Changed:
     """Which keys have changed, by the border of the block that gave them: for those behind it, and for all others.
 
     `names` are ids that messages bear which were not there before: a block that was resolved since they arrived has
-    seen them.
+    seen them. `tasks` are the ids of those that a block that is gone said something of.
     """
 
     behind: list[tuple[bytes, bytes]] = field(default_factory=list)
@@ -72,149 +74,111 @@ class Changed:
     tasks: set[uuid.UUID] = field(default_factory=set)
 
 
-def write_facts(conversation: Conversation, old: Sequence[bytes], passes: Sequence[Pass]) -> Changed:
-    """Put the facts and reads of blocks in the place of what was there; what has changed by it.
-
-    Args:
-        conversation: theirs.
-        old: the borders of the blocks that these stand for.
-        passes: the blocks.
-    """
-    changed = Changed()
-    held = _read_facts(conversation, old)
-    facts: list[tuple[Any, ...]] = []
-    stale: list[tuple[bytes, bytes]] = []
-    for each in passes:
-        border = each.segment.border
-        for given in each.view.list_given():
-            value, extra = given.value.encode(), None if given.extra is None else given.extra.encode()
-            stored = held.pop((border, given.key), None)
-            if stored is None or stored[0] != value:
-                changed.behind.append((given.key, border))
-                if given.is_everywhere:
-                    changed.everywhere.append((digest_everywhere(given.key), border))
-            if stored != (value, extra):
-                if stored is not None:
-                    stale.append((border, given.key))
-                facts.append((conversation.pk, given.key, border, value, extra))
-        _note_nodes(each, changed)
-    for (border, key), (value, extra) in held.items():
+def write_facts(passed: Pass) -> Changed:
+    """Put the facts and reads of a block in the place of those that it, and the blocks that it stands for, had."""
+    changed, view, border = Changed(), passed.view, passed.block.start
+    facts: _Rows = {}
+    everywhere = set()
+    for key, value, extra, is_everywhere in view.list_given():
+        facts[border, key] = value, extra
+        if is_everywhere:
+            everywhere.add(key)
+    held = _replace_rows(Fact, ("value", "extra"), passed, facts)
+    for (_, key), (value, _) in facts.items():
+        if (border, key) not in held or held[border, key][0] != value:
+            changed.behind.append((key, border))
+            if key in everywhere:
+                changed.everywhere.append((digest_everywhere(key), border))
+    for at, key in held.keys() - facts.keys():
+        value, extra = held[at, key]
         if extra is not None:
             # Only tasks keep something beside how they stand.
-            changed.tasks.add(make_task_id(conversation.pk, bytes.fromhex(json.loads(value)[0])))
-        stale.append((border, key))
-        changed.behind.append((key, border))
-        changed.everywhere.append((digest_everywhere(key), border))
-    _delete(_DELETE_FACTS, conversation, stale)
-    copy_rows(model=Fact, columns=("conversation_id", "key", "border", "value", "extra"), rows=facts)
-    _write_reads(conversation, old, passes)
+            changed.tasks.add(make_task_id(passed.conversation.pk, bytes.fromhex(json.loads(value)[0])))
+        changed.behind.append((key, at))
+        changed.everywhere.append((digest_everywhere(key), at))
+    _replace_rows(Read, ("reached",), passed, {(border, key): (reached,) for key, reached in view.reads.items()})
+    _note_nodes(passed, changed)
+    if passed.recut.is_moved:
+        changed.behind.append((digest_key(("count",)), border))
     return changed
 
 
-def _note_nodes(each: Pass, changed: Changed) -> None:
+def _note_nodes(passed: Pass, changed: Changed) -> None:
     """What others read of the messages of a block themselves: what they answer, their tasks, the ids that they bear."""
-    border = each.segment.border
-    for node in each.nodes:
-        if node.is_new:
+    border, is_broken_off = passed.block.start, passed.is_broken_off
+    for node in passed.nodes:
+        if node.is_new or is_broken_off:
             for name in {*node.correlation, *((node.key,) if node.key else ())}:
                 changed.names.append((digest_everywhere(digest_key(("id", name.hex()))), border))
-            continue
-        if node.was_task != node.task_id:
+        if (node.was_task != node.task_id and not node.is_new) or is_broken_off:
             changed.behind.append((digest_key(("above", node.id.hex)), border))
-        if node.was_parent != node.parent:
+        if (node.was_parent != node.parent and not node.is_new) or is_broken_off:
             changed.behind.append((digest_key(("parent", node.id.hex)), border))
 
 
-def _read_facts(conversation: Conversation, borders: Sequence[bytes]) -> dict[tuple[bytes, bytes], Any]:
-    if not borders:
-        return {}
+def _replace_rows(
+    model: type[Fact] | type[Read],
+    columns: Sequence[str],
+    passed: Pass,
+    rows: _Rows,
+) -> _Rows:
+    """Put these rows, by border and key, in the place of those of a block and of those that it stands for.
+
+    Returns:
+        what was stored before.
+    """
+    table, pk = model._meta.db_table, passed.conversation.pk
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT border, key, value, extra FROM threads_fact WHERE conversation_id = %s AND border = ANY(%s)",
-            [conversation.pk, list(borders)],
+            f"SELECT border, key, {', '.join(columns)} FROM {table} WHERE conversation_id = %s AND border = ANY(%s)",  # noqa: S608
+            [pk, [passed.block.start, *passed.recut.gone]],
         )
-        return {
-            (bytes(border), bytes(key)): (bytes(value), None if extra is None else bytes(extra))
-            for border, key, value, extra in cursor.fetchall()
+        held = {
+            (bytes(border), bytes(key)): tuple(None if each is None else bytes(each) for each in said)
+            for border, key, *said in cursor.fetchall()
         }
+        if stale := [at for at, said in held.items() if rows.get(at) != said]:
+            cursor.execute(
+                f"DELETE FROM {table} AS held USING unnest(%s::bytea[], %s::bytea[]) AS stale (border, key)"  # noqa: S608
+                " WHERE held.conversation_id = %s AND held.key = stale.key AND held.border = stale.border",
+                [[border for border, _ in stale], [key for _, key in stale], pk],
+            )
+    new = [(pk, key, border, *said) for (border, key), said in rows.items() if held.get((border, key)) != said]
+    copy_rows(model=model, columns=("conversation_id", "key", "border", *columns), rows=new)
+    return held
 
 
-def _write_reads(conversation: Conversation, old: Sequence[bytes], passes: Sequence[Pass]) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT border, key, reached FROM threads_read WHERE conversation_id = %s AND border = ANY(%s)",
-            [conversation.pk, list(old)],
-        )
-        held = {(bytes(border), bytes(key)): bytes(reached) for border, key, reached in cursor.fetchall()}
-    rows: list[tuple[Any, ...]] = []
-    stale: list[tuple[bytes, bytes]] = []
-    for each in passes:
-        border = each.segment.border
-        for key, reached in each.view.reads.items():
-            stored = held.pop((border, key), None)
-            if stored != reached:
-                if stored is not None:
-                    stale.append((border, key))
-                rows.append((conversation.pk, key, border, reached))
-    _delete(_DELETE_READS, conversation, [*stale, *held])
-    copy_rows(model=Read, columns=("conversation_id", "key", "border", "reached"), rows=rows)
-
-
-_DELETE_FACTS: Final = """
-DELETE FROM threads_fact AS held USING unnest(%s::bytea[], %s::bytea[]) AS stale (border, key)
- WHERE held.conversation_id = %s AND held.key = stale.key AND held.border = stale.border
-"""
-_DELETE_READS: Final = """
-DELETE FROM threads_read AS held USING unnest(%s::bytea[], %s::bytea[]) AS stale (border, key)
- WHERE held.conversation_id = %s AND held.key = stale.key AND held.border = stale.border
-"""
-
-
-def _delete(statement: str, conversation: Conversation, rows: Sequence[tuple[bytes, bytes]]) -> None:
-    if rows:
-        with connection.cursor() as cursor:
-            cursor.execute(statement, [[border for border, _ in rows], [key for _, key in rows], conversation.pk])
-
-
-def write_blocks(
-    conversation: Conversation, old: Sequence[bytes], rows: Sequence[tuple[Segment, Summary]], *, is_quiet: bool
-) -> list[Block]:
-    """Put the rows of blocks in the place of those that were there.
+def write_block(passed: Pass, *, is_quiet: bool) -> None:
+    """Put the row of a block, and of those that are cut beside it, in the place of those that were there.
 
     Unless it is quiet somebody has marked the conversation meanwhile, and perhaps one of these: they stay marked.
     """
-    held = Block.objects.filter(conversation=conversation, border__in=list(old))
+    conversation, block, recut = passed.conversation, passed.block, passed.recut
+    held = Block.objects.filter(conversation=conversation, border__in=[block.start, *recut.gone])
     changed = 0 if is_quiet else held.aggregate(latest=Max("changed_generation"))["latest"] or 0
-    borders = {segment.border for segment, _ in rows}
-    gone = [border for border in old if border not in borders]
-    if gone:
-        Block.objects.filter(conversation=conversation, border__in=gone).delete()
-    blocks = []
-    for segment, summary in rows:
-        block = Block(
-            conversation=conversation,
-            workspace_id=conversation.workspace_id,
-            border=segment.border,
-            is_forced=segment.is_forced,
-            count=summary.count,
-            generation=conversation.generation,
-            form=name_form(),
-            changed_generation=changed,
-            is_linked=True,
-            summary=write_summary(summary),
-        )
-        if segment.key is not None:
-            block.order_time, block.order_source, block.order_index = segment.key
-        blocks.append(block)
+    if recut.gone:
+        held.exclude(border=block.start).delete()
+    block.generation, block.form, block.summary = conversation.generation, name_form(), write_summary(passed.summary)
+    block.is_stale = False
+    for each in recut.beside:
+        each.is_stale = True
+    for each in (block, *recut.beside):
+        each.pk, each.is_linked, each.changed_generation = None, True, changed
     Block.objects.bulk_create(
-        blocks,
+        [block, *recut.beside],
         update_conflicts=True,
         unique_fields=["conversation", "border"],
         update_fields=[
             *("is_forced", "count", "generation", "form", "is_stale", "changed_generation", "is_linked", "summary")
         ],
     )
-    return blocks
+
+
+def break_off(passes: Iterable[Pass]) -> None:
+    """Note that messages of blocks are written, and not yet what these give: who goes on takes all for changed."""
+    for each in passes:
+        borders = [each.block.start, *each.recut.gone]
+        Block.objects.filter(conversation=each.conversation, border__in=borders).update(is_stale=True, form="")
 
 
 def mark_blocks(slots: Mapping[uuid.UUID, Iterable[bytes]], names: Iterable[tuple[uuid.UUID, bytes]] = ()) -> None:
@@ -251,37 +215,27 @@ UPDATE threads_block AS block SET changed_generation = conversation.generation
 """
 
 
-def mark_readers(
-    conversation: Conversation, changed: Changed, passed: Iterable[bytes], *, has_behind: bool, is_quiet: bool
-) -> set[bytes]:
-    """Mark the blocks that have read what has changed; their borders.
+def mark_readers(passed: Pass, changed: Changed, *, is_quiet: bool) -> set[bytes]:
+    """Mark the blocks that have read what has changed by a pass over one; their borders.
 
     Args:
-        conversation: theirs.
-        changed: that.
-        passed: the borders of the blocks that were gone through together, in order: those behind have seen it.
-        has_behind: whether any block comes after those.
         is_quiet: whether nothing has arrived since the blocks of the present generation were gone through.
     """
     found: set[bytes] = set()
-    others = '"block"."border" <> ALL(%(passed)s::bytea[])'
-    not_itself = '"read"."border" <> "asked"."border"'
-    ways: list[tuple[list[tuple[bytes, bytes]], str]] = []
-    if has_behind:
-        reached = '"read"."border" > "asked"."border" AND "read"."reached" <= "asked"."border"'
-        ways.append((changed.behind, f"{reached} AND {others}"))
-    ways.append((changed.everywhere, f'{not_itself} AND ("read"."border" < "asked"."border" OR {others})'))
-    unseen = ' AND "block"."generation" < %(generation)s' if is_quiet else ""
-    ways.append((changed.names, f"{not_itself} AND {others}{unseen}"))
+    not_itself = "read.border <> asked.border"
+    unseen = " AND block.generation < %(generation)s" if is_quiet else ""
     with connection.cursor() as cursor:
-        for rows, where in ways:
+        for rows, where in (
+            (changed.behind, "read.border > asked.border AND read.reached <= asked.border"),
+            (changed.everywhere, not_itself),
+            (changed.names, not_itself + unseen),
+        ):
             if rows:
                 cursor.execute(
-                    _MARK.format(where=where),
+                    _MARK_READERS.format(where=where),
                     {
-                        "conversation": conversation.pk,
-                        "passed": list(passed),
-                        "generation": conversation.generation,
+                        "conversation": passed.conversation.pk,
+                        "generation": passed.conversation.generation,
                         "keys": [key for key, _ in rows],
                         "borders": [border for _, border in rows],
                     },
@@ -290,12 +244,11 @@ def mark_readers(
     return found
 
 
-_MARK: Final = """
-UPDATE "threads_block" SET "is_stale" = true WHERE "id" IN (
-    SELECT "block"."id" FROM unnest(%(keys)s::bytea[], %(borders)s::bytea[]) AS "asked" ("key", "border")
-      JOIN "threads_read" "read" ON "read"."conversation_id" = %(conversation)s AND "read"."key" = "asked"."key"
-      JOIN "threads_block" "block" ON "block"."conversation_id" = %(conversation)s
-       AND "block"."border" = "read"."border"
+_MARK_READERS: Final = """
+UPDATE threads_block SET is_stale = true WHERE id IN (
+    SELECT block.id FROM unnest(%(keys)s::bytea[], %(borders)s::bytea[]) AS asked (key, border)
+      JOIN threads_read AS read ON read.conversation_id = %(conversation)s AND read.key = asked.key
+      JOIN threads_block AS block ON block.conversation_id = %(conversation)s AND block.border = read.border
      WHERE {where}
-) RETURNING "border"
+) RETURNING border
 """

@@ -9,12 +9,11 @@ in before it. Messages are named by their records' identities and their parts: e
 
 from __future__ import annotations
 
-import base64
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from heapq import nsmallest
 from itertools import chain
 from struct import Struct
@@ -28,12 +27,12 @@ from inspector.intake.bulk import update_rows
 from inspector.intake.text import make_storable
 
 from ..models import Conversation, Message, Task
-from ..multiset import WIDTH_BYTES, Multiset, read_multiset
+from ..multiset import Multiset, read_multiset
 from ..placing.citations import count_bearers
 from ..placing.nodes import StoredNode
 from ..placing.places import read_instant
 from ..tasks.events import ASKS, FAILING
-from ..tasks.states import STANDING, TaskState, derive_state
+from ..tasks.states import derive_state
 
 _NO_ACT: Final = ""
 # What such a message is about is the exchange itself, or what another has named before.
@@ -68,7 +67,7 @@ class Summary(msgspec.Struct, array_like=True, omit_defaults=True):
     # Rows of agents and of pairs, as `agents.aggregates` counts them.
     appearances: list[list[Any]] = []
     exchanges: list[list[Any]] = []
-    elements: str = ""
+    elements: bytes = b""
 
 
 _encoder: Final = msgspec.json.Encoder()
@@ -85,8 +84,8 @@ def read_summary(text: str) -> Summary:
     return _decoder.decode(text)
 
 
-def sum_up(nodes: Sequence[StoredNode], before: Moment | None) -> tuple[Summary, Multiset]:
-    """What these nodes add up to, placed and told, in the order of the timeline; and the set that is their digest.
+def sum_up(nodes: Sequence[StoredNode], before: Moment | None) -> Summary:
+    """What these nodes add up to, placed and told, in the order of the timeline.
 
     Args:
         before: the latest time before the block, and how many messages have it, where one of the block has it too.
@@ -95,8 +94,7 @@ def sum_up(nodes: Sequence[StoredNode], before: Moment | None) -> tuple[Summary,
     about = [node for node in nodes if node.has_topic and node.performative not in GREETING]
     grave = (node for node in nodes if node.severity >= Message.Severity.WARNING)
     asked = next((node for node in about if node.performative in ASKS), None)
-    elements = Multiset().add(list_elements(nodes, before))
-    summary = Summary(
+    return Summary(
         count=len(nodes),
         first_at=min(instants, default=None),
         last_at=max(instants, default=None),
@@ -113,14 +111,8 @@ def sum_up(nodes: Sequence[StoredNode], before: Moment | None) -> tuple[Summary,
         asked=asked.id.hex if asked is not None else None,
         named=about[0].id.hex if about else None,
         missing=sorted({node.ghost.hex() for node in nodes if node.ghost and not count_bearers(node.why)}),
+        elements=Multiset().add(list_elements(nodes, before)).write(),
     )
-    return summary, elements
-
-
-def with_elements(summary: Summary, elements: Multiset) -> Summary:
-    """The summary with its set, as it is stored."""
-    summary.elements = base64.b64encode(elements.write()).decode()
-    return summary
 
 
 def _count_agents(nodes: Sequence[StoredNode]) -> list[tuple[str, int]]:
@@ -143,17 +135,13 @@ ADDED_UP: Final = (
 )
 
 
-def add_up(
-    summaries: Iterable[Summary], *, elements: Multiset | None = None, hidden: int
-) -> tuple[uuid.UUID | None, tuple[Any, ...]]:
+def add_up(every: Sequence[Summary], *, hidden: int) -> tuple[uuid.UUID | None, tuple[Any, ...]]:
     """What the summaries of all blocks of a conversation come to: the message that names it, and `ADDED_UP`.
 
     Args:
-        summaries: in the order of the blocks.
-        elements: of the only block, where there is one.
+        every: in the order of the blocks.
         hidden: how many messages a withdrawal hides.
     """
-    every = list(summaries)
     dialects, agents, acts = Counter[str](), Counter[str](), Counter[str]()
     severities = Counter[int]()
     for each in every:
@@ -161,10 +149,7 @@ def add_up(
         agents.update(dict(each.agents))
         acts.update(each.acts)
         severities.update(each.severities)
-    count = sum(each.count for each in every)
-    if elements is None:
-        total = sum(read_multiset(base64.b64decode(each.elements)).total for each in every if each.elements)
-        elements = Multiset(total % (1 << (8 * WIDTH_BYTES)), count)
+    elements = reduce(Multiset.union, (read_multiset(each.elements) for each in every if each.elements), Multiset())
     grave = sorted(chain.from_iterable(each.gravest for each in every), key=lambda each: (-each[0], each[1]))
     first_at = min((each.first_at for each in every if each.first_at is not None), default=None)
     last_at = max((each.last_at for each in every if each.last_at is not None), default=None)
@@ -185,7 +170,7 @@ def add_up(
         list(agents),
         # The commonest first, and of as many messages the one that was spoken first.
         sorted(dialects, key=lambda name: -dialects[name]),
-        count,
+        sum(each.count for each in every),
         len(set(chain.from_iterable(each.missing for each in every))),
         max(severities, default=0),
         make_storable(write_tally(tally)),
@@ -269,34 +254,25 @@ LONGEST_SUBJECT: Final = 500
 _COLUMNS: Final = ("id", "settled_generation", "settled_at", "state", "subject", *ADDED_UP)
 
 
-def write_rows(
-    totals: Sequence[tuple[Conversation, tuple[uuid.UUID | None, tuple[Any, ...]], str]],
-) -> None:
-    """Write the rows of these conversations, as `add_up` gave them, with how each stands; where they are held."""
-    about = [subject for _, (subject, _), _ in totals if subject]
-    topics = dict(Message.objects.filter(pk__in=about).values_list("id", "topic")) if about else {}
+def write_rows(totals: Sequence[tuple[Conversation, tuple[uuid.UUID | None, tuple[Any, ...]]]]) -> None:
+    """Write the rows of these conversations, as `add_up` gave them and as their tasks stand; where they are held."""
+    about = [subject for _, (subject, _) in totals if subject]
+    topics: dict[uuid.UUID | None, str] = {}
+    topics.update(Message.objects.filter(pk__in=about).values_list("id", "topic") if about else ())
+    states = _read_states([each.pk for each, _ in totals])
     now = timezone.now()
     rows = [
-        (each.pk, each.generation, now, state, topics.get(subject, "")[:LONGEST_SUBJECT] if subject else "", *row)
-        for each, (subject, row), state in totals
+        (each.pk, each.generation, now, derive_state(*states[each.pk]), topics.get(subject, "")[:LONGEST_SUBJECT], *row)
+        for each, (subject, row) in totals
     ]
     update_rows(model=Conversation, columns=_COLUMNS, rows=rows)
 
 
-def derive_state_of(tasks: Iterable[TaskState]) -> str:
-    """How a conversation stands, by all of its tasks that a message belongs to."""
-    states: tuple[set[str], set[str]] = (set(), set())
-    for task in tasks:
-        is_part = task.within is not None and task.within.message_count > 0
-        states[is_part].add(task.state or STANDING[0].value)
-    return derive_state(*states)
-
-
-def read_state_of(conversation: Conversation) -> str:
-    """The same by the rows of its tasks."""
-    whole = Task.objects.filter(conversation=conversation, key=OuterRef("within_key"))
-    rows = Task.objects.filter(conversation=conversation).annotate(is_part=Exists(whole)).order_by()
-    states: tuple[set[str], set[str]] = (set(), set())
-    for is_part, state in rows.values_list("is_part", "state").distinct():
-        states[is_part].add(state)
-    return derive_state(*states)
+def _read_states(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, tuple[set[str], set[str]]]:
+    """How the tasks of these conversations stand, those that are part of no other and those that are."""
+    whole = Task.objects.filter(conversation=OuterRef("conversation"), key=OuterRef("within_key"))
+    rows = Task.objects.filter(conversation__in=conversation_ids).annotate(is_part=Exists(whole)).order_by()
+    states: dict[uuid.UUID, tuple[set[str], set[str]]] = {pk: (set(), set()) for pk in conversation_ids}
+    for pk, is_part, state in rows.values_list("conversation_id", "is_part", "state").distinct():
+        states[pk][is_part].add(state)
+    return states

@@ -16,7 +16,7 @@ from ..models import Conversation, Task
 from ..placing.places import BEYOND
 from ..tasks.rows import MAX_STEPS, TaskRow, make_row, write_tasks
 from ..tasks.states import Step, TaskState, make_task_id
-from .view import Facts, View, digest_key
+from .view import View, digest_key, list_everywhere
 
 _FOUND: Final = ("native_id", "requester", "act", "ends", "ending")
 _PLAYED: Final = ("wish", "performer", "delegate", "delegation", "mode", "state", "deadline", "is_answered")
@@ -122,12 +122,12 @@ def _bound(steps: list[Step]) -> tuple[list[Step], int]:
     return ([*steps[:MAX_STEPS], *steps[-MAX_STEPS:]], left_out) if left_out else (steps, 0)
 
 
-def write_touched(conversation: Conversation, touched: Iterable[uuid.UUID], facts: Facts) -> None:
+def write_touched(conversation: Conversation, touched: Iterable[uuid.UUID]) -> None:
     """Write the rows of tasks of which something was said in some blocks, as all blocks say; inside the transaction."""
     keys = {digest_key(("task", task_id.hex)): task_id for task_id in touched}
     rows: list[TaskRow] = []
     gone: list[uuid.UUID] = []
-    for key, found in facts.list_everywhere(list(keys)).items():
+    for key, found in list_everywhere(conversation.pk, keys).items():
         task = None
         if found:
             task, within = read_task(keys[key], found[-1].value)

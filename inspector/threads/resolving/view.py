@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from django.db import connection
 
-from ..models.blocks import FACT_BYTES, FIRST
+from ..models.blocks import FACT_BYTES, FIRST, Fact
 from ..rendering.contexts import DECODER_VERSION, name_secret
 
 # What is asked for: its kind, and by what.
@@ -59,123 +59,55 @@ def digest_everywhere(digest: bytes) -> bytes:
 _encode: Final = json.JSONEncoder(separators=(",", ":"), default=lambda value: value.write()).encode
 
 
-@dataclass(slots=True)
-class Found:
-    """A value of a key, the border of the block that gave it, and whether it is as JSON has it."""
+class Found(NamedTuple):
+    """A value of a key as it is stored, the border of the block that gave it, and what is kept with it."""
 
     border: bytes
     value: Any
     extra: Any = None
 
 
-class Given(NamedTuple):
-    """What a block says of a key: value and what is kept with it as JSON text, and whether it is read everywhere."""
-
-    key: bytes
-    value: str
-    extra: str | None
-    is_everywhere: bool
-
-
-class Facts:
-    """The facts of one conversation: those that are stored, and those of blocks that have just been gone through.
-
-    Args:
-        is_empty: whether nothing is stored of it.
-    """
-
-    def __init__(self, conversation_id: uuid.UUID, *, is_empty: bool = False) -> None:
-        self._conversation_id = conversation_id
-        self._is_empty = is_empty
-        # Of the blocks that were gone through one after the other, not written yet: by key, the latest last.
-        self._fresh: dict[bytes, list[Found]] = {}
-        # The borders of what these stand in the place of.
-        self._replaced: set[bytes] = set()
-
-    def replace(self, borders: Iterable[bytes]) -> None:
-        """What is stored of these blocks is not so any more."""
-        self._replaced |= set(borders)
-
-    def take(self, border: bytes, given: Iterable[Given]) -> None:
-        """Let a block that was gone through be known, until `written`."""
-        for each in given:
-            self._fresh.setdefault(each.key, []).append(
-                Found(border, json.loads(each.value), None if each.extra is None else json.loads(each.extra))
-            )
-
-    def written(self) -> None:
-        """All that is known is stored now."""
-        self._fresh.clear()
-        self._replaced.clear()
-        self._is_empty = False
-
-    def find_latest(self, keys: Sequence[bytes], border: bytes) -> dict[bytes, Found]:
-        """The latest value of each key before a border; one statement at most."""
-        found: dict[bytes, Found] = {}
-        wanted = []
-        for key in keys:
-            fresh = self._fresh.get(key)
-            if fresh:
-                latest = next((each for each in reversed(fresh) if each.border < border), None)
-                if latest is not None:
-                    found[key] = latest
-                    continue
-            wanted.append(key)
-        if wanted and not self._is_empty:
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    """
-                    SELECT asked.key, fact.border, fact.value FROM unnest(%s::bytea[]) AS asked (key)
-                     CROSS JOIN LATERAL (
-                        SELECT border, value FROM threads_fact AS fact
-                         WHERE fact.conversation_id = %s AND fact.key = asked.key AND fact.border < %s
-                           AND fact.border <> ALL(%s::bytea[])
-                         ORDER BY fact.border DESC LIMIT 1
-                     ) AS fact
-                    """,
-                    [wanted, self._conversation_id, border, list(self._replaced)],
-                )
-                for key, at, value in cursor.fetchall():
-                    found[bytes(key)] = Found(bytes(at), json.loads(bytes(value)))
-        return found
-
-    def walk_back(self, key: bytes, border: bytes) -> Iterator[Found]:
-        """The values of a key before a border, the latest first."""
-        for each in reversed(self._fresh.get(key, [])):
-            if each.border < border:
-                yield each
-                border = each.border
-        while not self._is_empty:
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "SELECT border, value, extra FROM threads_fact WHERE conversation_id = %s AND key = %s"
-                    " AND border < %s AND border <> ALL(%s::bytea[]) ORDER BY border DESC LIMIT %s",
-                    [self._conversation_id, key, border, list(self._replaced), WALKED],
-                )
-                rows = [_load(*row) for row in cursor.fetchall()]
-            yield from rows
-            if len(rows) < WALKED:
-                return
-            border = rows[-1].border
-
-    def list_everywhere(self, keys: Sequence[bytes]) -> dict[bytes, list[Found]]:
-        """All values of each key, in the order of the blocks; one statement at most."""
-        found: dict[bytes, list[Found]] = {key: list(self._fresh.get(key, ())) for key in keys}
-        if keys and not self._is_empty:
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "SELECT key, border, value, extra FROM threads_fact WHERE conversation_id = %s AND key = ANY(%s)"
-                    " AND border <> ALL(%s::bytea[])",
-                    [self._conversation_id, list(keys), list(self._replaced)],
-                )
-                for key, border, value, extra in cursor.fetchall():
-                    found[bytes(key)].append(_load(border, value, extra))
-        for values in found.values():
-            values.sort(key=lambda each: each.border)
-        return found
+def find_latest(conversation_id: uuid.UUID | None, keys: Sequence[bytes], border: bytes) -> dict[bytes, Found]:
+    """The latest value of each key before a border; one statement at most."""
+    if not keys:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT asked.key, fact.border, fact.value FROM unnest(%s::bytea[]) AS asked (key)
+             CROSS JOIN LATERAL (
+                SELECT border, value FROM threads_fact AS fact
+                 WHERE fact.conversation_id = %s AND fact.key = asked.key AND fact.border < %s
+                 ORDER BY fact.border DESC LIMIT 1
+             ) AS fact
+            """,
+            [list(keys), conversation_id, border],
+        )
+        return {bytes(key): _load(at, value) for key, at, value in cursor.fetchall()}
 
 
-def _load(border: Any, value: Any, extra: Any) -> Found:
+def walk_back(conversation_id: uuid.UUID | None, key: bytes, border: bytes) -> Iterator[Found]:
+    """The values of a key before a border, the latest first."""
+    rows = Fact.objects.filter(conversation=conversation_id, key=key).order_by("-border")
+    while True:
+        found = [_load(*row) for row in rows.filter(border__lt=border).values_list("border", "value")[:WALKED]]
+        yield from found
+        if len(found) < WALKED:
+            return
+        border = found[-1].border
+
+
+def list_everywhere(conversation_id: uuid.UUID | None, keys: Collection[bytes]) -> dict[bytes, list[Found]]:
+    """All values of each key, in the order of the blocks; one statement at most."""
+    found: dict[bytes, list[Found]] = {key: [] for key in keys}
+    if keys:
+        rows = Fact.objects.filter(conversation=conversation_id, key__in=keys).order_by("border")
+        for key, *row in rows.values_list("key", "border", "value", "extra"):
+            found[bytes(key)].append(_load(*row))
+    return found
+
+
+def _load(border: Any, value: Any, extra: Any = None) -> Found:
     return Found(bytes(border), json.loads(bytes(value)), None if extra is None else json.loads(bytes(extra)))
 
 
@@ -188,25 +120,28 @@ class View:
     """What one block asks and says.
 
     Args:
-        is_first: whether no block comes before it, so that nothing earlier has to be asked.
-        is_only: whether it is the only block, so that nothing has to be noted.
+        conversation_id: None where it is the only block, so that nothing has to be noted.
+        border: where it begins; no block comes before the first, so that nothing earlier has to be asked.
     """
 
-    facts: Facts
+    conversation_id: uuid.UUID | None
     border: bytes
-    is_first: bool = False
-    is_only: bool = False
     own: dict[Key, Any] = field(default_factory=dict)
     extras: dict[Key, Any] = field(default_factory=dict)
     # By digest, the border that the answer came from.
     reads: dict[bytes, bytes] = field(default_factory=dict)
+    is_first: bool = field(init=False)
+    is_only: bool = field(init=False)
     _seen: dict[Key, Any] = field(default_factory=dict)
     _expected: dict[bytes, Found | None] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.is_first, self.is_only = self.border == FIRST, self.conversation_id is None
+
     @classmethod
     def of_nothing(cls) -> View:
-        """Of the only block of a conversation of which nothing is stored."""
-        return cls(Facts(uuid.UUID(int=0), is_empty=True), FIRST, is_first=True, is_only=True)
+        """Of the only block of a conversation."""
+        return cls(None, FIRST)
 
     def get(self, key: Key, read: Callable[[Any], Any] = _keep) -> Any:
         """The value that holds for a key; None where there is none.
@@ -238,7 +173,7 @@ class View:
         wanted = [each for each in digests if each not in self._expected]
         if wanted:
             self._expected |= dict.fromkeys(wanted)
-            self._expected |= self.facts.find_latest(wanted, self.border)
+            self._expected |= find_latest(self.conversation_id, wanted, self.border)
 
     def walk(self, key: Key) -> Iterator[Any]:
         """The values of a key, as they are stored: of this block, then of the earlier ones, the latest first."""
@@ -247,7 +182,7 @@ class View:
         if self.is_first:
             return
         digest = digest_key(key)
-        for found in self.facts.walk_back(digest, self.border):
+        for found in walk_back(self.conversation_id, digest, self.border):
             self._note(digest, found.border)
             yield found.value
         self._note(digest, NOWHERE)
@@ -258,7 +193,7 @@ class View:
             return {key: [] for key in keys}
         digests = {key: digest_key(key) for key in keys}
         self.reads |= dict.fromkeys(map(digest_everywhere, digests.values()), NOWHERE)
-        found = self.facts.list_everywhere(list(digests.values()))
+        found = list_everywhere(self.conversation_id, digests.values())
         return {key: [each for each in found[digest] if each.border != self.border] for key, digest in digests.items()}
 
     def note(self, key: Key) -> None:
@@ -280,22 +215,16 @@ class View:
         if digest in self._expected:
             found = self._expected[digest]
         else:
-            found = self._expected[digest] = self.facts.find_latest([digest], self.border).get(digest)
+            held = find_latest(self.conversation_id, [digest], self.border)
+            found = self._expected[digest] = held.get(digest)
         self._note(digest, NOWHERE if found is None else found.border)
         return found
 
     def _note(self, digest: bytes, reached: bytes) -> None:
         self.reads[digest] = min(self.reads.get(digest, reached), reached)
 
-    def list_given(self) -> list[Given]:
-        """What it says of each key, as it is stored."""
-        extras = self.extras
-        return [
-            Given(
-                digest_key(key),
-                _encode(value),
-                _encode(extras[key]) if key in extras else None,
-                key[0] in EVERYWHERE,
-            )
-            for key, value in self.own.items()
-        ]
+    def list_given(self) -> Iterator[tuple[bytes, bytes, bytes | None, bool]]:
+        """What it says, as it is stored: keys, values, what is kept with them, whether they are read everywhere."""
+        for key, value in self.own.items():
+            extra = _encode(self.extras[key]).encode() if key in self.extras else None
+            yield digest_key(key), _encode(value).encode(), extra, key[0] in EVERYWHERE

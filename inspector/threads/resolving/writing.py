@@ -33,10 +33,8 @@ _BODY = len(_KEY) + len(PLACED) + len(LEANED) + TOLD.index("body")
 
 @dataclass(slots=True)
 class Changes:
-    """The rows of one conversation to be written: new, told otherwise, leaning otherwise, placed otherwise."""
+    """The rows of conversations to be written: new, told otherwise, leaning otherwise, placed otherwise."""
 
-    conversation_id: uuid.UUID
-    history: History
     new: list[tuple[Any, ...]] = field(default_factory=list)
     told: list[tuple[Any, ...]] = field(default_factory=list)
     leaned: list[tuple[Any, ...]] = field(default_factory=list)
@@ -44,6 +42,8 @@ class Changes:
     # Those that no reader has seen yet, and those of which a trace shows something else now.
     fresh: list[uuid.UUID] = field(default_factory=list)
     traced: list[uuid.UUID] = field(default_factory=list)
+    # Those of which something that stood is told otherwise.
+    reworded: dict[uuid.UUID, History] = field(default_factory=dict)
     size_bytes: int = 0
 
     @property
@@ -52,16 +52,21 @@ class Changes:
         lighter = len(self.leaned) + len(self.placed)
         return len(self.told) >= WINDOW or lighter >= 10 * WINDOW or self.size_bytes >= WINDOW_BYTES
 
-    def take(self, node: StoredNode, row: ToldRow | None, established: str) -> None:
-        """Add what has changed of a node's row; nothing where it came out as it stands."""
+    def take(self, history: History, node: StoredNode, row: ToldRow | None, established: str) -> None:
+        """Add what has changed of a node's row; nothing where it came out as it stands.
+
+        Args:
+            history: of the wordings of its conversation.
+        """
         is_changed = row is not None and bool(node.was_told) and row.digest != node.was_told
-        self.history.pass_by(node, is_changed=is_changed)
+        if history.pass_by(node, is_changed=is_changed):
+            self.reworded[history.conversation.pk] = history
         if node.is_new:
             self.fresh.append(node.id)
         is_told = row is not None and row.digest != node.was_told
         if node.is_new or is_told or node.hash_link() != node.was_linked:
             self.traced.append(node.id)
-        key = (node.id, self.conversation_id, node.at, node.source, node.index)
+        key = (node.id, history.conversation.pk, node.at, node.source, node.index)
         placed = (node.place, node.run, node.parent, node.cited, node.basis, make_storable(node.why), node.task_id)
         if row is None:
             if node.hash_place() != node.was_placed:
@@ -69,7 +74,7 @@ class Changes:
             return
         if node.new is not None:
             sights = row.sights | decide_established(established)
-            told = (*row.list_told(), self.history.at)
+            told = (*row.list_told(), history.at)
             self.new.append((*node.new.own, *placed, node.told_in, established, sights, *told))
             return
         leaned = (*key, *placed, node.told_in, established, row.sights | decide_established(established))
@@ -77,20 +82,21 @@ class Changes:
         if not is_told:
             self.leaned.append(leaned)
             return
-        self.told.append((*leaned, *row.list_told(), self.history.at))
+        self.told.append((*leaned, *row.list_told(), history.at))
         self.size_bytes += len(row.body) + len(row.words)
 
     def keep_wordings(self) -> None:
         """Keep what stood and is about to be told otherwise; what comes out in the same words is told so since then."""
-        told = {row[0]: unpack_text(row[_BODY]) for row in self.told if row[0] in self.history.changed}
-        changed = {message_id: self.history.changed.pop(message_id) for message_id in told}
-        since = keep_wordings(changes=changed, told=told, at=self.history.at)
-        self.told = [(*row[:-1], since.get(row[0], row[-1])) for row in self.told] if since else self.told
+        for history in self.reworded.values():
+            told = {row[0]: unpack_text(row[_BODY]) for row in self.told if row[0] in history.changed}
+            changed = {message_id: history.changed.pop(message_id) for message_id in told}
+            since = keep_wordings(changes=changed, told=told, at=history.at)
+            self.told = [(*row[:-1], since.get(row[0], row[-1])) for row in self.told] if since else self.told
 
     def clear(self) -> None:
         """Forget what has been written."""
         self.new, self.told, self.leaned, self.placed, self.size_bytes = [], [], [], [], 0
-        self.fresh, self.traced = [], []
+        self.fresh, self.traced, self.reworded = [], [], {}
 
 
 def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> None:

@@ -145,7 +145,7 @@ def test_reading_into_a_conversation_that_is_being_settled_locks_in_one_order(
             started.append(Beside(lambda: pipeline.ingest_batch(reading_job)))
             wait_for(waits_for_a_lock)
 
-    monkeypatch.setattr("inspector.threads.resolving.small.write_changes", begin_reading)
+    monkeypatch.setattr("inspector.threads.resolving.resolver.write_changes", begin_reading)
     pipeline.STEPS[Job.Kind.SETTLE](settling_job)
     started[0].join()
 

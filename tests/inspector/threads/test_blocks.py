@@ -14,6 +14,7 @@ from inspector.intake.models import Delivery, Door
 from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.models import Block, Conversation, Fact, Message, Read
 from inspector.threads.resolving import blocks, resolver
+from inspector.threads.resolving.passes import Pass
 from inspector.threads.resolving.runs import LATE
 from tests.lanes import begin_with
 
@@ -40,7 +41,6 @@ def shrink(monkeypatch: pytest.MonkeyPatch, spacing: int) -> None:
     monkeypatch.setattr(blocks, "SPACING", spacing)
     monkeypatch.setattr(blocks, "MAX_MESSAGES", 4 * spacing)
     monkeypatch.setattr(blocks, "CHUNK", 8 * spacing)
-    monkeypatch.setattr(resolver, "CHUNK", 8 * spacing)
 
 
 @pytest.mark.parametrize("spacing", [256, 4])
@@ -105,13 +105,13 @@ def test_a_withdrawal_goes_through_its_block_alone(cast: Cast, monkeypatch: pyte
     mistake = take_in(cast, said[30])
     assert Block.objects.count() > 6
     passed: list[int] = []
-    go_through = resolver.Resolver._pass
+    go_through = resolver.go_through
 
-    def count(self: resolver.Resolver, segment: blocks.Segment, *given: Any) -> Any:
-        passed.append(len(segment.nodes))
-        return go_through(self, segment, *given)
+    def count(passes: list[Pass], *given: Any) -> None:
+        passed.extend(len(each.nodes) for each in passes)
+        go_through(passes, *given)
 
-    monkeypatch.setattr(resolver.Resolver, "_pass", count)
+    monkeypatch.setattr(resolver, "go_through", count)
     delivery = Delivery.objects.get(pk=mistake.pk)
     withdraw_delivery(membership=cast.owner, delivery=delivery, reason="a mistake")
     settle_all()

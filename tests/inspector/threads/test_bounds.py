@@ -6,22 +6,22 @@ import json
 import random
 import time
 import uuid
+from typing import Any
 
 import pytest
 from django.db import connection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector import pipeline
 from inspector.intake.models import Job
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.links import Way
 from inspector.threads.placing.nodes import StoredNode
 from inspector.threads.rendering import terms
-from inspector.threads.resolving import small
+from inspector.threads.resolving import blocks, resolver, writing
 from tests.lanes import begin_with
 
-from ..conftest import Cast, deliver, take_in
+from ..conftest import Cast, deliver, settle_all, take_in
 from .test_placing import place
 
 pytestmark = pytest.mark.django_db
@@ -127,17 +127,31 @@ def test_who_answers_whom_is_what_a_plain_search_finds(whom: str) -> None:
             answered.update({expected} if expected else ())
 
 
-@pytest.mark.django_db
-def test_conversations_are_resolved_together_up_to_so_many_bytes(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = [10 * small.TOGETHER_BYTES, small.SMALL_BYTES, small.SMALL_BYTES + 1, small.SMALL_BYTES, 1]
-    deliver(cast, *(json.dumps({"raw": "Hello.", "conversation": f"c{at}"}).encode() + b"\n" for at in range(5)))
-    pipeline.run_due(seconds=30, only=(Job.Kind.INGEST,))
-    conversations = list(Conversation.objects.order_by("native_id"))
-    timelines = small.load_timelines([each.pk for each in conversations])
-    for each, size in zip(conversations, sizes, strict=True):
-        timelines[each.pk][0].size_bytes = size
-    monkeypatch.setattr(small, "load_timelines", lambda ids: {pk: timelines[pk] for pk in ids})
-    done: list[set[uuid.UUID]] = []
-    small.Small(conversations, lambda: None).resolve(done.append)
-    # The first is the job's own, however long; one is too large, and one comes when the measure is full.
-    assert done == [{conversations[1].pk, conversations[3].pk}]
+@pytest.mark.usefixtures("resolved_apart")
+@pytest.mark.parametrize("is_long", [False, True])
+def test_what_is_held_until_it_is_written_is_bounded(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, is_long: bool
+) -> None:
+    """Of one block as of several conversations that are resolved together."""
+    raw, names = '{{def:w{at}="{word}"}}!ta', {"dialect": "lambda_lang"}
+    said = [
+        {"raw": raw.format(at=at, word="word " * 200), "conversation": f"c{at % (1 if is_long else 5)}"}
+        for at in range(60)
+    ]
+    deliver(cast, *(json.dumps(names | each).encode() + b"\n" for each in said))
+    if is_long:
+        monkeypatch.setattr(blocks, "MAX_MESSAGES", 50)
+    held: list[int] = []
+    write = resolver.write_changes
+
+    def note(changes: list[writing.Changes], **names: Any) -> None:
+        held.extend(each.size_bytes for each in changes)
+        write(changes, **names)
+
+    monkeypatch.setattr(resolver, "write_changes", note)
+    monkeypatch.setattr(writing, "WINDOW_BYTES", 10_000)
+    settle_all()
+    assert sum(held) > 100_000
+    assert max(held) < 20_000
+    assert not Message.objects.filter(place=None).exists()
+    assert all(each.is_settled for each in Conversation.objects.all())

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 
 from dialects import Message
 from inspector.threads.models import Conversation
-from inspector.threads.models.blocks import FIRST
 from inspector.threads.placing.citations import Citation, Elsewhere
 from inspector.threads.placing.keys import key_of_id
 from inspector.threads.placing.links import Guess, Way, links_of, read_links, write_links
@@ -16,7 +15,7 @@ from inspector.threads.placing.nodes import StoredNode
 from inspector.threads.resolving.linking import Linker, Outside
 from inspector.threads.resolving.passes import list_citations
 from inspector.threads.resolving.runs import order_nodes
-from inspector.threads.resolving.view import Facts, View
+from inspector.threads.resolving.view import View
 from inspector.threads.trees.lines import ADJACENCY, Kind, name_ghost
 
 from .plain_trees import Knot, draw
@@ -46,8 +45,7 @@ LookUp = Callable[[set[Citation]], Mapping[Citation, Elsewhere]]
 
 def place(*given: StoredNode, look_up: LookUp = lambda citations: {}) -> list[StoredNode]:
     """The messages of a conversation of one block, in the order of the timeline and linked; elsewhere is none."""
-    facts = Facts(uuid.UUID(int=0), is_empty=True)
-    view = View(facts, FIRST, is_first=True, is_only=True)
+    view = View.of_nothing()
     nodes = order_nodes(sorted(given, key=lambda each: each.rank), view)
     for position, each in enumerate(nodes):
         each.position = position

@@ -20,7 +20,7 @@ from inspector.threads.placing import nodes
 from inspector.threads.rendering import contexts, retelling
 from inspector.threads.rendering import teller as telling
 from inspector.threads.rendering.wordings import MAX_WORDINGS, Change, keep_wordings, list_wordings
-from inspector.threads.resolving import established, small
+from inspector.threads.resolving import established, resolver
 
 from ..conftest import Cast, ask_to_resolve, deliver, settle_all, take_in
 
@@ -114,17 +114,17 @@ def test_what_is_placed_anew_keeps_what_it_was_told_as(cast: Cast) -> None:
 def test_who_settles_while_a_message_moves_writes_nothing_of_it(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     """It keeps its id, but what was read of it before is no more: it stands elsewhere now."""
     deliver(cast, line("ask", "?Uk/co", 5), door=Door.API)
-    load_together, moves = small.load_together, []
+    go_through, moves = resolver.go_through, []
 
-    def load_and_move(*given: Any) -> None:
-        load_together(*given)
+    def go_and_move(*given: Any) -> None:
+        go_through(*given)
         if not moves:
             moves.append(deliver(cast, line("ask", "?Uk/co", 1), door=Door.API))
             Job.objects.filter(kind=Job.Kind.INGEST, state=Job.State.QUEUED).update(due_at=timezone.now())
             pipeline.run_due(seconds=30, only=(Job.Kind.INGEST,))
             assert (question().order_time.second, question().place) == (1, None)
 
-    monkeypatch.setattr(small, "load_together", load_and_move)
+    monkeypatch.setattr(resolver, "go_through", go_and_move)
     Job.objects.update(due_at=timezone.now())
     pipeline.run_due(seconds=30, only=(Job.Kind.INGEST,))
     before = question().pk
@@ -214,14 +214,14 @@ def test_no_message_is_blank_while_another_decoder_reads_all_anew(cast: Cast, mo
     # Nothing can be told before its place is known.
     monkeypatch.setattr(inserts, "tell_without_context", lambda *given: telling.Telling("9.9 ", "", {}))
     seen = []
-    resolve = small.Small.resolve
+    go_through = resolver.go_through
 
-    def look(self: small.Small, *given: Any) -> None:
+    def look(*given: Any) -> None:
         seen.append(list(Message.objects.order_by("pk").values_list(*columns)))
         assert not Message.objects.exclude(told_digest=None).exists()
-        resolve(self, *given)
+        go_through(*given)
 
-    monkeypatch.setattr(small.Small, "resolve", look)
+    monkeypatch.setattr(resolver, "go_through", look)
     Conversation.objects.update(generation=50)
     ask_to_resolve()
     settle_all(is_examined=False)
