@@ -1,16 +1,17 @@
 """Searching messages: newest first, by keyset, within a time that a reader is willing to wait.
 
 The whole timeline is asked for at once, which is nearly always quick. Where it is not (PostgreSQL takes what is common
-elsewhere to be common here, and walks through everything newer), the indexes of words and terms are asked alone: what
-is rare here is found by them at once. What is neither is looked for in windows of the timeline that widen, newest
-first, until the time is up; the answer then says how far back it looked, and the search can go on from there.
+elsewhere to be common here, and walks through everything newer), the index of words and terms is asked alone: what is
+rare here it finds at once, and of what is common, by a sample, the newest. What is neither is looked for in windows of
+the timeline that widen, newest first, until the time is up; the answer then says how far back it looked, and the search
+can go on from there.
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
@@ -22,20 +23,23 @@ from inspector.accounts.models import Workspace
 from inspector.intake.withdrawals import has_hidden
 from inspector.lookups import IsAny
 from inspector.threads.models import Message, MessageQuerySet
+from inspector.threads.rendering.spans import IsWithin, write_sample, write_spans
 
 from . import registry
 from .language import Group, parse
 from .values import zone_of_query
-from .writing import as_filter
+from .writing import as_filter, is_of_terms
 
 Place = tuple[datetime, uuid.UUID]
 Row = TypeVar("Row", bound=models.Model)
 
-AT_ONCE_MS, BY_TERMS_MS = 60, 550
+GLANCE_MS, AT_ONCE_MS, BY_TERMS_MS = 8, 60, 550
 PATIENCE_MS: Final = 2500
 HIDDEN_MS: Final = 700
 FIRST_WINDOW: Final = 512
 _CANCELLED: Final = "57014"
+# To start helpers takes longer than to find what the index of words and terms has of a page.
+_BY_INDEX: Final = {"enable_indexscan": "off", "enable_seqscan": "off", "max_parallel_workers_per_gather": "0"}
 
 
 class SlowQueryError(Exception):
@@ -104,12 +108,12 @@ def search(
     meant = narrow(workspace=workspace, query=query, zone=zone, may_see_secrets=may_see_secrets)
     meant = meant.select_related("conversation", "channel").defer("body", "words")
     rows = go_on(meant, "order_time", before).order_by("-order_time", "-id")
-    messages = fetch(rows[:limit], AT_ONCE_MS)
+    every = Message.objects.filter(workspace=workspace)
+    messages = fetch(rows[:limit], GLANCE_MS if is_of_terms(read_query(query)) else AT_ONCE_MS)
     if messages is None:
-        messages = _search_by_terms(rows, limit)
+        messages = _search_by_terms(rows, every, before, limit)
     if messages is not None:
         return Found(messages)
-    every = Message.objects.filter(workspace=workspace)
     return search_back(rows, every, at="order_time", before=before, limit=limit)
 
 
@@ -128,10 +132,31 @@ def _select(workspace: Workspace, query: str, *, may_see_secrets: bool) -> Messa
     return Message.objects.filter(workspace=workspace).filter(meant)
 
 
-def _search_by_terms(rows: models.QuerySet[Message], limit: int) -> list[Message] | None:
-    """The messages by the indexes of words and terms, whatever the planner expects; None where they are too many."""
-    ids = fetch(rows.values_list("pk", flat=True)[:limit], BY_TERMS_MS, walks=False)
+def _search_by_terms(
+    rows: models.QuerySet[Message], every: models.QuerySet[Message], before: Place | None, limit: int
+) -> list[Message] | None:
+    """The messages by the index of words and terms, whatever the planner expects; None where that takes too long."""
+    newest = every.only("workspace_id", "order_time").order_by("-order_time", "-id").first()
+    if newest is None:
+        return []
+    until = before[0] if before else newest.order_time
+    ids = fetch(_find_newest(rows, newest.workspace_id, until, limit), BY_TERMS_MS, walks=False)
     return None if ids is None else list(rows.filter(IsAny("id", ids))) if ids else []
+
+
+def _find_newest(
+    rows: models.QuerySet[Message], workspace_id: uuid.UUID, until: datetime, limit: int
+) -> Iterator[uuid.UUID]:
+    """The ids of the first of these rows, none of which is later than a moment. Those of the sample say since when
+    about `spans.SAMPLED` of them are; where these are too few the next say it, and without any all are looked at."""
+    ids = rows.values_list("pk", flat=True)
+    sampled = rows.filter(IsWithin(write_sample(workspace_id))).values_list("order_time", flat=True)
+    for since in sampled:
+        found = list(ids.filter(IsWithin(write_spans(workspace_id, since, until)))[:limit])
+        if len(found) >= limit:
+            yield from found
+            return
+    yield from ids[:limit]
 
 
 def search_back(
@@ -186,21 +211,21 @@ def go_on(rows: models.QuerySet[Row], at: str, place: Place | None) -> models.Qu
     return rows.filter(models.Q(**{f"{at}__lt": place[0]}) | models.Q(pk__lt=place[1]))
 
 
-def fetch(rows: models.QuerySet[Any, Any], patience_ms: int, *, walks: bool = True) -> list[Any] | None:
+def fetch(rows: Iterable[Any], patience_ms: int, *, walks: bool = True) -> list[Any] | None:
     """The rows, or None where they take longer than this.
 
     Args:
-        rows: what is asked for.
-        patience_ms: how long may be waited for it.
+        rows: what is asked for, by no statement before it is gone through.
+        patience_ms: how long may be waited for each statement.
         walks: whether the table, or an index in its order, may be gone through until there are enough; without it
             PostgreSQL is left with what the indexes of words and terms find.
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:
+            settings = {"statement_timeout": str(patience_ms), **({} if walks else _BY_INDEX)}
             cursor.execute(
-                "SELECT set_config('statement_timeout', %s, TRUE), set_config('enable_indexscan', walks, TRUE),"
-                " set_config('enable_seqscan', walks, TRUE) FROM (SELECT %s) AS given (walks)",
-                [str(patience_ms), "on" if walks else "off"],
+                "SELECT set_config(name, value, TRUE) FROM unnest(%s::text[], %s::text[]) AS given (name, value)",
+                [list(settings), list(settings.values())],
             )
             found = list(rows)
             # Nothing was written: to go back is the shortest way to the limit that held before.

@@ -44,6 +44,16 @@ def as_filter(query: Node, workspace: Workspace, *, may_see_secrets: bool) -> Ra
     return RawSQL(condition, values, output_field=models.BooleanField())  # noqa: S611
 
 
+def is_of_terms(node: Node) -> bool:
+    """Whether the index of words and terms finds what a query means, and only that."""
+    if node.is_negated:
+        return False
+    if isinstance(node, Group):
+        return node.parts != () and all(map(is_of_terms, node.parts))
+    is_exact = not node.is_prefix and node.operator in ("", LITERAL)
+    return node.name is None or (is_exact and registry.find_term(node.name) is not None)
+
+
 def _write(node: Node, workspace: Workspace, may_see_secrets: bool) -> Condition:
     """Recursion goes as deep as parentheses may stand: twelve."""
     if isinstance(node, Group):

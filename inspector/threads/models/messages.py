@@ -12,6 +12,7 @@ from inspector.intake.models import HiddenRecord, Record
 
 from ..placing.places import PLACE_BYTES
 from ..rendering.sights import IN_SIGHT
+from ..rendering.spans import Spans
 from .conversations import Conversation
 from .packed_text import PackedTextField
 
@@ -162,10 +163,9 @@ class Message(models.Model):
                 name="message_in_sight",
                 condition=IN_SIGHT,
             ),
-            # Serves words in the English, each with its workspace.
-            GinIndex(fields=["words"], name="message_words"),
-            # Serves fields, codes, glyphs and emoji as exact terms, each with its workspace.
-            GinIndex(fields=["atoms"], name="message_atoms"),
+            # Serves words in the English, and fields, codes, glyphs and emoji as exact terms, each with its workspace;
+            # of all time, or of the spans in which the newest are.
+            GinIndex("words", "atoms", Spans(), name="message_search"),
         ]
 
     def __str__(self) -> str:
