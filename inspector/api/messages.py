@@ -23,7 +23,7 @@ from inspector.threads.models import Conversation, Message, Wording
 from inspector.threads.rendering.masks import MOST_BYTES_LOOKED_THROUGH
 from inspector.threads.rendering.wordings import list_wordings
 from inspector.threads.tasks.measures import get_state
-from inspector.threads.timeline import key_of, read_key, select_after
+from inspector.threads.timeline import read_timeline
 
 from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, choose
@@ -32,7 +32,7 @@ from .endpoints import Endpoint
 from .masking import may_see_secrets, show_layers
 from .narrowing import FILTERS, read_filters
 from .paging import CURSOR as CURSOR
-from .paging import FIXED, cut_found, cut_keyed, find_single, find_walk, offer_order, read_row_id, read_row_key
+from .paging import FIXED, OFFSET, cut_found, find_single, find_walk, offer_order, read_row_id, read_start, show_next
 from .paging import LIMIT as LIMIT
 from .parameters import Names, Parameter
 from .problems import ProblemError
@@ -236,7 +236,7 @@ class ConversationView(Endpoint):
     """One conversation with a page of its messages."""
 
     scopes: ClassVar = {"GET": "read"}
-    parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
+    parameters: ClassVar = {"GET": (CURSOR, OFFSET, LIMIT)}
 
     @extend_schema(operation_id="get_conversation", responses=ConversationDetailSerializer)
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
@@ -245,10 +245,11 @@ class ConversationView(Endpoint):
         conversation = selectors.find_conversation(workspace=workspace, conversation_id=conversation_id)
         if conversation is None:
             raise NotFound
-        given, of = self.given, f"conversation {conversation.pk}"
-        said = read_row_key(given, workspace, of=of)
-        rows = select_after(conversation=conversation, key=read_key(said) if said else None)
-        found = rows.defer("body", "words", "atoms")[: given["limit"] + 1]
-        page, cursor = cut_keyed(list(found), given, workspace, lambda message: key_of(message).write(), of=of)
-        linked = list(show_linked(page).values())
-        return Response({**show_conversation(conversation), "messages": linked, "next": cursor})
+        window = read_timeline(
+            conversation=conversation,
+            start=read_start(self.given, workspace, conversation),
+            size=self.given["limit"],
+            without=("body", "words", "atoms"),
+        )
+        linked = list(show_linked(window.rows).values())
+        return Response({**show_conversation(conversation), "messages": linked, **show_next(window, conversation)})

@@ -18,12 +18,19 @@ from inspector.accounts.models import Workspace
 from inspector.search.conversations import find_meant
 from inspector.search.cursors import CursorError, Place, read_cursor, read_key, write_cursor, write_key
 from inspector.search.selectors import Found, SlowQueryError
+from inspector.threads.models import Conversation
+from inspector.threads.timeline import Start, Window, name_timeline, read_edge
 
 from .parameters import Choice, Number, Parameter
 from .problems import ProblemError
 
 CURSOR: Final = Parameter(name="cursor", about="`next` of the page before")
 LIMIT: Final = Number(name="limit", about="rows per page", least=1, most=200, default=50)
+# The older way through a conversation, which a withdrawal moves.
+OFFSET: Final = Number(
+    name="offset", about="how many messages come before; go on by `cursor`", default=0, most=10**9, is_deprecated=True
+)
+NEXT_OFFSET: Final = "deprecated: the `offset` of the page after, or null; go on by `next`, which nothing moves"
 FIXED: Final = "fixed"
 Row = TypeVar("Row")
 
@@ -182,3 +189,24 @@ def cut_keyed(
     page = found[: given["limit"]]
     has_more = len(found) > len(page)
     return page, write_key(key_of(page[-1]), workspace.pk, of=of) if has_more else None
+
+
+def read_start(given: Mapping[str, Any], workspace: Workspace, conversation: Conversation) -> Start:
+    """Where in the timeline of a conversation the page begins.
+
+    Raises:
+        ProblemError: 400 for a cursor that is none of this conversation, and for one beside an offset.
+    """
+    if given["cursor"] and given["offset"]:
+        raise ProblemError(400, "offset and cursor exclude each other: send the cursor alone", parameter="offset")
+    said = read_row_key(given, workspace, of=name_timeline(conversation))
+    return Start(after=read_edge(said) if said else None, offset=given["offset"])
+
+
+def show_next(window: Window[Any], conversation: Conversation) -> dict[str, Any]:
+    """`next`, the cursor of the page after a window of the timeline or None, and its older form."""
+    edge, of = window.later, name_timeline(conversation)
+    return {
+        "next": write_key(edge.write(), conversation.workspace_id, of=of) if edge else None,
+        "next_offset": window.last if edge else None,
+    }

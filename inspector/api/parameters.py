@@ -31,6 +31,7 @@ class Parameter:
     about: str
     default: Any = None
     is_required: bool = False
+    is_deprecated: bool = False
     most_characters: int = 2000
 
     @property
@@ -58,7 +59,13 @@ class Parameter:
     def describe(self) -> OpenApiParameter:
         """The parameter as the schema tells of it, with its default where that is a value that can be sent."""
         known = {"default": self.default} if self._can_send_default() else {}
-        return OpenApiParameter(self.name, self.shape | known, required=self.is_required, description=self.about)
+        return OpenApiParameter(
+            self.name,
+            self.shape | known,
+            required=self.is_required,
+            deprecated=self.is_deprecated,
+            description=self.about,
+        )
 
     def _can_send_default(self) -> bool:
         try:

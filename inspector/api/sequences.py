@@ -11,14 +11,12 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.search.cursors import write_key
 from inspector.threads.selectors import find_conversation
-from inspector.threads.sequence import WINDOW_STEPS, Arrow, read_arrows_after
-from inspector.threads.timeline import read_key
+from inspector.threads.sequence import WINDOW_STEPS, Arrow, read_sequence
 
 from .authentication import caller_of
 from .endpoints import Endpoint
-from .paging import CURSOR, read_row_key
+from .paging import CURSOR, NEXT_OFFSET, OFFSET, read_start, show_next
 from .parameters import Choice, Number
 from .tree_shapes import BEARERS_HELP
 
@@ -64,6 +62,7 @@ class SequenceSerializer(serializers.Serializer[Any]):
     message_count = serializers.IntegerField(help_text="of the whole conversation")
     arrows = ArrowSerializer(many=True)
     next = serializers.CharField(allow_null=True)
+    next_offset = serializers.IntegerField(allow_null=True, help_text=NEXT_OFFSET)
 
 
 class SequenceView(Endpoint):
@@ -73,6 +72,7 @@ class SequenceView(Endpoint):
     parameters: ClassVar = {
         "GET": (
             CURSOR,
+            OFFSET,
             Number(name="limit", about="how many messages a window has", least=1, most=200, default=WINDOW_STEPS),
             Choice(name="alike", about="messages alike in a row: as one, or each", choices=ALIKE, default=ALIKE[0]),
         )
@@ -88,13 +88,11 @@ class SequenceView(Endpoint):
         conversation = find_conversation(workspace=workspace, conversation_id=conversation_id)
         if conversation is None:
             raise NotFound
-        given, of = self.given, f"sequence {conversation.pk}"
-        said = read_row_key(given, workspace, of=of)
-        arrows, has_more = read_arrows_after(
+        arrows, window = read_sequence(
             conversation=conversation,
-            key=read_key(said) if said else None,
-            size=given["limit"],
-            is_all_opened=given["alike"] == "apart",
+            start=read_start(self.given, workspace, conversation),
+            size=self.given["limit"],
+            is_all_opened=self.given["alike"] == "apart",
         )
         present = {name for arrow in arrows for step in arrow.steps for name in (step.sender, *step.receivers)}
         return Response(
@@ -102,7 +100,7 @@ class SequenceView(Endpoint):
                 "agents": [name for name in conversation.agents if name in present],
                 "message_count": conversation.message_count,
                 "arrows": [show_arrow(arrow) for arrow in arrows],
-                "next": write_key(arrows[-1].last.key.write(), workspace.pk, of=of) if has_more else None,
+                **show_next(window, conversation),
             }
         )
 

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from inspector.threads.models import Conversation, Message, Wording
 
 from .choosing import ChosenMembers
+from .paging import NEXT_OFFSET
 from .receipts import ReceiptSerializer
 from .shapes import list_of, refer
 
@@ -157,3 +158,4 @@ class ConversationDetailSerializer(ConversationSerializer):
 
     messages = LinkedMessageSerializer(many=True, help_text="in the order of time")
     next = serializers.CharField(allow_null=True)
+    next_offset = serializers.IntegerField(allow_null=True, help_text=NEXT_OFFSET)

@@ -114,43 +114,40 @@ class TreeRow:
 
 @dataclass(frozen=True, slots=True)
 class TreeWindow:
-    """A stretch of a conversation's tree; `next_offset` is None at its end."""
+    """A stretch of a conversation's tree; `next` and `previous` are the places of others, None at its ends."""
 
     rows: Sequence[TreeRow]
-    offset: int
-    next_offset: int | None
-    previous_offset: int | None
+    next: Place | None = None
+    previous: Place | None = None
 
 
-def read_tree(*, conversation: Conversation, offset: int = 0, limit: int = 200) -> TreeWindow:
-    """The tree's rows from a message on, in display order, with their messages and told bodies, without records.
+def read_tree(*, conversation: Conversation, at: Place | int = 0, limit: int = 200) -> TreeWindow:
+    """The tree's rows from a place on, in display order, with their messages and told bodies, without records.
 
     Args:
-        offset: the position in the timeline of the message that the window begins with; 0 for the beginning.
+        at: the place; or the position in the timeline of the message that the window begins with, 0 for the beginning.
+            Where the tree has it no more, the window is empty.
         limit: how many rows at most. A ghost at the end, of which nothing would be shown, is left to the next window.
     """
     tree = load_tree(conversation)
     if tree is None:
-        return TreeWindow((), offset, None, None)
-    start = find_at(conversation=conversation, position=offset) if offset else None
-    if offset and start is None:
-        return TreeWindow((), offset, None, max(0, conversation.message_count - limit))
-    window = tree.read_window(at=tree.find_opening(start) if start else None, limit=limit)
+        return TreeWindow(())
+    place = at if isinstance(at, Place) else None
+    if isinstance(at, int) and at:
+        start = find_at(conversation=conversation, position=at)
+        place = tree.find_opening(start) if start else None
+    if at and (place is None or not tree.find_held([place.line])):
+        return TreeWindow(())
+    window = tree.read_window(at=place, limit=limit)
     rows, following = list(window.rows), window.next
     while following is not None and following.is_after:
         # The next line stands far up from here.
         on = tree.read_window(at=following, limit=1)
         following = Place(on.rows[0].place, on.rows[0].depth) if on.rows else on.next
     if following is not None and rows and rows[-1].line.kind is Kind.GHOST:
-        rows.pop()
-    ids = [row.line.id for row in rows if row.line.kind == Kind.MESSAGE]
-    edges = (following, window.previous)
-    messages = Message.objects.in_bulk([*ids, *(each.line for each in edges if each)])
-    # A ghost has no number: the first message below it has.
-    next_id, previous_id = (
-        None if each is None else each.line if each.line in messages else tree.find_message(each) for each in edges
-    )
-    messages |= Message.objects.in_bulk([each for each in (next_id, previous_id) if each and each not in messages])
+        ghost = rows.pop()
+        following = Place(ghost.place, ghost.depth)
+    messages = Message.objects.in_bulk([row.line.id for row in rows if row.line.kind == Kind.MESSAGE])
     number_messages(messages.values())
     shown: list[TreeRow] = []
     for row, below in zip_longest(rows, rows[1:]):
@@ -160,12 +157,7 @@ def read_tree(*, conversation: Conversation, offset: int = 0, limit: int = 200) 
             shown.append(TreeRow(row.depth, None, {}, bytes(citing.parent_key or b"").hex() if citing else ""))
         elif message is not None:
             shown.append(TreeRow(row.depth, message, read_body(message)))
-    return TreeWindow(
-        rows=shown,
-        offset=offset,
-        next_offset=messages[next_id].number - 1 if next_id in messages else None,
-        previous_offset=messages[previous_id].number - 1 if previous_id in messages else None,
-    )
+    return TreeWindow(shown, following, window.previous)
 
 
 def find_at(*, conversation: Conversation, position: int) -> uuid.UUID | None:
@@ -174,22 +166,6 @@ def find_at(*, conversation: Conversation, position: int) -> uuid.UUID | None:
         conversation=conversation, place=load_places(conversation).find_place(position)
     )
     return rows.values_list("pk", flat=True).first()
-
-
-def read_timeline(*, conversation: Conversation, offset: int = 0, limit: int = 200) -> TreeWindow:
-    """The messages at the positions from `offset` to before `offset + limit`, in order, as rows without depth."""
-    places = load_places(conversation)
-    rows = Message.objects.shown().filter(conversation=conversation, place__gte=places.find_place(offset))
-    found = list(rows.order_by("place")[: limit + 1])
-    for message in found:
-        message.number = places.find_position(message.place) + 1
-    here = [message for message in found if message.number <= offset + limit]
-    return TreeWindow(
-        rows=[TreeRow(0, message, read_body(message)) for message in here],
-        offset=offset,
-        next_offset=found[len(here)].number - 1 if len(found) > len(here) else None,
-        previous_offset=max(0, offset - limit) if offset else None,
-    )
 
 
 def read_beginning(*, conversation: Conversation, limit: int = 50) -> list[TreeRow]:

@@ -1,6 +1,6 @@
 """A conversation as a sequence: a window of its timeline, messages alike in a row taken together, and what is missing.
 
-A window is a stretch of positions, so that windows laid end to end hold every message once, whatever was hidden.
+Windows laid end to end hold every message once, whatever is added or withdrawn meanwhile (`timeline`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +23,7 @@ from .placing.links import name_cited
 from .placing.numbering import load_places
 from .placing.places import Places
 from .tasks.events import FAILING
-from .timeline import Key, select_after
+from .timeline import Key, Mark, Start, Window, read_window
 
 WINDOW_STEPS: Final = 100
 # Two alike are soon read; three and more are one arrow with their number.
@@ -33,6 +33,7 @@ MAX_TOPIC, MAX_ENGLISH = 200, 400
 # The name of a missing message stands in the told body; a larger body is not read for it.
 MAX_BODY: Final = 100_000
 
+_BEGINNING: Final = Start()
 _NUMBER = re.compile(r"\d+")
 
 
@@ -71,11 +72,6 @@ class Step(NamedTuple):
     order_index: int
     missing: str = ""
     missing_name: str = ""
-
-    @property
-    def key(self) -> Key:
-        """Its order key."""
-        return Key(self.at, self.order_source, self.order_index, self.record_id, self.part)
 
     @property
     def is_failed(self) -> bool:
@@ -146,58 +142,31 @@ class Arrow:
         return len(self.steps) > 1
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceWindow:
-    """The messages at the positions from `start` to before `stop`, as arrows in the order of time."""
-
-    arrows: Sequence[Arrow]
-    start: int
-    stop: int
-    previous_start: int | None
-    next_start: int | None
-
-    @property
-    def steps(self) -> list[Step]:
-        """Every message of the window."""
-        return [step for arrow in self.arrows for step in arrow.steps]
-
-
 def read_sequence(
     *,
     conversation: Conversation,
-    start: int = 0,
+    start: Start = _BEGINNING,
     size: int = WINDOW_STEPS,
     opened: Collection[int] = (),
     is_all_opened: bool = False,
-) -> SequenceWindow:
-    """A window of the sequence, in two queries at most.
+) -> tuple[list[Arrow], Window[Step]]:
+    """A window of the sequence as arrows and as it is, in two statements at most.
 
     `opened` are positions: the bucket that begins at one of them is drawn message by message, or every one.
     """
-    before = 1 if start else 0
     places = load_places(conversation)
-    rows = Message.objects.shown().filter(conversation=conversation, place__gte=places.find_place(start - before))
-    found = _read_steps(rows.order_by("place"), places, size + before + 1)
-    stop = start + size
-    previous = found[0] if found and found[0].position < start else None
-    steps = [step for step in found if start <= step.position < stop]
-    beyond = next((step.position for step in found if step.position >= stop), None)
-    arrows = list(_gather(steps, previous, opened, is_all_opened=is_all_opened))
-    return SequenceWindow(arrows, start, stop, max(0, start - size) if start else None, beyond)
+    window = read_window(
+        conversation=conversation, start=start, size=size, read=lambda rows: _read_steps(rows, places), mark=_mark
+    )
+    return list(_gather(window.rows, window.previous, opened, is_all_opened=is_all_opened)), window
 
 
-def read_arrows_after(
-    *, conversation: Conversation, key: Key | None, size: int, is_all_opened: bool
-) -> tuple[list[Arrow], bool]:
-    """The arrows of the `size` messages after an order key, or of the first, and whether more come after them."""
-    found = _read_steps(select_after(conversation=conversation, key=key), load_places(conversation), size + 1)
-    arrows = list(_gather(found[:size], None, (), is_all_opened=is_all_opened))
-    if key is not None and arrows:
-        arrows[0] = replace(arrows[0], since=arrows[0].first.at - key.order_time)
-    return arrows, len(found) > size
+def _mark(step: Step) -> Mark:
+    key = Key(step.at, bytes(step.order_source), step.order_index, step.record_id, step.part)
+    return Mark(step.id, key, step.position + 1)
 
 
-def _read_steps(rows: QuerySet[Message], places: Places, limit: int) -> list[Step]:
+def _read_steps(rows: QuerySet[Message], places: Places) -> list[Step]:
     told = rows.annotate(
         topic_start=Left("topic", MAX_TOPIC),
         topic_digest=MD5("topic"),
@@ -208,7 +177,7 @@ def _read_steps(rows: QuerySet[Message], places: Places, limit: int) -> list[Ste
             default=Value(b""),
             output_field=BinaryField(),
         ),
-    ).values_list(*(_COLUMNS.get(name, name) for name in Step._fields))[:limit]
+    ).values_list(*(_COLUMNS.get(name, name) for name in Step._fields))
     return [_make_step(Step._make(row), places) for row in told]
 
 

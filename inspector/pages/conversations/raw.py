@@ -19,18 +19,19 @@ from inspector.intake.models import Sighting
 from inspector.intake.selectors import find_first_sightings
 from inspector.threads.messages import has_record, load_records
 from inspector.threads.models import Message
-from inspector.threads.selectors import TreeRow, read_timeline, sum_up
+from inspector.threads.selectors import sum_up
+from inspector.threads.timeline import read_timeline
 
 from ..agents.marks import Cast, cast_conversation
 from ..deliveries.progress import name_delivery
-from ..shell import read_number, render_page, within_workspace
+from ..shell import render_page, within_workspace
 from ..shown.budgets import share_out, shorten_name
 from ..shown.fields import has_secret
 from ..shown.markup import Stretch
 from ..shown.told import Line, make_line, name_dialect
 from ..shown.wires import LONGEST_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
 from .frame import frame_conversation, open_conversation
-from .windows import make_pager, read_jump
+from .windows import make_pager, read_jump, read_start
 
 WINDOW_ROWS: Final = 50
 
@@ -78,32 +79,22 @@ def show_raw(request: HttpRequest, membership: Membership, conversation_id: uuid
     jump = read_jump(request, total=conversation.message_count)
     if jump is not None:
         return redirect(f"{request.path}?offset={jump // WINDOW_ROWS * WINDOW_ROWS}#r-{jump + 1}")
-    window = read_timeline(conversation=conversation, offset=read_number(request, "offset"), limit=WINDOW_ROWS)
-    rows = _make_rows(window.rows, cast_conversation(conversation), membership)
-    pager = make_pager(
-        start=window.offset,
-        previous_start=window.previous_offset,
-        next_start=window.next_offset,
-        size=WINDOW_ROWS,
-        shown=len(window.rows),
-        total=conversation.message_count,
-    )
+    window = read_timeline(conversation=conversation, start=read_start(request, conversation), size=WINDOW_ROWS)
     context = {
         **frame_conversation(
             membership=membership,
             conversation=conversation,
             digest=sum_up(conversation=conversation),
             current="conversation-raw",
-            stop=window.offset + WINDOW_ROWS,
+            stop=window.last,
         ),
-        "rows": rows,
-        "pager": pager,
+        "rows": _make_rows(window.rows, cast_conversation(conversation), membership),
+        "pager": make_pager(conversation, window, size=WINDOW_ROWS),
     }
     return render_page(request, membership, "conversation/raw.html", context, section="conversations")
 
 
-def _make_rows(rows: Sequence[TreeRow], cast: Cast, membership: Membership) -> list[RecordRow]:
-    messages = [row.message for row in rows if row.message]
+def _make_rows(messages: Sequence[Message], cast: Cast, membership: Membership) -> list[RecordRow]:
     left_out = load_records(messages=messages, most_bytes=LONGEST_RECORD_BYTES)
     seen = find_first_sightings(record_ids={message.record_id for message in messages})
     made = [

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages as flashes
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
@@ -23,20 +23,21 @@ from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
 from inspector.search.selectors import fetch
 from inspector.threads.agents.names import load_labels
-from inspector.threads.messages import count_hidden
+from inspector.threads.messages import count_hidden, read_body
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import (
     WORST,
-    TreeWindow,
+    TreeRow,
     filter_conversations,
     find_at,
     find_openings,
-    read_timeline,
     read_tree,
     select_conversations,
     sum_up,
 )
 from inspector.threads.tasks.measures import get_state
+from inspector.threads.timeline import read_timeline
+from inspector.threads.trees.windows import read_place as read_tree_place
 
 from ..agents.marks import Casts, cast_conversation
 from ..forms import ConversationFilter, VerdictForm
@@ -50,7 +51,7 @@ from ..walks import Walk, read_walk
 from .disclosures import open_for
 from .frame import AFTER, frame_conversation, open_conversation
 from .transcript import make_anchor, make_rows
-from .windows import Pager, make_pager, read_jump
+from .windows import Pager, make_pager, read_jump, read_start
 
 PAGE_ROWS = 50
 PATIENCE_MS = 2500
@@ -242,13 +243,10 @@ def _answer(
     jump = read_jump(request, total=conversation.message_count)
     if jump is not None and status == 200:
         return _go_to(conversation, workspace, jump)
-    offset = read_number(request, "offset")
-    read_window = read_tree if is_tree else read_timeline
-    window = read_window(conversation=conversation, offset=offset, limit=WINDOW_ROWS)
+    rows, pager, stop = _read_tree(request, conversation) if is_tree else _read_timeline(request, conversation)
     digest = sum_up(conversation=conversation)
     cast = cast_conversation(conversation)
-    shown = sum(row.message is not None for row in window.rows)
-    messages = [row.message for row in window.rows if row.message]
+    messages = [row.message for row in rows if row.message]
     disclosed = open_for(membership, messages, door="conversation")
     comments = count_comments(conversation=conversation)
     waits_in, fillable = list_queues_around(conversation=conversation)
@@ -262,7 +260,7 @@ def _answer(
             digest=digest,
             current="conversation",
             telling=telling,
-            stop=None if is_tree else window.offset + WINDOW_ROWS,
+            stop=stop,
         ),
         "orders": [
             {"name": "Threaded", "url": request.path, "is_current": is_tree},
@@ -274,7 +272,7 @@ def _answer(
         ],
         "more_agents": max(0, len(conversation.agents) - MOST_TILES),
         "rows": make_rows(
-            window.rows,
+            rows,
             workspace=workspace,
             conversation=conversation,
             cast=cast,
@@ -286,7 +284,7 @@ def _answer(
         ),
         "open_comments": sum(comments.values()),
         "traces": traces,
-        "pager": _make_pager(conversation, window, shown=shown, is_tree=is_tree),
+        "pager": pager,
         # What waits in a queue is judged there: else one could speak twice, and beside what is to stay unknown.
         "verdict_form": None if waits_in else verdict_form,
         "waits_in": waits_in,
@@ -299,26 +297,30 @@ def _answer(
     )
 
 
-def _make_pager(conversation: Conversation, window: TreeWindow, *, shown: int, is_tree: bool) -> Pager:
-    """In the order of time by message numbers; the lines of a tree, ghosts among them, have none."""
-    if not is_tree:
-        return make_pager(
-            start=window.offset,
-            previous_start=window.previous_offset,
-            next_start=window.next_offset,
-            size=WINDOW_ROWS,
-            shown=shown,
-            total=conversation.message_count,
-            order="time",
-        )
-    return Pager(
+def _read_timeline(request: HttpRequest, conversation: Conversation) -> tuple[Sequence[TreeRow], Pager, int]:
+    """The rows of a window in the order of time, its pager, and the number of its last message."""
+    window = read_timeline(conversation=conversation, start=read_start(request, conversation), size=WINDOW_ROWS)
+    rows = [TreeRow(0, message, read_body(message)) for message in window.rows]
+    return rows, make_pager(conversation, window, size=WINDOW_ROWS, order="time"), window.last
+
+
+def _read_tree(request: HttpRequest, conversation: Conversation) -> tuple[Sequence[TreeRow], Pager, None]:
+    """The same of a tree, whose lines, ghosts among them, have no numbers."""
+    said = request.GET.get("from")
+    at = read_tree_place(said) if said else read_number(request, "offset")
+    if at is None:
+        raise Http404
+    window = read_tree(conversation=conversation, at=at, limit=WINDOW_ROWS)
+    shown = sum(row.message is not None for row in window.rows)
+    pager = Pager(
         words=f"{shown:,} of {conversation.message_count:,} messages",
-        first_url="?" if window.previous_offset is not None else "",
-        previous_url="" if window.previous_offset is None else f"?offset={window.previous_offset}",
-        next_url="" if window.next_offset is None else f"?offset={window.next_offset}",
+        first_url="?" if window.previous or (at and not window.rows) else "",
+        previous_url=f"?from={window.previous.write()}" if window.previous else "",
+        next_url=f"?from={window.next.write()}" if window.next else "",
         kept=(("order", "time"),),
         most=conversation.message_count,
     )
+    return window.rows, pager, None
 
 
 def _go_to(conversation: Conversation, workspace: Workspace, position: int) -> HttpResponse:

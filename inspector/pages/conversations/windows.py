@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
+
+from inspector.search.cursors import CursorError, read_key, write_key
+from inspector.threads.models import Conversation
+from inspector.threads.timeline import Edge, Start, Window, name_timeline, read_edge
 
 from ..shell import read_number
 
@@ -31,30 +36,40 @@ class Pager:
         return bool(self.previous_url or self.next_url)
 
 
-def make_pager(
-    *, start: int, previous_start: int | None, next_start: int | None, size: int, shown: int, total: int, **kept: str
-) -> Pager:
-    """The pager of a window of the timeline.
+def read_start(request: HttpRequest, conversation: Conversation) -> Start:
+    """Where the address says that a window lies: after one, before one, or from a message on (`offset`).
 
-    Args:
-        start: its first position.
-        previous_start, next_start: the first positions of its neighbours, None at the ends.
-        size: how many positions a window has.
-        shown: how many messages this one has.
-        total: how many the conversation has.
-        kept: parameters that every link takes along.
+    Raises:
+        Http404: for what no page of this conversation wrote.
     """
+    of = name_timeline(conversation)
+    try:
+        said = [read_key(request.GET.get(name), conversation.workspace_id, of=of) for name in ("after", "before")]
+    except CursorError as error:
+        raise Http404 from error
+    after, before = (read_edge(each) if each else None for each in said)
+    return Start(after, before, read_number(request, "offset"))
 
-    def write(position: int) -> str:
-        return "?" + urlencode({**kept, **({"offset": position} if position else {})})
 
-    last = max(0, total - 1) // size * size
+def write_edge(conversation: Conversation, edge: Edge) -> str:
+    """An end of a window as an address has it, under `after` or `before`."""
+    return write_key(edge.write(), conversation.workspace_id, of=name_timeline(conversation))
+
+
+def make_pager(conversation: Conversation, window: Window[Any], *, size: int, **kept: str) -> Pager:
+    """The pager of a window of so many messages; `kept` are parameters that every link takes along."""
+
+    def write(**place: str | int) -> str:
+        return "?" + urlencode({**kept, **place})
+
+    total = conversation.message_count
+    words = f"Messages {window.first:,}–{window.last:,} of {total:,}"
     return Pager(
-        words=f"Messages {start + 1:,}–{start + shown:,} of {total:,}" if shown else f"None of {total:,} messages here",
-        first_url=write(0) if previous_start else "",
-        previous_url=write(previous_start) if previous_start is not None else "",
-        next_url=write(next_start) if next_start is not None else "",
-        last_url=write(last) if next_start is not None and last > next_start else "",
+        words=words if window.rows else f"None of {total:,} messages here",
+        first_url=write() if window.first > size or (total and not window.rows) else "",
+        previous_url=write(before=write_edge(conversation, window.earlier)) if window.earlier else "",
+        next_url=write(after=write_edge(conversation, window.later)) if window.later else "",
+        last_url=write(offset=(total - 1) // size * size) if window.later and total - window.last > size else "",
         kept=tuple(kept.items()),
         most=total,
     )

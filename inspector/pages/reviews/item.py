@@ -22,9 +22,11 @@ from inspector.audit.reviews.standings import find_standings, list_item_reviews
 from inspector.audit.reviews.verdicts import LONGEST_COMMENT
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import read_beginning
+from inspector.threads.timeline import find_later
 
 from ..agents.marks import cast_conversation
 from ..conversations.transcript import make_rows
+from ..conversations.windows import write_edge
 from ..findings.rows import describe_findings, title_conversation
 from ..shell import render_page, require_auditor, within_workspace
 from .beside import describe_beside, find_openings_of, is_free
@@ -143,6 +145,7 @@ def _answer(
     form = _make_form(request, item, conversation, errors) if lease and lease["is_mine"] and item.is_open else None
     rows = read_beginning(conversation=conversation, limit=WINDOW_ROWS)
     messages = [row.message for row in rows if row.message]
+    later = find_later(messages)
     beside = list_beside(queue=item.queue, reader=membership.user)
     around = [each.conversation_id for group in beside for each in group]
     counts, findings = survey_open(conversation=conversation, beside=around)
@@ -196,6 +199,7 @@ def _answer(
             findings=sort_by_message(findings, messages),
         ),
         "more_count": max(0, conversation.message_count - WINDOW_ROWS),
+        "more_after": write_edge(conversation, later) if later else "",
         "beside": describe_beside(item, beside, membership, openings, counts),
     }
     status = 422 if errors else 200

@@ -16,11 +16,12 @@ from django.views.decorators.http import require_GET
 from inspector.accounts.models import Membership
 from inspector.audit.findings.listing import OpenRule, list_open_about
 from inspector.threads.selectors import sum_up
-from inspector.threads.sequence import WINDOW_STEPS, SequenceWindow, Step, read_sequence
+from inspector.threads.sequence import WINDOW_STEPS, Arrow, Step, read_sequence
+from inspector.threads.timeline import Start
 
 from ..agents.marks import Cast, cast_conversation
 from ..conversations.frame import frame_conversation, open_conversation
-from ..conversations.windows import make_pager, read_jump
+from ..conversations.windows import make_pager, read_jump, read_start
 from ..shell import read_number, render_page, within_workspace, write_query
 from ..shown.budgets import shorten_name
 from ..shown.ghosts import say_fate
@@ -64,33 +65,27 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
     jump = read_jump(request, total=conversation.message_count)
     if jump is not None:
         return redirect(f"{_write_window(request, jump // WINDOW_STEPS * WINDOW_STEPS)}#s-{jump + 1}")
-    start = read_number(request, "offset")
     opened, is_all_opened = _read_opened(request)
-    window = read_sequence(conversation=conversation, start=start, opened=opened, is_all_opened=is_all_opened)
+    start = read_start(request, conversation)
+    arrows, window = read_sequence(
+        conversation=conversation, start=start, size=WINDOW_STEPS, opened=opened, is_all_opened=is_all_opened
+    )
     zone = ZoneInfo(membership.user.time_zone)
     cast = cast_conversation(conversation)
     is_everyone_shown = request.GET.get("agents") == "all"
-    lanes = choose_lanes(steps=window.steps, agents=conversation.agents, cast=cast, is_everyone_shown=is_everyone_shown)
-    findings = list_open_about(messages=window.steps)
-    drawing = draw(window.arrows, lanes, zone, findings)
+    lanes = choose_lanes(steps=window.rows, agents=conversation.agents, cast=cast, is_everyone_shown=is_everyone_shown)
+    findings = list_open_about(messages=window.rows)
+    drawing = draw(arrows, lanes, zone, findings)
     slug = membership.workspace.slug
-    pager = make_pager(
-        start=start,
-        previous_start=window.previous_start,
-        next_start=window.next_start,
-        size=WINDOW_STEPS,
-        shown=len(window.steps),
-        total=conversation.message_count,
-        **_keep(request),
-    )
-    mermaid = write_mermaid(window.arrows, cast=cast, zone=zone, heading=pager.words)
+    pager = make_pager(conversation, window, size=WINDOW_STEPS, **_keep(request))
+    mermaid = write_mermaid(arrows, cast=cast, zone=zone, heading=pager.words)
     context = {
         **frame_conversation(
             membership=membership,
             conversation=conversation,
             digest=sum_up(conversation=conversation),
             current="sequence",
-            stop=window.stop,
+            stop=window.last,
         ),
         "drawing": drawing,
         "lanes": lanes.lanes,
@@ -105,13 +100,13 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
         "fold_url": write_query(request, open=None) if opened or is_all_opened else "",
         "open_base": _write_open_base(request, opened),
         "message_base": reverse("pages:message", args=[slug, NOBODY]).removesuffix(f"{NOBODY}/"),
-        "table": _make_table(window, cast, slug, findings),
+        "table": _make_table(arrows, cast, slug, findings),
         "mermaid": mermaid if len(mermaid) <= LONGEST_MERMAID else "",
         "mermaid_url": reverse("pages:sequence-mermaid", args=[slug, conversation.pk]),
         "most_exported": MOST_EXPORTED,
-        "start": start,
+        "start": max(0, window.first - 1),
         "pager": pager,
-        "shown": len(window.steps),
+        "shown": len(window.rows),
     }
     return render_page(request, membership, "sequence/sequence.html", context, section="conversations")
 
@@ -122,17 +117,17 @@ def download_mermaid(request: HttpRequest, membership: Membership, conversation_
     """The sequence as Mermaid, from `offset` on: a window, or with `all` up to `MOST_EXPORTED` messages."""
     conversation = open_conversation(membership, conversation_id)
     size = MOST_EXPORTED if "all" in request.GET else WINDOW_STEPS
-    window = read_sequence(conversation=conversation, start=read_number(request, "offset"), size=size)
-    steps = window.steps
-    last = f"{steps[-1].position + 1:,}" if steps else "none"
+    offset = read_number(request, "offset")
+    arrows, window = read_sequence(conversation=conversation, start=Start(offset=offset), size=size)
+    last = f"{window.last:,}" if window.rows else "none"
     text = write_mermaid(
-        window.arrows,
+        arrows,
         cast=cast_conversation(conversation),
         zone=ZoneInfo(membership.user.time_zone),
-        heading=f"Messages {window.start + 1:,} to {last} of {conversation.message_count:,}",
+        heading=f"Messages {offset + 1:,} to {last} of {conversation.message_count:,}",
     )
     response = HttpResponse(text, content_type="text/plain; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="sequence-{conversation.pk}-{window.start + 1}.mmd"'
+    response["Content-Disposition"] = f'attachment; filename="sequence-{conversation.pk}-{offset + 1}.mmd"'
     response["Cache-Control"] = "no-store, private"
     return response
 
@@ -165,11 +160,11 @@ def _write_window(request: HttpRequest, start: int) -> str:
 
 
 def _make_table(
-    window: SequenceWindow, cast: Cast, slug: str, findings: Mapping[uuid.UUID, Sequence[OpenRule]]
+    arrows: Sequence[Arrow], cast: Cast, slug: str, findings: Mapping[uuid.UUID, Sequence[OpenRule]]
 ) -> list[TableRow]:
     return [
         _make_table_row(step, arrow.count if arrow.is_bucket else 0, cast, slug, findings.get(step.id, ()))
-        for arrow in window.arrows
+        for arrow in arrows
         for step in arrow.steps
     ]
 

@@ -204,12 +204,6 @@ class Tree:
         found = (rows.filter(pk__in=lines).values_list("pk", flat=True) for rows in (self.messages, self._groups))
         return frozenset().union(*found)
 
-    def find_message(self, at: Place) -> uuid.UUID | None:
-        """The message that a window begins with: the line itself, else the first below it."""
-        first = find_firsts(self.column, [at.line]).get(at.line)
-        is_group = TreeGroup.objects.filter(pk=at.line).exists()
-        return (first.id if first else None) if is_group else at.line
-
     def find_opening(self, message: uuid.UUID) -> Place:
         """Where a window begins that begins with a message: at the ghost above it, where it is the first below that."""
         for line, kind in climb(self.column, message, most=1)[1:]:

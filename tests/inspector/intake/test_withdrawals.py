@@ -19,7 +19,8 @@ from inspector.intake.services import open_delivery, take_back, take_stream, wit
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.numbering import number_messages
-from inspector.threads.selectors import read_timeline, read_tree, sum_up
+from inspector.threads.selectors import read_tree, sum_up
+from inspector.threads.timeline import Start, read_timeline
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -93,7 +94,8 @@ def test_a_withdrawn_delivery_is_not_shown_and_comes_back_as_it_was(cast: Cast) 
     assert shown(cast) == ["m1"]
     assert (conversation.message_count, conversation.is_settled) == (1, True)
     assert [row.message.native_id for row in read_tree(conversation=conversation).rows if row.message] == ["m1"]
-    assert [row.message.native_id for row in read_timeline(conversation=conversation).rows if row.message] == ["m1"]
+    timeline = read_timeline(conversation=conversation, start=Start(), size=50)
+    assert [message.native_id for message in timeline.rows] == ["m1"]
     assert sum(sum_up(conversation=conversation).tally.senders.values()) == 1
     assert Record.objects.count() == 3
     assert counts(second) == receipt == (2, 2, 0, 0)

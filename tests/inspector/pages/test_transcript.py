@@ -87,7 +87,12 @@ def test_a_long_conversation_is_shown_in_windows(viewer: Client, cast: Cast) -> 
     first, last = open_conversation(viewer), open_conversation(viewer, offset="200")
     assert first.count('class="message"') == 50
     assert "50 of 230 messages" in " ".join(first.split())
-    assert "?offset=50" in first
+    (later,) = re.findall(r'rel="next" href="\?from=([^"]+)"', first)
+    shown = [
+        re.findall(r'id="(m-[^"]+)"', open_conversation(viewer, **at)) for at in ({"from": later}, {"offset": "50"})
+    ]
+    assert len(shown[0]) == 50
+    assert shown[0] == shown[1]
     assert "Show earlier messages" not in first
     assert last.count('class="message"') == 30
     assert "Show earlier messages" in last

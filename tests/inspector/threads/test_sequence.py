@@ -14,6 +14,7 @@ from inspector.threads.resolving.summaries import MAX_GRAVE, read_tally
 from inspector.threads.selectors import find_openings, sum_up
 from inspector.threads.sequence import Arrow, read_sequence
 from inspector.threads.tasks.events import ASKS, FAILING
+from inspector.threads.timeline import Start
 from tests.inspector.conftest import Cast, take_in
 
 START = 1795251600
@@ -42,12 +43,12 @@ def find(native_id: str = "c") -> Conversation:
 def read_all(size: int, *, is_all_opened: bool = False) -> list[Arrow]:
     """The arrows of every window, one after the other, by the links between them."""
     arrows: list[Arrow] = []
-    start: int | None = 0
+    start: Start | None = Start()
     while start is not None:
-        window = read_sequence(conversation=find(), start=start, size=size, is_all_opened=is_all_opened)
-        assert window.start == start
-        arrows += window.arrows
-        start = window.next_start
+        found, window = read_sequence(conversation=find(), start=start, size=size, is_all_opened=is_all_opened)
+        assert window.first == sum(arrow.count for arrow in arrows) + 1
+        arrows += found
+        start = Start(after=window.later) if window.later else None
     return arrows
 
 
@@ -73,10 +74,10 @@ def test_windows_end_to_end_hold_every_message_once(cast: Cast, size: int) -> No
 
 def test_a_bucket_holds_a_run_and_opens_by_its_place(cast: Cast) -> None:
     take_in(cast, say(0, p="REQ"), *(say(number) for number in range(1, 38)), say(38, p="DONE"), is_examined=False)
-    window = read_sequence(conversation=find())
-    assert [arrow.count for arrow in window.arrows] == [1, 37, 1]
-    assert read_sequence(conversation=find(), opened={1}).arrows[1].count == 1
-    assert len(read_sequence(conversation=find(), opened={2}).arrows) == 3
+    arrows, _ = read_sequence(conversation=find())
+    assert [arrow.count for arrow in arrows] == [1, 37, 1]
+    assert read_sequence(conversation=find(), opened={1})[0][1].count == 1
+    assert len(read_sequence(conversation=find(), opened={2})[0]) == 3
 
 
 def test_what_has_no_topic_is_alike_only_where_its_sentence_is(cast: Cast) -> None:
@@ -86,13 +87,13 @@ def test_what_has_no_topic_is_alike_only_where_its_sentence_is(cast: Cast) -> No
         b"It stopped.\n" * 2,
         is_examined=False,
     )
-    arrows = read_sequence(conversation=Conversation.objects.get()).arrows
+    arrows, _ = read_sequence(conversation=Conversation.objects.get())
     assert [arrow.count for arrow in arrows] == [4, 1, 1]
 
 
 def test_one_that_cites_what_is_missing_stands_alone_and_names_it(cast: Cast) -> None:
     take_in(cast, *(say(number, **({"pid": "never"} if number == 4 else {})) for number in range(9)), is_examined=False)
-    arrows = read_sequence(conversation=find()).arrows
+    arrows, _ = read_sequence(conversation=find())
     assert [arrow.count for arrow in arrows] == [4, 1, 4]
     assert arrows[1].first.missing_name == "never"
     assert not any(step.missing for arrow in (arrows[0], arrows[2]) for step in arrow.steps)
@@ -100,8 +101,10 @@ def test_one_that_cites_what_is_missing_stands_alone_and_names_it(cast: Cast) ->
 
 def test_time_is_counted_over_the_border_of_a_window(cast: Cast) -> None:
     take_in(cast, say(0, p="REQ"), say(1, at=90), is_examined=False)
-    assert read_sequence(conversation=find(), start=1, size=1).arrows[0].since == timedelta(seconds=90)
-    assert read_sequence(conversation=find(), size=1).arrows[0].since is None
+    (first,), window = read_sequence(conversation=find(), size=1)
+    assert first.since is None
+    for start in (Start(offset=1), Start(after=window.later)):
+        assert read_sequence(conversation=find(), start=start, size=1)[0][0].since == timedelta(seconds=90)
 
 
 def test_a_tally_counts_what_the_rows_hold(cast: Cast) -> None:
