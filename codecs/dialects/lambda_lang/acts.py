@@ -106,7 +106,7 @@ class Acts:
         taken = lose[1] if lose else None
         minus = next((node for node in nodes if node.kind == "joiner" and node.text == "-" and node is not taken), None)
         if minus is not None and said.shape != "sentence":
-            text = "“-” is read as “not” before a word and as “less” before a number; it could be either"
+            text = "“-” is read as “not” before a word, “less” before a number, “less or negative” behind either"
             self.notes.append(MINUS.note(text, minus.span))
         return said
 

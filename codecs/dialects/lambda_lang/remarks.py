@@ -27,7 +27,7 @@ from .notes import (
 from .settings import Setting
 from .statements import Part
 from .vocabulary import other_domains, other_meanings, title_domain
-from .wording import ARROWS, find_marked, fits_marker, say_arrow, say_marked
+from .wording import ARROWS, find_marked, fits_marker, read_arrow, say_marked
 from .words import Scope, find_elsewhere, find_ever, find_withdrawn
 
 # A message that repeats a fault a thousand times carries it this often: the field tree shows every place.
@@ -66,7 +66,7 @@ def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: 
                 seen.add((degree, None))
                 notes.append(TWO_MEANINGS.note(degree, node.span))
             returns = node.text == "<" and part.symbol in (">", "<->")
-            if node.text in ARROWS and not returns and say_arrow(nodes, place):
+            if node.text in ARROWS and not returns and read_arrow(nodes, place)[1]:
                 notes.append(_note_arrow(nodes, place))
             continue
         if node.kind == "marker" and place:
@@ -98,9 +98,10 @@ _DEGREES = {
 def _note_arrow(nodes: Sequence[Node], place: int) -> Note:
     """What an arrow stands for and between which words, since it may join these two alone."""
     sign = nodes[place]
-    said, others = ARROWS[sign.text]
+    said, others, is_between = read_arrow(nodes, place)
     *more, last = others.split(", ")
-    text = f"inside a statement “{sign.text}” stands for “{said}”; senders also write it for "
+    where = "between clauses" if is_between else "before a number" if said.endswith("than") else "between things"
+    text = f"{where} “{sign.text}” is read as “{said}”; senders also write it for "
     text += f"{', '.join(f'“{other}”' for other in more)} or “{last}”"
     before = next((node for node in reversed(nodes[:place]) if node.kind != "space"), None)
     after = next((node for node in nodes[place + 1 :] if node.kind != "space"), None)

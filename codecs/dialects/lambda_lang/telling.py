@@ -21,8 +21,8 @@ from .statements import Part
 from .vocabulary import NEWEST, Vocabulary, load_vocabulary, other_domains, title_domain
 from .words import Scope
 
-# What holds for the rest of the conversation is said in the sentence, not beside it.
-_LASTING = frozenset({"def", "ns", "domain", "topic"})
+# What holds for the rest of the conversation, and what is broken, is said in the sentence, not beside it.
+_LASTING = frozenset({"def", "ns", "domain", "topic", "broken-header"})
 
 
 def tell(reading: Reading, context: Context, keys: Keys) -> Told:

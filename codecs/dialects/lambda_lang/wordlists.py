@@ -12,10 +12,12 @@ from .nodes import Node
 from .pieces import Define, Piece, Tell
 from .signs import Signs
 from .wording import (
+    ARROWS,
     ASIDES,
     is_compared,
     is_number_beside,
     say_amount,
+    say_degree,
     say_id,
     say_key,
     say_marked,
@@ -47,7 +49,9 @@ class WordList(Signs):
             node = self.nodes[self.at]
             self.at += 1
             if node.kind == "space":
-                self.is_apart = bool(self.pieces) and not is_number_beside(self.nodes, self.at - 2)
+                before = self._before()
+                is_to = before is not None and before.text in ARROWS
+                self.is_apart = bool(self.pieces) and not is_to and not is_number_beside(self.nodes, self.at - 2)
             elif node.kind == "domain":
                 self.pending = (node.span,)
             elif node.kind == "joiner":
@@ -113,12 +117,6 @@ class WordList(Signs):
             self.is_apart = False
             said = f'"{node.text}" (unknown; perhaps the unit of {value.says})'
         self._set_unknown_apart(node)
-        if self._joins("-") and not self._has_after(1) and node.meaning is not None and node.basis == "exact":
-            # A minus after a word, with nothing behind it, negates that word.
-            self._say(f"no {said}", node.span, node.basis)
-            self._attach("", self.nodes[self.at].span)
-            self.at += 1
-            return
         if said == "not" and self._joins("/"):
             said = "no"
         self._say(said, node.span, node.basis)
@@ -204,9 +202,8 @@ class WordList(Signs):
             self.pieces.extend(told)
             self.at += 1
             if value.kind == "value-number" and (self._joins("+") or self._joins("-")) and not self._has_after(1):
-                # `=3+` is "3 or more", as a number by itself would be.
                 sign = self.nodes[self.at]
-                self._attach(" or more" if sign.text == "+" else " or less", sign.span)
+                self._attach(f" ({say_degree(sign.text)})", sign.span)
                 self.at += 1
         elif value is None or value.kind not in ("open", "block"):
             self._attach(" and nothing after it", equals.span)
