@@ -12,11 +12,11 @@ from .pieces import Define, Piece
 from .sentences import ask_about
 from .values import Explain, say_block
 from .voices import tell_clause
-from .wording import ARROWS, read_arrow, say_arrow
+from .wording import ARROWS, is_if, read_arrow, say_arrow
 from .wordlists import WordList
 
-# How a body is told: as a sentence, word by word, as the one word or thing that it is, or not at all.
-Shape = Literal["sentence", "words", "word", "quote", "thing", "nothing"]
+# How a body is told: as a sentence, word by word, with what keys give before the words, as the one word or thing that it is, or not at all.
+Shape = Literal["sentence", "words", "paired", "word", "quote", "thing", "nothing"]
 
 # What is said between two clauses.
 _BETWEEN = {
@@ -32,6 +32,7 @@ _BETWEEN = {
     "&": " and",
     "|": " or",
 }
+_STOPS = frozenset({".", ";", ","})
 # A clause of more tokens than this is no sentence.
 LONGEST_SENTENCE = 60
 
@@ -69,16 +70,49 @@ class Body:
         held = [node for node in nodes if node.kind != "space"]
         if not held:
             return Said([], "nothing")
+        stops: tuple[Span, ...] = ()
+        while len(held) > 1 and held[-1].kind == "joiner" and held[-1].text in _STOPS:
+            # Nothing is joined by a sign that stands last: it ends the statement, as it does in English.
+            stops = (held.pop().span, *stops)
+        said = self._tell_held([node for node in nodes if node.span[1] < held[-1].span[2]] if stops else nodes, held)
+        if stops and said.pieces:
+            said.pieces[-1] = said.pieces[-1]._replace(spans=(*said.pieces[-1].spans, *stops))
+        return said
+
+    def _tell_held(self, nodes: Sequence[Node], held: list[Node]) -> Said:
+        """A body that does not end with a sign; `held` are its nodes without the spaces."""
         sentence = self._tell_sentence(held)
         if sentence is not None:
             return Said(sentence, "sentence")
+        if (told := self._tell_condition(nodes)) is not None:
+            return told
         words = WordList(nodes, self.mood, self._tell_group, self.define)
         pieces = words.tell()
         if len(held) == 1 and held[0].kind == "quote":
             return Said(pieces, "quote")
         if len(held) - (held[0].kind == "domain") == 1:
             return Said(pieces, "word" if held[-1].kind == "word" and held[-1].entry is None else "thing")
-        return Said(pieces, "words" if words.count > 1 else "thing")
+        if words.count > 1:
+            return Said(pieces, "paired" if words.pairs else "words")
+        return Said(pieces, "thing")
+
+    def _tell_condition(self, nodes: Sequence[Node]) -> Said | None:
+        """`.sp nd if nd er`: a sentence and the condition it stands with; None for any other body."""
+        depth = 0
+        for place, node in enumerate(nodes if len(nodes) < 2 * LONGEST_SENTENCE else ()):
+            depth += (node.kind == "open") - (node.kind == "close")
+            if depth or not is_if(node) or not place or nodes[place - 1].kind != "space":
+                continue
+            main = self._tell_sentence([node for node in nodes[:place] if node.kind != "space"])
+            behind = nodes[place + 1 :]
+            if main is None or not any(node.kind != "space" for node in behind):
+                return None
+            mood, self.mood = self.mood, "inform"
+            condition = self.tell(behind)
+            self.mood = mood
+            lead = " if" if condition.shape == "sentence" else ", on the condition:"
+            return Said([*main, Piece(lead, (node.span,)), *condition.pieces], "sentence")
+        return None
 
     def _tell_sentence(self, nodes: list[Node]) -> list[Piece] | None:
         """All clauses as sentences; None where one of them is none."""
@@ -132,7 +166,8 @@ class Body:
         closer = inner.pop() if inner and inner[-1].kind == "close" else None
         if self.depth >= DEEPEST:
             start, end = opener.span[1], nodes[-1].span[2]
-            return [Piece(f' "{self.text[start:end]}"', ((0, start, end),), "unknown")]
+            said = f' (nested deeper than {DEEPEST}, not read: "{self.text[start:end]}")'
+            return [Piece(said, ((0, start, end),), "unknown")]
         self.depth += 1
         mood, self.mood = self.mood, "inform"
         said = self.tell(inner).pieces

@@ -35,6 +35,7 @@ _LEAVES = {
     "nothing": ("entity", "nothing"),
     "star": ("all", "all"),
     "quote": ("quote", "quoted text"),
+    "paraphrase": ("quote", "paraphrase"),
     "escape": ("escape", "escaped character"),
     "domain": ("domain", "domain"),
     "joiner": ("joiner", "joiner"),

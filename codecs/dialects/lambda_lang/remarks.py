@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .._record import Note
+from .blocks import DEEPEST, parse_block
 from .domain_atoms import TITLES
 from .marks import note_mark
 from .nodes import Node
@@ -49,8 +50,11 @@ def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: 
             break
         depth += (node.kind == "open") - (node.kind == "close")
         if depth == 11 and node.kind == "open":
-            notes.append(TOO_DEEP.note("content deeper than ten brackets is shown as text", node.span))
+            notes.append(TOO_DEEP.note(_DEEP, node.span))
         if node.kind == "space":
+            continue
+        if node.kind == "block":
+            notes.extend(note_depth(node.text, node.span[1]))
             continue
         if node.kind == "domain":
             domain = node.text[:-1]
@@ -87,6 +91,22 @@ def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: 
             notes.extend([_set_before_marker(note) for note in told] if is_marked else told)
         domain = None
     return notes
+
+
+_DEEP = "content deeper than ten brackets is shown as text"
+
+
+def note_depth(text: str, start: int) -> list[Note]:
+    """That a block, which starts at `start`, is nested deeper than is read."""
+    if text.count("{") + text.count("[") <= DEEPEST:
+        return []
+    held = [parse_block(text, 0, len(text))]
+    while held:
+        node = held.pop()
+        if node.kind == "deep":
+            return [TOO_DEEP.note(_DEEP, (0, start + node.start, start + node.end))]
+        held.extend(node.items)
+    return []
 
 
 _DEGREES = {

@@ -36,6 +36,7 @@ _TOKEN = re.compile(
 |(?P<escape>\\.)
 |(?P<reference>\#id:[\w.\-]+|\#\d{{1,9}})
 |(?P<emotion>:[()|?](?![A-Za-z0-9])|:o(?![A-Za-z0-9]))
+|(?P<paraphrase>(?<![A-Za-z0-9\])])'[^'"\n\[({{]+'(?![A-Za-z0-9]))
 |(?P<marker>'[EVSMR23](?![A-Za-z0-9]))
 |(?P<passive>~v~)
 |(?P<left>\.\.\.)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from .._context import Context, Keys
@@ -14,7 +15,7 @@ from .frames import frame, say_beside, say_lasting
 from .glosses import gloss_part
 from .json_layers import wrap_told
 from .reading import Parsed, read
-from .remarks import note_settings
+from .remarks import note_depth, note_settings
 from .sayings import make_segment, make_segments, say_part
 from .settings import Setting
 from .statements import Part
@@ -22,6 +23,7 @@ from .vocabulary import NEWEST, Vocabulary, load_vocabulary, other_domains, titl
 from .words import Scope
 
 # What holds for the rest of the conversation, and what is broken, is said in the sentence, not beside it.
+_STATES = "!~"
 _LASTING = frozenset({"def", "ns", "domain", "topic", "broken-header"})
 
 
@@ -45,15 +47,41 @@ def _tell_text(reading: Reading, parsed: Parsed, context: Context) -> Told:
     told = []
     # A header, an address or another form of the protocol before the first statement is evidence enough.
     has_form = any(item.kind != "speaker" for item in parsed.parts[0].items)
+    conditions = _pair_conditions(parsed) if len(parsed.parts) > 1 else {}
     for part, settings, message in zip(parsed.parts, parsed.settings, reading.messages, strict=False):
         standing.establish(message, settings)
         scope = standing.scope(message.attributes.get("domain"))
         scopes.append(scope)
-        told.append(_tell_message(parsed.text, part, settings, message, scope, standing, has_form=has_form))
+        message = _tell_message(parsed.text, part, settings, message, scope, standing, has_form=has_form)
+        if said := conditions.get(message.part):
+            message = message.replace(english=(*message.english, Segment(text=f" This is {said}.")))
+        told.append(message)
     settled = _with_tree(reading, parsed, scopes, standing.vocabulary)
     if reading.version or standing.is_declared:
         settled = settled.replace(vocabulary=standing.vocabulary.release)
     return Told.trust({"reading": settled, "messages": tuple(told), "entries": tuple(standing.entries)})
+
+
+_IF = re.compile(r"if(?=[\s\[(])")
+_THEN = re.compile(r"(?<![a-z:])(?:th|tn)(?![a-z])")
+
+
+def _pair_conditions(parsed: Parsed) -> dict[int, str]:
+    """What a part that is a condition alone, and the order that it belongs to, say of each other, by part.
+
+    A condition behind an order belongs to that one, any other to the order that follows it.
+    """
+    said: dict[int, str] = {}
+    parts = parsed.parts
+    for place, part in enumerate(parts):
+        body = parsed.text[part.body[0] : part.body[1]] if part.symbol[:1] in _STATES and part.symbol else ""
+        if not _IF.match(body) or _THEN.search(body):
+            continue
+        order = next((at for at in (place - 1, place + 1) if 0 <= at < len(parts) and parts[at].symbol == "."), None)
+        if order is not None and order + 1 not in said:
+            said[place + 1] = f"the condition of the order in part {order + 1}"
+            said[order + 1] = f"ordered on the condition of part {place + 1}"
+    return said
 
 
 def _with_tree(reading: Reading, parsed: Parsed, scopes: list[Scope], vocabulary: Vocabulary) -> Reading:
@@ -99,7 +127,9 @@ def _tell_message(
     told = {**message.__dict__, "english": english, "gloss": gloss_part(text, part, saying.gloss)}
     if settings or part.items or part.checksum or message.error is not None:
         told["also"] = make_segments(say_beside(part, settings, message, said, scope.vocabulary.names))
-    notes = (*message.notes, *note_settings(settings, scope), *_note_letters(settings, standing), *saying.notes)
+    blocks = [item for item in part.items if item.kind == "block"]
+    deep = [note for item in blocks for note in note_depth(text[item.start : item.end], item.start)]
+    notes = (*message.notes, *deep, *note_settings(settings, scope), *_note_letters(settings, standing), *saying.notes)
     if part.form == "context" and (message.native_act == "data" or not settings):
         if all(item.kind == "block" for item in part.items):
             notes = (note_block(part, is_data=message.native_act == "data"), *notes)

@@ -9,7 +9,7 @@ from .nodes import Node
 from .pieces import Piece
 from .wording import say_amount, say_id, say_key, say_person, say_plural, say_value, say_word
 
-_LITERALS = frozenset({"name", "mixed", "quote", "term", "escape", "error", "nothing"})
+_LITERALS = frozenset({"name", "mixed", "quote", "paraphrase", "term", "escape", "error", "nothing"})
 
 
 class Things(Cursor):

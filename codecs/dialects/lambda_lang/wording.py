@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from .._english import join_words
 from .lexicon import find_word
 from .nodes import Node
-from .protocol import MARKERS
+from .protocol import MARKERS, TASK_KEYS
 from .vocabulary import list_meanings
+from .words import Meaning
 
 _FITS = {"'E": "n", "'V": "v", "'S": "a", "'M": "a"}
 _PLACES = {"'2": 1, "'3": 2}
@@ -28,14 +30,23 @@ def say_word(node: Node) -> str:
     meaning = node.meaning
     if node.kind == "mixed":
         return f'unknown "{node.text}"'
-    if meaning is None or meaning.basis == "unknown" or meaning.entry is not None:
+    if meaning is not None and meaning.basis == "unknown":
+        return f"{node.says}{_say_elsewhere(meaning)}"
+    if meaning is None or meaning.entry is not None:
         return node.says
     if not meaning.senses:
         return {"past": "in the past", "future": "in the future"}.get(meaning.tense or "", "now")
     said = " or ".join(meaning.senses)
     if meaning.basis == "exact":
         return said
-    return f'"{node.text}" (perhaps {", ".join(word for word in (said, meaning.tense, meaning.aspect) if word)})'
+    divided = ", ".join(word for word in (said, meaning.tense, meaning.aspect) if word)
+    others = f", or {join_words(meaning.elsewhere, last='or')}" if meaning.elsewhere else ""
+    return f'"{node.text}" (perhaps {divided}{others})'
+
+
+def _say_elsewhere(meaning: Meaning) -> str:
+    """What an unknown word is in domains that are not in force, or in the protocol's forms."""
+    return f" (perhaps {join_words(meaning.elsewhere, last='or')})" if meaning.elsewhere else ""
 
 
 def say_others(node: Node, letter: str) -> str:
@@ -87,6 +98,12 @@ def say_degree(text: str) -> str:
     return strong if len(text) > 1 else plain
 
 
+def say_text(value: object) -> str:
+    """What a sender gave as a meaning, in quotes that it cannot end."""
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
 def say_amount(text: str) -> str:
     """`5+` is "5 (more or positive)": a modifier leaves the number whole."""
     if text[-1:] in ("+", "-"):
@@ -112,7 +129,16 @@ def say_key(node: Node) -> str:
     """The key of `key=…`. It is never divided: what has a tense is no name of a value."""
     if is_literal_key(node):
         return f'"{node.text}"'
-    return f'unknown "{node.text}"' if node.basis == "inferred" else say_word(node)
+    if node.basis == "inferred":
+        return f'unknown "{node.text}"'
+    said, named = say_word(node), TASK_KEYS.get(node.text, "")
+    # The forms of v0.6 use some atoms as keys with a name of their own.
+    return said if node.entry or node.basis != "exact" or named.startswith(said) or not named else f"{said} or {named}"
+
+
+def is_if(node: Node) -> bool:
+    """Whether a word opens a condition."""
+    return node.kind == "word" and node.meaning is not None and node.meaning.senses == ("if",)
 
 
 def is_percentage(node: Node | None) -> bool:

@@ -42,6 +42,9 @@ class WordList(Signs):
         super().__init__(nodes, mood)
         self.tell_group = tell
         self.define = define
+        # Where spaces alone part the words, what a key gives is certain, and is told before them.
+        self.is_plain = all(node.kind != "joiner" or node.text == "=" for node in nodes)
+        self.pairs: list[Piece] = []
 
     def tell(self) -> list[Piece]:
         """The words in the order of the wire; each piece carries its own space before it."""
@@ -58,14 +61,25 @@ class WordList(Signs):
                 self._take_sign(node)
             else:
                 self._take_thing(node)
-        return self.pieces
+        return self._put_pairs_first()
+
+    def _put_pairs_first(self) -> list[Piece]:
+        if not self.pairs or not self.pieces:
+            return self.pairs or self.pieces
+        first = self.pieces[0]
+        words = [first._replace(text=f" {first.text.lstrip(' ,')}"), *self.pieces[1:]]
+        return [*self.pairs, Piece("; word by word:" if len(words) > 1 else ";"), *words]
 
     # Words, names, numbers and brackets.
 
     def _take_thing(self, node: Node) -> None:
         kind = node.kind
         if kind in ("word", "mixed", "name", "term") and self._is_key(self.at):
-            self._take_pair(node)
+            start = len(self.pieces)
+            if not self._take_pair(node) and self.is_plain:
+                pair, self.pieces = self.pieces[start:], self.pieces[:start]
+                pair[0] = pair[0]._replace(text=f"{',' if self.pairs else ''} {pair[0].text.lstrip(' ,')}")
+                self.pairs.extend(pair)
         elif kind == "word":
             self._take_word(node)
         elif kind == "entity":
@@ -116,6 +130,10 @@ class WordList(Signs):
         if node.basis == "unknown" and (value := self._find_value()) is not None:
             self.is_apart = False
             said = f'"{node.text}" (unknown; perhaps the unit of {value.says})'
+            if self.is_plain and self.pairs:
+                self.pairs.append(Piece(f" {said}", (node.span,), node.basis))
+                self.is_apart = bool(self.pieces)
+                return
         self._set_unknown_apart(node)
         if said == "not" and self._joins("/"):
             said = "no"
@@ -176,7 +194,8 @@ class WordList(Signs):
 
     # Key and value.
 
-    def _take_pair(self, key: Node) -> None:
+    def _take_pair(self, key: Node) -> bool:
+        """Takes `key=value`; says whether it was an id, which belongs to the word before it."""
         is_negated = self.nodes[self.at].text == "-"
         equals = self.nodes[self.at + is_negated]
         self.at += 1 + is_negated
@@ -184,7 +203,7 @@ class WordList(Signs):
         is_value = value is not None and value.kind.startswith("value-")
         if key.text == "id" and key.entry is None and is_value and not is_negated and value is not None:
             self._take_id(key, value)
-            return
+            return True
         if key.entry is not None:
             self._say(self.define(key)[0].text.lstrip(), key.span)
         else:
@@ -207,6 +226,9 @@ class WordList(Signs):
                 self.at += 1
         elif value is None or value.kind not in ("open", "block"):
             self._attach(" and nothing after it", equals.span)
+        else:
+            return True
+        return False
 
     def _take_id(self, key: Node, value: Node) -> None:
         """`ta id=alpha` is "task alpha"."""
