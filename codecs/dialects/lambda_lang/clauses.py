@@ -185,6 +185,7 @@ def _split(nodes: Sequence[Node], mood: str) -> list[tuple[Node | None, str, lis
     """The clauses of a body, with the joiner before each and what it says; what stands in brackets is not split."""
     clauses: list[tuple[Node | None, str, list[Node]]] = [(None, "", [])]
     depth = 0
+    has_verb = False
     before: Node | None = None
     for place, node in enumerate(nodes):
         depth += (node.kind == "open") - (node.kind == "close")
@@ -193,23 +194,24 @@ def _split(nodes: Sequence[Node], mood: str) -> list[tuple[Node | None, str, lis
             # A type symbol behind a dot: what follows is a statement of its own.
             clause.pop()
             clauses.append((node, _BETWEEN["!"], []))
-        elif depth or node.kind != "joiner" or not (between := _find_between(nodes, place, mood, clause)):
+        elif depth or node.kind != "joiner" or not (between := _find_between(nodes, place, mood, has_verb)):
             clause.append(node)
         else:
             clauses.append((node, between, []))
+        has_verb = bool(clauses[-1][2]) and (has_verb or "v" in node.uses)
         before = node
     return clauses
 
 
-def _find_between(nodes: Sequence[Node], place: int, mood: str, clause: Sequence[Node]) -> str:
-    """What a sign says between two clauses; empty where it joins none."""
+def _find_between(nodes: Sequence[Node], place: int, mood: str, has_verb: bool) -> str:
+    """What a sign says between two clauses; empty where it joins none. Before `&` a verb must have been."""
     sign = nodes[place].text
     if sign == "<" and mood == "offer":
         return " in return for:"
     if sign in ARROWS:
         is_clause = read_arrow(nodes, place)[2]
         return f"{', ' if sign == '>' else ' '}{say_arrow(nodes, place)}" if is_clause else ""
-    if sign in ("&", "|") and not (any("v" in node.uses for node in clause) and _begins_clause(nodes, place + 1)):
+    if sign in ("&", "|") and not (has_verb and _begins_clause(nodes, place + 1)):
         return ""
     return "" if sign == "!" else _BETWEEN.get(sign, "")
 

@@ -58,7 +58,8 @@ class Complements(Things):
         text = node.text
         self.at += 1
         after = self._peek()
-        if text[0] in "^_" or (text in "+-" and (after is None or after.kind == "joiner")):
+        is_behind = text in "+-" and (after is None or after.kind == "joiner") and not self._is_lose(node)
+        if text[0] in "^_" or is_behind:
             self._say(f" ({say_degree(text)})", node.span)
             return True
         if text == "?" and after is None:

@@ -104,7 +104,7 @@ _HEADED = re.compile(r"@v\d+(?:\.\d+)+\s+")
 _FLAG = re.compile(r"\s--?[a-z]")
 # What stands in quotes is not the dialect's, whatever it looks like.
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|(?<![A-Za-z0-9])'[^'\n]+'(?![A-Za-z0-9])")
-_LONGER = re.compile(r"[a-z]{2}")
+_LONGER = re.compile(r"[a-z]{2}|[a-z][IUHA](?![A-Za-z0-9])|[IUHA]'[a-z]")
 _SHELL = re.compile(r"[!.~#]*(?:\.?/|~/)|!\[|#!|\.\s|\?\s|!\s|~\s")
 
 

@@ -53,7 +53,7 @@ def guess_reading(nodes: Sequence[Node], mood: str) -> str | None:
             return None
         said.append((_say_action if "v" in found[0] else _say_states)(units[at : found.end()]))
         at = found.end()
-    return "; ".join(said)
+    return ", ".join(said)
 
 
 def _read_units(nodes: Sequence[Node]) -> list[_Unit] | None:

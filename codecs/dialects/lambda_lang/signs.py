@@ -34,7 +34,9 @@ _SIGNS = {
     "%": " most",
     "$": " number of",
 }
-THINGS = frozenset({"word", "entity", "name", "mixed", "quote", "paraphrase", "number", "term", "star", "quantity", "nothing"})
+THINGS = frozenset(
+    {"word", "entity", "name", "mixed", "quote", "paraphrase", "number", "term", "star", "quantity", "nothing"}
+)
 
 
 class Signs:

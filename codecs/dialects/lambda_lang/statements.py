@@ -69,7 +69,7 @@ _INTEREST = re.compile(r'\\.|"|:\)|:\((?=\s|\Z)|[\[({]|[\])}]|;(?=[?!.~][A-Za-z*
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _STARTER = re.compile(
     r'[?!~]+(?=[A-Za-z0-9*$"(\[{^+\-_@])|\.(?=[A-Za-z*$@])|(?:>>|<<|><|--)(?=\s|$)'
-    r"|@(?:v\d|msg:|sig:|vocab:|\*|[A-Z][\w,*@\-]*:|[a-z][a-z0-9]{0,11}[ \t]+[?!.~])"
+    r"|@(?:v\d|v[\w.]*#(?:h|id)\b|msg:|sig:|vocab:|\*|[A-Z][\w,*@\-]*:|[a-z][a-z0-9]{0,11}[ \t]+[?!.~])"
     r"|\{(?:def|ns|topic|ctx|grp|auth|enc|trust|vocab):"
 )
 _LINE_STARTER = re.compile(r"[<>#@{]|\|\||(?:pub|prv|sig):|[A-Za-z][\w\-]{0,63}: ?[?!.~<>]")
