@@ -15,7 +15,8 @@ from .voices import tell_clause
 from .wording import ARROWS, is_if, read_arrow, say_arrow
 from .wordlists import WordList
 
-# How a body is told: as a sentence, word by word, with what keys give before the words, as the one word or thing that it is, or not at all.
+# How a body is told: as a sentence, word by word, with what keys give before the words, as the one word or thing that
+# it is, or not at all.
 Shape = Literal["sentence", "words", "paired", "word", "quote", "thing", "nothing"]
 
 # What is said between two clauses.

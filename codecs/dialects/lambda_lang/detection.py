@@ -48,8 +48,11 @@ _EXACT = {
 }
 _NAMED_ACK = re.compile(r"<(?:#\d{1,9}|[+\-?!]?#id:[\w.\-]+)(?:\s+<[+\-?!]?)?\Z")
 _OPENER = re.compile(r"(?:\?+!?|!+|~+|\.|#|>|<(?:[+?!]|->?)?)(?=[A-Za-z0-9*$%^_\-+@\"'(\[{&]|~v~)")
+# What stands in quotes is not the dialect's, whatever it looks like.
+_QUOTATION = r"\"(?:[^\"\\]|\\.)*\"|(?<![A-Za-z0-9])'[^'\n]+'(?![A-Za-z0-9])"
+_QUOTED = re.compile(_QUOTATION)
 _TOKEN = re.compile(
-    r"\"(?:[^\"\\]|\\.)*\"|(?<![A-Za-z0-9])'[^'\n]+'(?![A-Za-z0-9])|\[n\d+\]|(?<=[a-z])(?:'[EVSMR23])?\([A-Za-z][A-Za-z \-]{2,63}\)|~v~"
+    _QUOTATION + r"|\[n\d+\]|(?<=[a-z])(?:'[EVSMR23])?\([A-Za-z][A-Za-z \-]{2,63}\)|~v~"
     r"|=[A-Za-z0-9_./:\-]+|#id:[\w.\-]+|\{[^{}]*\}"
     r"|(?P<domain>(?:a2a|[a-z]{1,3}):)?(?P<word>[a-z]+)(?P<rest>[0-9][A-Za-z0-9]*)?|(?P<entity>[IUHAX](?![A-Z0-9]))|(?P<capital>[A-Z][A-Za-z0-9]*)"
 )
@@ -102,8 +105,6 @@ _OPENS_ENGLISH = re.compile(
 _SWITCH = re.compile(r"@([a-z][a-z0-9]{0,11}|\*)(?:\s+[a-z]{1,3}){0,9}\s*\Z")
 _HEADED = re.compile(r"@v\d+(?:\.\d+)+\s+")
 _FLAG = re.compile(r"\s--?[a-z]")
-# What stands in quotes is not the dialect's, whatever it looks like.
-_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|(?<![A-Za-z0-9])'[^'\n]+'(?![A-Za-z0-9])")
 _LONGER = re.compile(r"[a-z]{2}|[a-z][IUHA](?![A-Za-z0-9])|[IUHA]'[a-z]")
 _SHELL = re.compile(r"[!.~#]*(?:\.?/|~/)|!\[|#!|\.\s|\?\s|!\s|~\s")
 

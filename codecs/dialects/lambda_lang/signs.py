@@ -134,7 +134,8 @@ class Signs:
     def _take_minus(self, node: Node, after: Node | None) -> None:
         if after is None or after.kind in ("space", "close", "joiner"):
             # Behind a word a minus never says "no": the table has it beside the plus.
-            self._attach(f" ({say_degree(node.text)})" if self.pieces else f" {say_degree('-')}", node.span)
+            said = say_degree("-") if node.text == "-" else "negative"
+            self._attach(f" ({said})" if self.pieces else f" {said}", node.span)
         elif after.kind == "number" and self.pieces:
             self._attach(" less", node.span)
         else:

@@ -140,7 +140,7 @@ def _say_reading(meaning: Meaning) -> str:
 
 @lru_cache(maxsize=4096)
 def find_elsewhere(word: str, release: str) -> tuple[str, ...]:
-    """What a word is in the domains of this release and in the protocol's own forms: `“transport” in agent-to-agent`."""
+    """What a word is in the domains of this release and in the protocol's forms: `“transport” in agent-to-agent`."""
     vocabulary = load_vocabulary(release)
     found = [
         f"“{'/'.join(table[word])}” in {title_domain(domain)}"
