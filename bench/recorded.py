@@ -26,8 +26,8 @@ MOST = 3_000
 PLAIN = frozenset(
     re.findall(
         r"\w+",
-        "a an the of to in on at for from by with and or is are was were be been being has have had it its this that all"
-        " as no not into than then per via over any their your you i we my our out up do does",
+        "a an the of to in on at for from by with and or is are was were be been being has have had it its this that"
+        " all as no not into than then per via over any their your you i we my our out up do does",
     )
 )
 

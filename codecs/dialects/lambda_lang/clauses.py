@@ -167,8 +167,8 @@ class Body:
         closer = inner.pop() if inner and inner[-1].kind == "close" else None
         if self.depth >= DEEPEST:
             start, end = opener.span[1], nodes[-1].span[2]
-            said = f' (nested deeper than {DEEPEST}, not read: "{self.text[start:end]}")'
-            return [Piece(said, ((0, start, end),), "unknown")]
+            unread = f' (nested deeper than {DEEPEST}, not read: "{self.text[start:end]}")'
+            return [Piece(unread, ((0, start, end),), "unknown")]
         self.depth += 1
         mood, self.mood = self.mood, "inform"
         said = self.tell(inner).pieces
