@@ -22,7 +22,7 @@ from .protocol import ACKS, COUNTER, ERRORS, FLOOR, HANDSHAKES, TYPES, UNTYPED, 
 from .settings import Setting
 from .statements import Part
 from .values import say_item
-from .wording import say_text
+from .wording import say_elsewhere, say_text
 from .words import Scope
 
 _MOODS = {"?": "query", ".": "request"}
@@ -275,7 +275,7 @@ class Acts:
         if entry is None:
             return [Piece(f" {node.text}", (node.span,))]
         usual = node.meaning.elsewhere if node.meaning is not None else ()
-        beside = f"; in the vocabulary {' or '.join(f'“{sense}”' for sense in usual)}" if usual else ""
+        beside = f"; {say_elsewhere(usual)}" if usual else ""
         text = f" {node.text} (means {say_text(entry.value)}, {self.say_origin(entry)}{beside})"
         return [Piece(text, (node.span,), "exact", entry.source)]
 

@@ -234,7 +234,11 @@ def _note_unknown(node: Node, domain: str | None, scope: Scope) -> Note:
     atom = node.text.rpartition(":")[2]
     core = scope.vocabulary.find(atom) if name else ()
     in_core = (f"“{' or '.join(core)}” outside the domains",) if core else ()
-    elsewhere = (*find_ever(atom, name), *in_core, *find_elsewhere(atom, release))
+    elsewhere = (
+        *find_ever(atom, name),
+        *in_core,
+        *(f"“{said}” {where}" for said, where in find_elsewhere(atom, release)),
+    )
     hint = f"; elsewhere it is {', '.join(elsewhere[:4])}" if elsewhere else ""
     where = f"the {TITLES.get(name, name)} words" if name else "the vocabulary"
     return UNKNOWN_WORD.note(f"“{node.text}” is not in {where} of v{release}: its meaning is unknown{hint}", node.span)

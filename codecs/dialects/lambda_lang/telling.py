@@ -14,7 +14,8 @@ from .form_notes import DOMAIN_LETTER
 from .frames import frame, say_beside, say_lasting
 from .glosses import gloss_part
 from .json_layers import wrap_told
-from .reading import Parsed, read
+from .notes import UNCLOSED
+from .reading import LARGEST, Parsed, read
 from .remarks import note_depth, note_settings
 from .sayings import make_segment, make_segments, say_part
 from .settings import Setting
@@ -97,11 +98,23 @@ def _tell_malformed(message: Message, parsed: Parsed) -> Message:
     if note is not None:
         said.append(Segment(text=f": {note.text}", spans=(note.span,) if note.span else ()))
     said.append(Segment(text="."))
+    said.extend(_tell_before(wire, note))
     if wire:
         whole = (0, 0, len(wire))
         also = (Segment(text=wire, spans=(whole,), basis="unknown"),)
         return message.replace(english=tuple(said), also=also, gloss=also)
     return message.replace(english=tuple(said))
+
+
+def _tell_before(wire: str, note: Note | None) -> Iterator[Segment]:
+    """What can be read of a text that is cut off: all before the quote or bracket that never closes."""
+    end = note.span[1] if note is not None and note.span is not None and note.code == UNCLOSED.code else 0
+    head = read(wire[:end]) if 0 < end <= LARGEST else None
+    if head is None or not isinstance(head.parsed, Parsed) or head.parsed.malformed or head.parsed.form:
+        return
+    for number, message in enumerate(_tell_text(head, head.parsed, Context()).messages):
+        yield Segment(text=" " if number else " Before that it reads: ")
+        yield from message.english
 
 
 def _tell_message(

@@ -12,7 +12,6 @@ from .lexicon import find_word
 from .nodes import Node
 from .protocol import MARKERS, TASK_KEYS
 from .vocabulary import list_meanings
-from .words import Meaning
 
 _FITS = {"'E": "n", "'V": "v", "'S": "a", "'M": "a"}
 _PLACES = {"'2": 1, "'3": 2}
@@ -31,7 +30,7 @@ def say_word(node: Node) -> str:
     if node.kind == "mixed":
         return f'unknown "{node.text}"'
     if meaning is not None and meaning.basis == "unknown":
-        return f"{node.says}{_say_elsewhere(meaning)}"
+        return f"{node.says} (perhaps {say_elsewhere(meaning.elsewhere)})" if meaning.elsewhere else node.says
     if meaning is None or meaning.entry is not None:
         return node.says
     if not meaning.senses:
@@ -40,13 +39,13 @@ def say_word(node: Node) -> str:
     if meaning.basis == "exact":
         return said
     divided = ", ".join(word for word in (said, meaning.tense, meaning.aspect) if word)
-    others = f", or {join_words(meaning.elsewhere, last='or')}" if meaning.elsewhere else ""
+    others = f", or {say_elsewhere(meaning.elsewhere)}" if meaning.elsewhere else ""
     return f'"{node.text}" (perhaps {divided}{others})'
 
 
-def _say_elsewhere(meaning: Meaning) -> str:
-    """What an unknown word is in domains that are not in force, or in the protocol's forms."""
-    return f" (perhaps {join_words(meaning.elsewhere, last='or')})" if meaning.elsewhere else ""
+def say_elsewhere(elsewhere: Sequence[tuple[str, str]]) -> str:
+    """What a word is elsewhere, with where: `"test" in code or "trust" in social`."""
+    return join_words([f'"{said}" {where}' for said, where in elsewhere], last="or")
 
 
 def say_others(node: Node, letter: str) -> str:

@@ -34,8 +34,8 @@ class Meaning(NamedTuple):
         readings: where two readings were possible, both in words.
         entry: the definition a sender gave.
         is_action: whether the vocabulary has the defined word as a verb.
-        elsewhere: what a word that is no atom here is in the domains not in force, or in the protocol; what one that
-            a sender defined is in the vocabulary.
+        elsewhere: what a word that is no atom here is in the domains not in force, or in the protocol, and where; what
+            one that a sender defined is in the vocabulary.
     """
 
     basis: Basis
@@ -46,7 +46,7 @@ class Meaning(NamedTuple):
     readings: tuple[str, ...] = ()
     entry: Entry | None = None
     is_action: bool = False
-    elsewhere: tuple[str, ...] = ()
+    elsewhere: tuple[tuple[str, str], ...] = ()
 
 
 def _find_nothing(word: str) -> Entry | None:
@@ -72,8 +72,9 @@ class Scope(NamedTuple):
             if entry is not None:
                 usual = _resolve(word, self.vocabulary.release, self.domains, False)
                 is_action = bool(usual.senses) and find_word(usual.senses[0]).order[:1] == "v"
-                redefined = usual.senses if usual.basis == "exact" and str(entry.value) not in usual.senses else ()
-                return Meaning("exact", entry=entry, is_action=is_action, elsewhere=redefined)
+                is_other = usual.basis == "exact" and str(entry.value) not in usual.senses
+                others = tuple((sense, "in the vocabulary") for sense in usual.senses) if is_other else ()
+                return Meaning("exact", entry=entry, is_action=is_action, elsewhere=others)
             usual = _resolve(word, self.vocabulary.release, self.domains, False)
             return usual if usual.basis != "inferred" else self._heed_definitions(word, usual)
         return _resolve(word, self.vocabulary.release, (domain,), True)
@@ -139,20 +140,20 @@ def _say_reading(meaning: Meaning) -> str:
 
 
 @lru_cache(maxsize=4096)
-def find_elsewhere(word: str, release: str) -> tuple[str, ...]:
-    """What a word is in the domains of this release and in the protocol's forms: `“transport” in agent-to-agent`."""
+def find_elsewhere(word: str, release: str) -> tuple[tuple[str, str], ...]:
+    """What a word is in a release's domains and in the protocol, and where: `("transport", "in agent-to-agent")`."""
     vocabulary = load_vocabulary(release)
     found = [
-        f"“{'/'.join(table[word])}” in {title_domain(domain)}"
+        ("/".join(table[word]), f"in {title_domain(domain)}")
         for domain, table in vocabulary.domains.items()
         if word in table
     ]
     if word in CONTEXT_KEYS:
-        found.append(f"“{CONTEXT_KEYS[word]}” as a key of the protocol")
+        found.append((CONTEXT_KEYS[word], "as a key of the protocol"))
     elif word in TASK_KEYS:
-        found.append(f"“{TASK_KEYS[word]}” as a key of a task")
+        found.append((TASK_KEYS[word], "as a key of a task"))
     if word in TRUST:
-        found.append(f"“{TRUST[word][0]}” as a mark of the protocol")
+        found.append((TRUST[word][0], "as a mark of the protocol"))
     return tuple(found)
 
 
