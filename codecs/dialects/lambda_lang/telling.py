@@ -14,7 +14,7 @@ from .form_notes import DOMAIN_LETTER
 from .frames import frame, say_beside, say_lasting
 from .glosses import gloss_part
 from .json_layers import wrap_told
-from .notes import UNCLOSED
+from .notes import EMPTY_BODY, UNCLOSED
 from .reading import LARGEST, Parsed, read
 from .remarks import note_depth, note_settings
 from .sayings import make_segment, make_segments, say_part
@@ -54,7 +54,7 @@ def _tell_text(reading: Reading, parsed: Parsed, context: Context) -> Told:
         scope = standing.scope(message.attributes.get("domain"))
         scopes.append(scope)
         message = _tell_message(parsed.text, part, settings, message, scope, standing, has_form=has_form)
-        if said := conditions.get(message.part):
+        if conditions and (said := conditions.get(message.part)):
             message = message.replace(english=(*message.english, Segment(text=f" This is {said}.")))
         told.append(message)
     settled = _with_tree(reading, parsed, scopes, standing.vocabulary)
@@ -112,9 +112,12 @@ def _tell_before(wire: str, note: Note | None) -> Iterator[Segment]:
     head = read(wire[:end]) if 0 < end <= LARGEST else None
     if head is None or not isinstance(head.parsed, Parsed) or head.parsed.malformed or head.parsed.form:
         return
-    for number, message in enumerate(_tell_text(head, head.parsed, Context()).messages):
-        yield Segment(text=" " if number else " Before that it reads: ")
-        yield from message.english
+    lead = " Before that it reads, cut off as it is: "
+    for message in _tell_text(head, head.parsed, Context()).messages:
+        if all(one.code != EMPTY_BODY.code for one in message.notes):
+            yield Segment(text=lead)
+            yield from message.english
+            lead = " "
 
 
 def _tell_message(
@@ -140,14 +143,15 @@ def _tell_message(
     told = {**message.__dict__, "english": english, "gloss": gloss_part(text, part, saying.gloss)}
     if settings or part.items or part.checksum or message.error is not None:
         told["also"] = make_segments(say_beside(part, settings, message, said, scope.vocabulary.names))
-    blocks = [item for item in part.items if item.kind == "block"]
-    deep = [note for item in blocks for note in note_depth(text[item.start : item.end], item.start)]
-    notes = (*message.notes, *deep, *note_settings(settings, scope), *_note_letters(settings, standing), *saying.notes)
+    notes = (*message.notes, *note_settings(settings, scope), *_note_letters(settings, standing), *saying.notes)
     if part.form == "context" and (message.native_act == "data" or not settings):
         if all(item.kind == "block" for item in part.items):
             notes = (note_block(part, is_data=message.native_act == "data"), *notes)
     elif saying.weakness is not None and not has_form:
         notes = (saying.weakness, *notes)
+    for item in part.items:
+        if item.kind == "block":
+            notes = (*notes, *note_depth(text[item.start : item.end], item.start))
     if notes:
         told["notes"] = notes
     return Message.trust(told)
