@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from .._english import join_words
 from .lexicon import find_word
 from .nodes import Node
-from .protocol import MARKERS, TASK_KEYS
+from .protocol import CONTEXT_KEYS, MARKERS, TASK_KEYS
 from .vocabulary import list_meanings
 
 _FITS = {"'E": "n", "'V": "v", "'S": "a", "'M": "a"}
@@ -127,7 +127,7 @@ _LONGEST_LIKE_A_WORD = 3
 def say_key(node: Node) -> str:
     """The key of `key=…`. It is never divided: what has a tense is no name of a value."""
     if is_literal_key(node):
-        return f'"{node.text}"'
+        return say_literal_key(node)
     if node.basis == "inferred":
         return f'unknown "{node.text}"'
     said, named = say_word(node), TASK_KEYS.get(node.text, "")
@@ -143,6 +143,12 @@ def is_if(node: Node) -> bool:
 def is_percentage(node: Node | None) -> bool:
     """Whether a slash before the node joins it, as in `ta/50%`: "task, 50%"."""
     return node is not None and node.kind == "number" and node.text.rstrip("+-").endswith("%")
+
+
+def say_literal_key(node: Node) -> str:
+    """A key as it is written, with what the protocol's own blocks mean by it, if they do: `t` is a time."""
+    named = CONTEXT_KEYS.get(node.text) if len(node.text) == 1 else None
+    return f'"{node.text}" (perhaps "{named}")' if named else f'"{node.text}"'
 
 
 def is_literal_key(node: Node) -> bool:

@@ -20,6 +20,7 @@ from .wording import (
     say_degree,
     say_id,
     say_key,
+    say_literal_key,
     say_marked,
     say_marker,
     say_person,
@@ -126,7 +127,7 @@ class WordList(Signs):
             self._attach("", marker.span)
             self.at += 1
             return
-        said = f'"{node.text}"' if is_compared(self.nodes, self.at - 1) else say_word(node)
+        said = say_literal_key(node) if is_compared(self.nodes, self.at - 1) else say_word(node)
         if node.basis == "unknown" and (value := self._find_value()) is not None:
             self.is_apart = False
             said = f'"{node.text}" (unknown; perhaps the unit of {value.says})'
